@@ -17,6 +17,7 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from holdfast_config import log_sink
 from holdfast_config.current_task import CURRENT, LoggedTask
 from holdfast_config.environment import no_color
 from holdfast_config.escape import escape
@@ -136,6 +137,7 @@ def _common() -> list[Processor]:
         _add_task,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
+        log_sink.offer,
     ]
 
 

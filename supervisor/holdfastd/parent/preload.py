@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from contextlib import suppress
 
 from holdfast.store.redis.scripts import product
 from holdfastd.parent import lean_imports, memory_image
@@ -31,6 +32,7 @@ TELEMETRY = (
     "opentelemetry.exporter.otlp.proto.http.metric_exporter",
     "opentelemetry.exporter.otlp.proto.http.trace_exporter",
 )
+LOGS = ("holdfast.telemetry.log_sender", "opentelemetry.exporter.otlp.proto.http._log_exporter")
 
 
 def preload(*, telemetry: bool = False) -> None:
@@ -45,6 +47,10 @@ def import_modules(*, telemetry: bool = False) -> None:
     lean_imports.prepare(telemetry=telemetry)
     for name in (*MODULES, *TELEMETRY) if telemetry else MODULES:
         importlib.import_module(name)
+    if telemetry:
+        with suppress(ImportError):  # that API is not stable: without it, logs are not sent
+            for name in LOGS:
+                importlib.import_module(name)
 
 
 def freeze() -> None:

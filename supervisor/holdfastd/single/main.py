@@ -6,7 +6,7 @@ import faulthandler
 import signal
 import socket
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,7 +22,8 @@ from holdfast.handler.lanes_of_handler import settled
 from holdfast.ipc.channel import Born, Ready
 from holdfast.ipc.in_process_channel import InProcessLink
 from holdfast.store.memory import MemoryStore, serving
-from holdfast.telemetry import open_in_steward
+from holdfast.telemetry import GRPC, open_in_steward
+from holdfast.telemetry.logs import sent_logs
 from holdfast.worker import output_capture
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
@@ -48,11 +49,15 @@ def run(settings: Settings, announce: Announce) -> int:
     with TemporaryDirectory(prefix="holdfast-") as folder:  # the lock files of other services' workers are not ours
         inside = settings.model_copy(update={"runtime_dir": Path(folder)})
         try:
-            with MetricsSocket(settings.metrics).opened(announce) as listener:
+            with MetricsSocket(settings.metrics).opened(announce) as listener, _sent_logs(settings):
                 return anyio.run(_boot, inside, announce, listener, backend_options={"use_uvloop": True})
         except ListenError as error:
             announce(str(error), "error")
             return error.code
+
+
+def _sent_logs(settings: Settings) -> AbstractContextManager[object]:
+    return sent_logs(settings.otlp_endpoint, "holdfast-worker", grpc=settings.otlp_protocol == GRPC)
 
 
 async def _boot(settings: Settings, announce: Announce, metrics: socket.socket | None) -> int:

@@ -7,6 +7,7 @@ import faulthandler
 import signal
 import socket
 import time
+from contextlib import AbstractContextManager
 
 import anyio
 
@@ -15,7 +16,8 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed, Leave, Ready
 from holdfast.ipc.in_process_channel import InProcessLink
 from holdfast.store import open_store
-from holdfast.telemetry import open_in_steward
+from holdfast.telemetry import GRPC, open_in_steward
+from holdfast.telemetry.logs import sent_logs
 from holdfast_config import Settings
 from holdfastd.control.metrics_socket import ListenError, MetricsSocket
 from holdfastd.core.announce import Announce
@@ -32,11 +34,15 @@ def run(settings: Settings, announce: Announce) -> int:
     """Run the steward until it is told to stop; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     try:
-        with MetricsSocket(settings.metrics).opened(announce) as listener:
+        with MetricsSocket(settings.metrics).opened(announce) as listener, _sent_logs(settings):
             return anyio.run(_serve, settings, announce, listener, backend_options={"use_uvloop": True})
     except ListenError as error:
         announce(str(error), "error")
         return error.code
+
+
+def _sent_logs(settings: Settings) -> AbstractContextManager[object]:
+    return sent_logs(settings.otlp_endpoint, "holdfast-steward", grpc=settings.otlp_protocol == GRPC)
 
 
 async def _serve(settings: Settings, announce: Announce, metrics: socket.socket | None) -> int:

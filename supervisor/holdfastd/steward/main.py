@@ -12,7 +12,8 @@ import structlog
 from holdfast.exits import ChildExit
 from holdfast.ipc.child_end import ParentLink
 from holdfast.store import open_store
-from holdfast.telemetry import open_in_steward
+from holdfast.telemetry import GRPC, open_in_steward
+from holdfast.telemetry.logs import SentLogs, sent_logs
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.steward import Steward
 
@@ -24,18 +25,20 @@ _log = structlog.get_logger("holdfast.steward")
 def run(spec: StewardSpec, channel: socket.socket) -> int:
     """Run the steward until it is told to end; its exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
-    try:
-        return anyio.run(_serve, spec, channel, backend_options={"use_uvloop": True})
-    except Exception:
-        _log.exception("the steward failed")
-        return ChildExit.BUG
+    settings = spec.settings
+    with sent_logs(settings.otlp_endpoint, "holdfast-steward", grpc=settings.otlp_protocol == GRPC) as logs:
+        try:
+            return anyio.run(_serve, spec, channel, logs, backend_options={"use_uvloop": True})
+        except Exception:
+            _log.exception("the steward failed")
+            return ChildExit.BUG
 
 
-async def _serve(spec: StewardSpec, channel: socket.socket) -> ChildExit:
+async def _serve(spec: StewardSpec, channel: socket.socket, logs: SentLogs) -> ChildExit:
     link = ParentLink(channel)
     telemetry = open_in_steward(spec.settings)
     async with open_store(spec.settings.redis, spec.settings.postgres) as store:
         code = await Steward(spec, store, link, telemetry).live()
         await link.flush(SAY_GOODBYE)
-    telemetry.shutdown()
+    logs.flush_beside(telemetry.shutdown)
     return code

@@ -21,7 +21,8 @@ from holdfast.handler.lanes_of_handler import settled
 from holdfast.ipc.channel import BootFailed, encode
 from holdfast.ipc.child_end import ParentLink
 from holdfast.os.kill_points import Point, reached
-from holdfast.telemetry import open_in_worker
+from holdfast.telemetry import GRPC, open_in_worker
+from holdfast.telemetry.logs import SentLogs, sent_logs
 from holdfast.worker import output_capture
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.lock_file import hold_lock, open_page
@@ -40,11 +41,17 @@ def run(spec: WorkerSpec, channel: socket.socket) -> int:
     reached(Point.FORK)
     if spec.settings.capture_output:
         output_capture.install()
+    settings = spec.settings
+    with sent_logs(settings.otlp_endpoint, "holdfast-worker", grpc=settings.otlp_protocol == GRPC) as logs:
+        return _run(spec, channel, logs)
+
+
+def _run(spec: WorkerSpec, channel: socket.socket, logs: SentLogs) -> int:
     try:
         hold_lock(spec)
         begun = open_page(spec)
         belong_to_process(spec.settings)
-        return anyio.run(_serve, spec, channel, begun, backend_options={"use_uvloop": True})
+        return anyio.run(_serve, spec, channel, begun, logs, backend_options={"use_uvloop": True})
     except Exception as error:
         _log.exception("the worker failed")
         _tell_failed(channel, error)
@@ -61,7 +68,7 @@ def _tell_failed(channel: socket.socket, error: Exception) -> None:
         channel.sendall(encode(message))
 
 
-async def _serve(spec: WorkerSpec, channel: socket.socket, begun: BegunTasks) -> int:
+async def _serve(spec: WorkerSpec, channel: socket.socket, begun: BegunTasks, logs: SentLogs) -> int:
     link = ParentLink(channel)
     forked_with = spec.settings
     try:
@@ -77,5 +84,5 @@ async def _serve(spec: WorkerSpec, channel: socket.socket, begun: BegunTasks) ->
         code = await QueueWorker(WorkerContext(spec, store, begun=begun), handler, link, telemetry, group).run()
         await link.flush(LAST_MESSAGES_TIMEOUT)
         group.cancel_scope.cancel()
-    telemetry.shutdown()
+    logs.flush_beside(telemetry.shutdown)
     return code

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import anyio
 
 from holdfast.store.protocol import Store
+from holdfast.telemetry.logs import is_wanted
 from holdfastd.steward.duty import run_duty
 from holdfastd.steward.health import Health
 from holdfastd.steward.metrics.host import Host, PoolHost, ProcessHost
@@ -31,7 +32,7 @@ async def export_metrics(spec: StewardSpec, store: Store, health: Health, recove
             group.start_soon(run_duty, reporter.duty(), health)
             if spec.metrics is not None:
                 group.start_soon(_serve, spec.metrics, store, host, reader)
-            if spec.settings.otlp_endpoint is not None:
+            if spec.settings.otlp_endpoint is not None and is_wanted("METRICS"):
                 group.start_soon(_push, spec.settings.otlp_endpoint, spec, reader, health)
     finally:
         await reporter.leave()

@@ -1,0 +1,105 @@
+"""LogSender sends log records to the collector, with the ids of the span in which they were written.
+
+Python's API of logs for OpenTelemetry is not stable yet, as the underscore in its packages says. Only this module uses
+it, and with an SDK that has another one, records go to standard error alone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from opentelemetry._logs import LogRecord, SeverityNumber
+from opentelemetry.context import Context
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    TraceFlags,
+    get_current_span,
+    set_span_in_context,
+)
+
+from holdfast.telemetry.resource import resource
+
+MOST_WAITING = 2048  # records: while the collector takes none, older ones are dropped for newer ones
+TRACEBACK = "exception.stacktrace"  # as the conventions of OpenTelemetry call it
+
+_OWN_ENDPOINT = "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"  # the standard's, for this signal alone
+_ELSEWHERE = frozenset(
+    {"event", "level", "logger", "timestamp", "trace_id", "span_id"}
+)  # fields that are no attributes
+_EXPORTERS = ("opentelemetry", "urllib3", "requests", "grpc")  # what these log would make more to send
+_SEVERITIES = {
+    "debug": SeverityNumber.DEBUG,
+    "info": SeverityNumber.INFO,
+    "warning": SeverityNumber.WARN,
+    "error": SeverityNumber.ERROR,
+    "critical": SeverityNumber.FATAL,
+}
+
+
+class LogSender:
+    def __init__(self, exporter: LogRecordExporter, service: str) -> None:
+        self._provider = LoggerProvider(resource(service), shutdown_on_exit=False)
+        self._provider.add_log_record_processor(BatchLogRecordProcessor(exporter, max_queue_size=MOST_WAITING))
+        self.shutdown: Callable[[], object] = self._provider.shutdown
+        self.flush: Callable[[], object] = self._provider.force_flush
+
+    @classmethod
+    def towards(cls, endpoint: str, service: str, *, grpc: bool) -> LogSender:
+        """Sends to the collector at `endpoint`."""
+        return cls(_grpc(endpoint) if grpc else _http(endpoint), service)
+
+    def send(self, event: Mapping[str, Any]) -> None:
+        """Take a record as it is written to standard error; returns at once."""
+        name = str(event.get("logger", ""))
+        if name.split(".")[0] not in _EXPORTERS:
+            self._provider.get_logger(name).emit(_record(event))
+
+
+def _record(event: Mapping[str, Any]) -> LogRecord:
+    level, now = str(event.get("level", "info")), time.time_ns()
+    return LogRecord(
+        timestamp=now,
+        observed_timestamp=now,
+        context=_context(event),
+        severity_text=level,
+        severity_number=_SEVERITIES.get(level, SeverityNumber.UNSPECIFIED),
+        body=str(event.get("event", "")),
+        attributes={_attribute(name): _plain(each) for name, each in event.items() if name not in _ELSEWHERE},
+    )
+
+
+def _attribute(field: str) -> str:
+    return TRACEBACK if field == "exception" else field
+
+
+def _plain(value: object) -> str | bool | int | float:
+    return value if isinstance(value, str | bool | int | float) else repr(value)
+
+
+def _context(event: Mapping[str, Any]) -> Context | None:
+    """The present span's, or that of the ids in the record, where it is about a span that is not the present one."""
+    if get_current_span().get_span_context().is_valid:
+        return None
+    try:
+        ids = int(event["trace_id"], 16), int(event["span_id"], 16)
+    except (KeyError, TypeError, ValueError):
+        return None
+    return set_span_in_context(NonRecordingSpan(SpanContext(*ids, is_remote=True, trace_flags=TraceFlags(1))))
+
+
+def _http(endpoint: str) -> LogRecordExporter:
+    from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+
+    return OTLPLogExporter(os.environ.get(_OWN_ENDPOINT) or f"{endpoint.rstrip('/')}/v1/logs")
+
+
+def _grpc(endpoint: str) -> LogRecordExporter:
+    from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter
+
+    return OTLPLogExporter(os.environ.get(_OWN_ENDPOINT) or endpoint)

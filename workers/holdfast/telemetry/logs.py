@@ -1,0 +1,75 @@
+"""The log records of a process go to the collector, too, where an endpoint is set. Opened after the fork."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Thread
+
+import structlog
+
+from holdfast_config.log_sink import set_sink
+
+SHUTDOWN_SECONDS = 2.0
+LAST_LINES = 0.1  # seconds: for lines that are written after the flush took all the time
+
+_log = structlog.get_logger("holdfast.telemetry")
+
+
+@dataclass(slots=True)
+class SentLogs:
+    """`left`: seconds that this process may still wait for the collector at its end."""
+
+    flush: Callable[[], object] | None = None
+    shutdown: Callable[[], object] | None = None
+    left: float = SHUTDOWN_SECONDS
+
+    def flush_beside(self, *ends: Callable[[], object]) -> None:
+        """Send what is waiting, while `ends` run; what takes too long is not waited for."""
+        started = time.monotonic()
+        _within(self.left, self.flush, *ends)
+        self.left = max(LAST_LINES, self.left - (time.monotonic() - started))
+
+    def close(self) -> None:
+        set_sink(None)
+        _within(self.left, self.shutdown)
+
+
+def is_wanted(signal: str) -> bool:
+    """False if the standard's variable for this signal, `METRICS` or `LOGS`, says that it goes nowhere."""
+    return os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip().lower() != "none"
+
+
+@contextmanager
+def sent_logs(endpoint: str | None, service: str, *, grpc: bool) -> Generator[SentLogs]:
+    """While the block runs, records are sent. At its end those that are left have 2 s."""
+    logs = _opened(endpoint, service, grpc=grpc) if endpoint and is_wanted("LOGS") else SentLogs()
+    try:
+        yield logs
+    finally:
+        logs.close()
+
+
+def _opened(endpoint: str, service: str, *, grpc: bool) -> SentLogs:
+    try:
+        from holdfast.telemetry.log_sender import LogSender
+
+        sender = LogSender.towards(endpoint, service, grpc=grpc)
+    except (ImportError, TypeError) as error:  # another SDK: its API of logs is not stable
+        _log.warning("this version of opentelemetry-sdk cannot send logs", error=str(error))
+        return SentLogs()
+    set_sink(sender.send)
+    return SentLogs(sender.flush, sender.shutdown)
+
+
+def _within(seconds: float, *ends: Callable[[], object] | None) -> None:
+    """Run these at the same time and wait for them, together for at most `seconds`."""
+    deadline = time.monotonic() + seconds
+    threads = [Thread(target=end, daemon=True) for end in ends if end is not None]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
