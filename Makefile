@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-bindu coverage lint format bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-kills bench-hostile bench-scripts bench-schedules bench-ledger bench-postgres picture pictures chaos clean
+.PHONY: run test quick test-bindu coverage lint format bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -88,6 +88,9 @@ bench-hostile: .venv/developing ## entries of 60 MB, a million messages for one 
 
 bench-scripts: .venv/developing ## what submit, pull and renew cost the server; AGAINST=<folder of another tree>: both in turns; SERVER=redis-server
 	$(BIN)/python -m bench.script_time $(if $(AGAINST),--against $(AGAINST)) $(if $(SERVER),--server $(SERVER))
+
+bench-telemetry: .venv/developing ## what traces, metrics and logs cost a task of 1 ms, with collectors that are away; AGAINST=<folder of another tree>, off, too
+	$(BIN)/python -m bench.telemetry $(ARGS) $(if $(AGAINST),--against $(AGAINST))
 
 bench-schedules: .venv/developing ## 100,000 schedules, a thousand due at once: lateness, cost, ten stewards racing
 	$(BIN)/python -m bench.schedules

@@ -86,9 +86,11 @@ def test_records_of_workers_name_the_span_of_their_task() -> None:
             )
             os.kill(pid, signal.SIGKILL)
             assert cli("submit", "c", "--wait").status == 0
+            assert cli("reload").status == 0
+            assert cli("submit", "d", "--wait").status == 0
         assert {received.resource["service.name"] for received in records} == {"holdfast-worker"}
-        receiver.until(lambda: len(_handlers(receiver)) == 3)
-        spans = receiver.until(lambda: len(_runs(receiver)) == 3 and _runs(receiver))
+        receiver.until(lambda: len(_handlers(receiver)) == 4)
+        spans = receiver.until(lambda: len(_runs(receiver)) == 4 and _runs(receiver))
         assert {each.item.span_id for each in _handlers(receiver)} == spans
 
 
