@@ -51,9 +51,9 @@ class Receiver:
     endpoint: str = ""
     requests: Counter[tuple[Mode, Signal]] = field(default_factory=Counter[tuple[Mode, Signal]])
     _arrived: Condition = field(default_factory=Condition)
-    _traces: list[ExportTraceServiceRequest] = field(default_factory=list[ExportTraceServiceRequest])
-    _metrics: list[ExportMetricsServiceRequest] = field(default_factory=list[ExportMetricsServiceRequest])
-    _logs: list[ExportLogsServiceRequest] = field(default_factory=list[ExportLogsServiceRequest])
+    _traces: list[ExportTraceServiceRequest] = field(default_factory=list[ExportTraceServiceRequest], repr=False)
+    _metrics: list[ExportMetricsServiceRequest] = field(default_factory=list[ExportMetricsServiceRequest], repr=False)
+    _logs: list[ExportLogsServiceRequest] = field(default_factory=list[ExportLogsServiceRequest], repr=False)
     _mode: Mode | None = None
 
     @property

@@ -75,8 +75,9 @@ def test_a_collector_that_is_away_costs_a_bounded_time_and_few_lines(receiver: R
 
 def test_records_of_workers_name_the_span_of_their_task() -> None:
     with receiving() as receiver, TemporaryDirectory(prefix="holdfast-") as folder:
-        environ = receiver.environ | {"PYTHONPATH": str(ROOT), "OTEL_BSP_SCHEDULE_DELAY": "100"}
-        with running(Path(folder), "tests.otlp.handlers:logs", "--workers", "2", environ=environ) as (cli, _):
+        environ = receiver.environ | {"OTEL_BSP_SCHEDULE_DELAY": "100"}
+        words = ("tests.otlp.handlers:logs", "--app-dir", str(ROOT), "--workers", "2")
+        with running(Path(folder), *words, environ=environ) as (cli, _):
             assert cli("submit", "a", "b", "--wait").status == 0
             records = receiver.until(lambda: len(_runs(receiver)) == 2 and _pair(receiver))
             pid = next(

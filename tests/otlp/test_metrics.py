@@ -13,7 +13,7 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality
 
 from holdfast.telemetry.metric_table import TABLE, Kind
-from tests.cli.commands import Cli
+from tests.cli.commands import ROOT, Cli
 from tests.cli.conftest import running
 from tests.cli.scraping import Scraper
 from tests.otlp.metric_points import newest, value
@@ -22,15 +22,17 @@ from tests.otlp.receiver import GRPC, HTTP, Mode, Receiver, Signal, receiving
 OFTEN = {"OTEL_METRIC_EXPORT_INTERVAL": "1000"}
 LANE = "bindu:tasks"
 OF_LEDGER = {"holdfast.ledger.lag", "holdfast.ledger.waiting"}
-LATER = {"holdfast.host.recovered"}
+LATER = {"holdfast.host.recovered", "holdfast.task.recovery"}
 
 
 @contextmanager
-def started(receiver: Receiver, **variables: str) -> Iterator[tuple[Cli, Scraper]]:
-    """Two workers that count words and send telemetry to the receiver; served for Prometheus, too."""
+def started(
+    receiver: Receiver, handler: str = "examples.wordcount:handle", **variables: str
+) -> Iterator[tuple[Cli, Scraper]]:
+    """Two workers that send telemetry to the receiver; served for Prometheus, too."""
     with TemporaryDirectory(prefix="holdfast-") as folder:
         place = Path(folder) / "metrics.sock"
-        words = ("examples.wordcount:handle", "--workers", "2", "--metrics", f"unix:{place}")
+        words = (handler, "--app-dir", str(ROOT), "--workers", "2", "--metrics", f"unix:{place}")
         with running(Path(folder), *words, environ=receiver.environ | OFTEN | variables) as (cli, _):
             yield cli, Scraper(place)
 
@@ -123,6 +125,13 @@ def test_a_killed_worker_and_a_new_steward_are_seen(pool: tuple[Cli, Scraper], r
     os.kill(pids(cli, "steward")[0], signal.SIGKILL)
     receiver.until(lambda: value(receiver, "holdfast.process.restarts", process="steward") == 1)
     receiver.until(lambda: value(receiver, "holdfast.reporter") == 1)
+
+
+def test_the_time_of_a_recovery_and_its_cause_are_sent() -> None:
+    with receiving() as receiver, started(receiver, "tests.otlp.handlers:dies_once") as (cli, _):
+        assert cli("submit", "a", "--wait").status == 0
+        receiver.until(lambda: count(receiver, "holdfast.task.recovery") == 1)
+        receiver.until(lambda: value(receiver, "holdfast.host.recovered", cause="signal") == 1)
 
 
 def test_the_last_values_are_sent_at_the_end() -> None:

@@ -173,6 +173,14 @@ TASK_WAIT = _queue(
 TASK_RUN = _queue(
     "task.run", Kind.HISTOGRAM, Unit.SECONDS, "Time for which a handler ran.", "handler", since_report=True
 )
+TASK_RECOVERY = _queue(
+    "task.recovery",
+    Kind.HISTOGRAM,
+    Unit.SECONDS,
+    "Time from the loss of a worker until its task was put back.",
+    "lane",
+    since_report=True,
+)
 PROCESS_DURATION = Metric(
     Scope.QUEUE,
     "messaging.process.duration",

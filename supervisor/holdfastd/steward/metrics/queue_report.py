@@ -84,6 +84,8 @@ class QueueReport:
                 readings.set(table.PAYLOAD, size, queue, content)
             if figures.wait.count:
                 readings.add_histogram(table.TASK_WAIT, figures.wait, queue, lane)
+            if figures.recovery.count:
+                readings.add_histogram(table.TASK_RECOVERY, figures.recovery, queue, lane)
             for outcome, run in figures.runs.items():
                 readings.add_histogram(table.TASK_RUN, run, queue, handler)
                 error = outcome if outcome in _ERRORS else ""
