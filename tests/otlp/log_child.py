@@ -14,6 +14,7 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from holdfast.telemetry.logs import sent_logs
 from holdfast_config.logging import configure
+from holdfast_config.secret_texts import hide
 from tests.otlp.receiver_process import GRPC
 
 
@@ -32,6 +33,8 @@ def write(log: structlog.stdlib.BoundLogger, records: int) -> None:
     log.debug("too detailed")
     with TracerProvider(shutdown_on_exit=False).get_tracer("child").start_as_current_span("a span") as span:
         log.warning("within", lane="q", depth=3, late=True, names=["a"], span=f"{span.get_span_context().span_id:016x}")
+    hide(["planted"])
+    log.warning("planted as text", url="redis://user:word@host/0", password="planted", deep={"a": "planted"})
     log.error("of another span", trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
     try:
         raise ValueError("wrong")

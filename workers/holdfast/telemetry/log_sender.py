@@ -24,6 +24,7 @@ from opentelemetry.trace import (
 )
 
 from holdfast.telemetry.resource import resource
+from holdfast_config.secret_texts import mask
 
 MOST_WAITING = 2048  # records: while the collector takes none, older ones are dropped for newer ones
 TRACEBACK = "exception.stacktrace"  # as the conventions of OpenTelemetry call it
@@ -69,7 +70,7 @@ def _record(event: Mapping[str, Any]) -> LogRecord:
         context=_context(event),
         severity_text=level,
         severity_number=_SEVERITIES.get(level, SeverityNumber.UNSPECIFIED),
-        body=str(event.get("event", "")),
+        body=mask(str(event.get("event", ""))),
         attributes={_attribute(name): _plain(each) for name, each in event.items() if name not in _ELSEWHERE},
     )
 
@@ -79,7 +80,9 @@ def _attribute(field: str) -> str:
 
 
 def _plain(value: object) -> str | bool | int | float:
-    return value if isinstance(value, str | bool | int | float) else repr(value)
+    """The value without secrets, as the line on standard error has it."""
+    shown = mask(text := value if isinstance(value, str) else repr(value))
+    return value if isinstance(value, str | bool | int | float) and shown == text else shown
 
 
 def _context(event: Mapping[str, Any]) -> Context | None:
