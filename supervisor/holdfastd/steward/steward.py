@@ -137,8 +137,7 @@ class Steward:
         suspects = Suspects(store, settings.lane_names, self.roster)
 
         def recovered(incarnation: str, count: int, cause: str) -> None:
-            if count:
-                self.recoveries[cause.partition(":")[0]] += count  # what follows is any text
+            self.recoveries[cause.partition(":")[0]] += count  # what follows is any text
             if count and self.telemetry.traces:
                 self.lost_runs.add(incarnation)
             suspects.look()
