@@ -44,6 +44,16 @@ async def test_a_crash_is_charged_to_what_had_begun_alone(short_path: Path) -> N
         assert len(pages) == 1  # the page of a dead worker goes with it
 
 
+async def test_a_task_whose_handler_was_not_called_yet_is_not_charged(short_path: Path) -> None:
+    """All are claimed in one pull; the first ends the worker as soon as its handler is called."""
+    others = [f"t{number}" for number in range(5)]
+    async with stage(short_path, workers=1) as scene:
+        await scene.store.submit([submission("first", "end_once 0"), *(submission(each, "echo") for each in others)])
+        records = await scene.settled("first", *others)
+        assert [record.crashes for record in records] == [1, 0, 0, 0, 0, 0]
+        assert [record.deliveries for record in records] == [2] * 6
+
+
 async def test_the_next_start_counts_a_recovery_for_what_had_begun_alone(short_path: Path) -> None:
     async with stage(short_path, workers=1, lease=600.0, kill_at=[Point.PULLED]) as scene:
         await scene.submit("begun", text="wait")

@@ -164,9 +164,23 @@ WORKER = [
     Rule(
         "a worker notes what it begins",
         f"{_HERE}/run.py",
-        "        self.context.begun.add(delivery.task_id)\n        self.recycler",
-        "        self.recycler",
+        "        self.context.begun.add(delivery.task_id)\n        if self._is_captured",
+        "        if self._is_captured",
         f"{_BEGUN}::test_a_crash_is_charged_to_what_had_begun_alone",
+    ),
+    Rule(
+        "a task is noted while it is read",
+        f"{_HERE}/run.py",
+        "        self.context.begun.add(delivery.task_id)  # reading",
+        "        self.context.begun.remove(delivery.task_id)  # reading",
+        "tests/worker/test_begun.py::test_a_task_is_noted_while_it_is_read_and_from_its_call_on",
+    ),
+    Rule(
+        "a task is noted when its handler is called, not before",
+        f"{_HERE}/run.py",
+        "            self.context.begun.remove(delivery.task_id)  # others",
+        "            pass  # others",
+        f"{_BEGUN}::test_a_task_whose_handler_was_not_called_yet_is_not_charged",
     ),
     Rule(
         "what has ended stays noted until the store knows",

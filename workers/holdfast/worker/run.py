@@ -148,7 +148,7 @@ class RunningTasks:
     def start(self, delivery: Delivery, now: float) -> None:
         """Begin this delivery, at `now` by the clock of the lease. The parent knows of a suspect first: it may end this
         process at once."""
-        self.context.begun.add(delivery.task_id)
+        self.context.begun.add(delivery.task_id)  # reading it may end this process
         self.recycler.task_begun()
         if self._is_quarantine:
             self.heartbeat.send()
@@ -157,6 +157,8 @@ class RunningTasks:
         if earlier:
             earlier.stop("another-turn")
             earlier.ended = anyio.Event()
+        else:
+            self.context.begun.remove(delivery.task_id)  # others are called before: they may end this process, too
         running = self._running[delivery.task_id] = RunningTask(task, self._scopes(), earlier, begun_at=now)
         unbounded = None if earlier else self._unbounded(delivery, task)
         running.runner = self._loop.create_task(self._deliver(delivery, running, unbounded))
@@ -201,6 +203,7 @@ class RunningTasks:
 
     async def _deliver(self, delivery: Delivery, running: RunningTask, unbounded: HandlerFunction | None) -> None:
         outcome: Outcome | Deferred | None = None
+        self.context.begun.add(delivery.task_id)
         if self._is_captured:
             CURRENT.set(running.task)
         try:

@@ -1,0 +1,45 @@
+"""The page of begun tasks: a task stands on it while it is read and from the call of its handler on."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from holdfast.core import begun_page
+from holdfast.core.begun_page import BegunTasks
+from holdfast.handler.task import Task
+from holdfast.store.memory import MemoryStore
+from holdfast.worker import run
+from holdfast.worker.context import WorkerContext, lease_clock
+from holdfast.worker.spec import WorkerSpec
+from holdfast_config import Settings
+from tests.worker.handlers import delivery_of, running_tasks_of
+
+pytestmark = pytest.mark.anyio
+
+BOOT = "boot"
+
+
+async def test_a_task_is_noted_while_it_is_read_and_from_its_call_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = bytearray(begun_page.blank(4, BOOT))
+    context = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"), begun=BegunTasks(page))
+    seen: dict[str, object] = {}
+
+    class ReadTask(Task):
+        def __init__(self, *arguments: object) -> None:
+            seen["while it is read"] = begun_page.read(bytes(page), BOOT)
+            super().__init__(*arguments)  # type: ignore[arg-type]
+
+    async def handle() -> None:
+        seen["in its handler"] = begun_page.read(bytes(page), BOOT)
+
+    monkeypatch.setattr(run, "Task", ReadTask)
+    running = running_tasks_of(context, handle)
+    async with anyio.create_task_group() as life:
+        life.start_soon(running.serve)
+        await anyio.wait_all_tasks_blocked()
+        running.start(delivery_of(), lease_clock())
+        seen["before its call"] = begun_page.read(bytes(page), BOOT)
+        await anyio.wait_all_tasks_blocked()
+        life.cancel_scope.cancel()
+    assert seen == {"while it is read": {"t-1"}, "before its call": frozenset(), "in its handler": {"t-1"}}
