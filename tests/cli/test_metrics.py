@@ -30,6 +30,7 @@ LATER = {
     "holdfast.task.run",
     "holdfast.payload",
     "holdfast.host.recovered",
+    "holdfast.task.recovery",
 }
 OF_LEDGER = {"holdfast.ledger.lag", "holdfast.ledger.waiting"}
 
