@@ -62,7 +62,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("an outcome is not counted", "settlement", "  roll(s.kind, r[6], r[14])\n", "", rollup.test_outcomes_of_one_request_are_counted_by_handler_whole),
     ("a crash is not counted", "recovery", "  roll('crashed', r[1], r[2])\n", "", rollup.test_ends_that_no_worker_reported_are_counted_in_their_own_words),
     ("an end without a worker is not counted", "task_end", "  roll(how, r[1], r[2])\n", "", rollup.test_ends_that_no_worker_reported_are_counted_in_their_own_words),
-    ("a recovery is not timed", "recovery", "  if ago then roll_recoveries(death.series, ago) end\n", "", rollup.test_a_worker_whose_end_nobody_saw_was_lost_at_its_last_heartbeat),
+    ("a recovery is not timed", "recovery", "  if ago then roll_recoveries(numbers, ago) end\n", "", rollup.test_a_worker_whose_end_nobody_saw_was_lost_at_its_last_heartbeat),
     ("an ordered end is a loss", "recovery", "  if death.ordered then return nil end\n", "", rollup.test_an_ordered_end_is_no_loss),
     ("samples are added each time", "add_samples", "if tonumber(r[2] or '0') >= number then return 'ALREADY' end\n", "", rollup.test_samples_are_added_once_for_each_number),
     ("figures may take any memory", "rollup", "tonumber(call('HGET', key, SIZE) or 0) + bytes > ROLLUP_BYTES", "false", rollup.test_rollups_of_a_queue_stay_below_their_bound),

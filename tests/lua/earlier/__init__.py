@@ -16,6 +16,12 @@ _PARTS = ("lane", "promotion", "recovery")
 
 SCRIPTS = {name: (_HERE / f"{name}.lua").read_text() for name in (*_OPERATIONS, *_PARTS)}
 SCRIPTS["pull"] = SCRIPTS["pull"].replace(", bound and 1 or 0", "")  # the store reads an answer without it
+SCRIPTS["pull"] = SCRIPTS[
+    "pull"
+].replace(  # and sends settlements in another order, those that are plain as three values
+    "kind = s[3], delay = s[4], reason = s[5], result = s[6], checkpoint = s[7]",
+    "kind = s[4] or 'completed', delay = s[5] or 0, reason = s[6] or '', result = s[3], checkpoint = s[7] or ''",
+)
 SCRIPTS["task_record"] = text("task_record").replace("    call('ZREM', KEY.suspects .. lane, id)\n", "")
 SCRIPTS["limits"] = text("limits") + "local SOLO_CRASHES = 3\n"
 SCRIPTS["lane"] += (

@@ -70,7 +70,8 @@ local function roll_recoveries(numbers, ms)
   end
 end
 
--- Recovers one task. Its claim stays in the record: a late result of the last owner counts until the next claim.
+-- Recovers one task. Its claim stays in the record: a late result of the last owner counts until the next claim. Answers its series in
+-- the rollup; nil where it was not recovered.
 local function recover_task(id, claim, death, had_begun)
   local r = read(id, 'state', 'claim', 'lane', 'name')
   if r[1] ~= 'working' or r[2] ~= claim then return end
@@ -80,8 +81,7 @@ local function recover_task(id, claim, death, had_begun)
   local counted = put_back_from(id, claim, death, had_begun)
   if death.shared and had_begun then remember_death(id, death.incarnation, counted) end
   carry_out_pause(id, claim)
-  local series = #(r[3] or '') .. ' ' .. (r[3] or '') .. (r[4] or '')
-  death.series[series] = (death.series[series] or 0) + 1
+  return #(r[3] or '') .. ' ' .. (r[3] or '') .. (r[4] or '')
 end
 
 -- The ids of the first claims, at most so many. `place`: among the claims of one request.
@@ -126,8 +126,7 @@ local function recover(death)
   local incarnation = death.incarnation
   local worker = KEY.worker .. incarnation
   if call('HGET', worker, 'state') == 'dead' and call('EXISTS', running_of(incarnation)) == 0 then return 0 end
-  local ago = lost_for(death)
-  death.series = {}
+  local ago, numbers = lost_for(death), {}
   call('HSET', worker, 'state', 'dead', 'cause', death.cause, 'died', NOW)
   call('PEXPIRE', worker, TOMBSTONE_MS)
   call('ZREM', KEY.workers, incarnation)
@@ -142,10 +141,11 @@ local function recover(death)
   local alone = count_begun == 1 and #held == 1 and death.charged and call('HGET', worker, 'kind') == 'quarantine'
   if alone and read(held[1].id, 'claim')[1] == held[1].claim then clear_others(held[1].id) end
   for _, task in ipairs(held) do
-    recover_task(task.id, task.claim, death, begun[task.id])
+    local series = recover_task(task.id, task.claim, death, begun[task.id])
+    if series then numbers[series] = (numbers[series] or 0) + 1 end
     call('HDEL', running_of(incarnation), task.id)
   end
-  if ago then roll_recoveries(death.series, ago) end
+  if ago then roll_recoveries(numbers, ago) end
   if death.shared then forget_deaths() end
   return_inbox(incarnation)
   call('DEL', KEY.control .. incarnation)
