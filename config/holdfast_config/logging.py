@@ -161,10 +161,23 @@ def _to_json(event: EventDict, **_: object) -> str:
     ordered: dict[str, Any] = {key: event.pop(key) for key in _FIRST if key in event}
     ordered.update(event)
     try:
-        return json.dumps(ordered, default=repr, allow_nan=False)
+        line = json.dumps(ordered, default=repr, allow_nan=False)
     except (TypeError, ValueError):  # keys that are not text, a structure that contains itself, NaN
         plain = {key: value if isinstance(value, str | int | None) else repr(value) for key, value in ordered.items()}
-        return json.dumps(plain)
+        line = json.dumps(plain)
+    masked = mask(line)
+    if masked == line or _is_json(masked):
+        return masked
+    # A secret stands there as a number: without its quotes the mask would be no JSON.
+    return json.dumps({key: mask(value if isinstance(value, str) else repr(value)) for key, value in ordered.items()})
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _console(colors: bool) -> list[Processor]:

@@ -176,3 +176,16 @@ def test_secrets_are_masked_in_each_way_they_can_be_written(text: str, masked: s
     texts = SecretTexts()
     texts.hide(["top-secret", 'top/secret"', ""])
     assert texts.mask(text) == masked
+
+
+def test_a_secret_that_a_line_has_as_a_number_leaves_it_json() -> None:
+    code = """
+import structlog
+from holdfast_config import logging, secret_texts
+secret_texts.hide(["12345678"])
+logging.configure("info", "json")
+structlog.get_logger("test").info("paid", pin=12345678, note="of 12345678", parts=[1, 12345678])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    line = json.loads(done.stderr)
+    assert (line["event"], line["pin"], line["note"], line["parts"]) == ("paid", "***", "of ***", "[1, ***]")
