@@ -16,7 +16,7 @@ from holdfastd.steward.metrics.host import Host
 from holdfastd.steward.metrics.queue_report import QueueReport
 from holdfastd.steward.metrics.reporter import Reporter
 
-FRESH = 1.0  # seconds for which what was read is served again
+FRESH = 1.0  # seconds
 STORE_TIMEOUT = 3.0  # seconds
 LATE = f"the store does not answer within {STORE_TIMEOUT:g} s"
 
@@ -46,10 +46,10 @@ class MetricsReader:
         self._read_at = float("-inf")
         self._readings = Readings()
 
-    async def read(self) -> Readings:
-        """Those who ask at the same time share one reading."""
+    async def read(self, fresh: float = FRESH) -> Readings:
+        """Those who ask at the same time share one reading. `fresh`: seconds for which an earlier one is served."""
         async with self._reading:
-            if self._clock() - self._read_at >= FRESH:
+            if self._clock() - self._read_at >= fresh:
                 self._readings = await self._read()
                 self._read_at = self._clock()
             return self._readings

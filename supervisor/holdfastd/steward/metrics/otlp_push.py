@@ -10,6 +10,7 @@ import structlog
 
 from holdfast.telemetry import GRPC
 from holdfast.telemetry.metric_sender import MetricSender
+from holdfast.telemetry.readings import Readings
 from holdfast.telemetry.resource import resource
 from holdfast_config import Settings
 from holdfastd.steward.duty import Duty
@@ -40,15 +41,18 @@ class OtlpPush:
         return Duty("metrics over OTLP", self.push)
 
     async def push(self) -> float:
-        self._sender.offer(self._exposition.metrics_data(await self._reader.read()))
+        self._offer(await self._reader.read())
         return self._every
 
     async def leave(self) -> None:
         """Send the last values."""
         with anyio.move_on_after(LAST_READING, shield=True):
-            await self.push()
+            self._offer(await self._reader.read(fresh=0))
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._sender.shutdown)
+
+    def _offer(self, readings: Readings) -> None:
+        self._sender.offer(self._exposition.metrics_data(readings))
 
 
 def interval() -> float:
