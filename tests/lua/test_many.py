@@ -15,7 +15,8 @@ MANY = 9_000
 # Of so many values as the text of a script says, and no more; the parts for usual calls answer none larger than MOST.
 BOUNDED = {"FACTS",
     "ARGV", "ARGV, 6", "ARGV, i, i + 3", "ARGV, i, i + WIDTH - 1", "ARGV, i + 1, i + words",
-    "fact.pairs", "fields", "fire", "lines", "one", "option", "order", "read(id, 'lane', 'solo')", "seen_twice[i]", "submission",
+    "fact.pairs", "fields", "fire", "lines", "one", "option", "order",
+    "read(id, 'lane', 'solo')", "seen_twice[i]", "submission",
     "ids, i, math.min(i + AT_ONCE - 1, #ids)",
     "ARGV, (n - 1) * WIDTH + 1, n * WIDTH", "entries", "finished", "ids", "index", "keys", "rest", "running",
     "t.webhooks, i, i + 4", "options", "values, from, math.min(from + PAGE - 1, #values)",
