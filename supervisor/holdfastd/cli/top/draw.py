@@ -80,7 +80,8 @@ def _supervisor_line(look: Look) -> Text:
     style = "" if service.ready >= service.target else "bold red"
     line.append(f"{service.ready}/{service.target} workers ready", style)
     hosts = len({worker.host for worker in look.workers})
-    line.append(f"  {len(look.workers)} on {counted(hosts, 'host')}  {service.deaths.total} deaths")
+    workers = f"{len(look.workers)} on {counted(hosts, 'host')}"
+    line.append(f"  {workers}  {counted(service.deaths.total, 'death')}")
     for impaired in (service.degraded, service.breaker):
         if impaired:
             line.append(f"  {escape(impaired)}", "bold red")
