@@ -96,6 +96,6 @@ def _handler_traces() -> bool:
     """True if the handler's module has set a provider of spans. Imports nothing where it has imported nothing."""
     if "opentelemetry.trace" not in sys.modules:
         return False
-    from holdfast.telemetry.span_providers import provider_in_use
+    from holdfast.telemetry.global_provider import provider_in_use
 
     return provider_in_use() is not None

@@ -13,7 +13,9 @@ from opentelemetry.sdk.environment_variables import OTEL_BSP_SCHEDULE_DELAY
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
-from opentelemetry.trace import ProxyTracerProvider, TracerProvider
+from opentelemetry.trace import TracerProvider
+
+from holdfast.telemetry.global_provider import provider_in_use
 
 SEND_EVERY = 1000  # milliseconds, unless OTEL_BSP_SCHEDULE_DELAY says otherwise: a killed process loses what waits
 
@@ -41,12 +43,6 @@ def given() -> SpanProvider:
     """The global provider. It is not shut down: others may still use it."""
     provider = trace.get_tracer_provider()
     return SpanProvider(provider, getattr(provider, "force_flush", bool))
-
-
-def provider_in_use() -> TracerProvider | None:
-    """The global provider; None if nobody has set one."""
-    provider = trace.get_tracer_provider()
-    return None if isinstance(provider, ProxyTracerProvider) else provider
 
 
 def _batching(exporter: SpanExporter, resource: Resource) -> SdkTracerProvider:

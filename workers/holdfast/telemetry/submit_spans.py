@@ -9,12 +9,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from functools import lru_cache
 
-from opentelemetry import trace
-from opentelemetry.trace import ProxyTracerProvider, Span, SpanKind, StatusCode, TracerProvider
+from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 from opentelemetry.util.types import AttributeValue
 
 from holdfast.core.tasks import Submission
 from holdfast.telemetry import semantic_names
+from holdfast.telemetry.global_provider import provider_in_use
 
 
 class SubmitSpans:
@@ -97,5 +97,5 @@ def _spans_of(provider: TracerProvider) -> SubmitSpans:
 
 def of_application() -> SubmitSpans | None:
     """None if the application has set no provider."""
-    provider = trace.get_tracer_provider()
-    return None if isinstance(provider, ProxyTracerProvider) else _spans_of(provider)
+    provider = provider_in_use()
+    return None if provider is None else _spans_of(provider)
