@@ -148,6 +148,15 @@ class Pool:
         with self._grown:
             return "\n".join(json.dumps(line) for line in self.log)
 
+    def lose(self) -> None:
+        """Kill every process of this pool, so that none sees another die."""
+        pids = [process.pid for process in self.status().processes]
+        self.send(signal.SIGSTOP)
+        for pid in (*pids, self.pid):
+            os.kill(pid, signal.SIGKILL)
+        self.ended()
+        self.close()
+
     def close(self) -> None:
         """Leave nothing behind, whatever has happened."""
         for each in self.leftovers():

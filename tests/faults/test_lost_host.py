@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,16 +12,6 @@ from tests.faults.process import Pool
 from tests.faults.scene import Scene, stage
 
 pytestmark = pytest.mark.anyio
-
-
-def lose(pool: Pool) -> None:
-    """Every process of this pool is killed, and none sees another die."""
-    pids = [process.pid for process in pool.status().processes]
-    pool.send(signal.SIGSTOP)
-    for pid in (*pids, pool.pid):
-        os.kill(pid, signal.SIGKILL)
-    pool.ended()
-    pool.close()
 
 
 @contextmanager
@@ -42,7 +30,7 @@ async def test_lost_host_is_taken_over_by_another_when_its_lease_has_lapsed(shor
     async with stage(short_path, lease=1.0, lease_grace=0.3) as scene:
         await scene.submit("t", text="wait")
         _, holder = scene.started("t")
-        lose(scene.pool)
+        scene.pool.lose()
         (short_path / "other").mkdir()
         scene.pool = Pool(short_path / "other", scene.url, **{**scene.flags, "workers": 1}).ready(1)
         scene.pool.until("lost worker recovered: its lease expired", tasks=1)
@@ -59,7 +47,7 @@ async def test_living_host_takes_over_the_tasks_of_a_lost_one_and_keeps_its_own(
         with another(scene, short_path / "other") as other:
             await scene.submit("kept", text="wait")
             scene.started("kept")
-            lose(scene.pool)
+            scene.pool.lose()
             scene.pool = other
             for task_id in ("lost1", "lost2"):
                 delivery, pid = scene.started(task_id)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -49,16 +48,6 @@ def host(name: str) -> Iterator[None]:
             os.environ["OTEL_RESOURCE_ATTRIBUTES"] = before
 
 
-def lose(pool: Pool) -> None:
-    """Every process of this pool is killed, and none sees another die."""
-    pids = [process.pid for process in pool.status().processes]
-    pool.send(signal.SIGSTOP)
-    for pid in (*pids, pool.pid):
-        os.kill(pid, signal.SIGKILL)
-    pool.ended()
-    pool.close()
-
-
 async def play(folder: Path, receiver: Receiver) -> list[Received]:
     """The spans of the trace."""
     flags = {
@@ -77,7 +66,7 @@ async def play(folder: Path, receiver: Receiver) -> list[Received]:
             await anyio.to_thread.run_sync(submit, scene, receiver, f"{TASK}=order")
             scene.started(TASK)
             receiver.until(lambda: [span for span in receiver.spans() if span.name == "charge card"])
-            lose(scene.pool)
+            scene.pool.lose()
             (folder / "b").mkdir()
             with host("host-b"):
                 scene.pool = Pool(folder / "b", scene.url, **scene.flags).ready(1)
