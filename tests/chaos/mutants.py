@@ -120,7 +120,7 @@ def all_that_is_claimed_begins() -> None:
 
 
 def what_goes_back_is_released() -> None:
-    """What has not begun goes back as if it had."""
+    """Tasks that have not begun go back as if they had."""
     from holdfast.worker.claims_ahead import ClaimsAhead
 
     remove = ClaimsAhead._remove

@@ -1,5 +1,5 @@
-"""What a worker has claimed ahead goes back as soon as it is not to be begun there: nothing of it counts, and it runs
-elsewhere or later.
+"""Tasks that a worker has claimed ahead go back as soon as they are not to begin there: nothing is counted, and they
+run elsewhere or later.
 
 A handler that keeps the event loop from turning holds up what was claimed behind it, until the test lets it go.
 """

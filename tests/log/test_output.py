@@ -1,4 +1,4 @@
-"""What a handler prints becomes lines of the log that name its task; all other output passes as it is."""
+"""The output of a handler becomes lines of the log that name its task; all other output passes as it is."""
 
 from __future__ import annotations
 

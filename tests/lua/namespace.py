@@ -97,7 +97,7 @@ class Namespace(Stand):
 
 
 def doctor_breaches(snapshot: Mapping[str, Any], queue: str, *, stolen: bool) -> list[str]:
-    """What `supervisor doctor` would say of this snapshot, unless somebody else takes entries: all is well here."""
+    """The faults that `supervisor doctor` finds in this snapshot; where somebody else takes entries it is not asked."""
     if stolen:
         return []
     view = QueueSnapshot.of(snapshot, queue)

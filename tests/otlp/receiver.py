@@ -58,7 +58,7 @@ class Receiver:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What the standard variables of a sender have to be."""
+        """The standard variables of a process that sends to this receiver."""
         return {"OTEL_EXPORTER_OTLP_ENDPOINT": self.endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": self.protocol}
 
     def spans_with_resource(self) -> list[Received]:

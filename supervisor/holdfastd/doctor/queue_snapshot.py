@@ -42,7 +42,7 @@ class QueueSnapshot:
         )
 
     def of_kind(self, kind: str) -> Iterator[tuple[str, Any]]:
-        """What follows `kind` in each key that begins with it, and the content."""
+        """The keys that begin with `kind`, without it, each with its content."""
         return ((key.removeprefix(kind), held) for key, held in self.keys.items() if key.startswith(kind))
 
     @property

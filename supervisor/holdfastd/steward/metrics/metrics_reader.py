@@ -47,7 +47,7 @@ class MetricsReader:
         self._readings = Readings()
 
     async def read(self, fresh: float = FRESH) -> Readings:
-        """Those who ask at the same time share one reading. `fresh`: seconds for which an earlier one is served."""
+        """Calls at the same time share one reading. `fresh`: seconds for which an earlier reading is answered again."""
         async with self._reading:
             if self._clock() - self._read_at >= fresh:
                 self._readings = await self._read()
