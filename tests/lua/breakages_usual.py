@@ -9,6 +9,8 @@ from tests.lua import test_foreign as foreign
 from tests.lua import test_inbox as inbox
 from tests.lua import test_rollup as rollup
 from tests.lua import test_story as story
+from tests.lua import test_usual as usual
+from tests.lua import test_weights as weights
 
 # ruff: noqa: E501 - a table: one row, one breakage
 # fmt: off
@@ -16,6 +18,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("another field is usual", "usual_record", "call('HLEN', key) ~= fields", "false"),
     ("any number is usual", "usual_record", " or r[4] ~= seq", ""),
     ("any claim is usual", "usual_record", " or r[2] ~= claim", ""),
+    ("a claim of the whole operation makes the settlement unusual", "claims", "  if fields then\n", "  if false then\n", usual.test_a_busy_worker_has_usual_claims_again_after_an_unusual_task),
+    ("a claim of the whole operation counts other fields", "claims", "select(5, read_new(id, r[13]))", "select(5, read_new(id, r[13])) and 1", usual.test_a_busy_worker_has_usual_claims_again_after_an_unusual_task),
     ("any text is a number", "usual_record", "return not text or (", "return true or ("),
     ("a paused lane is usual", "usual_pull", "KEY.rules, KEY.gated, KEY.closed", "KEY.gated"),
     ("what is due is usual", "usual_pull", "return call('ZCOUNT', KEY.due, '-inf', NOW) + call", "return call"),
@@ -32,7 +36,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("any handler's tasks are usual", "usual_pull", "and has_name(names, name or '') and", "and"),
     ("no operation is usual", "usual_pull", " and holds_operation(raw, id, seq)\n", "\n"),
     ("the index of what has ended is forgotten", "usual_pull", "  call('ZADD', KEY.finished, unpack(finished))\n", ""),
-    ("another field at the end is usual", "usual_record", "number_in[r[4]] ~= call('HLEN', key)", "false"),
+    ("another field at the end is usual", "usual_record", "number_in[r[4]] ~= call('HLEN', key)", "false", weights.test_an_ended_record_keeps_nothing_of_how_it_ran),
     ("a short row tells no timeout", "usual_pull", "most or '', timeout or '', raw,", "most or '', '', raw,"),
     ("a short row tells no attempts", "usual_pull", "most or '', timeout or '', raw,", "'', timeout or '', raw,"),
     ("the claim of a record is forgotten", "usual_pull", ", 'claimed', notes[i])", ")"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.core.delivery import Settle, Settlement
+from tests.lua.namespace import Namespace
 from tests.lua.twins import play_twins, twins
 
 pytestmark = pytest.mark.anyio
@@ -26,3 +28,19 @@ async def test_claims_ahead_are_written_and_answered_as_claims_are(server_url: s
         assert repr(one).replace(pair.usual.queue, "queue") == repr(other).replace(pair.whole.queue, "queue")
         await pair.usual.do("DEL", pair.usual.key("ahead"))
         await pair.compare()
+
+
+async def test_a_busy_worker_has_usual_claims_again_after_an_unusual_task(space: Namespace) -> None:
+    """Each pull settles what the last one has claimed, and claims more: of usual ones no trail is left."""
+    await space.register("a")
+    await space.submit(*(f"t{n}" for n in range(20)))
+    await space.do("HSET", space.key("task:t7"), "extra", "1")
+    done = list[Settlement]()
+    for _ in range(5):
+        pulled = await space.pull("a", 4, *done)
+        done = [Settlement(one.task_id, one.claim, Settle.COMPLETED, b"1") for one in pulled.deliveries]
+    ended = [n for n in range(20) if await space.state(f"t{n}") == "completed"]
+    assert ended == [*range(16)]
+    assert [n for n in ended if await space.do("EXISTS", space.key(f"trail:t{n}"))] == [
+        *range(8)
+    ]  # settled in a call with t7

@@ -1,4 +1,4 @@
--- use: task_record lane journal expiry gates history damage rules workers clock
+-- use: task_record lane journal expiry gates history damage rules workers clock usual_record
 -- provides: claim claimed_in
 -- Claims of tasks. A claim is `delivery:incarnation:request`. A pull answers one flat row for each (see store/redis/decode.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
@@ -12,7 +12,8 @@ local function row(id, name, delivery, r)
     operation, checkpoint, history, earlier, math.max(0, NOW - (r[17] or r[18] or NOW))}
 end
 
--- Claims a task, unless it has expired. `r`: its facts.
+-- Claims a task, unless it has expired. `r`: its facts. The claim of a usual task is noted in its record (see trail): else its
+-- settlement would be unusual, and the claims that travel with it, for as long as the worker is busy.
 local function claim(id, incarnation, request, r)
   local delivery = tonumber(r[3] or '0') + 1
   if r[9] then
@@ -21,11 +22,15 @@ local function claim(id, incarnation, request, r)
     expiry.outlast(id)
   end
   local name = delivery .. ':' .. incarnation .. ':' .. request
+  local fields = select(5, read_new(id, r[13]))   -- nil: unusual
   call('HSET', running_of(incarnation), id, name)
   write(id, 'state', 'working', 'owner', incarnation, 'claim', name, 'delivery', delivery)
   call('ZREM', KEY.submitted .. r[1], id)
   if is_bounded() or r[10] then bounds().occupy(id, r[1], r[10], r[11]) end
-  note('claimed', id, name)
+  if fields then
+    write(id, 'claimed', fields .. ' ' .. NOW .. ' ' .. name)
+    tell('claimed', id, name)
+  else note('claimed', id, name) end
   return row(id, name, delivery, r)
 end
 
