@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-bindu coverage lint format bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
+.PHONY: run test quick test-bindu coverage lint format docs diagrams bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -32,6 +32,20 @@ lint: .venv/developing ## format, style, types, layers
 format: .venv/developing
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: .venv/docs ## the site in site/, which needs no other host: open site/index.html
+	@$(BIN)/python -m docs.tools.site_pages build/pages
+	@$(BIN)/zensical build --clean --strict
+	@$(BIN)/python -m docs.tools.site_check site
+
+diagrams: .venv/docs ## draws the diagrams of the pages; needs node, npm and a Chromium that CHROMIUM names
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright
+	@$(BIN)/python -m docs.tools.draw_diagrams
+
+.venv/docs: .venv/installed
+	@echo 'setting up .venv for the site: this takes a minute, once'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded,docs]'
+	@touch $@
 
 .venv/installed: pyproject.toml
 	@echo 'setting up .venv: this takes a minute, once'
@@ -105,4 +119,4 @@ chaos: .venv/developing ## faults of every kind against a running pool; SECONDS=
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) --report chaos-report
 
 clean:
-	rm -rf .venv .venv-bindu .mypy_cache .ruff_cache .pytest_cache .coverage*
+	rm -rf .venv .venv-bindu site build/pages .cache .mypy_cache .ruff_cache .pytest_cache .coverage*

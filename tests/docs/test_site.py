@@ -1,0 +1,120 @@
+"""The site of `make docs`: its pages, its reference, and the check of what was built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import holdfast
+import holdfast.timeline
+from docs.tools.site_check import problems
+from docs.tools.site_pages import lay_out
+
+ROOT = Path(__file__).parents[2]
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
+NAMED = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
+OTHER_HOST = "https://cdn.example.com"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "pages"
+    lay_out(folder)
+    return folder
+
+
+def entries(nav: Any) -> Iterator[str]:
+    """The pages that a part of the navigation leads to."""
+    match nav:
+        case str():
+            yield nav
+        case list():
+            yield from (page for each in nav for page in entries(each))
+        case dict():
+            yield from (page for each in nav.values() for page in entries(each))
+
+
+def test_each_page_is_in_the_navigation_of_the_site_once() -> None:
+    nav = list(entries(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+    assert sorted(nav) == sorted([*(page.name for page in ROOT.glob("docs/*.md")), "changes.md"])
+
+
+def test_each_link_of_the_site_leads_to_a_page_of_it(pages: Path) -> None:
+    dead = {
+        f"{page.relative_to(pages)}: {target}"
+        for page in pages.rglob("*.md")
+        for target in LINK.findall(re.sub(r"^(`{3,}).*?^\1", "", page.read_text(), flags=re.MULTILINE | re.DOTALL))
+        if "://" not in target and not (page.parent / target).exists()
+    }
+    assert dead == set()
+
+
+def test_a_file_that_a_page_links_to_is_a_page_of_the_site(pages: Path) -> None:
+    assert "](files/config/redis.conf.md)" in (pages / "stores.md").read_text() + (pages / "systemd.md").read_text()
+    assert "maxmemory-policy noeviction" in (pages / "files/config/redis.conf.md").read_text()
+
+
+def test_all_commands_are_in_the_reference_with_their_options(pages: Path) -> None:
+    text = (pages / "commands.md").read_text()
+    assert "\n### supervisor tasks list\n" in text
+    assert "| `--newer` `DURATION` |" in text
+
+
+def test_pictures_of_the_site_name_no_other_host(pages: Path) -> None:
+    assert "@font-face" in (ROOT / "docs/demo.svg").read_text()
+    assert [picture.name for picture in pages.rglob("*.svg") if "@font-face" in picture.read_text()] == []
+
+
+def test_the_reference_names_what_exists() -> None:
+    named = NAMED.findall((ROOT / "docs/reference.md").read_text())
+    assert [name for name in named if not exists(name)] == []
+
+
+def test_the_reference_has_each_public_name() -> None:
+    named = set(NAMED.findall((ROOT / "docs/reference.md").read_text()))
+    public = {f"{module.__name__}.{name}" for module in (holdfast, holdfast.timeline) for name in module.__all__}
+    assert public - named == {"holdfast.HoldfastError"}, "it is among the errors"
+
+
+def exists(name: str) -> bool:
+    home, _, last = name.rpartition(".")
+    if home.startswith("holdfast.bindu"):  # cannot be imported where the framework is not
+        return f"def {last}(" in (ROOT / "workers" / f"{home.replace('.', '/')}.py").read_text()
+    return last in {*vars(import_module(home)), *dir(import_module(home))}
+
+
+@pytest.mark.parametrize(
+    ("page", "problem"),
+    [
+        ('<script src="{other}/x.js"></script>', "loads {other}/x.js from another host"),
+        ('<link rel="stylesheet" href="{other}/x.css">', "loads {other}/x.css from another host"),
+        ('<picture><source srcset="{other}/x.png"></picture>', "loads {other}/x.png from another host"),
+        ('<a href="gone.html">x</a>', "nothing at gone.html"),
+        ('<a href="other.html#gone">x</a>', "nothing at other.html#gone"),
+        ('<a href="#gone">x</a>', "nothing at #gone"),
+        ('<pre class="mermaid">x</pre>', "a script from another host"),
+    ],
+)
+def test_what_is_wrong_in_a_page_is_noticed(page: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "other.html").write_text('<h1 id="there">x</h1>')
+    (tmp_path / "page.html").write_text(page.format(other=OTHER_HOST))
+    [found] = problems(tmp_path)
+    assert problem.format(other=OTHER_HOST) in found
+
+
+def test_a_style_that_loads_from_another_host_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "x.css").write_text(f"@font-face {{ src: url({OTHER_HOST}/x.woff2) }}")
+    assert list(problems(tmp_path)) == [f"x.css loads {OTHER_HOST}/x.woff2 from another host"]
+
+
+def test_links_that_lead_somewhere_are_no_problem(tmp_path: Path) -> None:
+    (tmp_path / "other.html").write_text('<h1 id="there">x</h1>')
+    links = "".join(f'<a href="{to}">x</a>' for to in ("other.html#there", "./other.html", OTHER_HOST, "mailto:a@b"))
+    (tmp_path / "page.html").write_text(links)
+    assert list(problems(tmp_path)) == []
