@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,6 +63,17 @@ def running(
         process.wait(60)
         rest.join()
         process.stderr.close()
+
+
+def until_replaced(cli: Cli) -> None:
+    """Until no worker of earlier code lives. One that was asked to leave, and is slow to hear it, may claim a task."""
+    given_up = time.monotonic() + 60
+    while time.monotonic() < given_up:
+        status = cli("status", "--json").document
+        workers = [process for process in status["processes"] if process["kind"] == "worker"]
+        if all(worker["generation"] == status["generation"] for worker in workers):
+            return
+    raise AssertionError("workers of earlier code do not leave")
 
 
 def _started(words: Sequence[str], before: Sequence[str], **given: Any) -> Program:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import Cli
-from tests.cli.conftest import running
+from tests.cli.conftest import running, until_replaced
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,7 @@ def test_a_reload_takes_another_command_and_keeps_the_old_one_where_that_is_not_
         assert cli("submit", "x", "--wait").lines[0]["result"] == "old"
         settings.write_text('exec = "echo new"\n')
         assert cli("reload", "--wait").status == 0
+        until_replaced(cli)
         assert cli("submit", "x", "--wait").lines[0]["result"] == "new"
         settings.write_text('exec = "no-such-command"\n')
         answer = cli("reload", "--wait")

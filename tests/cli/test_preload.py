@@ -10,7 +10,8 @@ import psutil
 import pytest
 
 from tests.cli.commands import Cli
-from tests.cli.conftest import running
+from tests.cli.conftest import running, until_replaced
+from tests.faults.kin import wait_dead
 
 HANDLER = """
 import os
@@ -98,7 +99,7 @@ def test_a_process_that_the_trial_import_started_is_ended(short_path: Path) -> N
         why = cli("status", "--json").document["not_preloaded"]
         assert "its import started 1 process (" in why
         first = int(re.findall(r"\d+", why)[-1])
-        assert _has_ended(first)
+        wait_dead(first)
         assert not _has_ended(int((short_path / "child").read_text()))  # of the worker
 
 
@@ -153,6 +154,7 @@ def test_a_reload_brings_new_code_to_workers_that_share_an_import(short_path: Pa
         assert cli("submit", "a", "--wait").lines[0]["result"] == "old"
         (short_path / "agent.py").write_text("def handle(messages): return 'brand new'")
         assert cli("reload", "--wait").status == 0
+        until_replaced(cli)
         assert cli("submit", "a", "--wait").lines[0]["result"] == "brand new"
         (short_path / "agent.py").write_text("1 / 0")
         assert cli("reload", "--wait").status != 0

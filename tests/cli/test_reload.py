@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import Cli
-from tests.cli.conftest import running
+from tests.cli.conftest import running, until_replaced
 
 HANDLER = """
 def handle(messages):
@@ -42,6 +42,7 @@ def test_new_code_serves_after_a_reload(short_path: Path) -> None:
         write(short_path, "newer")
         done = cli("reload", "--wait")
         assert (done.status, done.out) == (0, "reloaded\n")
+        until_replaced(cli)
         assert {answer(cli) for _ in range(5)} == {"newer"}
         assert generations(cli) == {1}
 
@@ -62,6 +63,7 @@ def test_broken_code_leaves_the_old_serving_and_shows_the_traceback(short_path: 
         write(short_path, "mended")
         process.send_signal(signal.SIGHUP)
         assert cli("reload", "--wait").status == 0
+        until_replaced(cli)
         assert answer(cli) == "mended"
 
 
@@ -74,6 +76,7 @@ def test_settings_are_read_anew(short_path: Path) -> None:
         assert answer(cli) == "agent"
         file.write_text('handler = "other:handle"\n')
         assert cli("reload", "--wait").status == 0
+        until_replaced(cli)
         assert answer(cli) == "other"
         file.write_text('handler = "other:handle"\nmax_attempts = "many"\n')
         done = Cli(short_path, ("--runtime-dir", str(short_path / "run"), "--config", os.devnull))("reload", "--wait")

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Timer
 
 from tests.cli.commands import Cli, clean
+from tests.cli.conftest import until_replaced
 from tests.forked import SUPERVISOR
 
 SAVED = 1_700_000_000
@@ -82,6 +83,7 @@ def test_what_is_saved_is_loaded_and_what_is_broken_changes_nothing(short_path: 
         assert supervisor.answer() == 1
         supervisor.save("return 2")
         supervisor.until('"event": "reloaded"')
+        until_replaced(supervisor.cli)
         assert supervisor.answer() == 2
         supervisor.save("return (")
         line = supervisor.until('"event": "reload failed')
@@ -89,6 +91,7 @@ def test_what_is_saved_is_loaded_and_what_is_broken_changes_nothing(short_path: 
         assert supervisor.answer() == 2
         supervisor.save("return 3")
         supervisor.until('"event": "reloaded"')
+        until_replaced(supervisor.cli)
         assert supervisor.answer() == 3
         (short_path / "supervisor.toml").write_text('log_format = "json"\nconcurrency = 3\n')
         assert "supervisor.toml" in supervisor.until('"event": "reloaded"')

@@ -126,7 +126,7 @@ def test_stop_waits_for_the_end(short_path: Path) -> None:
     with running(short_path, "examples.wordcount:handle", "--workers", "1") as (cli, process):
         answer = cli("stop")
         assert (answer.status, answer.out) == (0, "stopped\n")
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
         assert cli("status").status == 1
 
 
@@ -138,7 +138,7 @@ def test_stop_says_when_a_task_took_too_long(short_path: Path) -> None:
         cli("submit", "x")
         (short_path / "running").read_bytes()  # until the handler has opened it
         answer = cli("stop")
-        assert (answer.status, process.wait(10)) == (75, 75)
+        assert (answer.status, process.wait(60)) == (75, 75)
         assert "put back into the queue" in answer.out
 
 
@@ -154,7 +154,7 @@ def test_stop_gives_up_waiting_when_told_so_while_the_drain_goes_on(short_path: 
         assert "still has running tasks" in answer.err
         assert cli("status", "--json").document["state"] == "draining"
         cli("tasks", "cancel", task_id)  # the only task ends, and with it the drain
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
 
 
 def test_an_interrupted_wait_leaves_the_task(pool: Cli) -> None:

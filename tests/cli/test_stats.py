@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+import pytest
 
 from holdfast.core.histogram import bucketed
 from holdfast.core.rollup import Histogram, Series, field_of
 from holdfast.core.tasks import Introduction
 from holdfast.store.redis import RedisStore
 from tests.cli.commands import Cli
+from tests.cli.conftest import running
 from tests.cli.stores import with_store
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Cli]:
+    """Two workers that run nothing but the tasks of this file."""
+    with (
+        TemporaryDirectory(prefix="holdfast-") as folder,
+        running(Path(folder), "examples.wordcount:handle", "--workers", "2") as (cli, _),
+    ):
+        yield cli
 
 
 def ran(pool: Cli, texts: list[str], lane: str | None = None) -> None:
