@@ -11,6 +11,13 @@ _NOTIFIER = "tests/supervisor/test_status_notifier.py"
 
 PARENT = [
     Rule(
+        "tasks of a worker that died before the stop are not cut off by it",
+        "supervisor/holdfastd/core/notify_steward.py",
+        " if death.while_stopping else 0\n",
+        " if view.stopping is not None else 0\n",
+        "tests/supervisor/test_drain.py::test_tasks_of_a_worker_that_died_before_the_stop_are_not_cut_off_by_it",
+    ),
+    Rule(
         "a worker of the loader is a child of the parent",
         f"{_HERE}/loader.py",
         "        pid = os.fork()\n        if pid == 0:\n",

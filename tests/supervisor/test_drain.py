@@ -146,6 +146,20 @@ def test_what_a_beat_has_told_of_is_not_counted_twice() -> None:
     assert history.view.cut_off == known > 0
 
 
+def test_tasks_of_a_worker_that_died_before_the_stop_are_not_cut_off_by_it() -> None:
+    """They may have run to their end elsewhere before the parent hears how many were put back."""
+    history = History(2).started()
+    gone = history.child(W).incarnation
+    history.die(W, -signal.SIGSEGV)
+    history.event(TERM)
+    history.tick()
+    history.acknowledge(gone, recovered=2)
+    for slot in history.workers():
+        history.leave(slot)
+    history.die(STEWARD, 0)
+    assert (history.view.over, history.view.cut_off) == (0, 0)
+
+
 def test_a_worker_that_overruns_is_aborted_then_killed() -> None:
     history = busy()
     history.event(TERM)

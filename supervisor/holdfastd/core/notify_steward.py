@@ -28,26 +28,27 @@ def child_died(view: View, child: Child, cause: Cause, cut_off: int, now: float)
     if child.slot.kind not in CLAIMING:
         return view, ()
     message = Died(child.incarnation, str(cause), cause.charged, cause.ordered, now)
+    death = UnacknowledgedDeath(message, view.stopping is not None, cut_off)
     deaths_sent_at = view.deaths_sent_at if view.unacknowledged else now
     view = replace(
         view,
-        unacknowledged={**view.unacknowledged, child.incarnation: UnacknowledgedDeath(message, cut_off)},
+        unacknowledged={**view.unacknowledged, child.incarnation: death},
         deaths_sent_at=deaths_sent_at,
     )
     return view, _if_steward(view, Send(STEWARD, message))
 
 
 def acknowledged(view: View, message: Acknowledged) -> Step:
-    """Forget the death. Tasks that the store recovered while the service stops were cut off, and the store's count is
-    more exact than the last heartbeat's."""
+    """Forget the death. Tasks of a worker that died while the service stops were cut off, and the store's count of them
+    is more exact than the last heartbeat's. Those of an earlier death may have run elsewhere by now."""
     if message.incarnation not in view.unacknowledged:
         return view, ()
     unacknowledged = dict(view.unacknowledged)
-    unknown = max(0, message.recovered - unacknowledged.pop(message.incarnation).cut_off)
+    death = unacknowledged.pop(message.incarnation)
+    unknown = max(0, message.recovered - death.cut_off) if death.while_stopping else 0
     fields = {"incarnation": message.incarnation, "tasks": message.recovered}
     log = Log("info" if message.recovered else "debug", "recovered", fields)
-    cut_off = view.cut_off + (0 if view.stopping is None else unknown)
-    return replace(view, unacknowledged=unacknowledged, cut_off=cut_off), (log,)
+    return replace(view, unacknowledged=unacknowledged, cut_off=view.cut_off + unknown), (log,)
 
 
 def resend(view: View, now: float) -> Step:

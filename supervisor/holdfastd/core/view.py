@@ -91,9 +91,11 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class UnacknowledgedDeath:
-    """A death that no steward has acknowledged yet; `cut_off` of its tasks are counted already."""
+    """A death that no steward has acknowledged yet. `cut_off`: so many of its tasks are counted already.
+    `while_stopping`: it came after the order to stop."""
 
     message: Died
+    while_stopping: bool
     cut_off: int = 0
 
 
