@@ -157,6 +157,20 @@ def test_stop_gives_up_waiting_when_told_so_while_the_drain_goes_on(short_path: 
         assert process.wait(60) == 0
 
 
+def test_stop_now_cancels_the_running_tasks_of_a_stop_that_waits(short_path: Path) -> None:
+    (short_path / "slow.py").write_text(SLOW)
+    options = ("slow:handle", "--workers", "1", "--drain-timeout", "600")
+    with running(short_path, *options) as (cli, process):
+        os.mkfifo(short_path / "running")
+        cli("submit", "x")
+        (short_path / "running").read_bytes()  # until the handler has opened it
+        assert cli("stop", "--timeout", "0").status == 1
+        answer = cli("stop", "--now", "-c", str(short_path / "missing.toml"))
+        assert answer.status == 78
+        answer = cli("stop", "--now")
+        assert (answer.status, process.wait(10)) == (75, 75)
+
+
 def test_an_interrupted_wait_leaves_the_task(pool: Cli) -> None:
     with subprocess.Popen(
         [SUPERVISOR, "submit", "--lines", "-", "--delay", "1h", "--wait", "--json", *pool.options],

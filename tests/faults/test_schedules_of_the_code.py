@@ -135,7 +135,7 @@ async def test_without_a_name_start_and_doctor_name_what_no_code_declares(hosts:
     hosts.write("one", "a")
     pool = hosts.start("one", None)
     warning = pool.until(UNDECLARED)
-    assert (warning["schedule"], warning["remedy"]) == ("b c", "supervisor schedules unset 'b c'")
+    assert (warning["schedule"], warning["remedy"]) == ("b c", "supervisor schedules remove 'b c'")
     findings = hosts.cli("doctor", "--json").document
     [finding] = [row for row in findings if row["look"].startswith("schedule ")]
     assert (finding["look"], finding["level"], finding["fix"]) == ("schedule b c", "warning", warning["remedy"])

@@ -138,7 +138,7 @@ async def test_without_a_name_nothing_is_removed_and_it_is_named(stage: Stage) -
     await leave(stage, "old")
     retired = await retire(stage)
     assert (retired.removed, retired.left) == ((), (Undeclared("b c", ""),))
-    assert retired.left[0].remedy == "supervisor schedules unset 'b c'"
+    assert retired.left[0].remedy == "supervisor schedules remove 'b c'"
     assert await ids(stage) == {"a", "b c"}
     await leave(stage, "new")
     assert await stage.space.store.undeclared_schedules(10) == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 
 import pytest
 
@@ -209,6 +210,27 @@ def test_asking_by_the_socket_again_does_not_hasten() -> None:
     history.event(StopAsked())
     history.tick()
     assert history.event(StopAsked()) == []
+
+
+@pytest.mark.parametrize("before", [(), (StopAsked(),), (TERM,), (TERM, TERM), (StopAsked(now=True),)])
+def test_to_stop_now_cancels_handlers_and_never_kills(before: Sequence[Event]) -> None:
+    history = busy()
+    for each in (*before, StopAsked(now=True)):
+        history.event(each)
+        history.tick()
+    grace = history.view.policy.cancel_grace
+    assert history.view.stopping is not None
+    assert history.view.stopping.cancel_at <= history.now
+    assert history.view.stopping.deadline == history.now + grace
+    assert not history.view.stopping.killing
+    assert history.event(StopAsked(now=True)) == []
+
+
+def test_a_signal_after_a_stop_now_kills() -> None:
+    history = busy()
+    history.event(StopAsked(now=True))
+    history.event(TERM)
+    assert kills(history.tick(), W) == [signal.SIGKILL]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTTIN, signal.SIGTTOU, signal.SIGHUP])

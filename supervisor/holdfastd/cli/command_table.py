@@ -31,19 +31,23 @@ COMMANDS = [
     lazy("submit", "Submit tasks and, if wanted, wait for their results.", "submit.submit:submit"),
     lazy("tasks", "List, show, cancel, pause, resume, retry, count and remove tasks.", "tasks.tasks:tasks"),
     lazy("why", "Show what happened to a task and what will happen next.", "why.why:why"),
-    lazy("dead", "List, show, retry and delete dead letters.", "tasks.dead:dead"),
+    lazy("dead", "List, show, retry and remove dead letters.", "tasks.dead:dead"),
     lazy("recover", "Put tasks of lost workers back into the queue.", "tasks.recover:recover"),
     lazy("events", "Show the events of tasks and workers, past or live.", "events.events:events"),
     lazy("stats", "Show rates, failures and times of the last hours or days.", "stats.stats:stats"),
     lazy("top", "Show on one screen what runs, refreshed twice a second.", "top.top:top"),
-    lazy("schedules", "Set, list, pause and run schedules of recurring tasks.", "schedules.schedules:schedules"),
+    lazy(
+        "schedules",
+        "Set, list, show, pause, run and remove schedules of recurring tasks.",
+        "schedules.schedules:schedules",
+    ),
     lazy("set", "Set the schedule of a job: a rule, NOW, AT:<time>, CONTINUE or STOP.", "timeline.set_job:set_"),
     lazy("unset", "Remove a job and its schedule.", "timeline.unset_job:unset"),
     lazy("tell", "Print the status of a job as JSON.", "timeline.tell:tell"),
     lazy("statuses", "Print the status of all jobs as CSV.", "timeline.statuses:statuses"),
     lazy("work", "Run one worker in the foreground.", "timeline.work:work"),
     lazy("dispatch", "Run one steward in the foreground: it fires schedules.", "timeline.dispatch:dispatch"),
-    lazy("lanes", "List, pause, resume and limit lanes.", "lanes.lanes:lanes"),
+    lazy("lanes", "List, show, pause and resume lanes, and set their limits.", "lanes.lanes:lanes"),
     lazy("queue", "Inspect, clear or delete the queue.", "queue.queue:queue"),
     lazy("db", "Create and check the tables in PostgreSQL."),
     lazy("workers", "List the workers of all hosts.", "hosts.workers:workers"),
@@ -78,7 +82,7 @@ both exist, the timeline commands (set, unset, tell, statuses, control, work, di
 
 def _version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:  # as everybody types it
     if is_asked:
-        cli.main(["version"], prog_name="supervisor", standalone_mode=False, obj=context.obj)
+        cli.main(["version"], prog_name=context.info_name, standalone_mode=False, obj=context.obj)
         context.exit()
 
 

@@ -12,6 +12,7 @@ import rich_click
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError
+from holdfastd.cli.common.former_name import also_called
 from holdfastd.cli.common.session import Session
 from holdfastd.unit import access, plan_site, systemctl
 from holdfastd.unit.install import Action, InstallStep, steps, write
@@ -24,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @rich_click.group(epilog="Example: sudo supervisor service install agent:handle --app-dir /srv/agent --workers 8 --now")
 def service() -> None:
-    """Print or install the systemd unit."""
+    """Show or install the systemd unit."""
 
 
 def site_options(command: F) -> F:
@@ -51,11 +52,11 @@ def site_options(command: F) -> F:
     return click.argument("handler", required=False)(options.common(command))
 
 
-@service.command("print", epilog="Example: supervisor service print --instance billing")
+@service.command(epilog="Example: supervisor service show --instance billing")
 @site_options
 @options.pass_session
-def print_(session: Session, /, **asked: Any) -> None:
-    """Print every file that `install` would write."""
+def show(session: Session, /, **asked: Any) -> None:
+    """Show every file that `install` would write."""
     unit_files = list(files(_site(session, asked, None)))
     if session.json:
         output.document(
@@ -63,6 +64,9 @@ def print_(session: Session, /, **asked: Any) -> None:
         )
     else:
         output.text("\n".join(f"# {file.path}\n{file.text}" for file in unit_files).rstrip(), keep=output.LINE_END)
+
+
+also_called(service, show, "print")
 
 
 @service.command(
@@ -113,7 +117,7 @@ def _write(todo: Sequence[InstallStep]) -> None:
     barred = next((step.path for step in todo if step.writes and not access.may_write(step.path)), None)
     if barred is not None:
         raise CommandError(
-            f"{barred}: this user cannot write it: use sudo, or print all files with `supervisor service print`",
+            f"{barred}: this user cannot write it: use sudo, or print all files with `supervisor service show`",
             Exit.PERMISSION,
         )
     for step in todo:

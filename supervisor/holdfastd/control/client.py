@@ -67,13 +67,14 @@ def ask(
             return _read(line, StopAnswer)
 
 
-def stop(runtime_dir: Path, wait: float | None) -> int | None:
-    """Ask the supervisor to stop and wait until it has ended, at most `wait` seconds (None: without limit).
+def stop(runtime_dir: Path, wait: float | None, *, now: bool = False) -> int | None:
+    """Ask the supervisor to stop and wait until it has ended, at most `wait` seconds (None: without limit). `now`: its
+    tasks are canceled.
 
     Its exit status; None if it has not ended by then. A supervisor that ends without an answer was killed meanwhile:
     that counts as failed. Errors as for `ask`.
     """
-    last = _end_of(runtime_dir, AskStop(), StopAnswer, wait)
+    last = _end_of(runtime_dir, AskStop(now), StopAnswer, wait)
     if last is None:
         return None
     return _read(last, StopResult).code if last else Exit.FAILED

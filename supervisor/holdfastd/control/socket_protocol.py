@@ -26,7 +26,10 @@ class AskReload(msgspec.Struct, frozen=True, tag_field="do", tag="reload"):
 
 
 class AskStop(msgspec.Struct, frozen=True, tag_field="do", tag="stop"):
-    """Drain and end. StopAnswer is answered at once, StopResult at the end."""
+    """Drain and end. StopAnswer is answered at once, StopResult at the end. `now`: cancel running tasks; a supervisor
+    of an earlier version ignores it."""
+
+    now: bool = False
 
 
 Request = AskStatus | AskScale | AskReload | AskStop

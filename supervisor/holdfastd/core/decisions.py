@@ -120,8 +120,8 @@ def _settings_read(view: View, event: SettingsRead, _: float) -> Step:
     return reload.begin(view, event)
 
 
-def _stop_asked(view: View, _: StopAsked, now: float) -> Step:
-    return drain.begin(view, now)
+def _stop_asked(view: View, event: StopAsked, now: float) -> Step:
+    return drain.begin_shortened(view, now) if event.now else drain.begin(view, now)
 
 
 # The steps of a tick, in order: silence is forgiven before it is judged, seats are removed before seats are filled.

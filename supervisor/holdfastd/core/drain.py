@@ -61,6 +61,15 @@ def another_signal(view: View, now: float) -> Step:
     return _hasten(view, now) if signals == 2 else begin_killing(view, now)
 
 
+def begin_shortened(view: View, now: float) -> Step:
+    """Start or continue to stop, with handlers canceled. Once more changes nothing: only a signal kills."""
+    view, started = begin(view, now)
+    if view.stopping is None or view.stopping.signals > 1 or view.stopping.killing:
+        return view, started
+    view, shortened = another_signal(view, now)
+    return view, (*started, *shortened)
+
+
 def _hasten(view: View, now: float) -> Step:
     assert view.stopping is not None
     deadline = min(view.stopping.deadline, now + view.policy.cancel_grace)

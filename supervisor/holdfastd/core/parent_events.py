@@ -99,7 +99,10 @@ class SettingsRead:
 
 @dataclass(frozen=True, slots=True)
 class StopAsked:
-    """The control socket asks to stop: like a first SIGTERM; ignored if the service is stopping already."""
+    """The control socket asks to stop: like a first SIGTERM; ignored if the service is stopping already. `now`: cancel
+    handlers, like a second SIGTERM; ignored if they are canceled already."""
+
+    now: bool = False
 
 
 @dataclass(frozen=True, slots=True)

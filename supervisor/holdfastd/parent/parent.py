@@ -148,8 +148,8 @@ class Parent:
                 return self._scale(workers)
             case AskReload():
                 return self._reload()
-            case AskStop():
-                self._inbox.append(StopAsked())
+            case AskStop(now=now):
+                self._inbox.append(StopAsked(now))
                 return StopAnswer()
 
     def _scale(self, workers: int) -> Answer:

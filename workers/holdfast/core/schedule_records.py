@@ -118,7 +118,7 @@ class Undeclared:
     @property
     def remedy(self) -> str:
         """The line that removes it."""
-        return f"supervisor schedules unset {shlex.quote(self.schedule_id)}"
+        return f"supervisor schedules remove {shlex.quote(self.schedule_id)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from holdfastd.cli.common.session import Session
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[F], F]
 
-_SHORT = {"lanes": ("-Q",)}
+_SHORT = {"lanes": ("-Q",), "config": ("-c",)}
 
 pass_session = click.make_pass_decorator(Session)
 
@@ -35,7 +35,7 @@ def setting(field: str, meaning: str, metavar: str) -> Decorator[Any]:
     """A flag for one field of Settings, which checks the value."""
     return click.option(
         *_SHORT.get(field, ()),
-        _flag(field),
+        flag(field),
         field,
         metavar=metavar,
         help=meaning,
@@ -46,7 +46,7 @@ def setting(field: str, meaning: str, metavar: str) -> Decorator[Any]:
 
 def switch(field: str, meaning: str) -> Decorator[Any]:
     """A flag without a value for a boolean field of Settings; its --no- form overrides environment and file."""
-    names = f"{_flag(field)}/{_flag('no_' + field)}"
+    names = f"{flag(field)}/{flag('no_' + field)}"
     return click.option(names, field, default=None, help=meaning, expose_value=False, callback=remember)
 
 
@@ -80,7 +80,7 @@ def store(command: F) -> F:
     return here(command)
 
 
-def _flag(field: str) -> str:
+def flag(field: str) -> str:
     return f"--{field.replace('_', '-')}"
 
 

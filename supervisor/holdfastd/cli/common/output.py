@@ -9,6 +9,13 @@ import sys
 LINE_END = "\n"
 STDERR = 2
 LONGEST = 900  # characters of a line for people
+NAMES = ("supervisor", "holdfast")  # of this command
+
+
+def command_name() -> str:
+    """The name by which this command was called; `supervisor` where it was called otherwise."""
+    name = sys.argv[0].rpartition("/")[2]
+    return name if name in NAMES else NAMES[0]
 
 
 def safe(value: str, keep: str = "") -> str:
@@ -54,7 +61,7 @@ def remark(text: str, level: str) -> None:
     """Prints escaped text on standard error, without secrets; the journal learns its level."""
     from holdfast_config.secret_texts import mask  # seldom needed, and slow to import
 
-    line = f"supervisor: {shortened(mask(text))}"
+    line = f"{command_name()}: {shortened(mask(text))}"
     if "JOURNAL_STREAM" in os.environ:
         from holdfast_config.journal import is_journal, prioritised  # seldom needed, and slow to import
 

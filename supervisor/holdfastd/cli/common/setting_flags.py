@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
+import rich_click
 from pydantic.fields import FieldInfo
 
 from holdfast_config import Settings, durations, names
 from holdfastd.cli.common import options
+from holdfastd.cli.common.setting_groups import GROUPS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,12 +33,21 @@ def settings_but(*fields: str) -> Callable[[F], F]:
 
 
 def _flags(command: F, left_out: Collection[str]) -> F:
+    command = rich_click.rich_config(help_config={"option_groups": {"*": _groups(left_out)}})(command)
     command = options.setting("config", options.CONFIG_HELP, "FILE")(command)
     command = options.setting("env_file", "File of variables. Default: ./.env.", "FILE")(command)
     for field, info in reversed(Settings.model_fields.items()):
         if field not in left_out:
             command = _flag(field, info)(command)
     return command
+
+
+def _groups(left_out: Collection[str]) -> list[Any]:
+    """The groups of the help; options of no group stand in one of their own."""
+    return [
+        {"name": name, "options": [options.flag(field) for field in fields if field not in left_out]}
+        for name, fields in GROUPS.items()
+    ]
 
 
 def _flag(field: str, info: FieldInfo) -> Callable[[F], F]:

@@ -15,6 +15,8 @@ from holdfast.core.served import ServedLane
 from holdfast.store.protocol import Store
 from holdfast_config.lanes import Rate, list_name, rate
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.error_report import CommandError
+from holdfastd.cli.common.former_name import also_called
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.common.tables import table
@@ -27,7 +29,10 @@ COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout
 
 @rich_click.group(epilog="Example: supervisor lanes list")
 def lanes() -> None:
-    """List, pause, resume and limit lanes. A change applies to all hosts until it is changed again."""
+    """List, show, pause and resume lanes, and set their limits.
+
+    A change applies to all hosts until it is changed again.
+    """
 
 
 @lanes.command("list", epilog="Example: supervisor lanes list --json")
@@ -47,6 +52,25 @@ def list_(session: Session, /) -> None:
     if bounded := [(name, _rate(order)) for name, order in snapshot.handlers.items() if order.value]:
         output.text("")
         table(("handler", "rate"), bounded)
+
+
+@lanes.command(epilog="Example: supervisor lanes show bindu:tasks:mail")
+@click.argument("lane")
+@options.store
+@options.pass_session
+def show(session: Session, /, lane: str) -> None:
+    """Show one lane in full."""
+    name = _known(lane)
+    snapshot, _ = ask(session, partial(_look, [name]))
+    found = next((each for each in snapshot.lanes if each.name == name), None)
+    if found is None:
+        raise CommandError(f"no lane {name} in {session.settings.queue_name}; `supervisor lanes list` has all")
+    if session.json:
+        output.document(_document(found, snapshot))
+        return
+    for column, value in zip(COLUMNS, _cells(found, snapshot), strict=True):
+        if value not in (None, ""):
+            output.text(f"{column:<8} {value}")
 
 
 async def _look(names: Sequence[str], store: Store) -> tuple[Lanes, tuple[Quiet, ...]]:
@@ -76,7 +100,7 @@ def resume(session: Session, /, lane: str) -> None:
     _show(session, name, "resumed" if was_paused else "was not paused")
 
 
-@lanes.command(epilog="Example: supervisor lanes limit bindu:tasks:mail --running 20 --rate 100/m")
+@lanes.command("set", epilog="Example: supervisor lanes set bindu:tasks:mail --running 20 --rate 100/m")
 @click.argument("lane", required=False)
 @click.option("--running", type=COUNT, metavar="N", help="Maximum of running tasks of the lane; `none`: no limit.")
 @click.option("--per-key", type=COUNT, metavar="N", help="Maximum of running tasks with the same concurrency key.")
@@ -90,7 +114,7 @@ def resume(session: Session, /, lane: str) -> None:
 @click.option("--reset", is_flag=True, help="Remove the limits set by this command; those of the settings apply again.")
 @options.store
 @options.pass_session
-def limit(session: Session, /, lane: str | None, handler: str | None, reset: bool, **bounds: str | int | None) -> None:
+def set_(session: Session, /, lane: str | None, handler: str | None, reset: bool, **bounds: str | int | None) -> None:
     """Limit the running tasks of LANE, or the rate of a handler, over all hosts. Overrides the settings."""
     if (lane is None) == (handler is None):
         raise click.UsageError("give LANE or --handler")
@@ -105,6 +129,9 @@ def limit(session: Session, /, lane: str | None, handler: str | None, reset: boo
     rules = _handler_rules(handler, given) if handler is not None else _lane_rules(_known(lane or ""), given)
     changed = ask(session, lambda store: store.bound(rules))
     _show(session, handler or _known(lane or ""), "bounded" if changed else "had these bounds already")
+
+
+also_called(lanes, set_, "limit")
 
 
 def _handler_rules(name: str, given: Mapping[str, object]) -> Sequence[LaneLimit]:

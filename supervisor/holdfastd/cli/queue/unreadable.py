@@ -16,6 +16,7 @@ from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
+from holdfastd.cli.common.former_name import also_called
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
@@ -35,18 +36,32 @@ ANSWERS = {
 addresses_argument = click.argument("addresses", nargs=-1, metavar="[ADDRESS...]")
 all_option = click.option("--all", "all_of_them", is_flag=True, help="All entries.")
 
-
-@rich_click.group(invoke_without_command=True, epilog="Example: supervisor queue unreadable --json")
-@click.option(
+limit_option = click.option(
     "--limit", type=click.IntRange(1, ALL), default=10, show_default=True, help="Maximum number of entries to show."
 )
+
+
+@rich_click.group(invoke_without_command=True, epilog="Example: supervisor queue unreadable --json")
+@limit_option
 @options.store
 @options.pass_session
 @click.pass_context
 def unreadable(context: click.Context, session: Session, /, limit: int) -> None:
-    """List entries that were set aside because they are not valid tasks, newest first; show, retry or delete them."""
-    if context.invoked_subcommand is not None:
-        return
+    """List entries that were set aside because they are not valid tasks, newest first; show, retry or remove them."""
+    if context.invoked_subcommand is None:
+        _list(session, limit)
+
+
+@unreadable.command("list", epilog="Example: supervisor queue unreadable list --limit 100")
+@limit_option
+@options.store
+@options.pass_session
+def list_(session: Session, /, limit: int) -> None:
+    """List the entries, newest first, like the command without a verb."""
+    _list(session, limit)
+
+
+def _list(session: Session, limit: int, /) -> None:
     entries = ask(session, lambda store: store.unreadable(limit))
     if session.json:
         for each in entries:
@@ -90,7 +105,7 @@ def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) ->
     return Exit.OK if set(words.values()) <= {"back"} else Exit.FAILED
 
 
-@unreadable.command(epilog="Example: supervisor queue unreadable purge --all --older 7d --yes")
+@unreadable.command(epilog="Example: supervisor queue unreadable remove --all --older 7d --yes")
 @addresses_argument
 @all_option
 @click.option(
@@ -99,7 +114,7 @@ def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) ->
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @options.store
 @options.pass_session
-def purge(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, older: float, yes: bool) -> int:
+def remove(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, older: float, yes: bool) -> int:
     """Delete entries that were set aside."""
     _check(addresses, all_of_them)
     entries = counted(len(addresses), "entry", "entries") if addresses else "all entries that were set aside"
@@ -111,6 +126,9 @@ def purge(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, ol
     else:
         output.text(f"{purged} deleted")
     return Exit.OK if purged == len(addresses) or all_of_them else Exit.FAILED
+
+
+also_called(unreadable, remove, "purge")
 
 
 def _check(addresses: Sequence[str], all_of_them: bool) -> None:

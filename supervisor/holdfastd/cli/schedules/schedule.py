@@ -1,4 +1,4 @@
-"""`supervisor schedules set`, `unset`, `show`, `pause` and `resume`: one schedule."""
+"""`supervisor schedules set`, `show`, `remove`, `pause` and `resume`: one schedule."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.schedules import schedule_views
 from holdfastd.cli.schedules.schedule_options import spec_of, what, when
 from holdfastd.cli.views import times
+
+FORMER = "unset"  # the former name of `remove`, whose answer has this word
 
 
 @rich_click.command(
@@ -42,14 +44,15 @@ def set_(session: Session, /, schedule_id: str, after: str | None, **given: Any)
         output.text(f"{schedule_id}: {put.word}, next {answer['next'] or 'never'}")
 
 
-@rich_click.command(epilog="Example: supervisor schedules unset nightly")
+@rich_click.command(epilog="Example: supervisor schedules remove nightly")
 @click.argument("schedule_id", metavar="ID")
 @options.store
 @options.pass_session
-def unset(session: Session, /, schedule_id: str) -> None:
+@click.pass_context
+def remove(context: click.Context, session: Session, /, schedule_id: str) -> None:
     """Remove a schedule and its history. A running task continues."""
     manage(session, lambda manager: manager.schedules.remove(schedule_id))
-    _show_word(session, schedule_id, "unset")
+    _show_word(session, schedule_id, "unset" if context.info_name == FORMER else "removed")
 
 
 @rich_click.command(epilog="Example: supervisor schedules show nightly")

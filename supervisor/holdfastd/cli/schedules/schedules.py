@@ -6,6 +6,7 @@ import click
 import rich_click
 
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.former_name import also_called
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.common.tables import table
@@ -52,14 +53,15 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
         return
     table(schedule_views.COLUMNS, [schedule_views.cells(each) for each in page.schedules])
     for each in page.spoilt:
-        output.note(f"schedule {each.schedule_id}: {each.why}; unset it and set it again")
+        output.note(f"schedule {each.schedule_id}: {each.why}; remove it and set it again")
     if page.cursor:
         output.note(f"there may be more: --cursor {page.cursor}")
 
 
 for command in (
-    *(schedule.set_, schedule.unset, schedule.show, schedule.pause, schedule.resume),
+    *(schedule.set_, schedule.remove, schedule.show, schedule.pause, schedule.resume),
     *(fires.next_, fires.history, fires.run),
     *(apply.diff, apply.apply),
 ):
     schedules.add_command(command)
+also_called(schedules, schedule.remove, schedule.FORMER)

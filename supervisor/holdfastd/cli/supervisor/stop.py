@@ -22,14 +22,19 @@ from holdfastd.control import client
 from holdfastd.control.socket_protocol import AskStatus
 
 
-@rich_click.command(epilog="Example: supervisor stop --timeout 120")
+@rich_click.command(epilog="Examples: supervisor stop --timeout 120; supervisor stop --now")
 @click.option("--timeout", type=WAIT, metavar="SECONDS", help="Maximum time to wait. Default: until it has ended.")
+@click.option("--now", is_flag=True, help="Cancel running tasks instead of waiting; they go back into the queue.")
 @options.here
 @options.pass_session
-def stop(session: Session, /, timeout: float | None) -> int:
-    """Stop the supervisor and wait until it has ended. Its workers claim no more tasks and finish the running ones."""
+def stop(session: Session, /, timeout: float | None, now: bool) -> int:
+    """Stop the supervisor and wait until it has ended. Its workers claim no more tasks and finish the running ones.
+
+    With --now running tasks are canceled and go back into the queue, as after a second SIGTERM; also for a stop that
+    is already under way. The exit status is then 75.
+    """
     folder = session.runtime_dir
-    code = _stopped(folder, timeout)
+    code = _stopped(folder, timeout, now=now)
     if code is None:
         raise CommandError(
             f"the supervisor in {folder} still has running tasks after {timeout:g} s; see `supervisor status`"
@@ -43,17 +48,16 @@ def stop(session: Session, /, timeout: float | None) -> int:
     return code
 
 
-def _stopped(folder: Path, timeout: float | None) -> int | None:
+def _stopped(folder: Path, timeout: float | None, *, now: bool) -> int | None:
     """The exit status of the supervisor; None if it has not ended in time."""
     # The control socket closes shortly before the process ends and releases its locks: wait for that as well.
     deadline = None if timeout is None else time.monotonic() + timeout
     status = client.ask(folder, AskStatus())
     if running := sum(len(process.running) for process in status.processes):
-        output.note(
-            f"waiting for {counted(running, 'running task')}; interrupting this command does not cancel the stop"
-        )
+        doing = "canceling" if now else "waiting for"
+        output.note(f"{doing} {counted(running, 'running task')}; interrupting this command does not cancel the stop")
     with _watch(status.pid) as process:
-        code = client.stop(folder, timeout)
+        code = client.stop(folder, timeout, now=now)
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         if code is not None and process is not None and not select.select([process], [], [], left)[0]:
             return None

@@ -16,6 +16,7 @@ from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
+from holdfastd.cli.common.former_name import also_called
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
@@ -62,7 +63,7 @@ class Choice:
 
 @rich_click.group(epilog="Example: supervisor dead list --older 1h")
 def dead() -> None:
-    """List, show, retry and delete dead letters: tasks that failed at every attempt or ended too many workers."""
+    """List, show, retry and remove dead letters: tasks that failed at every attempt or ended too many workers."""
 
 
 @dead.command("list", epilog="Example: supervisor dead list --name billing.send_statement --limit 20")
@@ -144,7 +145,7 @@ def retry(
     return Exit.OK if all(each.is_done for each in attempts) else Exit.FAILED
 
 
-@dead.command(epilog="Example: supervisor dead purge --older 7d --yes")
+@dead.command(epilog="Example: supervisor dead remove --older 7d --yes")
 @ids_argument
 @all_option
 @name_option
@@ -152,7 +153,7 @@ def retry(
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @options.store
 @options.pass_session
-def purge(
+def remove(
     session: Session, /, task_ids: tuple[str, ...], all_of_them: bool, name: str | None, older: float | None, yes: bool
 ) -> int:
     """Delete dead letters with all their data. Without --yes it shows their number and asks."""
@@ -166,6 +167,9 @@ def purge(
     else:
         output.text(f"{purged} deleted")
     return Exit.OK if purged == len(ids) else Exit.FAILED
+
+
+also_called(dead, remove, "purge")
 
 
 def _choice(task_ids: Sequence[str], all_of_them: bool, name: str | None, older: float | None) -> Choice | None:

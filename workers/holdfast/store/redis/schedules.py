@@ -78,7 +78,7 @@ class RedisSchedules(RedisPart):
         record = await self._read(schedule_id)
         if isinstance(record, SpoiltSchedule):
             raise UnreadableScheduleError(
-                f"schedule {schedule_id}: {record.why}; remove it with `supervisor schedules unset {schedule_id}`, "
+                f"schedule {schedule_id}: {record.why}; remove it with `supervisor schedules remove {schedule_id}`, "
                 "and set it again"
             )
         return record
