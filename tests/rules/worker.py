@@ -9,7 +9,80 @@ _PAGE = "tests/core/test_begun_page.py"
 _AHEAD = "tests/worker/test_claims_ahead.py"
 _BEGUN = "tests/faults/test_begun.py"
 
+_LIFESPAN, _MIDDLEWARE = "tests/worker/test_lifespan.py", "tests/worker/test_middleware.py"
+_HANDLER = "workers/holdfast/handler"
+
 WORKER = [
+    Rule(
+        "a task cannot pass what a lifespan yields",
+        f"{_HANDLER}/signature.py",
+        ", *self.injected}",
+        "}",
+        f"{_LIFESPAN}::test_a_task_cannot_pass_what_a_lifespan_yields",
+    ),
+    Rule(
+        "lifespans are open before the worker is ready",
+        f"{_HERE}/worker.py",
+        "        if failure := await self._open_lifespans():",
+        "        if failure := None:",
+        f"{_LIFESPAN}::test_it_is_open_before_the_worker_is_ready_and_closed_at_its_drain",
+    ),
+    Rule(
+        "a drained worker closes its lifespans",
+        f"{_HERE}/worker.py",
+        "        await self._lifespans.close(self._drain.seconds_left())\n",
+        "",
+        f"{_LIFESPAN}::test_it_is_open_before_the_worker_is_ready_and_closed_at_its_drain",
+    ),
+    Rule(
+        "a lifespan that does not close is cancelled",
+        f"{_HERE}/lifespans.py",
+        "        with anyio.move_on_after(seconds):\n            await self._ended.wait()\n",
+        "        await self._ended.wait()\n",
+        f"{_LIFESPAN}::test_one_that_does_not_close_is_cancelled_in_time",
+    ),
+    Rule(
+        "a lifespan that ends early ends its worker",
+        f"{_HERE}/lifespans.py",
+        "            self.on_loss()\n        else:",
+        "            pass\n        else:",
+        f"{_LIFESPAN}::test_one_whose_task_group_fails_ends_its_worker",
+    ),
+    Rule(
+        "lifespans that are open are closed if a later one cannot be",
+        f"{_HERE}/lifespans.py",
+        " and not isinstance(error, HandlerError)",
+        "",
+        f"{_LIFESPAN}::test_a_later_one_that_fails_closes_the_earlier",
+    ),
+    Rule(
+        "a worker that is told to stop opens no more lifespans",
+        f"{_HERE}/worker.py",
+        "                opening.start_soon(self._open_until_drained)\n",
+        "",
+        f"{_LIFESPAN}::test_a_worker_that_is_told_to_stop_opens_no_further",
+    ),
+    Rule(
+        "a second thread of a delivery needs no place",
+        f"{_HANDLER}/surround.py",
+        "replace(threads, limiter=anyio.CapacityLimiter(math.inf))",
+        "threads",
+        f"{_MIDDLEWARE}::test_threads_of_one_delivery_do_not_wait_for_each_others_place",
+    ),
+    Rule(
+        "an exit that a coroutine asks for inside of a thread ends its task alone",
+        f"{_HANDLER}/surround.py",
+        "    except BaseException as error:\n        return Ended(error=error)",
+        "    except Exception as error:\n        return Ended(error=error)",
+        f"{_MIDDLEWARE}::test_both_forms_see_exceptions_which_keep_their_meaning",
+    ),
+    Rule(
+        "plain middleware shares the thread of a plain handler",
+        f"{_HANDLER}/surround.py",
+        "is_plain = self.callee.kind is FunctionKind.SYNC and ",
+        "is_plain = False and ",
+        f"{_MIDDLEWARE}::test_plain_middleware_shares_the_thread_of_a_plain_handler",
+    ),
     Rule(
         "nothing waits behind a task that takes long",
         f"{_HERE}/claims_ahead.py",

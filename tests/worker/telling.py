@@ -30,7 +30,7 @@ def word_of(messages: Messages) -> str:
     return str(messages[-1]["parts"][0]["text"])
 
 
-def _tell(list_name: str, text: str) -> None:
+def tell(list_name: str, text: str) -> None:
     with redis.Redis.from_url(URL) as client:
         client.rpush(list_name, text)
 
@@ -51,7 +51,7 @@ async def wait(messages: Messages, task: Task) -> str:
         try:
             await client.blpop([f"go:{word}"], timeout=LONGEST)
         except anyio.get_cancelled_exc_class():
-            _tell("stopped", word)
+            tell("stopped", word)
             raise
     return f"{word} done"
 
@@ -170,7 +170,7 @@ async def cancel_everything(messages: Messages, task: Task) -> str:
 
 
 async def block(messages: Messages) -> None:
-    _tell("started", f"{word_of(messages)} 0 {os.getpid()}")
+    tell("started", f"{word_of(messages)} 0 {os.getpid()}")
     time.sleep(LONGEST)  # noqa: ASYNC251 - what it is for: a handler that holds the event loop
 
 

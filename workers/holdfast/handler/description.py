@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from holdfast.handler.command.command_runner import CommandRunner
-from holdfast.handler.function import FunctionKind, HandlerFunction
+from holdfast.handler.function import HandlerFunction
+from holdfast.handler.function_kind import FunctionKind, is_generator
 from holdfast.handler.handler import Handler
 from holdfast.handler.handler_options import HandlerOptions
 
@@ -40,6 +39,7 @@ def describe(handler: Handler) -> Iterator[DescribedFunction]:
 def _described(name: str, callee: HandlerFunction) -> DescribedFunction:
     signature = callee.signature
     special = [*(["messages"] if signature.messages else []), *([signature.task] if signature.task else [])]
+    special += [f"{each} (of a lifespan)" for each in signature.injected]
     own = [each if each in signature.required else f"{each}=…" for each in sorted(signature.known)]
     takes = tuple(special + own + (["**kwargs"] if signature.open else []))
     return DescribedFunction(name, _kind(callee), takes, callee.options)
@@ -52,10 +52,4 @@ def _kind(callee: HandlerFunction) -> str:
         case FunctionKind.ASYNC_GENERATOR:
             return "async generator"
         case FunctionKind.SYNC:
-            return "generator in a thread" if _is_generator(callee.function) else "function in a thread"
-
-
-def _is_generator(function: Callable[..., object]) -> bool:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return inspect.isgeneratorfunction(function if inspect.isroutine(function) else type(function).__call__)
+            return "generator in a thread" if is_generator(callee.function) else "function in a thread"

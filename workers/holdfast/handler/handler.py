@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast.handler.function import HandlerFunction
 from holdfast.handler.handler_options import HandlerOptions
+from holdfast.handler.lifespan import Lifespan
 from holdfast.handler.runner import Runner
 from holdfast_config.lanes import Lane
 
@@ -17,13 +19,15 @@ _NO_OPTIONS = HandlerOptions()
 @dataclass(frozen=True, slots=True)
 class Handler:
     """`target`: the name that the operator gave; `schedules`: those that the application's code defines, by id;
-    `lanes`: those that it takes tasks from, where it says so."""
+    `lanes`: those that it takes tasks from, where it says so; `lifespans`: those that a worker opens, in this
+    order."""
 
     target: str
     default: HandlerFunction | Runner | None = None
     named: Mapping[str, HandlerFunction] = field(default_factory=dict[str, HandlerFunction])
     schedules: Mapping[str, ScheduleSpec] = field(default_factory=dict[str, ScheduleSpec])
     lanes: tuple[Lane, ...] = ()
+    lifespans: tuple[Lifespan, ...] = ()
 
     @property
     def names(self) -> frozenset[str] | None:
@@ -41,6 +45,11 @@ class Handler:
         for function in (self.default, *self.named.values()):
             if isinstance(function, HandlerFunction):
                 function.signature.prepare()
+
+    def given(self, values: Mapping[Any, object]) -> Handler:
+        """The handler with the values of lifespans bound, by the type that each yields."""
+        default = self.default.given(values) if isinstance(self.default, HandlerFunction) else self.default
+        return replace(self, default=default, named={name: each.given(values) for name, each in self.named.items()})
 
     def options(self, name: str | None) -> HandlerOptions:
         """The options that the handler of an operation that calls `name` was registered with."""

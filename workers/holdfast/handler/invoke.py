@@ -8,7 +8,8 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
 from typing import Any, cast
 
-from holdfast.handler.function import FunctionKind, HandlerFunction
+from holdfast.handler.function import HandlerFunction
+from holdfast.handler.function_kind import FunctionKind
 from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.threads import Threads, in_thread
 from holdfast.os.kill_points import Point, reached
@@ -25,7 +26,7 @@ async def call(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNot
         case FunctionKind.ASYNC_GENERATOR:
             value = await _last(callee.function(**arguments), notes)
         case FunctionKind.SYNC:
-            value = await in_thread(functools.partial(_call_sync, callee, arguments, notes), notes, threads)
+            value = await in_thread(functools.partial(call_sync, callee, arguments, notes), notes, threads)
     return await finished(value, notes, threads)
 
 
@@ -44,7 +45,8 @@ async def finished(value: Any, notes: RunNotes, threads: Threads) -> Any:
     return value
 
 
-def _call_sync(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNotes) -> Any:
+def call_sync(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNotes) -> Any:
+    """Call a handler that is not async, in this thread; its last value."""
     value = callee.function(**arguments)
     return _last_sync(cast("Generator[Any, None, Any]", value), notes) if inspect.isgenerator(value) else value
 

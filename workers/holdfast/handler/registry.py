@@ -14,6 +14,7 @@ handlers.schedule("statements", cron="0 6 1 * *", name="billing.send_statement",
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from holdfast.client.schedule_spec import ScheduleSpec
@@ -22,6 +23,8 @@ from holdfast.errors import HandlerError, InvalidScheduleError
 from holdfast.handler.function import HandlerFunction, callee
 from holdfast.handler.handler import Handler
 from holdfast.handler.handler_options import HandlerOptions
+from holdfast.handler.lifespan import Lifespan, inspect_lifespan
+from holdfast.handler.middleware import inspect_middleware
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,6 +39,8 @@ class Handlers:
         self._named: dict[str, HandlerFunction] = {}
         self._default: HandlerFunction | None = None
         self._schedules: dict[str, ScheduleSpec] = {}
+        self._lifespans: list[Lifespan] = []
+        self._middleware: list[Callable[..., Any]] = []
 
     def register(
         self,
@@ -60,7 +65,9 @@ class Handlers:
         options.check(f"the handler {name!a}")
 
         def keep(function: F) -> F:
-            self._named[name] = callee(function, f"the handler {name!a}", named=True, options=options)
+            self._named[name] = callee(
+                function, f"the handler {name!a}", named=True, options=options, types=self._types
+            )
             return function
 
         return keep
@@ -93,8 +100,29 @@ class Handlers:
         """A decorator: operations that name no handler run this function."""
         if self._default is not None:
             raise HandlerError("a second default handler: only one is allowed")
-        self._default = callee(function, "the default handler", named=False)
+        self._default = callee(function, "the default handler", named=False, types=self._types)
         return function
+
+    def lifespan(self, function: F) -> F:
+        """A decorator: each worker runs this generator to its yield before it is ready, and the rest at its end. What
+        it yields is passed to the parameters of its type, of handlers, middleware and later lifespans. An error before
+        the yield keeps the worker from starting. Raises HandlerError."""
+        self._lifespans.append(inspect_lifespan(function, self._types))
+        self._default = self._default and self._default.with_types(self._types)
+        self._named = {name: each.with_types(self._types) for name, each in self._named.items()}
+        return function
+
+    def use(self, middleware: F) -> F:
+        """Call this function around each handler, inside of those that were registered before: `task` and `call` are
+        its arguments, `call()` runs the handler, returns its value and raises its exceptions. Also a decorator. Raises
+        HandlerError."""
+        inspect_middleware(middleware, self._types)
+        self._middleware.append(middleware)
+        return middleware
+
+    @property
+    def _types(self) -> tuple[Any, ...]:
+        return tuple(each.provides for each in self._lifespans if each.provides is not None)
 
     def frozen(self, target: str) -> Handler:
         """The handler that a worker runs. Raises HandlerError if nothing has been registered."""
@@ -103,4 +131,7 @@ class Handlers:
         for schedule_id, spec in self._schedules.items():
             if spec.name is not None and spec.name not in self._named:
                 raise HandlerError(f"schedule {shown(schedule_id)} calls {shown(spec.name)}, which {target} has not")
-        return Handler(target, self._default, dict(self._named), dict(self._schedules))
+        around = tuple(inspect_middleware(each, self._types) for each in self._middleware)
+        default = self._default and replace(self._default, middleware=around)
+        named = {name: replace(function, middleware=around) for name, function in self._named.items()}
+        return Handler(target, default, named, dict(self._schedules), lifespans=tuple(self._lifespans))

@@ -21,6 +21,7 @@ from holdfast.handler.handler import Handler
 from holdfast.handler.invoke import FINISHED, call, finished
 from holdfast.handler.message_history import messages_for
 from holdfast.handler.returned_value import outcome_of
+from holdfast.handler.surround import call_inside
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
 from holdfast.os.kill_points import Point, armed, reached
@@ -58,6 +59,9 @@ async def run(
         case None:
             # Retried: while versions change hands, another worker may have it.
             return Raised(Failure("UnknownHandler", handler.absence(operation.name)))
+        case HandlerFunction(middleware=(_, *_)) as callee:
+            threads = Threads(limiter, on_stuck, thread_grace)
+            return await _bounded(partial(_answer_inside, handler, callee, delivery, task, threads), task, seconds)
         case HandlerFunction() as callee:
             arguments = _arguments(handler, callee, delivery, task)
             if not isinstance(arguments, dict):
@@ -92,20 +96,37 @@ async def run_unbounded(
 
 def _arguments(handler: Handler, callee: HandlerFunction, delivery: Delivery, task: Task) -> dict[str, Any] | Outcome:
     """The arguments of the call; an outcome if those of the operation do not fit."""
-    operation = task.operation
-    kwargs = operation.kwargs if operation.name is not None and handler.named else {}
     try:
-        kwargs = callee.signature.fit(kwargs)
+        return _fitting(handler, callee, delivery, task)
     except MisfitError as misfit:
-        return _rejected(bounded(str(misfit), MESSAGE_BYTES))
+        return _rejected(misfit)
     except Exception as error:  # border of a task: a validator is the user's code
         return outcome_of_error(error)
+
+
+def _fitting(handler: Handler, callee: HandlerFunction, delivery: Delivery, task: Task) -> dict[str, Any]:
+    """The arguments of the call. Raises MisfitError, and any error of the user's own validators."""
+    operation = task.operation
+    kwargs = callee.signature.fit(operation.kwargs if operation.name is not None and handler.named else {})
     messages = messages_for(delivery, operation) if callee.signature.messages else []
     return callee.signature.arguments(messages, task, kwargs)
 
 
-def _rejected(misfit: str) -> Rejected:
-    return Rejected(failure_document("rejected", Failure("BadArguments", misfit)), misfit)
+def _rejected(misfit: MisfitError) -> Rejected:
+    words = bounded(str(misfit), MESSAGE_BYTES)
+    return Rejected(failure_document("rejected", Failure("BadArguments", words)), words)
+
+
+async def _answer_inside(
+    handler: Handler, callee: HandlerFunction, delivery: Delivery, task: Task, threads: Threads
+) -> Outcome:
+    """As `_answer`, inside the middleware, which also sees that the arguments do not fit."""
+    arguments = partial(_fitting, handler, callee, delivery, task)
+    try:
+        value = await call_inside(callee, arguments, task, threads)
+    except MisfitError as misfit:
+        return _rejected(misfit)
+    return outcome_of(value, task.notes.max_bytes)
 
 
 async def _answer(callee: HandlerFunction, arguments: dict[str, Any], task: Task, threads: Threads) -> Outcome:

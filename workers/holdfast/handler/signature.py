@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
@@ -11,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 from holdfast.core.messages import Message
 from holdfast.errors import HandlerError
 from holdfast.handler.converters import Convert, MisfitError, convert_all, converters, prepare
+from holdfast.handler.injected_values import injected
 from holdfast.handler.task import Task
 
 _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
@@ -19,7 +20,8 @@ _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
 @dataclass(frozen=True, slots=True)
 class Signature:
     """`task`: the parameter that gets the task; `required` and `known`: those that kwargs may fill; `open`: any other
-    kwargs, too; `convert`: converters of values by parameter."""
+    kwargs, too; `convert`: converters of values by parameter; `injected`: those that get the value of a lifespan,
+    each with the type of the value."""
 
     messages: bool
     task: str | None
@@ -27,6 +29,7 @@ class Signature:
     known: frozenset[str]
     open: bool
     convert: Mapping[str, Convert] = field(default_factory=dict[str, Convert])
+    injected: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def fit(self, kwargs: Mapping[str, object]) -> dict[str, Any]:
         """The kwargs as the handler gets them. Raises MisfitError, and any error of the user's own validators."""
@@ -45,7 +48,7 @@ class Signature:
             return None
         if missing := self.required - kwargs.keys():
             return f"missing arguments: {', '.join(sorted(missing))}"
-        reserved = {"messages", self.task} if self.messages else {self.task}
+        reserved = {*(["messages"] if self.messages else []), self.task, *self.injected}
         strange = {name for name in kwargs if name in reserved or not (self.open or name in self.known)}
         if strange:
             return f"unexpected arguments: {', '.join(sorted(strange))}"
@@ -60,11 +63,16 @@ class Signature:
         return kwargs
 
 
-def inspect_signature(function: Callable[..., object], what: str, *, named: bool) -> Signature:
-    """The signature of a handler; `named` ones may have parameters of their own. Raises HandlerError."""
-    parameters = [one for one in _parameters(function, what) if one.kind is not one.VAR_POSITIONAL]
+def inspect_signature(
+    function: Callable[..., object], what: str, *, named: bool, types: Collection[Any] = ()
+) -> Signature:
+    """The signature of a handler; `named` ones may have parameters of their own, `types` are those of lifespans'
+    values. Raises HandlerError."""
+    parameters = [one for one in parameters_of(function, what) if one.kind is not one.VAR_POSITIONAL]
     task = next((one.name for one in parameters if _takes_task(one)), None)
-    own = [one for one in parameters if one.name not in ("messages", task) and one.kind is not one.VAR_KEYWORD]
+    wanted = injected((one for one in parameters if one.name not in ("messages", task)), types)
+    ours = ("messages", task, *wanted)
+    own = [one for one in parameters if one.name not in ours and one.kind is not one.VAR_KEYWORD]
     required = frozenset(one.name for one in own if one.default is one.empty)
     _check(parameters, required, what, named=named)
     return Signature(
@@ -74,11 +82,13 @@ def inspect_signature(function: Callable[..., object], what: str, *, named: bool
         known=frozenset(one.name for one in own if named),
         open=named and any(one.kind is one.VAR_KEYWORD for one in parameters),
         convert=converters(own) if named else {},
+        injected=wanted,
     )
 
 
-def _parameters(function: Callable[..., object], what: str) -> list[inspect.Parameter]:
-    """With annotations as values where they can be looked up, as written where not (names known to type checkers)."""
+def parameters_of(function: Callable[..., object], what: str) -> list[inspect.Parameter]:
+    """The parameters, with annotations as values where they can be looked up, as written where not (names known to
+    type checkers)."""
     try:
         return list(inspect.signature(function, eval_str=True).parameters.values())
     except Exception:
@@ -118,5 +128,6 @@ def _check(parameters: list[inspect.Parameter], required: frozenset[str], what: 
         names = ", ".join(sorted(required))
         raise HandlerError(
             f"{what} has required parameters that nothing is passed to ({names}): "
-            "it may take messages and task; give others a default, or register it by name"
+            "it may take messages, task, and values of lifespans that stand above it; "
+            "give others a default, or register it by name"
         )

@@ -25,9 +25,17 @@ class Threads:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended:
+class Ended:
+    """The end of a call: its value, or its exception."""
+
     value: Any = None
     error: BaseException | None = None
+
+    def result(self) -> Any:
+        """The value; raises the exception."""
+        if self.error is not None:
+            raise self.error
+        return self.value
 
 
 async def in_thread(function: Callable[[], object], notes: RunNotes, threads: Threads) -> Any:
@@ -37,7 +45,7 @@ async def in_thread(function: Callable[[], object], notes: RunNotes, threads: Th
     for it here, but not the group.
     """
     over = anyio.Event()
-    ended: list[_Ended] = []
+    ended: list[Ended] = []
 
     async def beside() -> None:
         try:
@@ -53,17 +61,15 @@ async def in_thread(function: Callable[[], object], notes: RunNotes, threads: Th
             group.cancel_scope.cancel()  # where it has not begun, it must not any more
             await _stop(notes, threads, over)
             raise
-    if ended[0].error is not None:
-        raise ended[0].error
-    return ended[0].value
+    return ended[0].result()
 
 
-def _captured(function: Callable[[], object]) -> _Ended:
+def _captured(function: Callable[[], object]) -> Ended:
     """Nothing a handler raises, SystemExit included, may reach the machinery of threads and task groups."""
     try:
-        return _Ended(function())
+        return Ended(function())
     except BaseException as error:
-        return _Ended(error=error)
+        return Ended(error=error)
 
 
 async def _stop(notes: RunNotes, threads: Threads, over: anyio.Event) -> None:

@@ -12,6 +12,7 @@ from holdfast.ipc.channel import Drain
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext
 
+LEAST_LEFT = 0.5  # seconds; the parent kills a worker a second after its deadline
 ANSWER_TIMEOUT = 2.0  # seconds for the store to answer a worker that holds nothing: what it claims now is put back
 
 
@@ -31,6 +32,10 @@ class WorkerDrain:
         self.context.state.is_draining = True
         self.ahead.give_back("drain")
         self.context.state.want_renewal()
+
+    def seconds_left(self) -> float:
+        """The time that remains for the end of the worker, once nothing is left to do."""
+        return max(LEAST_LEFT, min(self._deadline - time.monotonic(), self.context.spec.settings.drain_timeout))
 
     async def serve(self) -> None:
         """Returns when, after an order, nothing is left to do, or the deadline has passed."""

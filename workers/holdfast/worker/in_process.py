@@ -98,11 +98,13 @@ async def open_worker(
 
     async def run() -> None:
         belong_to_context(settings, store)
-        async with anyio.create_task_group() as parts:
-            running = QueueWorker(worker.context, handler, worker.link, telemetry, parts, own_process=False)
-            worker.code = await running.run()
-            parts.cancel_scope.cancel()
-        worker.over.set()
+        try:
+            async with anyio.create_task_group() as parts:
+                running = QueueWorker(worker.context, handler, worker.link, telemetry, parts, own_process=False)
+                worker.code = await running.run()
+                parts.cancel_scope.cancel()
+        finally:
+            worker.over.set()  # also after an error of a part, or the block would wait for ever
 
     failure: Exception | None = None
     async with anyio.create_task_group() as group:

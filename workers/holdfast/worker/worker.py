@@ -12,6 +12,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler
 from holdfast.ipc.channel import BootFailed, Drain, Drained, Link, Ready
@@ -24,6 +25,7 @@ from holdfast.worker.heartbeat import Heartbeat
 from holdfast.worker.idle_limit import IdleLimit
 from holdfast.worker.inbox import Inbox
 from holdfast.worker.lease_renewal import LeaseRenewal
+from holdfast.worker.lifespans import Lifespans
 from holdfast.worker.listen import HintListener
 from holdfast.worker.pull import Puller
 from holdfast.worker.recycler import Recycler
@@ -34,6 +36,7 @@ from holdfast.worker.samples import Samples
 REGISTER_TIMEOUT = 5.0  # seconds; a store that is away longer does not keep a worker from being ready
 CANCEL_SHARE = 0.1  # of the drain timeout is left for handlers to save a checkpoint
 NO_HURRY = 366 * 86400.0  # seconds
+OPEN_SHARE = 0.8  # of the boot timeout is for lifespans, so that the worker can say which of them was not opened
 LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach store and parent
 
 _log = structlog.get_logger("holdfast.worker")
@@ -68,6 +71,7 @@ class QueueWorker:
         self._listener = HintListener(context, self._puller, self._ahead)
         self._inbox = Inbox(context)
         self._declared_schedules = DeclaredSchedules(context, handler)
+        self._lifespans = Lifespans(handler.lifespans, self._end_without_lifespans)
 
     async def run(self) -> ChildExit:
         """Serve until drained, fenced, stuck or orphaned; the exit status."""
@@ -82,9 +86,9 @@ class QueueWorker:
         if self._own_process:
             self._begin(self._heed_signals)
         if too_heavy := self._recycler.measure_first():
-            self._link.send(BootFailed(ChildExit.BOOT_FAILED, too_heavy))
-            await self._link.flush(LAST_MESSAGES_TIMEOUT)
-            return ChildExit.BOOT_FAILED
+            return await self._refuse(HandlerError(too_heavy))
+        if failure := await self._open_lifespans():
+            return await self._refuse(failure)
         await self._register()
         self._link.send(Ready())
         self._begin(self._registration.serve, self._puller.serve, self._renewal.serve, self._inbox.serve)
@@ -92,11 +96,40 @@ class QueueWorker:
         self._begin(self._end_when_idle if self._context.spec.quarantine else self._declared_schedules.serve)
         await self._serve_until_drained()
         await self._leave()
+        await self._lifespans.close(self._drain.seconds_left())
         return self._exit
 
     def _begin(self, *parts: Callable[[], Coroutine[Any, Any, None]]) -> None:
         for part in parts:
             self._group.start_soon(part)
+
+    async def _open_lifespans(self) -> HandlerError | None:
+        """Handlers get the values before the worker can claim a task. The error if one cannot be opened."""
+        lifespans = self._lifespans
+        if lifespans.lifespans:
+            async with anyio.create_task_group() as opening:
+                self._group.start_soon(lifespans.serve)
+                opening.start_soon(self._open_until_drained)
+                await lifespans.opened(self._context.spec.settings.boot_timeout * OPEN_SHARE)
+                opening.cancel_scope.cancel()
+        if lifespans.values and not lifespans.failure:
+            self._running.handler = self._running.handler.given(lifespans.values)
+        return lifespans.failure
+
+    async def _open_until_drained(self) -> None:
+        state = self._context.state
+        await state.changed.until(lambda: state.is_draining)
+        self._lifespans.give_up("was not opened: the worker is told to stop")
+
+    async def _refuse(self, failure: HandlerError) -> ChildExit:
+        """End before the first task. One that is told to stop meanwhile has not failed."""
+        if self._context.state.is_draining:
+            self._link.send(Drained(0))
+        else:
+            self._exit = ChildExit.BOOT_FAILED
+            self._link.send(BootFailed(self._exit, str(failure), failure.traceback))
+        await self._link.flush(LAST_MESSAGES_TIMEOUT)
+        return self._exit
 
     async def _register(self) -> None:
         with anyio.move_on_after(REGISTER_TIMEOUT) as scope:
@@ -129,6 +162,10 @@ class QueueWorker:
         self._exit = self._exit or status
         now = time.monotonic()
         self._drain.begin(Drain(now + seconds * (1 - CANCEL_SHARE), now + seconds))
+
+    def _end_without_lifespans(self) -> None:
+        """A lifespan has ended before the worker: what handlers share is gone."""
+        self._end(ChildExit.BUG, 0.0)
 
     async def _end_when_idle(self) -> None:
         await IdleLimit(self._context).reached()
