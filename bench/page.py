@@ -1,4 +1,4 @@
-"""Writes what was measured between the marks of docs/performance.md, docs/capacity.md and the README, and the plots."""
+"""Writes what was measured between the marks of docs/performance.md, capacity.md, comparison.md and the README; draws the plots."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import capacity, charts, kills_table, readme
+from bench import beside, capacity, charts, kills_table, readme
 from bench.figures import Section
 from bench.pool import ROOT
 from bench.systems import HOLDFAST, LOOPS, ON_POSTGRES, PEERS, System
 from bench.tables import ALL, STORED
 
 CAPACITY = ROOT / "docs" / "capacity.md"
+COMPARISON = ROOT / "docs" / "comparison.md"
 PERFORMANCE, README = ROOT / "docs" / "performance.md", ROOT / "README.md"
 
 
@@ -21,8 +22,14 @@ def write(sections: Mapping[str, Any]) -> None:
     for name in ("own", "peers"):
         if name in sections:
             replace(PERFORMANCE, name, _section(name, Section(sections[name])))
+    if "peers" in sections:
+        replace(COMPARISON, "beside", compared(Section(sections["peers"])))
     if "own" in sections:
         replace(README, "own", readme.rows(Section(sections["own"])))
+
+
+def compared(section: Section) -> str:
+    return "\n\n".join([_circumstances(section), beside.table(section), beside.versions(section)])
 
 
 def write_capacity(sections: Mapping[str, Any]) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from bench import kills_table
 from bench.environments import PINS
-from bench.page import CAPACITY, PERFORMANCE, README, replace
+from bench.figures import Section
+from bench.page import CAPACITY, COMPARISON, PERFORMANCE, README, compared, replace
+from bench.pool import ROOT
 from bench.systems import ON_POSTGRES, PEERS
 
 PAGE = "before\n<!-- own -->\n\nold\n\n<!-- end of own -->\nafter\n"
@@ -31,11 +34,17 @@ def test_a_page_without_marks_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "mark"),
     [(PERFORMANCE, "own"), (PERFORMANCE, "peers"), (PERFORMANCE, "kills"), (PERFORMANCE, "postgres"), (README, "own")]
+    + [(COMPARISON, "beside")]
     + [(CAPACITY, mark) for mark in ("parts", "plots", "rates", "masters")],
 )
 def test_the_pages_have_their_marks(page: Path, mark: str) -> None:
     text = page.read_text()
     assert text.index(f"<!-- {mark} -->\n") < text.index(f"\n<!-- end of {mark} -->")
+
+
+def test_the_comparison_has_the_figures_of_the_last_measurement() -> None:
+    data = json.loads((ROOT / "docs/performance.json").read_text())["peers"]
+    assert f"<!-- beside -->\n\n{compared(Section(data))}\n\n<!-- end of beside -->" in COMPARISON.read_text()
 
 
 def test_the_throughput_under_kills_stands_beside_the_undisturbed_one() -> None:

@@ -1,0 +1,65 @@
+"""Code on the pages: it compiles, and its imports of this project exist; the programs of docs/moving.md run."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import create_broker, read_result
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+QUEUE = "bindu:tasks"
+OURS = {"holdfast", "holdfast_config", "holdfastd"}
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [textwrap.dedent(text) for _, named, text in BLOCK.findall(page.read_text()) if named == language]
+
+
+def imports(text: str) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in OURS:
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_on_a_page_compiles(page: Path) -> None:
+    for text in blocks(page, "python"):
+        compile(text, page.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_imports_exists(page: Path) -> None:
+    named = {each for text in blocks(page, "python") for each in imports(text) if each[0] != "holdfast.bindu"}
+    assert [f"{module}.{name}" for module, name in named if not hasattr(import_module(module), name)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_toml_on_a_page_is_toml(page: Path) -> None:
+    for text in blocks(page, "toml"):
+        tomllib.loads(text)
+
+
+@pytest.mark.anyio
+async def test_the_handlers_of_the_page_for_movers_run() -> None:
+    jobs, produce = blocks(ROOT / "docs/moving.md", "python")
+    there: dict[str, object] = {}
+    exec(compile(jobs, "jobs.py", "exec"), there)
+    handlers: Any = there["handlers"]
+    [[name, region]] = re.findall(r'run_task\(name="([\w.]+)", kwargs=\{"region": "(\w+)"\}\)', produce)
+    async with create_broker(type="memory", handlers=handlers) as broker, broker.working(handlers):
+        done = await broker.manager.run_task(name=name, kwargs={"region": region}, lane=QUEUE)
+        refused = await broker.manager.run_task(name=name, kwargs={"region": "nowhere"}, lane=QUEUE)
+        records = {record.task_id: record async for record in broker.manager.wait_all([done, refused])}
+    assert read_result(records[done].result).value == {"region": region, "copies": 1}
+    assert records[refused].state == "rejected"
