@@ -1,4 +1,4 @@
-"""Writes what was measured between the marks of docs/performance.md, capacity.md, comparison.md and the README; draws the plots."""
+"""Writes what was measured between the marks of the pages and of the README, and draws the plots."""
 
 from __future__ import annotations
 

@@ -18,7 +18,9 @@ from docs.tools.diagrams import BLOCK, DOCS, SCHEMES, picture
 MERMAID = "mermaid@11.17.2"
 THEMES = {"light": "neutral", "dark": "dark"}
 DRAW = """async ([text, theme]) => {
-    const options = {theme, htmlLabels: false, fontFamily: "system-ui, sans-serif", startOnLoad: false}
+    const options = {theme, htmlLabels: false, startOnLoad: false}
+    options.fontFamily = "system-ui, sans-serif"
+    options.themeCSS = ".edgeLabel rect { opacity: 1 }"
     for (const kind of ["flowchart", "sequence", "state"]) options[kind] = {useMaxWidth: false, htmlLabels: false}
     mermaid.initialize(options)
     return (await mermaid.render("d", text)).svg
