@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-bindu coverage lint format docs diagrams bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
+.PHONY: run test quick test-bindu test-lowest coverage lint format docs diagrams bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -15,6 +15,9 @@ quick: .venv/developing ## under a minute: rules, settings, and scripts on a ser
 
 test-bindu: ## the adapter for the agent framework, in .venv-bindu on Python 3.12 or later; PYTHON312 names one
 	@.ci/test-bindu
+
+test-lowest: ## the tests that are not slow, with the lowest versions of all libraries, in .venv-lowest; TESTS=… chooses
+	@TESTS='$(TESTS)' PYTHON='$(PYTHON)' .ci/test-lowest
 
 coverage: .venv/developing ## everything, with coverage through forks
 	@rm -f .coverage .coverage.*
@@ -119,4 +122,4 @@ chaos: .venv/developing ## faults of every kind against a running pool; SECONDS=
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) --report chaos-report
 
 clean:
-	rm -rf .venv .venv-bindu site build/pages .cache .mypy_cache .ruff_cache .pytest_cache .coverage*
+	rm -rf .venv .venv-bindu .venv-lowest site build/pages .cache .mypy_cache .ruff_cache .pytest_cache .coverage*
