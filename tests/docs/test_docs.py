@@ -108,7 +108,7 @@ def test_each_field_of_the_log_is_in_its_schema() -> None:
 
 
 def test_exit_statuses_are_told_with_their_meanings() -> None:
-    told = [str(cli.epilog), (ROOT / "README.md").read_text()]
+    told = [str(cli.epilog), (ROOT / "docs/commands.md").read_text()]
     assert [Exit.listed() in " ".join(text.split()) for text in told] == [True, True]
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", (ROOT / "docs/operating.md").read_text(), re.MULTILINE)
     assert rows == [(str(status.value), status.meaning) for status in Exit]
