@@ -30,6 +30,9 @@ class Point(StrEnum):
     PULL_SENT = "pull_sent"  # the request is in the socket, without settlements; nobody reads the answer
     PULLED = "pulled"  # the answer has claims, no handler has started
     HANDLER = "handler"  # before the handler is called
+    STEP_RAN = "step_ran"  # the function of a step has returned, its result is not sent
+    STEP_SENT = "step_sent"
+    STEP_KEPT = "step_kept"  # the store has the result, the handler does not go on yet
     BEFORE_SETTLE = "before_settle"  # the handler has returned, nothing is reported
     SETTLE_SENT = "settle_sent"
     SETTLED = "settled"

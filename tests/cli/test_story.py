@@ -83,6 +83,7 @@ STEPS = [
     ("5 dead-letter 4 crashes", "failed after 4 crashes and is now a dead letter"),
     ("5 retried t1.r1 by hand", "retried as t1.r1: by hand"),
     ("5 retry-of t1", "repeats the request of t1"),
+    ("5 step 2 fetch the page", "step 2 is recorded: fetch the page"),
     ("5 waits 1", "waits for 1 task to end"),
     ("5 waits 12", "waits for 12 tasks to end"),
     ("5 ready ", "all tasks that it waited for have ended"),

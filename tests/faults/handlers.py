@@ -90,6 +90,17 @@ async def mark(task: Task, argument: str) -> str:
     return await wait(task, argument)
 
 
+async def steps(task: Task, number: str) -> list[int]:
+    """Each step answers how often it has been called."""
+    return [await task.step(f"step {n}", call_step, task.id, n) for n in range(int(number))]
+
+
+def call_step(task_id: str, step: int) -> int:
+    with redis.Redis.from_url(os.environ[URL]) as client:
+        called: Any = client.hincrby(f"calls:{task_id}", str(step))
+        return int(called)
+
+
 async def pipe(task: Task, path: str) -> str:
     return await anyio.to_thread.run_sync(Path(path).read_text)
 
@@ -240,6 +251,7 @@ VERBS: dict[str, Verb] = {
         echo,
         wait,
         mark,
+        steps,
         pipe,
         hold,
         hang_once,

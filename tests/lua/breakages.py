@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.core.delivery import Settle
 from holdfast.core.tasks import WorkerKind
 from tests.conformance import test_orders as orders
+from tests.conformance import test_steps as steps
 from tests.lua import test_after as after
 from tests.lua import test_ahead as ahead
 from tests.lua import test_audit as audit
@@ -315,6 +316,14 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a retry takes the id of another task", "retry", "while call('EXISTS', KEY.task .. root .. '.r' .. number) == 1 do", "while false do", retry.test_an_id_that_somebody_else_has_is_passed_over),
     ("an id grows for ever", "retry", "if #new > LONGEST_ID then return {'long', id} end\n", "", retry.test_an_id_that_would_be_too_long_is_refused),
     ("runs of one task do not count up", "retry", "once_more(r[3] or id, ", "once_more(id, ", retry.test_runs_of_one_task_count_up),
+    ("a retry calls recorded steps again", "retry", "if #steps > 0 then", "if false then", steps.test_a_later_turn_and_a_retry_have_the_steps_of_before),
+    ("a lost claim records a step", "step", " or r[2] ~= claim then", " then", steps.test_only_the_latest_claim_records),
+    ("a recorded step is changed", "step", "if kept then", "if false then", steps.test_what_stands_at_a_place_is_never_changed),
+    ("another result is the recorded one", "step", "of .. what == text", "of == name .. '\\n'", steps.test_what_stands_at_a_place_is_never_changed),
+    ("a task has any number of steps", "step", "tonumber(place) >= STEPS_KEPT or ", "", steps.test_steps_are_bounded_in_number_and_in_size),
+    ("steps are of any size", "step", " or bytes > STEPS_BYTES then", " then", steps.test_steps_are_bounded_in_number_and_in_size),
+    ("steps stay when their task is forgotten", "deletion", ", KEY.steps .. id)", ")", steps.test_steps_go_with_their_task),
+    ("an answer holds all steps", "steps", "if bytes > 0 and bytes", "if false and bytes", bounded_work.test_steps_are_read_in_pages),
     ("a retry forgets what was said", "retry", "call('RENAME', KEY.retrying .. id, KEY.history .. new)", "call('DEL', KEY.retrying .. id)", retry.test_what_was_said_in_earlier_turns_belongs_to_the_retry),
     ("a retry forgets its limits", "retry", "if value then write(new, field, value) end", "", retry.test_what_ended_badly_runs_again_as_another_task, (Settle.FAILED,)),
     ("a retry does not wait in its lane", "retry", "  note('retry-of', new, id)\n  to_tail(new)\n", "  note('retry-of', new, id)\n"),

@@ -6,7 +6,19 @@ from collections.abc import Iterator
 
 from tests.lua.view import View
 
-OF_TASKS = ("op", "history", "checkpoint", "pending", "left", "messages", "trail", "ties", "children", "retrying")
+OF_TASKS = (
+    "op",
+    "history",
+    "checkpoint",
+    "pending",
+    "left",
+    "messages",
+    "trail",
+    "ties",
+    "children",
+    "retrying",
+    "steps",
+)
 OF_WORKERS = ("running", "last", "inbox")
 SINGLE = frozenset(
     [

@@ -174,6 +174,20 @@ async def test_a_history_of_many_small_items_is_told_in_steps(space: Namespace) 
     assert (known, steps) == (5000, 4)
 
 
+async def test_steps_are_read_in_pages(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    [delivery] = await space.take("a")
+    for place in range(5):
+        await space.store.step("t1", delivery.claim, place, "fetch", b'"%s"' % (b"r" * (MIB // 2)))
+    pages = list[int]()
+    following: int | None = 0
+    while following is not None:
+        steps, following = await space.store.steps("t1", following)
+        pages += [len(steps)]
+    assert pages == [1, 1, 1, 1, 1]
+
+
 async def test_a_delivery_has_no_more_of_a_history_than_its_operation_asks_for(space: Namespace) -> None:
     await space.register("a")
     await space.submit("t1")

@@ -252,6 +252,12 @@ def retried(state: State) -> Play:
     return play
 
 
+async def record_step(space: Namespace) -> None:
+    await space.submit("t")
+    delivery = await claim(space, "w")
+    await space.store.step("t", delivery.claim, 0, "fetch", b"1")
+
+
 ORDERS: dict[TaskEvent, Play] = {
     TaskEvent.CANCELED: cancel,
     TaskEvent.SUSPENDED: pause,
@@ -281,6 +287,7 @@ SPECIAL: dict[Row, Play] = {
     (State.SUBMITTED, TaskEvent.UNKNOWN_HANDLER): wait_unserved,
     (State.SUBMITTED, TaskEvent.RETRY_OF): retried(State.CANCELED),
     (State.SUSPENDED, TaskEvent.PARENT_FAILED): pause_waiting,
+    (State.WORKING, TaskEvent.STEP): record_step,
     (State.WORKING, TaskEvent.SUSPENDED): settled(State.WORKING, Settle.SUSPENDED),
 }
 OF_STATES: dict[TaskEvent, Callable[[State], Play]] = {

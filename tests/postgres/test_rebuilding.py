@@ -39,7 +39,7 @@ async def settle(books: Ledger, task_id: str, kind: Settle, result: bytes = b'"o
 
 
 async def scene(books: Ledger) -> None:
-    """One task in each of STATES; the running one, which waits again after a loss, has left a checkpoint."""
+    """One task in each of STATES; the running one, which waits again after a loss, has left a checkpoint and a step."""
     await books.keep()
     await books.redis.register("a")
     await books.submit("ended", "asks", "given-up")
@@ -49,6 +49,7 @@ async def scene(books: Ledger) -> None:
     await books.submit("runs")
     [running] = await books.redis.take("a", 1)
     await books.store.renew("a", "live", 1, [books.holding(running, checkpoint=b'"half"')])
+    await books.store.step("runs", running.claim, 0, "fetch", b'"page"')
     await books.submit("later", delay_ms=3_600_000)
     await books.submit("waits", "paused", "undone")
     await books.store.submit_with_options(
@@ -71,6 +72,8 @@ async def test_every_state_comes_back(books: Ledger) -> None:
     await books.redis.check()
     await books.redis.register("b")
     assert {each.task_id: each.checkpoint for each in await books.redis.take("b")} == {"runs": b'"half"', "waits": None}
+    ((step,), _) = await books.redis.store.steps("runs")
+    assert (step.place, step.name, step.result) == (0, "fetch", b'"page"')
 
 
 async def test_what_waits_keeps_its_order(books: Ledger) -> None:

@@ -71,6 +71,15 @@ class QueueBusyError(HoldfastError):
     """Workers take from the queue; nothing was deleted."""
 
 
+class StepError(HoldfastError):
+    """A step of a task cannot be run or recorded; the message names it. What was recorded before stays."""
+
+
+class StepMismatchError(StepError):
+    """The handler has come to another step than the one that is recorded at this place: an earlier run took another
+    way, or ran other code."""
+
+
 class UnknownTaskError(HoldfastError):
     """No task with this id."""
 

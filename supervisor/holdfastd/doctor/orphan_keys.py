@@ -10,7 +10,19 @@ from holdfastd.doctor.finding import Check, Finding
 from holdfastd.doctor.queue_snapshot import QueueSnapshot
 
 SHOWN = 3
-OF_TASKS = ("op", "history", "checkpoint", "pending", "left", "messages", "trail", "ties", "children", "retrying")
+OF_TASKS = (
+    "op",
+    "history",
+    "checkpoint",
+    "pending",
+    "left",
+    "messages",
+    "trail",
+    "ties",
+    "children",
+    "retrying",
+    "steps",
+)
 
 _CHECK = Check("queue", "orphan keys")
 _KINDS = tuple(name for name in KEY_NAMES.values() if name.endswith((":", "@")) and not name.startswith(":"))

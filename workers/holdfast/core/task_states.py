@@ -65,6 +65,7 @@ class TaskEvent(StrEnum):
     UNKNOWN_HANDLER = "unknown-handler"
     RETRY_OF = "retry-of"
     RETRIED = "retried"
+    STEP = "step"
 
 
 TERMINAL = frozenset({State.COMPLETED, State.FAILED, State.REJECTED, State.CANCELED})
@@ -156,6 +157,7 @@ UNCHANGED: dict[TaskEvent, frozenset[State]] = {
     TaskEvent.UNKNOWN_HANDLER: frozenset({State.SUBMITTED}),
     TaskEvent.RETRY_OF: frozenset({State.SUBMITTED}),
     TaskEvent.RETRIED: TERMINAL - {State.COMPLETED},
+    TaskEvent.STEP: frozenset({State.WORKING}),
 }
 
 

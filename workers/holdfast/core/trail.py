@@ -46,6 +46,7 @@ LAYOUTS: dict[str, str] = {
     "restored": r"(?P<kind>[^ ]+) (?P<number>\d+)",
     "retried": r"(?P<other>[^ ]+) ?(?P<reason>.*)",
     "retry-of": r"(?P<other>.*)",
+    "step": r"(?P<number>\d+) (?P<other>.*)",
 }
 
 # What becomes of schedules and their fires (store/lua/shared/schedules.lua).

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, ParamSpec, TypeVar, overload
 
 import msgspec
 import structlog
 
 from holdfast.core.delivery import Delivery
 from holdfast.handler.run_notes import RunNotes
+from holdfast.handler.steps import StepLog, Steps, UnrecordedSteps
 from holdfast.handler.turn import read_turn
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _decode = msgspec.json.Decoder().decode
 
@@ -21,7 +26,17 @@ class Task:
     `deadline` is the `time.monotonic()` at which the handler is cancelled; None: it may take for ever.
     """
 
-    __slots__ = ("_delivery", "_max_bytes", "deadline", "notes", "operation", "span", "unreadable")
+    __slots__ = (
+        "_delivery",
+        "_max_bytes",
+        "_steps",
+        "deadline",
+        "notes",
+        "operation",
+        "span",
+        "step_log",
+        "unreadable",
+    )
 
     def __init__(self, delivery: Delivery, max_bytes: int = 1048576) -> None:
         """Made by the worker, which reads the handler's `notes`. If the operation cannot be read, `unreadable` has the
@@ -29,6 +44,8 @@ class Task:
         self._max_bytes = max_bytes
         self.deadline: float | None = None
         self.span: str | None = None  # set by telemetry: the traceparent of the span around this delivery
+        self.step_log: Callable[[Delivery], StepLog] | None = None  # set by the worker
+        self._steps: Steps | None = None
         self.notes = RunNotes(max_bytes)
         self.take(delivery)
 
@@ -136,6 +153,32 @@ class Task:
         """Keep `data`, a JSON value, for the next delivery; it travels to the store with the next settlement or
         renewal. Raises NotJsonError, a ValueError, for what cannot be kept."""
         self.notes.keep_checkpoint(data)
+
+    @overload
+    async def step(self, name: str, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+    @overload
+    async def step(self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+    async def step(self, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call `function` once for this task: its result is recorded as JSON before this returns, and each later run of
+        the task, in later turns, too, gets it without a call. A function that is no coroutine runs in a thread.
+
+        The value is the result read back from JSON. What the function raises is not recorded. A worker that dies
+        between the call and the record has it called again. Raises StepMismatchError if another step is recorded at
+        this place, StepError for what cannot be recorded."""
+        return await self._of_this_run().run(name, function, args, kwargs)
+
+    def step_sync(self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `step`, in a handler that is a plain function; `function` is called in its thread."""
+        value: T = self._of_this_run().run_in_thread(name, function, args, kwargs)
+        return value
+
+    def _of_this_run(self) -> Steps:
+        if self._steps is None:
+            log = self.step_log(self._delivery) if self.step_log else UnrecordedSteps()
+            self._steps = Steps(log, self._max_bytes)
+        return self._steps
 
     def progress(self, done: float, total: float | None = None) -> None:
         """Show how far the handler is."""

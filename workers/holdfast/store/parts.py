@@ -47,6 +47,7 @@ class ComposedStore:
         self.pull = parts.worker.pull
         self.add_samples = parts.worker.add_samples
         self.earlier = parts.worker.earlier
+        self.step = parts.worker.step
         self.inbox = parts.worker.inbox
         self.admit = parts.worker.admit
         self.renew = parts.worker.renew
@@ -83,6 +84,7 @@ class ComposedStore:
         self.get = parts.tasks.get
         self.tasks = parts.tasks.tasks
         self.place = parts.tasks.place
+        self.steps = parts.tasks.steps
         self.retry = parts.tasks.retry
         self.dead_letters = parts.tasks.dead_letters
         self.purge_dead = parts.tasks.purge_dead

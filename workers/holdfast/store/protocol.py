@@ -29,6 +29,7 @@ from holdfast.core.schedule_records import (
     Undeclared,
 )
 from holdfast.core.served import ServedState
+from holdfast.core.steps import StepKept, StepRecord
 from holdfast.core.store_info import Gauges, LaneHead, StoreInfo
 from holdfast.core.tasks import (
     MAX_CRASHES,
@@ -105,6 +106,10 @@ class WorkerStore(Protocol):
     async def earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:
         """The last of the first `before` items of a task's history that one answer has room for, and how many items go
         before those."""
+        ...
+
+    async def step(self, task_id: str, claim: str, place: int, name: str, result: bytes) -> StepKept:
+        """Keep the result (JSON) of a step under the latest claim of a running task."""
         ...
 
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
@@ -289,6 +294,11 @@ class TaskStore(Protocol):
 
     async def place(self, task_id: str) -> Place | None:
         """The place of a submitted task in its lane; None for any other task."""
+        ...
+
+    async def steps(self, task_id: str, first: int = 0) -> tuple[tuple[StepRecord, ...], int | None]:
+        """The steps of a task from this place on that one answer has room for, and the place that continues them; None
+        at their end."""
         ...
 
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:

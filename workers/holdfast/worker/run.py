@@ -35,6 +35,7 @@ from holdfast.handler.handler import Handler
 from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.message_history import lacks_messages
 from holdfast.handler.run import run, run_unbounded
+from holdfast.handler.steps import StepLog
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
 from holdfast.handler.turn import is_whole
@@ -45,6 +46,7 @@ from holdfast.worker.heartbeat import Heartbeat
 from holdfast.worker.output_capture import end_of, is_installed, unfinished
 from holdfast.worker.recycler import Recycler
 from holdfast.worker.samples import Samples
+from holdfast.worker.stored_steps import StoredSteps
 from holdfast.worker.task_log import TaskLog
 from holdfast.worker.unsettled_spans import UnsettledSpans
 from holdfast_config.current_task import CURRENT
@@ -153,6 +155,7 @@ class RunningTasks:
         if self._is_quarantine:
             self.heartbeat.send()
         task = Task(delivery, self._max_bytes)
+        task.step_log = self._step_log
         earlier = self._running.get(delivery.task_id)
         if earlier:
             earlier.stop("another-turn")
@@ -162,6 +165,9 @@ class RunningTasks:
         running = self._running[delivery.task_id] = RunningTask(task, self._scopes(), earlier, begun_at=now)
         unbounded = None if earlier else self._unbounded(delivery, task)
         running.runner = self._loop.create_task(self._deliver(delivery, running, unbounded))
+
+    def _step_log(self, delivery: Delivery) -> StepLog:
+        return StoredSteps(self.context, delivery, partial(self.stop, delivery.task_id, delivery.claim, "lost"))
 
     def stop(self, task_id: str, claim: str, why: str) -> None:
         """Cancel this handler, if it still runs under this claim."""

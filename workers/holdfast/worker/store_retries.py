@@ -39,7 +39,7 @@ class StoreRetries:
         except StoreError as error:
             self._note(what, error)
         answer = await self._retry(what, operation)
-        del self._failing[what]
+        self._failing.pop(what, None)  # several may have made the same call
         _log.info("the store answers again", call=what)
         return answer
 

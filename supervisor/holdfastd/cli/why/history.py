@@ -189,5 +189,6 @@ _WORDS: dict[str, Callable[[TrailStep, TaskHistory], str]] = {
     "turn": _about("the next turn begins with message {other}, which had waited"),
     "restored": _about("put back from PostgreSQL, {kind} in turn {number}"),
     "retried": _about("retried as {other}"),
+    "step": _about("step {number} is recorded: {other}"),
     "retry-of": _about("repeats the request of {other}"),
 }

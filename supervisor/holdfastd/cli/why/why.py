@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from heapq import merge
 from typing import Any
 
 import click
@@ -18,6 +19,7 @@ from holdfast.core.tasks import TaskRecord, WorkerRecord
 from holdfast.core.trail import KEPT, TrailStep, read_trail
 from holdfast.errors import UnknownTaskError
 from holdfast.store.protocol import Store
+from holdfast.store.recorded_steps import recorded_steps
 from holdfast_config import Settings
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
@@ -74,7 +76,7 @@ async def _gather(session: Session, task_id: str, store: Store, /) -> tuple[Task
     task = await store.get(task_id)
     if task is None:
         raise UnknownTaskError(_unknown(session, task_id))
-    steps = read_trail(task.trail)
+    steps = tuple(merge(read_trail(task.trail), await _recorded_steps(store, task_id), key=lambda step: step.at_ms))
     names = {step.incarnation for step in steps if step.incarnation} | ({task.owner} - {""})
     workers = await store.incarnations(names)
     [service] = await store.service([(task.lane, task.name)])
@@ -94,6 +96,15 @@ async def _gather(session: Session, task_id: str, store: Store, /) -> tuple[Task
         parents=await _parents(store, task.waits_for[:PARENTS]),
     )
     return snapshot, workers
+
+
+async def _recorded_steps(store: Store, task_id: str, /) -> list[TrailStep]:
+    """The results that its handler has recorded, as lines of the history."""
+    steps = [
+        TrailStep(step.at_ms, "step", number=step.place + 1, other=step.name)
+        for step in await recorded_steps(store, task_id)
+    ]
+    return sorted(steps, key=lambda step: step.at_ms)
 
 
 def _limits(settings: Settings) -> ServedLimits:
@@ -132,11 +143,15 @@ def _rows(snapshot: TaskSnapshot, known: history.TaskHistory) -> list[Row]:
     for step in snapshot.steps:
         rows.append((step.at_ms, f"+{span(step.at_ms - before)}", history.words(step, known), step.event))
         before = step.at_ms
-    if len(snapshot.steps) >= KEPT:
+    if not _is_complete(task):
         rows.insert(
             1, (task.created_ms, "", f"steps before this one are not kept: only the last {KEPT} are", "forgotten")
         )
     return rows
+
+
+def _is_complete(task: TaskRecord) -> bool:
+    return len(task.trail) < KEPT
 
 
 def _lines(session: Session, snapshot: TaskSnapshot, known: history.TaskHistory, /) -> list[str]:
@@ -173,7 +188,7 @@ def _document(session: Session, snapshot: TaskSnapshot, known: history.TaskHisto
         "commands": list(commands(task)),
         "times": asdict(_times(snapshot)),
         "spans": [asdict(each) for each in _spans(session, snapshot)],
-        "complete": len(snapshot.steps) < KEPT,
+        "complete": _is_complete(task),
         "place": asdict(snapshot.place) if snapshot.place else None,
         "service": asdict(snapshot.service) if snapshot.service else None,
         "due": moment(task.due_ms),

@@ -41,6 +41,7 @@ class LedgerTasks:
         self._replication = replication
         self._remember_ms = remember_ms
         self.place = redis.place
+        self.steps = redis.steps
         self.dead_letters = redis.dead_letters
 
     async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None:

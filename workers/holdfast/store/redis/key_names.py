@@ -21,6 +21,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "left": "left:",  # list: messages that waited when it ended, to be set aside
         "messages": "messages:",  # hash: earlier messages, id to digest
         "checkpoint": "checkpoint:",  # text: what its handler has saved
+        "steps": "steps:",  # hash: the results of its steps by their places, and `bytes`
         "trail": "trail:",  # list: what happened to it
         "retrying": "retrying:",  # list: its history, copied in steps for its retry
         "ties": "ties:",  # set: what points at it until it ends

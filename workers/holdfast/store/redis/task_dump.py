@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Dump:
     """A whole task. `history`: operation and result of each earlier turn; `dead`: the moment it became a dead
-    letter; `webhooks`: name, turn, state, URL and moment of each notice that waits to be posted."""
+    letter; `webhooks`: name, turn, state, URL and moment of each notice that waits to be posted; `steps`: place and
+    text of each (see core/steps.py)."""
 
     task_id: str
     record: dict[str, bytes]
@@ -29,6 +30,7 @@ class Dump:
     trail: tuple[bytes, ...]
     ties: tuple[bytes, ...]
     webhooks: tuple[bytes, ...] = ()
+    steps: tuple[bytes, ...] = ()
 
     def text(self, field: str) -> str:
         return self.record.get(field, b"").decode()
@@ -66,7 +68,9 @@ def read_dumps(answer: list[Any]) -> tuple[Dumps, int]:
 
 
 def _dump(task: list[Any]) -> Dump:
-    task_id, record, dead, operation, history, result, pending, messages, checkpoint, trail, ties, webhooks = task
+    task_id, record, dead, operation, history, result, pending, messages, checkpoint, trail, ties, webhooks, steps = (
+        task
+    )
     return Dump(
         task_id=task_id.decode(),
         record=dict(pairs(record)),
@@ -80,6 +84,7 @@ def _dump(task: list[Any]) -> Dump:
         trail=tuple(trail),
         ties=tuple(ties),
         webhooks=tuple(webhooks),
+        steps=tuple(steps),
     )
 
 
@@ -103,4 +108,5 @@ def flat(dump: Dump) -> list[Value]:
         *counted(dump.trail),
         *counted(dump.ties),
         *counted(dump.webhooks),
+        *counted(dump.steps),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.core.steps import StepRecord, read_step
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Obliterated, Page, Place, RetryAnswer, TaskRecord, Wanted
 from holdfast.store.redis import decode, pages
@@ -31,6 +32,11 @@ class RedisTasks(RedisPart):
             return None
         before, exact = answer
         return Place(None if before < 0 else before, exact == 1)
+
+    async def steps(self, task_id: str, first: int = 0) -> tuple[tuple[StepRecord, ...], int | None]:
+        following, *flat = await self._run("steps", task_id, first)
+        found = zip(flat[::2], flat[1::2], strict=True)
+        return tuple(read_step(place, text) for place, text in found), None if following < 0 else following
 
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:
         """The history of a task of many turns is copied in several steps."""

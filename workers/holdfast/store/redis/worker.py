@@ -8,6 +8,7 @@ import msgspec
 
 from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settle, Settlement, Standing
 from holdfast.core.served import ServedWork
+from holdfast.core.steps import StepKept, StepVerdict
 from holdfast.core.tasks import Admission, Introduction
 from holdfast.store.redis import decode
 from holdfast.store.redis.connection import Value
@@ -73,6 +74,10 @@ class RedisWorker(RedisPart):
     async def earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:
         items, first = await self._run("earlier", task_id, before)
         return tuple(items), first
+
+    async def step(self, task_id: str, claim: str, place: int, name: str, result: bytes) -> StepKept:
+        word, other = await self._run("step", task_id, claim, place, name, result)
+        return StepKept(StepVerdict(word.decode()), other.decode())
 
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
         head = await self._command("LINDEX", self._keys.inbox(incarnation), 0)

@@ -4,7 +4,7 @@
 -- Answers: elsewhere: that ledger does not, or no longer, follow or rebuild this Redis. Or {the last event of all ('' for none),
 --       time (ms), tasks, ids of tasks with damaged records, number of ids that were read: at least one}; a task is
 --       {id, record as pairs, moment it became a dead letter ('' if it is none), operation, history, result of its turn, pending,
---       message ids and digests as pairs, checkpoint, trail, ties, its webhooks that wait: name, turn, state, URL and moment of each}.
+--       message ids and digests as pairs, checkpoint, trail, ties, its webhooks that wait: name, turn, state, URL and moment of each, its steps: places and texts}.
 -- flags: no-writes, allow-oom
 -- use: clock task_record webhook_outbox ledger_standing damage trail
 if ARGV[1] ~= '' and not is_believed(ARGV[1], ARGV[2]) then return 'elsewhere' end
@@ -39,6 +39,7 @@ local function dumped(id)
     id, record, call('ZSCORE', KEY.dead, id) or '', texts[1], weigh(call('LRANGE', KEY.history .. id, 0, -1)), texts[2],
     weigh(call('LRANGE', KEY.pending .. id, 0, -1)), weigh(call('HGETALL', KEY.messages .. id)), texts[3],
     weigh(trail_of(id)), call('SMEMBERS', KEY.ties .. id), TOLD and {} or outbox().of(id),
+    weigh(call('HGETALL', KEY.steps .. id)),
   }
 end
 

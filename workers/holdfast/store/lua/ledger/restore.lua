@@ -30,7 +30,7 @@ end
 local function take_task()
   local t = {id = take(), record = take_list(), dead = take(), operation = take(), history = take_list(), result = take(),
     pending = take_list(), messages = take_list(), checkpoint = take(), trail = take_list(), ties = take_list(),
-    webhooks = take_list(), has = {}}
+    webhooks = take_list(), steps = take_list(), has = {}}
   for i = 1, #t.record, 2 do t.has[t.record[i]] = t.record[i + 1] end
   return t
 end
@@ -56,7 +56,7 @@ local function remove(id)
   leave_index(id, r[1], r[2], r[3])
   tied.undo_all(id)
   call('DEL', KEY.task .. id, KEY.history .. id, KEY.pending .. id, KEY.messages .. id, KEY.checkpoint .. id,
-    KEY.trail .. id, KEY.retrying .. id)
+    KEY.trail .. id, KEY.retrying .. id, KEY.steps .. id)
 end
 
 local OF_THE_PLACE = {state = true, owner = true, seq = true, due = true, reserved = true, progress = true, held = true,
@@ -81,6 +81,12 @@ local function put_content(t)
   for i = 1, #t.messages, 2 do call('HSET', KEY.messages .. id, t.messages[i], t.messages[i + 1]) end
   if t.checkpoint ~= '' then call('SET', KEY.checkpoint .. id, t.checkpoint) end
   push_all(KEY.trail .. id, t.trail)
+  if #t.steps > 0 then call('HSET', KEY.steps .. id, unpack(t.steps)) end
+end
+
+-- Adds the steps that this Redis, which was set back, no longer has. A handler that runs has read its own.
+local function add_steps(t)
+  for i = 1, #t.steps, 2 do call('HSETNX', KEY.steps .. t.id, t.steps[i], t.steps[i + 1]) end
 end
 
 local PATIENCE_MS = 3600000
@@ -194,6 +200,7 @@ local function restore(t)
   local r = read(t.id, 'created', 'turn', 'state', 'delivery', 'asked')
   if r[1] and r[1] ~= t.has.created then return merge(t) end
   if r[1] and not is_later(t.has, r[2], r[3], r[4], r[5]) then
+    if r[3] ~= 'working' and r[2] == t.has.turn then add_steps(t) end
     give_messages(t, 'had ended')   -- this Redis may have been set back to a moment before these messages
     return 'there'
   end

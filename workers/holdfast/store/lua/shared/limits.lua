@@ -1,7 +1,7 @@
 -- provides: EVENTS_KEPT TRAIL_KEPT UNREADABLE_KEPT UNREADABLE_BYTES OUTBOX_KEPT READ_BYTES CANCELS_KEPT CANCELS_KEPT_MS
 -- provides: AGENDA_WORK WINDOW_BYTES DECODED_BYTES HISTORY_ITEMS PENDING_KEPT JOINED_AT_ONCE ASIDE_AT_ONCE RESULTS_AT_ONCE SCAN
 -- provides: GO_ON_AT_ONCE GATES GATES_AT_ONCE SUSPECT_CRASHES SUSPECT_RECOVERIES SUSPECTS MOVED BELLS WRONG_END_KEPT_MS
--- provides: COUNTS_FOR_MS ROLLUP_MS ROLLUP_KEPT_MS FIGURES_KEPT ROLLUP_BYTES
+-- provides: STEPS_KEPT STEPS_BYTES COUNTS_FOR_MS ROLLUP_MS ROLLUP_KEPT_MS FIGURES_KEPT ROLLUP_BYTES
 -- Bounds of what is kept and of what is read here.
 local EVENTS_KEPT = 100000        -- entries of the events stream, about; one may name several tasks
 local TRAIL_KEPT = 64             -- transitions kept per task
@@ -19,6 +19,8 @@ local PENDING_KEPT = 1000         -- messages that wait for one task, where no s
 local JOINED_AT_ONCE = 200        -- messages that join an interrupted turn in one call
 local ASIDE_AT_ONCE = 200         -- messages of a task that has ended, set aside in one call
 local RESULTS_AT_ONCE = 2000      -- results of tasks that are forgotten, deleted in one call
+local STEPS_KEPT = 1000           -- of a task
+local STEPS_BYTES = 16777216      -- names and results of them
 local SCAN = 64                   -- entries one pull looks at beyond those it claims
 local GO_ON_AT_ONCE = 16         -- schedules that go on whose fires a worker makes between two pulls; stewards make the others
 local GATES = 16                  -- gates of a lane that one pull looks at

@@ -1,0 +1,57 @@
+"""Steps of a task: results that its handler has recorded, by their places, and that its later runs get again. Pure.
+
+A step stands in the store as `TURN MILLISECONDS NAME`, a newline, and its result as JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+MOST_STEPS = 1000  # of a task; the scripts of the store hold the same bound
+LONGEST_NAME = 200  # bytes
+
+
+class StepVerdict(StrEnum):
+    """The answer of the store to a step."""
+
+    OK = "OK"
+    LOST = "LOST"  # the task has been claimed by others since, or has ended
+    OTHER = "OTHER"  # another step stands at this place
+    FULL = "FULL"
+
+
+@dataclass(frozen=True, slots=True)
+class StepKept:
+    """`name`: of the step that stands at the place."""
+
+    verdict: StepVerdict
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """A recorded step. `place`: from 0; `turn`: the one in which it ran; `at_ms`: when it was recorded, by the store's
+    clock; `result`: JSON."""
+
+    place: int
+    name: str
+    turn: int
+    at_ms: int
+    result: bytes
+
+
+def read_step(place: int, text: bytes) -> StepRecord:
+    """Raises ValueError for what no Holdfast writes."""
+    head, _, result = text.partition(b"\n")
+    turn, at_ms, name = head.decode().split(" ", 2)
+    return StepRecord(place, name, int(turn), int(at_ms), result)
+
+
+def flaw_in_name(name: object) -> str:
+    """The reason why this cannot name a step, or empty."""
+    if not isinstance(name, str):
+        return f"the name of a step is a text, not {type(name).__qualname__}"
+    if not name or not name.isprintable() or len(name.encode(errors="replace")) > LONGEST_NAME:
+        return f"the name of a step is 1 to {LONGEST_NAME} bytes of printable text, not {name[:40]!r}"
+    return ""

@@ -1,0 +1,155 @@
+"""The steps of one delivery: a result that is recorded is returned, and its function is not called again.
+
+A step's place is its number among the steps that this run has begun, so a handler must come to its steps in the same
+order in each run; a recorded step of another name is an error. Between two steps a handler may do what it likes, but it
+should decide by its arguments and by results of steps alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, Protocol
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import msgspec
+
+from holdfast.core.steps import MOST_STEPS, StepKept, StepRecord, StepVerdict, flaw_in_name
+from holdfast.errors import StepError, StepMismatchError
+from holdfast.handler.to_json import NotJsonError, to_json
+from holdfast.os.kill_points import Point, reached
+
+_decode = msgspec.json.Decoder().decode
+_inside: ContextVar[str] = ContextVar("holdfast_step", default="")
+
+
+class StepLog(Protocol):
+    """Where the steps of one delivery are recorded."""
+
+    async def recorded(self) -> dict[int, StepRecord]:
+        """The steps of the task, by their places."""
+        ...
+
+    async def keep(self, place: int, name: str, result: bytes) -> StepKept:
+        """Record a step; when this returns OK the store has it."""
+        ...
+
+
+class UnrecordedSteps:
+    """A log for a handler that is called without a worker, as tests do: it records nothing."""
+
+    async def recorded(self) -> dict[int, StepRecord]:
+        return {}
+
+    async def keep(self, place: int, name: str, result: bytes) -> StepKept:
+        return StepKept(StepVerdict.OK, name)
+
+
+class Steps:
+    """The steps that one delivery has begun. `max_bytes` bounds each result, as JSON."""
+
+    __slots__ = ("_begun", "_loading", "_log", "_max_bytes", "_recorded")
+
+    def __init__(self, log: StepLog, max_bytes: int) -> None:
+        self._log = log
+        self._max_bytes = max_bytes
+        self._begun = 0
+        self._loading = anyio.Lock()
+        self._recorded: dict[int, StepRecord] | None = None
+
+    async def run(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """The recorded result, or that of `function`, which is recorded before this returns."""
+        place = self._begin(name)
+        step = await self._find(place, name)
+        if step is not None:
+            return _decode(step.result)
+        value = await _called(name, function, args, kwargs)
+        return await self._keep(place, name, value)
+
+    def run_in_thread(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """As `run`, for a handler that runs in a thread."""
+        if inspect.iscoroutinefunction(function):
+            raise StepError(
+                f"step {name!r}: its function is a coroutine; in a sync handler it must be a plain function"
+            )
+        place = self._begin(name)
+        step = anyio.from_thread.run(self._find, place, name)
+        if step is not None:
+            return _decode(step.result)
+        before = _inside.set(name)
+        try:
+            value = function(*args, **kwargs)
+        finally:
+            _inside.reset(before)
+        return anyio.from_thread.run(self._keep, place, name, value)
+
+    def _begin(self, name: str) -> int:
+        """The place of the next step."""
+        if flaw := flaw_in_name(name):
+            raise StepError(flaw)
+        if around := _inside.get():
+            raise StepError(f"step {name!r} is begun inside of step {around!r}: a step has no steps of its own")
+        if self._begun >= MOST_STEPS:
+            raise StepError(f"step {name!r} would be step {self._begun + 1}: a task has at most {MOST_STEPS}")
+        self._begun += 1
+        return self._begun - 1
+
+    async def _find(self, place: int, name: str) -> StepRecord | None:
+        async with self._loading:
+            if self._recorded is None:
+                self._recorded = await self._log.recorded()
+        step = self._recorded.get(place)
+        if step is not None and step.name != name:
+            raise _mismatch(place, name, step.name)
+        return step
+
+    async def _keep(self, place: int, name: str, value: object) -> Any:
+        encoded = self._encoded(name, value)
+        reached(Point.STEP_RAN)
+        kept = await self._log.keep(place, name, encoded)
+        match kept.verdict:
+            case StepVerdict.OK:
+                reached(Point.STEP_KEPT)
+                return _decode(encoded)
+            case StepVerdict.OTHER:
+                raise _mismatch(place, name, kept.name)
+            case StepVerdict.FULL:
+                raise StepError(f"step {name!r} was not recorded: the steps of a task hold at most 16 MiB together")
+            case StepVerdict.LOST:
+                raise StepError(f"step {name!r} was not recorded: this worker has lost the task")
+
+    def _encoded(self, name: str, value: object) -> bytes:
+        try:
+            encoded = to_json(value)
+        except NotJsonError as error:
+            raise StepError(f"step {name!r}: its result cannot be recorded as JSON: {error}") from error
+        if len(encoded) > self._max_bytes:
+            raise StepError(f"step {name!r}: a result of {len(encoded)} bytes; at most {self._max_bytes} are recorded")
+        return encoded
+
+
+def _mismatch(place: int, name: str, recorded: str) -> StepMismatchError:
+    return StepMismatchError(
+        f"step {place + 1} of this task is recorded as {recorded!r}, but the handler has come to {name!r}: each run "
+        f"must come to the same steps in the same order; submit the work as a new task to begin again"
+    )
+
+
+async def _called(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A coroutine function runs in the event loop, any other one in a thread."""
+    before = _inside.set(name)
+    try:
+        if inspect.iscoroutinefunction(function):
+            return await function(*args, **kwargs)
+        value = await anyio.to_thread.run_sync(partial(function, *args, **kwargs))
+        return await _awaited(value) if inspect.isawaitable(value) else value
+    finally:
+        _inside.reset(before)
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value
