@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import hypothesis
 import pytest
 
 from tests.flaky import flaky_lines, note_flaky
@@ -19,6 +20,14 @@ from tests.servers import valkey
 
 if TYPE_CHECKING:
     from holdfast_config import RedisSettings
+
+# On a busy machine, examples that take long say nothing about the code.
+hypothesis.settings.register_profile(
+    "busy",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
+)
+hypothesis.settings.load_profile("busy")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
