@@ -58,7 +58,8 @@ def test_an_example_answers_as_the_page_says(example: Example, short_path: Path)
 
 def test_the_page_has_an_example_of_each_kind() -> None:
     names = [example.name for example in examples()]
-    assert names == ["hello.py", "order.py", "booking.py", "fetch.py", "long.py", "shop.py", "shout.sh"]
+    assert len({*names}) == len(names) >= 8  # each saves its own file
+    assert {name.partition(".")[2] for name in names} == {"py", "sh"}
 
 
 def _run(cli: Cli, words: list[str]) -> Answer:
