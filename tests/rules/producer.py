@@ -12,7 +12,30 @@ _SUBMIT = "supervisor/holdfastd/cli/submit"
 _AGAIN = "tests/cli/test_submit_again.py"
 _SUBMITTER = "tests/worker/test_submitter.py"
 
+_VIEWS = "tests/cli/test_views_in_python.py"
+
 PRODUCER = [
+    Rule(
+        "events go on behind the last one that was read",
+        "workers/holdfast/client/event_stream.py",
+        "        self.position = page.events[-1].position\n",
+        "",
+        f"{_VIEWS}::test_events_are_those_of_the_command",
+    ),
+    Rule(
+        "events wait for a store that is away",
+        "workers/holdfast/client/event_stream.py",
+        "            await anyio.sleep(RETRY_DELAY)\n            return []\n",
+        "            raise\n",
+        f"{_VIEWS}::test_events_go_on_when_the_store_was_away",
+    ),
+    Rule(
+        "events that were deleted unread are reported",
+        "workers/holdfast/client/event_stream.py",
+        " if page.missed else []",
+        " if False else []",
+        f"{_VIEWS}::test_events_that_were_deleted_are_reported",
+    ),
     Rule(
         "a part of a batch is sent before the next is made",
         "workers/holdfast/client/submitter.py",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.app import create_broker
+    from holdfast.client.event_stream import MissedEvents
     from holdfast.client.manager import TaskManager
     from holdfast.client.results import read_result
     from holdfast.client.schedule_spec import ScheduleSpec
@@ -28,6 +29,7 @@ __all__ = [
     "TaskSpec",
     "ScheduleSpec",
     "SubmitRetries",
+    "MissedEvents",
     "read_result",
     "create_broker",
     "open_store",
@@ -46,6 +48,7 @@ _HOMES = {
     "TaskSpec": "holdfast.client.task_spec",
     "ScheduleSpec": "holdfast.client.schedule_spec",
     "SubmitRetries": "holdfast.client.submit_retries",
+    "MissedEvents": "holdfast.client.event_stream",
     "read_result": "holdfast.client.results",
     "create_broker": "holdfast.app",
     "open_store": "holdfast.store",

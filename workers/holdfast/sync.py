@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from holdfast.client import manager as asynchronous
 from holdfast.client.background_loop import CLOSED, BackgroundLoop
+from holdfast.client.event_stream import MissedEvents
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.validate import check_database, check_parts, check_redis, chosen_retries
-from holdfast.core.tasks import Submission, TaskRecord
+from holdfast.core.tasks import Happening, Submission, TaskRecord
 from holdfast.errors import ClosedError
 from holdfast.store import open_store
 
@@ -156,6 +157,9 @@ class TaskManager:
     dead_letters = _sync(asynchronous.TaskManager.dead_letters)
     purge_dead_letters = _sync(asynchronous.TaskManager.purge_dead_letters)
 
+    workers = _sync(asynchronous.TaskManager.workers)
+    lanes = _sync(asynchronous.TaskManager.lanes)
+
     @property
     def schedules(self) -> SyncSchedules:
         """Set, read, pause and remove schedules."""
@@ -174,13 +178,20 @@ class TaskManager:
         background = self._running()
         return _each(background, background.served.wait_all(task_ids))
 
+    @functools.wraps(asynchronous.TaskManager.events)
+    def events(
+        self, task_id: str | None = None, *, since: str | float | None = None, kinds: Iterable[str] = ()
+    ) -> Iterator[Happening | MissedEvents]:
+        background = self._running()
+        return _each(background, background.served.events(task_id, since=since, kinds=kinds))
 
-def _each(background: BackgroundLoop[Any], records: AsyncGenerator[TaskRecord, None]) -> Iterator[TaskRecord]:
+
+def _each(background: BackgroundLoop[Any], values: AsyncGenerator[R, None]) -> Iterator[R]:
     try:
-        while (record := background.call(anext, records, None)) is not None:
-            yield record
+        while (value := background.call(anext, values, None)) is not None:
+            yield value
     finally:
-        background.call(records.aclose)
+        background.call(values.aclose)
 
 
 def _after_fork() -> None:

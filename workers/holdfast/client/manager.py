@@ -21,6 +21,7 @@ from holdfast.client.dead_letters import DeadLetters
 from holdfast.client.delegate import delegate
 from holdfast.client.query import TaskQueries
 from holdfast.client.queue_control import QueueControl
+from holdfast.client.queue_views import QueueViews
 from holdfast.client.submission import raise_refusals, refusal
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.submitter import Submitter
@@ -53,6 +54,10 @@ def _letters(manager: TaskManager) -> DeadLetters:
 
 def _queue(manager: TaskManager) -> QueueControl:
     return manager.queue_control
+
+
+def _views(manager: TaskManager) -> QueueViews:
+    return manager.views
 
 
 def _accepted(batch: Sequence[Submission], receipts: Sequence[Receipt]) -> list[str]:
@@ -90,6 +95,7 @@ class TaskManager:
         self.control = TaskControl(store, chosen, self.submitter, self.queries)
         self.letters = DeadLetters(store, chosen)
         self.queue_control = QueueControl(store, self._queue_name, chosen)
+        self.views = QueueViews(store, self._queue_name, chosen)
 
     @cached_property
     def schedules(self) -> Schedules:
@@ -194,3 +200,7 @@ class TaskManager:
     remove_task = delegate(_queue, QueueControl.remove_task)
     clean_tasks = delegate(_queue, QueueControl.clean_tasks)
     obliterate_queue = delegate(_queue, QueueControl.obliterate_queue)
+
+    events = delegate(_views, QueueViews.events)
+    workers = delegate(_views, QueueViews.workers)
+    lanes = delegate(_views, QueueViews.lanes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 import rich_click
 
+from holdfast.client.event_stream import EventFilter, MissedEvents
 from holdfast.core.tasks import Happening
 from holdfast.core.trail import EVENTS
 from holdfast.store.protocol import Store
@@ -12,7 +13,7 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, converse
-from holdfastd.cli.events.follow import EventPrinter, Filter, MissedEvents, follow, last, since_then
+from holdfastd.cli.events.follow import EventPrinter, follow, last, since_then
 from holdfastd.cli.views import times
 
 LAST = 20  # events shown without --since and --limit
@@ -51,7 +52,7 @@ def events(
     With --json it prints one document per line. --follow continues after the store was away, and reports events that
     were deleted before it could read them.
     """
-    wanted = Filter(task_id, frozenset(kinds))
+    wanted = EventFilter(task_id, frozenset(kinds))
     printer = EventPrinter(
         lambda event: _show(session, event), output.note, lambda missed: _show_missed(session, missed)
     )

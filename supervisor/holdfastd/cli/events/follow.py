@@ -3,38 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
 
-import anyio
-
-from holdfast.core.tasks import Happening, Happenings
+from holdfast.client.event_stream import PAGE, EventFilter, EventStream, MissedEvents
+from holdfast.core.tasks import Happening
 from holdfast.errors import StoreUnavailableError
 from holdfast.store.protocol import Store
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES
-
-PAGE = 250  # events read at once: some milliseconds of the store
-POLL_TIMEOUT = 10.0  # seconds of one blocking read
-RETRY_DELAY = 0.5  # seconds between two tries while the store is away
-
-
-class MissedEvents(NamedTuple):
-    """Two positions; the events between them were deleted before they were read."""
-
-    after: str
-    before: str
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """The events to show: of a task, and of `kinds`; empty means all."""
-
-    task_id: str | None
-    kinds: frozenset[str]
-
-    def matches(self, event: Happening) -> bool:
-        of_task = self.task_id is None or event.subject == self.task_id
-        return of_task and (not self.kinds or event.event in self.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +20,17 @@ class EventPrinter:
     note: Callable[[str], None]
     missed: Callable[[MissedEvents], None]
 
+    def print(self, event: Happening | MissedEvents) -> None:
+        if isinstance(event, MissedEvents):
+            self.missed(event)
+        else:
+            self.show(event)
 
-async def last(store: Store, wanted: Filter, limit: int, printer: EventPrinter, from_ms: int = 0) -> str:
+    def note_absence(self, error: StoreUnavailableError | None) -> None:
+        self.note(f"{error}; waiting until it is back" if error else "the store is back")
+
+
+async def last(store: Store, wanted: EventFilter, limit: int, printer: EventPrinter, from_ms: int = 0) -> str:
     """Show the last events since a moment; returns the position of the newest, from which `follow` continues."""
     newest, position = "", ""
     matches: list[Happening] = []
@@ -62,50 +46,16 @@ async def last(store: Store, wanted: Filter, limit: int, printer: EventPrinter, 
     return newest
 
 
-async def since_then(store: Store, wanted: Filter, from_ms: int, printer: EventPrinter) -> str:
+async def since_then(store: Store, wanted: EventFilter, from_ms: int, printer: EventPrinter) -> str:
     """Show all events since a moment; returns the position of the last one read."""
-    reader = EventReader(store, wanted, printer, f"{from_ms}-0")
-    while (page := await TERMINAL_RETRIES.call(store.events, reader.position, PAGE)).events:
-        reader.show(page)
-    return reader.position
+    stream = EventStream(store, wanted, f"{from_ms}-0")
+    while (page := await TERMINAL_RETRIES.call(store.events, stream.position, PAGE)).events:
+        for event in stream.take(page):
+            printer.print(event)
+    return stream.position
 
 
-async def follow(store: Store, wanted: Filter, position: str, printer: EventPrinter) -> None:
+async def follow(store: Store, wanted: EventFilter, position: str, printer: EventPrinter) -> None:
     """Show all events after `position`, for ever."""
-    reader = EventReader(store, wanted, printer, position)
-    while True:
-        await reader.read()
-
-
-@dataclass(slots=True)
-class EventReader:
-    """Reads the stream from a position on."""
-
-    store: Store
-    wanted: Filter
-    printer: EventPrinter
-    position: str
-    is_away: bool = field(default=False, init=False)
-
-    async def read(self) -> None:
-        try:
-            page = await self.store.events(self.position, PAGE, 0.0 if self.is_away else POLL_TIMEOUT)
-        except StoreUnavailableError as error:
-            if not self.is_away:
-                self.printer.note(f"{error}; waiting until it is back")
-            self.is_away = True
-            await anyio.sleep(RETRY_DELAY)
-            return
-        if self.is_away:
-            self.printer.note("the store is back")
-            self.is_away = False
-        self.show(page)
-
-    def show(self, page: Happenings) -> None:
-        """Show the events of a page."""
-        if page.missed:
-            self.printer.missed(MissedEvents(self.position, page.events[0].position))
-        for event in page.events:
-            self.position = event.position
-            if self.wanted.matches(event):
-                self.printer.show(event)
+    async for event in EventStream(store, wanted, position, printer.note_absence).follow():
+        printer.print(event)

@@ -1,0 +1,89 @@
+"""Look at a queue as a whole: its events as they come, its workers, its lanes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+
+from holdfast.client.arguments import check_id, check_lane, check_list, check_seconds
+from holdfast.client.event_stream import EventFilter, EventStream, MissedEvents
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.lanes import Lanes
+from holdfast.core.plain_json import shown
+from holdfast.core.tasks import Happening, WorkerRecord
+from holdfast.core.trail import EVENTS
+from holdfast.errors import InvalidTaskError
+from holdfast.store.protocol import Store
+
+LAST_OF_MOMENT = 2**64 - 1  # the highest number of an event within its millisecond
+
+_POSITION = re.compile(r"[0-9]{1,19}-[0-9]{1,20}")
+
+
+class QueueViews:
+    """The calls of TaskManager that answer with what `supervisor events`, `workers`, `lanes list` print."""
+
+    def __init__(self, store: Store, queue: str, retries: SubmitRetries) -> None:
+        self._store = store
+        self._call = retries.call
+        self._queue = queue
+
+    async def workers(self) -> list[WorkerRecord]:
+        """The workers of all hosts of this queue."""
+        return await self._call(self._store.workers)
+
+    async def lanes(self, *lanes: str) -> Lanes:
+        """All lanes that have tasks, workers or limits at one moment. The public queue and the `lanes` that are named
+        are among them in any case."""
+        return await self._call(self._store.lanes, list(dict.fromkeys((self._queue, *map(check_lane, lanes)))))
+
+    def events(
+        self, task_id: str | None = None, *, since: str | float | None = None, kinds: Iterable[str] = ()
+    ) -> AsyncGenerator[Happening | MissedEvents]:
+        """The events of a task, or of all tasks and workers, as they come, for ever: leave the loop to end it.
+
+        `since`: the position of an event, to go on behind it; or seconds, for events since so long ago. Without it a
+        task's events come from its acceptance on, and of all only new ones. `kinds`: only these. While the store is
+        away it waits, and then goes on behind the last event; MissedEvents stands for events that were deleted before
+        they were read (at least the last 100,000 are kept). Raises InvalidTaskError, and StoreUnavailableError if the
+        store is away at the first step.
+        """
+        wanted = EventFilter(None if task_id is None else check_id(task_id), _check_kinds(kinds))
+        return self._follow(wanted, _check_since(since))
+
+    async def _follow(self, wanted: EventFilter, since: str | float | None) -> AsyncGenerator[Happening | MissedEvents]:
+        async with aclosing(EventStream(self._store, wanted, await self._beginning(wanted, since)).follow()) as events:
+            async for event in events:
+                yield event
+
+    async def _beginning(self, wanted: EventFilter, since: str | float | None) -> str:
+        """The position behind which to begin."""
+        if isinstance(since, str):
+            return since
+        if since is not None:
+            return _just_before(await self._call(self._store.clock_ms) - round(since * 1000))
+        if wanted.task_id and (task := await self._call(self._store.get, wanted.task_id, payloads=False)):
+            return _just_before(task.created_ms)
+        newest = await self._call(self._store.events_before, "", 1)
+        return newest[0].position if newest else "0-0"
+
+
+def _just_before(ms: int) -> str:
+    return f"{max(0, ms - 1)}-{LAST_OF_MOMENT}"
+
+
+def _check_kinds(kinds: object) -> frozenset[str]:
+    given = check_list("kinds", kinds, "kinds of events")
+    for kind in given:
+        if kind not in EVENTS:
+            raise InvalidTaskError(f"kind {shown(kind)}: {', '.join(EVENTS)} are allowed")
+    return frozenset(map(str, given))
+
+
+def _check_since(since: str | float | None) -> str | float | None:
+    if isinstance(since, str) and not _POSITION.fullmatch(since):
+        raise InvalidTaskError(f"since {shown(since)}: the position of an event is expected, as 1700000000000-0")
+    if since is not None and not isinstance(since, str):
+        check_seconds("since", since)
+    return since
