@@ -125,7 +125,7 @@ def test_named_handlers_are_inspected_when_they_are_registered() -> None:
 
 def test_names_are_unique_and_there_is_one_default() -> None:
     handlers = Handlers()
-    assert handlers.register("bill")(takes_other) is takes_other
+    assert handlers.register("bill")(takes_other).function is takes_other
     assert handlers.default(takes_both) is takes_both
     with pytest.raises(HandlerError, match="'bill' is registered twice"):
         handlers.register("bill")

@@ -17,10 +17,10 @@ import pytest
 
 from holdfast.client import manager as asynchronous
 from holdfast.client import schedules as asynchronous_schedules
-from holdfast.client.results import read_result
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.sync_schedules import SyncSchedules
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.result_document import read_result
 from holdfast.core.task_states import State
 from holdfast.errors import ClosedError, InvalidTaskError, StoreUnavailableError, UnknownTaskError
 from holdfast.sync import TaskManager

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from holdfast.app import create_broker
     from holdfast.client.event_stream import MissedEvents
     from holdfast.client.manager import TaskManager
-    from holdfast.client.results import read_result
     from holdfast.client.schedule_spec import ScheduleSpec
     from holdfast.client.submit_retries import SubmitRetries
     from holdfast.client.task_spec import TaskSpec
-    from holdfast.errors import HoldfastError, Reject, Retry, StopSchedule, UnsetSchedule
+    from holdfast.core.result_document import read_result
+    from holdfast.errors import HoldfastError, Reject, Retry, StopSchedule, TaskFailed, UnsetSchedule
     from holdfast.handler.registry import Handlers
     from holdfast.handler.task import Task
     from holdfast.store import open_store
@@ -25,6 +25,7 @@ __all__ = [
     "Reject",
     "StopSchedule",
     "UnsetSchedule",
+    "TaskFailed",
     "TaskManager",
     "TaskSpec",
     "ScheduleSpec",
@@ -43,13 +44,14 @@ _HOMES = {
     "Reject": "holdfast.errors",
     "StopSchedule": "holdfast.errors",
     "UnsetSchedule": "holdfast.errors",
+    "TaskFailed": "holdfast.errors",
     "HoldfastError": "holdfast.errors",
     "TaskManager": "holdfast.client.manager",
     "TaskSpec": "holdfast.client.task_spec",
     "ScheduleSpec": "holdfast.client.schedule_spec",
     "SubmitRetries": "holdfast.client.submit_retries",
     "MissedEvents": "holdfast.client.event_stream",
-    "read_result": "holdfast.client.results",
+    "read_result": "holdfast.core.result_document",
     "create_broker": "holdfast.app",
     "open_store": "holdfast.store",
 }

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from holdfast.client import manager_in_scope
 from holdfast.client.arguments import check_seconds, check_workers
 from holdfast.client.manager import TaskManager
-from holdfast.client.store_source import find_source, need_memory
+from holdfast.client.store_source import find_source, names_memory, need_memory
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.unserved import UnservedTasks
 from holdfast.client.validate import check_parts, check_settings, chosen_retries
@@ -74,16 +75,7 @@ def create_broker(
         raise ConfigError(["create_broker takes settings or keywords, not both: put the keywords into the settings"])
     else:
         set_fields = set(settings.model_fields_set)
-    return Broker(settings, handlers, retries, set_fields, in_memory=_is_memory(settings))
-
-
-def _is_memory(settings: Settings) -> bool | None:
-    """True or False; None if the settings do not say."""
-    if "scheduler_type" not in settings.model_fields_set:
-        return None if settings.embedded else False
-    if settings.scheduler_type == "redis" and settings.embedded:
-        raise ConfigError(["scheduler_type: 'redis': needs redis_url or redis_host; leave it out to use memory"])
-    return settings.scheduler_type == "memory"
+    return Broker(settings, handlers, retries, set_fields, in_memory=names_memory(settings))
 
 
 class Broker:
@@ -122,14 +114,8 @@ class Broker:
             self._stack = stack.pop_all()
         source.announce()
         self._unserved = UnservedTasks(source.private)
-        self.manager = TaskManager(
-            self.store,
-            queue=self._settings.queue_name,
-            max_message_bytes=self._settings.max_message_bytes,
-            retries=self._retries or SubmitRetries.of(self._settings.redis.submit),
-            handlers=self._handlers,
-            trace_baggage=self._settings.trace_baggage,
-        )
+        self.manager = source.manager(self.store, self._retries, self._handlers)
+        self._entered = manager_in_scope.enter(self.manager, self._settings.queue_name)
         return self
 
     async def __aexit__(
@@ -137,6 +123,7 @@ class Broker:
     ) -> None:
         """Raises UnservedTasksError if tasks wait in a private store in memory and no `working` block has served
         them."""
+        manager_in_scope.leave(self._entered)
         try:
             if error is None:
                 await self._unserved.check(self.store)

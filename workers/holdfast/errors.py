@@ -92,6 +92,34 @@ class LaneTypeError(StoreRefusedError, InvalidTaskError):
     """The key of this lane holds something else than a list; the message names it. Nothing was written."""
 
 
+class AmbiguousManagerError(HoldfastError):
+    """Several brokers are open in this event loop, and none is around this code; nothing was written."""
+
+
+class WouldBlockError(HoldfastError):
+    """A call without async was made in a coroutine, whose event loop it would hold up; nothing was written."""
+
+
+class TaskFailed(HoldfastError):  # noqa: N818 - named as the state it tells of
+    """A task that was waited for has failed, was rejected or was canceled. `type` and `traceback` are those of the
+    exception in the worker, empty if there is none."""
+
+    def __init__(self, task_id: str, state: str, reason: str, type: str = "", traceback: str = "") -> None:  # noqa: A002 - as in records
+        super().__init__(task_id, state, reason, type, traceback)
+        self.task_id, self.state, self.reason = task_id, state, reason
+        self.type, self.traceback = type, traceback
+
+    def __str__(self) -> str:
+        """The error of the worker, with its traceback on lines of its own."""
+        error = f"{self.type}: {self.reason}" if self.type else self.reason
+        first = f"task {self.task_id} {self.state}: {error}"
+        return f"{first}\n\nin the worker:\n{self.traceback.rstrip()}" if self.traceback else first
+
+
+class ReturnedValueError(HoldfastError, ValueError):
+    """The value that a handler returned does not fit the return annotation that this process has for the handler."""
+
+
 class ClosedError(HoldfastError):
     """This TaskManager has been closed; make another one."""
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from holdfast.client.results import Result, read_result
+from holdfast.core.result_document import Result, read_result
 
 __all__ = ["Result", "read_result"]

@@ -13,20 +13,17 @@ would hold up the loop.
 from __future__ import annotations
 
 import functools
-import os
-import threading
-import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from holdfast.client import manager as asynchronous
-from holdfast.client.background_loop import CLOSED, BackgroundLoop
+from holdfast.client.background_loop import BackgroundLoop
 from holdfast.client.event_stream import MissedEvents
+from holdfast.client.process_loop import ProcessLoop
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.validate import check_database, check_parts, check_redis, chosen_retries
 from holdfast.core.tasks import Happening, Submission, TaskRecord
-from holdfast.errors import ClosedError
 from holdfast.store import open_store
 
 if TYPE_CHECKING:
@@ -40,11 +37,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_managers: weakref.WeakSet[TaskManager] = weakref.WeakSet()
-_inherited: list[
-    BackgroundLoop[Any]
-] = []  # loops of the parent; kept, as even deleting them would touch what they share
 
 
 def _sync(
@@ -91,41 +83,14 @@ class TaskManager:
                     handlers=handlers,
                 )
 
-        self._serve = serve
-        self._begin_anew()
-        self._is_closed = False
-        _managers.add(self)
-
-    def _begin_anew(self) -> None:
-        """Begin without a loop, as a new process does."""
-        self._lock = threading.Lock()
-        self._background: BackgroundLoop[asynchronous.TaskManager] | None = None
-        self._forgotten: weakref.finalize[..., TaskManager] | None = None
+        self._loop = ProcessLoop(serve)
 
     def _running(self) -> BackgroundLoop[asynchronous.TaskManager]:
-        with self._lock:
-            if self._is_closed:
-                raise ClosedError(CLOSED)
-            if self._background is None:
-                self._background = BackgroundLoop(self._serve)
-                self._forgotten = weakref.finalize(self, self._background.stop)
-            return self._background
-
-    def _leave_to_parent(self) -> None:
-        """Called in a forked child, which does not have the thread."""
-        if self._forgotten is not None:
-            self._forgotten.detach()
-        if self._background is not None:
-            _inherited.append(self._background)
-        self._begin_anew()
+        return self._loop.running()
 
     def close(self) -> None:
         """Close its connections and end its thread; calls under way in other threads end with ClosedError."""
-        with self._lock:
-            self._is_closed = True
-            background, self._background = self._background, None
-        if background is not None:
-            background.close()
+        self._loop.close()
 
     def __enter__(self) -> Self:
         return self
@@ -192,11 +157,3 @@ def _each(background: BackgroundLoop[Any], values: AsyncGenerator[R, None]) -> I
             yield value
     finally:
         background.call(values.aclose)
-
-
-def _after_fork() -> None:
-    for manager in list(_managers):
-        manager._leave_to_parent()  # pyright: ignore[reportPrivateUsage]  # of the class above
-
-
-os.register_at_fork(after_in_child=_after_fork)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from holdfast.client.results import read_result
+from holdfast.core.result_document import read_result
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfastd.demo import word_count

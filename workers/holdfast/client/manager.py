@@ -11,7 +11,7 @@ store cannot be reached it is made again here, with the same bytes, and then rai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
@@ -22,7 +22,7 @@ from holdfast.client.delegate import delegate
 from holdfast.client.query import TaskQueries
 from holdfast.client.queue_control import QueueControl
 from holdfast.client.queue_views import QueueViews
-from holdfast.client.submission import raise_refusals, refusal
+from holdfast.client.submission import raise_refusals
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.submitter import Submitter
 from holdfast.client.task_control import TaskControl
@@ -110,7 +110,7 @@ class TaskManager:
         *,
         data: object = None,
         name: str | None = None,
-        kwargs: dict[str, object] | None = None,
+        kwargs: Mapping[str, object] | None = None,
         task_id: str | None = None,
         context_id: str | None = None,
         message_id: str | None = None,
@@ -120,7 +120,7 @@ class TaskManager:
         max_attempts: int | None = None,
         timeout: float | None = None,
         concurrency_key: str | None = None,
-        metadata: dict[str, object] | None = None,
+        metadata: Mapping[str, object] | None = None,
         key: str | None = None,
         after: Sequence[str] | None = None,
         if_parent_fails: Literal["fail", "run"] | None = None,
@@ -159,10 +159,7 @@ class TaskManager:
             unique_for=unique_for,
             webhook=webhook,
         )
-        one, receipt = await self.submitter.send(spec)
-        if error := refusal(one, receipt):
-            raise error
-        return receipt.task_id
+        return await self.submitter.run(spec)
 
     async def run_tasks(self, specs: Iterable[TaskSpec]) -> list[str]:
         """Submit a batch, which is held in memory; the ids in its order. All are checked before the first is written.

@@ -9,6 +9,7 @@ import anyio
 
 from holdfast.client.arguments import (
     check_cursor,
+    check_flag,
     check_id,
     check_ids,
     check_lane,
@@ -20,12 +21,13 @@ from holdfast.client.arguments import (
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.wait import outcomes
 from holdfast.core.served import ServedState
-from holdfast.core.task_states import State
+from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Page, TaskRecord, Wanted
-from holdfast.errors import StoreUnavailableError, UnknownTaskError
+from holdfast.errors import StoreUnavailableError, TaskFailed, UnknownTaskError
 from holdfast.store.protocol import Store
 
 STEP = 100  # tasks of one look into the store
+NOT_COMPLETED = TERMINAL - {State.COMPLETED}
 
 
 class TaskQueries:
@@ -87,14 +89,19 @@ class TaskQueries:
         counts = await self._call(self._store.counts)
         return sum(counts.states.get(state, 0) for state in wanted)
 
-    async def wait(self, task_id: str, timeout: float | None = None) -> TaskRecord:
-        """The task once it has ended or asks for input; raises TimeoutError after `timeout` seconds."""
+    async def wait(self, task_id: str, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord:
+        """The task once it has ended or asks for input; raises TimeoutError after `timeout` seconds. `raise_failed`:
+        raises TaskFailed for a task that has failed, was rejected or was canceled."""
         if timeout is not None:
             check_seconds("timeout", timeout)
+        check_flag("raise_failed", raise_failed)
         settled = self.wait_all([task_id])
         with anyio.move_on_after(timeout):
             async with aclosing(settled):
-                return await anext(settled)
+                record = await anext(settled)
+            if raise_failed and record.state in NOT_COMPLETED:
+                raise _failed(record)
+            return record
         raise TimeoutError(f"task {task_id} has not ended within {timeout:g} s")
 
     def wait_all(self, task_ids: Iterable[str]) -> AsyncGenerator[TaskRecord, None]:
@@ -119,3 +126,10 @@ def _age(what: str, seconds: float | None) -> int | None:
     if seconds is not None:
         check_seconds(what, seconds)
     return None if seconds is None else round(seconds * 1000)
+
+
+def _failed(record: TaskRecord) -> TaskFailed:
+    error = record.error
+    if error is None:
+        return TaskFailed(record.task_id, record.state, record.reason)
+    return TaskFailed(record.task_id, record.state, error.message, error.type, error.traceback)

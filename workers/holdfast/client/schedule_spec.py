@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import cast
+
 import msgspec
+from msgspec.structs import force_setattr
 
 
 class ScheduleSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -42,8 +46,15 @@ class ScheduleSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     text: str | None = None
     data: object = None
     name: str | None = None
-    kwargs: dict[str, object] | None = None
+    kwargs: Mapping[str, object] | None = None
     lane: str | None = None
     max_attempts: int | None = None
     timeout: float | None = None
-    metadata: dict[str, object] | None = None
+    metadata: Mapping[str, object] | None = None
+
+    def __post_init__(self) -> None:
+        """Any Mapping is taken; JSON is made of dicts."""
+        for name in ("kwargs", "metadata"):
+            value = getattr(self, name)
+            if type(value) is not dict and isinstance(value, Mapping):
+                force_setattr(self, name, dict(cast("Mapping[object, object]", value)))

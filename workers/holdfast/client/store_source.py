@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from holdfast.client.manager import TaskManager
 from holdfast.client.running_supervisor import running_supervisor
+from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.worker_store import CurrentStore, worker_store
 from holdfast.errors import StoreRefusedError
 from holdfast.store import open_store
-from holdfast_config import Settings
+from holdfast_config import ConfigError, Settings
 from holdfast_config.trust import UntrustedError
 
 if TYPE_CHECKING:
+    from holdfast.handler.registry import Handlers
     from holdfast.store.protocol import Store
 
 IN_MEMORY = (
@@ -47,6 +50,28 @@ class StoreSource:
             _log.warning(self.warning)
         elif self.info:
             _log.info(self.info)
+
+    def manager(
+        self, store: Store, retries: SubmitRetries | None = None, handlers: Handlers | None = None
+    ) -> TaskManager:
+        """The manager of the queue in this store, which was opened; without `retries` the settings count."""
+        return TaskManager(
+            store,
+            queue=self.settings.queue_name,
+            max_message_bytes=self.settings.max_message_bytes,
+            retries=retries or SubmitRetries.of(self.settings.redis.submit),
+            handlers=handlers,
+            trace_baggage=self.settings.trace_baggage,
+        )
+
+
+def names_memory(settings: Settings) -> bool | None:
+    """True if the settings name the store in memory, False for Redis; None if they do not say. ConfigError."""
+    if "scheduler_type" not in settings.model_fields_set:
+        return None if settings.embedded else False
+    if settings.scheduler_type == "redis" and settings.embedded:
+        raise ConfigError(["scheduler_type: 'redis': needs redis_url or redis_host; leave it out to use memory"])
+    return settings.scheduler_type == "memory"
 
 
 async def find_source(settings: Settings, set_fields: Collection[str], *, in_memory: bool | None) -> StoreSource:

@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 
 from holdfast.client.arguments import check_batch
-from holdfast.client.submission import Draft, built, draft, registered
+from holdfast.client.submission import Draft, built, draft, refusal, registered
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.submit_trace import submit_spans
 from holdfast.client.task_spec import TaskSpec
@@ -65,6 +65,13 @@ class Submitter:
         if self._handlers is not None:
             spec = registered(spec, self._handlers)
         return draft(spec, self._queue, self._max_bytes)
+
+    async def run(self, spec: TaskSpec) -> str:
+        """Submit one task; the id of the task that stands for it. Raises what TaskManager.run_task does."""
+        one, receipt = await self.send(spec)
+        if error := refusal(one, receipt):
+            raise error
+        return receipt.task_id
 
     async def send(self, spec: TaskSpec) -> tuple[Submission, Receipt]:
         """Prepare and submit one task; its submission and the answer, a refusal included."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
+from msgspec.structs import force_setattr
 
 
 class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -27,7 +28,7 @@ class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     text: str | None = None
     data: object = None
     name: str | None = None
-    kwargs: dict[str, object] | None = None
+    kwargs: Mapping[str, object] | None = None
     task_id: str | None = None
     context_id: str | None = None
     message_id: str | None = None
@@ -37,7 +38,7 @@ class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     max_attempts: int | None = None
     timeout: float | None = None
     concurrency_key: str | None = None
-    metadata: dict[str, object] | None = None
+    metadata: Mapping[str, object] | None = None
     webhook: str | None = None
     key: str | None = None
     after: Sequence[str] | None = None
@@ -46,3 +47,10 @@ class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     debounce: str | None = None
     unique: str | None = None
     unique_for: float | None = None
+
+    def __post_init__(self) -> None:
+        """Any Mapping is taken; JSON is made of dicts."""
+        for name in ("kwargs", "metadata"):
+            value = getattr(self, name)
+            if type(value) is not dict and isinstance(value, Mapping):
+                force_setattr(self, name, dict(cast("Mapping[object, object]", value)))

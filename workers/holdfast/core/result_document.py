@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -40,3 +40,34 @@ def reply_parts(document: bytes) -> list[Part]:
         return []
     message = parsed.error.get("message")
     return parsed.parts or ([text_part(message)] if isinstance(message, str) else [])
+
+
+class Result(msgspec.Struct, frozen=True):
+    """A result document; `error` has type, message and traceback, where the turn failed."""
+
+    state: str = ""
+    parts: list[Part] = []
+    error: dict[str, Any] | None = None
+
+    @property
+    def value(self) -> object:
+        """The value that the handler returned: a text, a JSON value, None; a list if it returned several."""
+        values = [_content(part) for part in self.parts]
+        return values[0] if len(values) == 1 else values or None
+
+
+_result_decoder = msgspec.json.Decoder(Result)
+
+
+def read_result(document: bytes | None) -> Result:
+    """The result in `document`; other bytes count as one text, None as an empty result."""
+    if document is None:
+        return Result()
+    try:
+        return _result_decoder.decode(document)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return Result(parts=[text_part(document.decode("utf-8", "backslashreplace"))])
+
+
+def _content(part: Part) -> object:
+    return cast("object", part.get("text" if part.get("kind") == "text" else "data"))

@@ -3,14 +3,25 @@ milliseconds."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
 
+from holdfast.core.outcomes import Failure
+from holdfast.core.result_document import read_result
 from holdfast.core.served import ServedWork
 from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import State
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    V = TypeVarWithDefault("V", default=Any, covariant=True)
+else:
+    V = TypeVar("V", covariant=True)
 
 
 class Submission(msgspec.Struct, frozen=True):
@@ -114,8 +125,12 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskRecord:
-    """A task as the store has it. Payloads are bytes; `trail` lines are `<ms> <event> <detail>`."""
+class TaskRecord(Generic[V]):
+    """A task as the store has it. Payloads are bytes; `trail` lines are `<ms> <event> <detail>`.
+
+    `attempts`: the runs of this turn that raised. `progress` is what the handler has shown last. `read` makes `value`
+    of the JSON value.
+    """
 
     task_id: str
     state: State
@@ -148,6 +163,24 @@ class TaskRecord:
     waits_for: tuple[str, ...] = ()
     if_parent_fails: str = ""
     expires_ms: int | None = None
+    read: Callable[[Any], Any] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def value(self) -> V:
+        """The value that the handler returned: a text, a JSON value, None; a list if it returned several; the question
+        of a task that asks for input. None while there is none. Waited for through its handler, it is of the type that
+        the handler's annotation says, or ReturnedValueError is raised."""
+        value = read_result(self.result).value
+        is_returned = self.state is State.COMPLETED and self.read is not None
+        return cast("V", self.read(value) if is_returned and self.read else value)
+
+    @property
+    def error(self) -> Failure | None:
+        """The exception, or the reason, that the task failed or was rejected with."""
+        kept = read_result(self.result).error
+        if kept is None:
+            return None
+        return Failure(*(str(kept.get(part) or "") for part in ("type", "message", "traceback")))
 
 
 class Retried(StrEnum):

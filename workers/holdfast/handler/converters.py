@@ -8,13 +8,17 @@ a type in PLAIN if the value is of just that type: pydantic would give it back u
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, get_args
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from typing import Any, get_args, get_origin
 
 import msgspec
 
+from holdfast.core.plain_json import shown
+from holdfast.errors import ReturnedValueError
+
 Convert = Callable[[Any], Any]
 PLAIN = (str, int, float, bool)
+_GENERATORS = (AsyncGenerator, AsyncIterator, Iterator)
 SHOWN = 5  # mismatches named in one reason
 
 
@@ -35,6 +39,34 @@ def prepare(convert: Mapping[str, Convert]) -> None:
     """Make the converters that are not made yet."""
     for unmade in [each for each in convert.values() if isinstance(each, _Unmade)]:
         unmade.make()
+
+
+def returned_by(function: Callable[..., object]) -> Convert:
+    """Makes a value of the type that the function's return annotation says; made when it is first used. Raises
+    ReturnedValueError for a value that does not fit."""
+    made: list[Convert] = []
+
+    def convert(value: Any) -> Any:
+        if not made:
+            made.append(_return_converter(function))
+        try:
+            return made[0](value)
+        except _MismatchError as mismatch:
+            place, why = mismatch.places[0]
+            name = getattr(function, "__qualname__", "the handler")
+            raise ReturnedValueError(f"{shown(value)} is not what {name} says it returns{place}: {why}") from None
+
+    return convert
+
+
+def _return_converter(function: Callable[..., object]) -> Convert:
+    try:
+        annotation = inspect.signature(function, eval_str=True).return_annotation
+    except Exception:  # names that are known to type checkers alone
+        return _unchanged
+    if get_origin(annotation) in _GENERATORS:
+        annotation = get_args(annotation)[0]  # the last value is the result
+    return _converter(annotation) if _is_converted(annotation) else _unchanged
 
 
 class _Unmade:

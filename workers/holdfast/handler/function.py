@@ -44,11 +44,19 @@ class HandlerFunction:
         return replace(self, function=function, middleware=tuple(each.given(values) for each in self.middleware))
 
 
+class FunctionObject:
+    """An object that is called as the function that it holds."""
+
+    function: Callable[..., Any]
+
+
 def callee(
     function: object, what: str, *, named: bool, options: HandlerOptions | None = None, types: Collection[Any] = ()
 ) -> HandlerFunction:
     """The function, inspected. `what` names it in errors; `types` are those of lifespans' values. Raises
     HandlerError."""
+    if isinstance(function, FunctionObject):
+        function = function.function
     if inspect.isclass(function):
         raise HandlerError(f"{what} is a class: name a function, an instance, or call a worker class: Worker('A')")
     if not callable(function):

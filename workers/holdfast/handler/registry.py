@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast.core.plain_json import shown
@@ -25,15 +25,17 @@ from holdfast.handler.handler import Handler
 from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.lifespan import Lifespan, inspect_lifespan
 from holdfast.handler.middleware import inspect_middleware
+from holdfast.handler.registered_handler import RegisteredHandler
+from holdfast.handler.registration import L, Registration
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 NAME_LENGTH = 200
 
 
-class Handlers:
+class Handlers(Generic[L]):
     """Handlers by name, and at most one for operations that name none. Registering raises HandlerError for a handler
-    that could not be called."""
+    that could not be called. `Handlers[Pool]()`: for type checkers, a lifespan's value is a Pool."""
 
     def __init__(self) -> None:
         self._named: dict[str, HandlerFunction] = {}
@@ -50,8 +52,10 @@ class Handlers:
         timeout: float | None = None,
         concurrency: int | None = None,
         lane: str | None = None,
-    ) -> Callable[[F], F]:
+    ) -> Registration[L]:
         """A decorator: operations that call `name` run this function, with their kwargs as its annotations say.
+
+        It makes a RegisteredHandler of it, which is called as the function, and whose `submit` takes its arguments.
 
         Where given, `max_attempts` and `timeout` (seconds) count before the worker's settings, and a task's own before
         them; at most `concurrency` of them run at once in one worker; a producer that is given this registry queues
@@ -64,13 +68,13 @@ class Handlers:
         options = HandlerOptions(max_attempts, timeout, concurrency, lane)
         options.check(f"the handler {name!a}")
 
-        def keep(function: F) -> F:
+        def keep(function: Callable[..., Any]) -> RegisteredHandler[..., Any, ..., Any]:
             self._named[name] = callee(
                 function, f"the handler {name!a}", named=True, options=options, types=self._types
             )
-            return function
+            return RegisteredHandler(name, lambda: self._named[name])
 
-        return keep
+        return cast("Registration[L]", keep)
 
     def schedule(self, schedule_id: str, /, **spec: Any) -> None:
         """Define a schedule of this application, with the arguments of ScheduleSpec. Its workers declare it.

@@ -21,7 +21,7 @@ _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
 class Signature:
     """`task`: the parameter that gets the task; `required` and `known`: those that kwargs may fill; `open`: any other
     kwargs, too; `convert`: converters of values by parameter; `injected`: those that get the value of a lifespan,
-    each with the type of the value."""
+    each with the type of the value; `own`: the parameters that a task has arguments for."""
 
     messages: bool
     task: str | None
@@ -30,6 +30,7 @@ class Signature:
     open: bool
     convert: Mapping[str, Convert] = field(default_factory=dict[str, Convert])
     injected: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    own: inspect.Signature = field(default_factory=inspect.Signature)
 
     def fit(self, kwargs: Mapping[str, object]) -> dict[str, Any]:
         """The kwargs as the handler gets them. Raises MisfitError, and any error of the user's own validators."""
@@ -83,6 +84,7 @@ def inspect_signature(
         open=named and any(one.kind is one.VAR_KEYWORD for one in parameters),
         convert=converters(own) if named else {},
         injected=wanted,
+        own=inspect.Signature([one for one in parameters if one.name not in ours]),
     )
 
 

@@ -22,6 +22,8 @@ def _plain(value: object) -> object:
     raise TypeError(f"JSON has no {type(value).__qualname__}")
 
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+_BYTES = (bytes, bytearray, memoryview)
 _encoder = msgspec.json.Encoder(enc_hook=_plain)
 _skim = msgspec.json.Decoder(msgspec.Raw).decode  # checks the whole, makes nothing of it
 
@@ -51,6 +53,17 @@ def to_json(value: object) -> bytes:
     except Exception as error:
         raise NotJsonError(str(error)) from error
     return encoded
+
+
+def to_plain(value: object) -> object:
+    """The value as JSON will have it, of plain types where it has one; bytes stay bytes, which JSON has not. Raises
+    TypeError for what has no form in JSON."""
+    if type(value) in _SCALARS:
+        return value
+    try:
+        return msgspec.to_builtins(value, builtin_types=_BYTES, str_keys=True, enc_hook=_plain)
+    except RecursionError:
+        raise TypeError("a value contains itself, or is nested too deeply") from None
 
 
 def _check(encoded: bytes) -> None:

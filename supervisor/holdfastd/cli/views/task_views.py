@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.client.results import read_result
+from holdfast.core.result_document import read_result
 from holdfast.core.tasks import TaskRecord
 from holdfastd.cli.common.output import readable
 from holdfastd.cli.views.times import moment

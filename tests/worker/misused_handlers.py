@@ -1,0 +1,92 @@
+"""Uses of registered handlers for type checkers: the lines that end in `# wrong` have an error, no others do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, assert_type
+
+from holdfast import Handlers, Task
+from holdfast.client.task_handle import SyncTaskHandle, TaskHandle
+
+
+class Pool: ...
+
+
+handlers = Handlers()
+pooled = Handlers[Pool]()
+
+
+@handlers.register("plain")
+async def plain(region: str, copies: int = 1) -> dict[str, int]:
+    return {region: copies}
+
+
+@handlers.register("sync")
+def sync(region: str, *, copies: int = 1) -> int:
+    return copies
+
+
+@handlers.register("with task")
+async def with_task(task: Task, region: str) -> str:
+    return region + task.id
+
+
+@handlers.register("generator")
+async def generator(most: int) -> AsyncIterator[float]:
+    yield float(most)
+
+
+@handlers.register("of anything")
+async def of_anything(payload: object, more: int = 1) -> int:
+    return more
+
+
+@pooled.register("with pool")
+async def with_pool(pool: Pool, region: str) -> str:
+    return region
+
+
+@pooled.register("with both")
+async def with_both(task: Task, pool: Pool, region: str) -> str:
+    return region
+
+
+async def submit(task: Task, known: dict[str, str]) -> None:
+    assert_type(await plain.submit("eu", copies=2), TaskHandle[dict[str, int]])
+    await plain.submit("eu", copis=2)  # wrong
+    await plain.submit(copies=2)  # wrong
+    await plain.submit(7)  # wrong
+    await plain.submit("eu", 2, 3)  # wrong
+    plain.spec("eu", copies="2")  # wrong
+    await plain.submit_many([plain.spec("eu"), plain.spec("us")])
+
+    assert_type(sync.submit_sync("eu", copies=2), SyncTaskHandle[int])
+    sync.submit_sync("eu", 2)  # wrong
+
+    await with_task.submit("eu")
+    await with_task.submit(task, "eu")  # wrong
+    await with_pool.submit("eu")
+    await with_pool.submit(Pool(), "eu")  # wrong
+    await with_both.submit("eu")
+    await with_both.submit(region=7)  # wrong
+    assert_type(await generator.submit(3), TaskHandle[float])
+    assert_type(await of_anything.submit({"any": "thing"}, more=2), TaskHandle[int])
+
+    assert_type(await plain("eu", copies=2), dict[str, int])
+    assert_type(await with_task(task, "eu"), str)
+    await plain("eu", copis=2)  # wrong
+
+    await plain.options(lane="high", delay=5, metadata=known).submit("eu")
+    plain.options(dely=5)  # wrong
+    plain.options(delay="5")  # wrong
+    await plain.options(lane="high").submit("eu", copis=2)  # wrong
+
+    await plain.every(300, id="plain", overlap="allow").schedule("eu", copies=2)
+    await plain.every(300, id="plain").schedule("eu", copis=2)  # wrong
+    plain.every(300)  # wrong
+    plain.cron("0 6 * * *", id="plain", zone="UTC")  # wrong
+
+    handle = await plain.submit("eu")
+    assert_type((await handle.wait()).value, dict[str, int] | None)
+    assert_type((await handle.wait(raise_failed=True)).value, dict[str, int])
+    assert_type((await handle.manager.wait(handle.task_id)).value, Any)

@@ -1,0 +1,130 @@
+"""The manager that code uses which names none: that of the broker around it, else one of the settings.
+
+A broker counts for the code within its block and the tasks begun there, and for all other code of its event loop while
+no second broker is open in it. Where there is none, the settings name the store, as for `create_broker()`: it is opened
+once for each event loop, at the first call, and closed with the loop. Nothing is opened by an import or kept in a fork.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from holdfast.client.manager import TaskManager
+from holdfast.client.store_source import find_source, names_memory
+from holdfast.errors import AmbiguousManagerError, StoreRefusedError
+from holdfast_config import load
+
+NOBODY_RUNS_THEM = (
+    "the task would stay in the memory of this process, where nobody runs it: no store is named and no supervisor "
+    "runs in {}: set REDIS_URL, start a supervisor, or submit within `async with create_broker() as broker`"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenBroker:
+    """The manager of a broker while it is entered; `outer`: the broker around it."""
+
+    manager: TaskManager
+    queue: str
+    loop: asyncio.AbstractEventLoop
+    outer: OpenBroker | None
+
+
+_around: ContextVar[OpenBroker | None] = ContextVar("holdfast_open_broker", default=None)
+_open: list[OpenBroker] = []
+_of_settings: dict[asyncio.AbstractEventLoop, _OfSettings] = {}
+
+
+def enter(manager: TaskManager, queue: str) -> OpenBroker:
+    """Note a broker that was entered, for the code of this context and event loop."""
+    entered = OpenBroker(manager, queue, asyncio.get_running_loop(), _around.get())
+    _open.append(entered)
+    _around.set(entered)
+    return entered
+
+
+def leave(entered: OpenBroker) -> None:
+    """Forget a broker; it may have been entered in another context."""
+    _open.remove(entered)
+    if _around.get() is entered:
+        _around.set(entered.outer)
+
+
+def manager_in_scope() -> TaskManager | None:
+    """The manager of the broker that counts here; None outside of an event loop and where none is open. Raises
+    AmbiguousManagerError."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+    here = [each for each in _open if each.loop is loop]
+    around = _around.get()
+    while around is not None:
+        if around in here:
+            return around.manager
+        around = around.outer
+    if len(here) > 1:
+        queues = ", ".join(each.queue for each in here)
+        raise AmbiguousManagerError(
+            f"{len(here)} brokers are open in this event loop (queues {queues}), none around this code: "
+            "submit within the block of one, or through its `broker.manager`"
+        )
+    return here[0].manager if here else None
+
+
+async def current_manager() -> TaskManager:
+    """The manager in scope, else that of the settings. Raises AmbiguousManagerError, ConfigError,
+    StoreUnavailableError, StoreRefusedError (no store is named)."""
+    found = manager_in_scope()
+    if found is not None:
+        return found
+    loop = asyncio.get_running_loop()
+    if loop not in _of_settings:
+        for closed in [each for each in _of_settings if each.is_closed()]:
+            del _of_settings[closed]
+        _of_settings[loop] = _OfSettings(loop)
+    return await _of_settings[loop].opened()
+
+
+class _OfSettings:
+    """A manager by the settings for one event loop. An asyncio task holds its store open until the loop ends, which
+    cancels it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._opening: asyncio.Future[TaskManager] = loop.create_future()
+        self._holder = loop.create_task(self._hold(), name="holdfast-manager")
+
+    async def opened(self) -> TaskManager:
+        return await asyncio.shield(self._opening)
+
+    async def _hold(self) -> None:
+        try:
+            await self._serve()
+        except BaseException as error:  # the border of a task: the callers get the error, and the next one tries again
+            self._forget()
+            if self._opening.done():
+                raise
+            if isinstance(error, asyncio.CancelledError):
+                self._opening.cancel()
+                raise
+            self._opening.set_exception(error)
+
+    async def _serve(self) -> None:
+        settings = load({})
+        source = await find_source(settings, (), in_memory=names_memory(settings))
+        if source.private:
+            raise StoreRefusedError(NOBODY_RUNS_THEM.format(settings.runtime_dir))
+        async with source.opening as store:
+            await store.ping()
+            self._opening.set_result(source.manager(store))
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._forget()  # before it is closed: who comes now opens another
+
+    def _forget(self) -> None:
+        if _of_settings.get(self._loop) is self:
+            del _of_settings[self._loop]

@@ -1,0 +1,52 @@
+"""Calls from code without async: in the event loop whose thread it is, else in one of its own in the background."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+import anyio.from_thread
+
+from holdfast.client.manager_in_scope import manager_in_scope
+from holdfast.client.process_loop import ProcessLoop
+from holdfast.errors import WouldBlockError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@asynccontextmanager
+async def _nothing() -> AsyncGenerator[None]:
+    yield
+
+
+_background = ProcessLoop(_nothing)
+
+
+def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    """The result of a coroutine function, or its error.
+
+    A thread that an event loop has begun for sync code (a handler's, a request's) uses that loop and its manager; all
+    other code a loop in the background, one in each process. Raises WouldBlockError in a coroutine, where a broker is
+    open: its loop could not serve the call.
+    """
+    if _is_thread_of_loop():
+        return anyio.from_thread.run(_awaited, partial(function, *args, **kwargs))
+    if manager_in_scope() is not None:
+        raise WouldBlockError("a sync call in a coroutine would hold up its event loop: await the async one")
+    return _background.running().call(function, *args, **kwargs)
+
+
+async def _awaited(call: Callable[[], Awaitable[R]]) -> R:
+    return await call()
+
+
+def _is_thread_of_loop() -> bool:
+    """True in a thread of anyio's. Raises the loop's cancellation if the code in it is to stop."""
+    try:
+        anyio.from_thread.check_cancelled()
+    except RuntimeError:
+        return False
+    return True

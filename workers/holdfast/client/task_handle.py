@@ -1,0 +1,91 @@
+"""A submitted task in the hands of its producer: wait for it, read it, cancel it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Literal, TypeVar, overload
+
+from holdfast.client.manager import TaskManager
+from holdfast.client.manager_in_scope import current_manager
+from holdfast.client.sync_call import call_sync
+from holdfast.core.task_states import State
+from holdfast.core.tasks import TaskRecord
+
+R = TypeVar("R", covariant=True)
+
+Read = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskHandle(Generic[R]):
+    """A task that was accepted. `read` makes a value of the handler's return type of what JSON has of it."""
+
+    task_id: str
+    manager: TaskManager
+    read: Read | None = None
+
+    @overload
+    async def wait(self, timeout: float | None = None, *, raise_failed: Literal[True]) -> TaskRecord[R]: ...
+
+    @overload
+    async def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R | None]: ...
+
+    async def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R | None]:
+        """The task once it has ended or asks for input, its `value` as the handler returned it.
+
+        Raises TimeoutError after `timeout` seconds; with `raise_failed` TaskFailed, with the worker's traceback, if it
+        did not complete.
+        """
+        return replace(await self.manager.wait(self.task_id, timeout, raise_failed=raise_failed), read=self.read)
+
+    async def record(self) -> TaskRecord[R | None]:
+        """The task as it is now; raises UnknownTaskError."""
+        return replace(await self.manager.get_task(self.task_id), read=self.read)
+
+    async def cancel(self, reason: str = "canceled by a producer") -> State:
+        """End the task if it has not ended; its state afterwards."""
+        return await self.manager.cancel_task(self.task_id, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncTaskHandle(Generic[R]):
+    """As TaskHandle, without async."""
+
+    task_id: str
+    read: Read | None = None
+
+    @overload
+    def wait(self, timeout: float | None = None, *, raise_failed: Literal[True]) -> TaskRecord[R]: ...
+
+    @overload
+    def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R | None]: ...
+
+    def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R | None]:
+        """The task once it has ended or asks for input, its `value` as the handler returned it.
+
+        Raises TimeoutError after `timeout` seconds; with `raise_failed` TaskFailed, with the worker's traceback, if it
+        did not complete.
+        """
+        return call_sync(self._wait, timeout, raise_failed)
+
+    def record(self) -> TaskRecord[R | None]:
+        """The task as it is now; raises UnknownTaskError."""
+        return call_sync(self._record)
+
+    def cancel(self, reason: str = "canceled by a producer") -> State:
+        """End the task if it has not ended; its state afterwards."""
+        return call_sync(self._cancel, reason)
+
+    async def _handle(self) -> TaskHandle[R]:
+        """The task in the event loop that serves the call."""
+        return TaskHandle(self.task_id, await current_manager(), self.read)
+
+    async def _wait(self, timeout: float | None, raise_failed: bool) -> TaskRecord[R | None]:
+        return await (await self._handle()).wait(timeout, raise_failed=raise_failed)
+
+    async def _record(self) -> TaskRecord[R | None]:
+        return await (await self._handle()).record()
+
+    async def _cancel(self, reason: str) -> State:
+        return await (await self._handle()).cancel(reason)

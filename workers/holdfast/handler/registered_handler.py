@@ -1,0 +1,194 @@
+"""A registered handler: called as the function, and submitted as a task with the function's own arguments.
+
+    sent = await send_statement.submit("eu", copies=2)
+    record = await sent.wait(timeout=60)
+
+The arguments are bound, made JSON and held against the annotations before a store is opened or anything is written.
+Those that workers pass (the task, messages, values of lifespans) are left out.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+from msgspec.structs import replace
+
+from holdfast.client.arguments import check, check_list
+from holdfast.client.task_options import OF_ONE_TASK, OF_SCHEDULED, ScheduleOptions, TaskOptions
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.plain_json import shown
+from holdfast.errors import InvalidTaskError
+from holdfast.handler.converters import returned_by
+from holdfast.handler.function import FunctionObject, HandlerFunction
+from holdfast.handler.to_json import to_plain
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from holdfast.client.task_handle import SyncTaskHandle, TaskHandle
+
+Called = ParamSpec("Called")
+Answered = TypeVar("Answered")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
+    """The function `Called -> Answered` under its name; a task of it takes `P` and has a value of type `R`.
+
+    The manager of the broker in scope submits, else one of the settings: see `holdfast.client.manager_in_scope`.
+    """
+
+    def __init__(self, name: str, handler: Callable[[], HandlerFunction], options: TaskOptions | None = None) -> None:
+        """`handler`: the handler of this name as the registry has it now; a lifespan may come after it."""
+        function = handler().function
+        functools.update_wrapper(self, function)
+        self.function: Callable[..., Any] = function
+        self.name = name
+        self._handler = handler
+        self._options: TaskOptions = options or {}
+
+    def __call__(self, *args: Called.args, **kwargs: Called.kwargs) -> Answered:
+        """Call the function here, as in a test. Nothing is submitted."""
+        answer: Answered = self.function(*args, **kwargs)
+        return answer
+
+    def __repr__(self) -> str:
+        return f"<handler {self.name!r}: {self.function!r}>"
+
+    def options(self, **options: Unpack[TaskOptions]) -> RegisteredHandler[Called, Answered, P, R]:
+        """The handler with these options for what it submits, beside those that it has: the fields of TaskSpec.
+        Raises InvalidTaskError."""
+        _check_names("option", options, TaskOptions)
+        chosen: TaskOptions = {**self._options, **options}
+        check(TaskSpec(name=self.name, **chosen))
+        return RegisteredHandler(self.name, self._handler, chosen)
+
+    def spec(self, *args: P.args, **kwargs: P.kwargs) -> TaskSpec:
+        """A task with these arguments, checked, for `submit_many` and `TaskManager.run_tasks`. InvalidTaskError."""
+        spec = TaskSpec(name=self.name, kwargs=self._arguments(args, kwargs), **self._options)
+        check(spec)
+        return spec if spec.lane else replace(spec, lane=self._handler().options.lane)
+
+    async def submit(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
+        """Submit a task with these arguments. Raises InvalidTaskError, and what TaskManager.run_task raises."""
+        return await self._submit(self.spec(*args, **kwargs))
+
+    def submit_sync(self, *args: P.args, **kwargs: P.kwargs) -> SyncTaskHandle[R]:
+        """As `submit`, for code without async. Raises WouldBlockError in a coroutine in which a broker is open."""
+        from holdfast.client.sync_call import call_sync
+        from holdfast.client.task_handle import SyncTaskHandle
+
+        sent = call_sync(self._submit, self.spec(*args, **kwargs))
+        return SyncTaskHandle(sent.task_id, sent.read)
+
+    async def submit_many(self, specs: Iterable[TaskSpec]) -> list[TaskHandle[R]]:
+        """Submit a task for each `spec(…)` of this handler, in one batch. All are checked before the first is written:
+        InvalidTaskError; else as TaskManager.run_tasks."""
+        from holdfast.client.manager_in_scope import current_manager
+        from holdfast.client.task_handle import TaskHandle
+
+        batch = [self._own(each) for each in check_list("specs", specs, f"what {self.name}.spec(…) answers")]
+        self._check_distinct(batch)
+        manager, read = await current_manager(), returned_by(self.function)
+        return [TaskHandle(task_id, manager, read) for task_id in await manager.run_tasks(batch)]
+
+    def every(
+        self,
+        seconds: float | str,
+        /,
+        *,
+        id: str,  # noqa: A002 - the schedule's
+        **options: Unpack[ScheduleOptions],
+    ) -> ScheduledHandler[P]:
+        """The handler on the schedule `id`, each so many seconds (or `5m`, `PT1H`); options as in ScheduleSpec."""
+        return ScheduledHandler(self, id, {"every": seconds, **options})
+
+    def cron(
+        self,
+        cron: str,
+        /,
+        *,
+        id: str,  # noqa: A002 - the schedule's
+        **options: Unpack[ScheduleOptions],
+    ) -> ScheduledHandler[P]:
+        """The handler on the schedule `id`, at the times of a cron expression; options as in ScheduleSpec."""
+        return ScheduledHandler(self, id, {"cron": cron, **options})
+
+    def scheduled(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The task of a schedule as ScheduleSpec has it. InvalidTaskError for options that schedules do not have."""
+        if strange := sorted(self._options.keys() - OF_SCHEDULED):
+            raise InvalidTaskError(f"{self.name}: options {', '.join(strange)} are for a task, not for a schedule")
+        spec = self.spec(*args, **kwargs)
+        return {field: getattr(spec, field) for field in ("name", "kwargs", *OF_SCHEDULED)}
+
+    async def _submit(self, spec: TaskSpec) -> TaskHandle[R]:
+        from holdfast.client.manager_in_scope import current_manager
+        from holdfast.client.task_handle import TaskHandle
+
+        manager = await current_manager()
+        return TaskHandle(await manager.submitter.run(spec), manager, returned_by(self.function))
+
+    def _arguments(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
+        signature = self._handler().signature
+        try:
+            bound = signature.own.bind(*args, **kwargs)
+            plain = {name: to_plain(value) for name, value in _by_name(bound).items()}
+            signature.fit(plain)
+        except (TypeError, ValueError) as misfit:
+            raise InvalidTaskError(f"{self.name}: {misfit}"[:1000]) from None
+        return plain
+
+    def _own(self, spec: object) -> TaskSpec:
+        if not isinstance(spec, TaskSpec) or spec.name != self.name:
+            raise InvalidTaskError(f"specs {shown(spec)}: what {self.name}.spec(…) answers is expected")
+        return spec
+
+    def _check_distinct(self, batch: list[TaskSpec]) -> None:
+        shared = OF_ONE_TASK & self._options.keys()
+        if shared and len(batch) > 1:
+            raise InvalidTaskError(
+                f"{self.name}: option {min(shared)} is for one task: give it to the options of a spec"
+            )
+
+
+class ScheduledHandler(Generic[P]):
+    """A handler and the moments at which it is to run."""
+
+    def __init__(self, handler: RegisteredHandler[..., Any, P, Any], schedule_id: str, moments: dict[str, Any]) -> None:
+        self.schedule_id = schedule_id
+        self._handler, self._moments = handler, moments
+
+    async def schedule(self, *args: P.args, **kwargs: P.kwargs) -> datetime | None:
+        """Set the schedule, whose tasks have these arguments; its next run. The same once more changes nothing. Raises
+        InvalidTaskError, InvalidScheduleError, and what `manager.schedules.upsert` raises."""
+        return await self._set(self._handler.scheduled(*args, **kwargs))
+
+    def schedule_sync(self, *args: P.args, **kwargs: P.kwargs) -> datetime | None:
+        """As `schedule`, for code without async."""
+        from holdfast.client.sync_call import call_sync
+
+        return call_sync(self._set, self._handler.scheduled(*args, **kwargs))
+
+    async def _set(self, task: dict[str, Any]) -> datetime | None:
+        from holdfast.client.manager_in_scope import current_manager
+
+        return await (await current_manager()).schedules.upsert(self.schedule_id, **self._moments, **task)
+
+
+def _by_name(bound: inspect.BoundArguments) -> dict[str, object]:
+    named = dict(bound.arguments)
+    for parameter in bound.signature.parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            named.update(named.pop(parameter.name, {}))
+    return named
+
+
+def _check_names(what: str, given: Mapping[str, object], allowed: type) -> None:
+    known = allowed.__annotations__
+    if strange := [name for name in given if name not in known]:
+        raise InvalidTaskError(f"{what} {shown(strange[0])}: there are {', '.join(sorted(known))}")

@@ -1,0 +1,121 @@
+"""The type of `handlers.register(…)`: it takes a function, and gives a handler whose tasks take its own parameters.
+
+A parameter that workers pass is left out of the task's: it stands first, the Task before the value of the lifespan. A
+function whose first parameter takes anything (`object`, Any, no annotation) matches each of these forms; it comes first
+and keeps its result's type, and type checkers accept any arguments for its tasks.
+
+For each form there is one overload for coroutines, one for async generators, whose last value is the result, and one
+for everything else. They overlap, as an object may be a coroutine: the first that fits counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, final, overload
+
+from holdfast.handler.registered_handler import RegisteredHandler
+from holdfast.handler.task import Task
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@final
+class Unknown:
+    """Nothing is of this type: a parameter that takes it takes anything."""
+
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    L = TypeVarWithDefault("L", default=Unknown)
+else:
+    L = TypeVar("L")
+
+
+class Registration(Protocol[L]):  # pyright: ignore[reportInvalidTypeVarUse]  # mypy knows that it is invariant
+    """A decorator for handlers. `L`: the type of the value that a lifespan yields."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Unknown, ...], Coroutine[Any, Any, R]], /
+    ) -> RegisteredHandler[..., Coroutine[Any, Any, R], ..., R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Unknown, ...], AsyncIterator[R]], /
+    ) -> RegisteredHandler[..., AsyncIterator[R], ..., R]: ...
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[Unknown, ...], R], /) -> RegisteredHandler[..., R, ..., R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, Unknown, ...], Coroutine[Any, Any, R]], /
+    ) -> RegisteredHandler[..., Coroutine[Any, Any, R], ..., R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, Unknown, ...], AsyncIterator[R]], /
+    ) -> RegisteredHandler[..., AsyncIterator[R], ..., R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, Unknown, ...], R], /
+    ) -> RegisteredHandler[..., R, ..., R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, L, P], Coroutine[Any, Any, R]], /
+    ) -> RegisteredHandler[Concatenate[Task, L, P], Coroutine[Any, Any, R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, L, P], AsyncIterator[R]], /
+    ) -> RegisteredHandler[Concatenate[Task, L, P], AsyncIterator[R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, L, P], R], /
+    ) -> RegisteredHandler[Concatenate[Task, L, P], R, P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, P], Coroutine[Any, Any, R]], /
+    ) -> RegisteredHandler[Concatenate[Task, P], Coroutine[Any, Any, R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, P], AsyncIterator[R]], /
+    ) -> RegisteredHandler[Concatenate[Task, P], AsyncIterator[R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, P], R], /
+    ) -> RegisteredHandler[Concatenate[Task, P], R, P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[L, P], Coroutine[Any, Any, R]], /
+    ) -> RegisteredHandler[Concatenate[L, P], Coroutine[Any, Any, R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[L, P], AsyncIterator[R]], /
+    ) -> RegisteredHandler[Concatenate[L, P], AsyncIterator[R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[L, P], R], /
+    ) -> RegisteredHandler[Concatenate[L, P], R, P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> RegisteredHandler[P, Coroutine[Any, Any, R], P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, AsyncIterator[R]], /) -> RegisteredHandler[P, AsyncIterator[R], P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> RegisteredHandler[P, R, P, R]: ...
