@@ -39,7 +39,7 @@ def test_a_short_demonstration_keeps_its_promises_and_leaves_nothing(place: Cli)
     assert (ledger["accepted"], ledger["completed"], ledger["commits"]) == (150, 150, 150)
     assert (ledger["lost"], ledger["committed_twice"], ledger["wrong"], ledger["breaches"]) == (0, 0, 0, [])
     assert ledger["workers_killed"] > 0
-    assert ledger["stewards_killed"] == 2
+    assert ledger["stewards_killed"] in {1, 2}  # at the second moment none may live
     assert left(place.folder) == ([], [])
 
 

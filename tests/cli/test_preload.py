@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,11 @@ def _processes(cli: Cli) -> list[dict[str, Any]]:
 
 
 def _open_files(pid: int) -> set[str]:
-    return {str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()}
+    found: set[str] = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # it was closed since it was listed
+            found.add(str(link.readlink()))
+    return found
 
 
 def _private_bytes(pid: int) -> int:

@@ -59,14 +59,17 @@ async def test_both_documented_envelopes_are_served(short_path: Path) -> None:
 
 
 async def test_a_push_wakes_a_worker_that_waits_however_seldom_it_polls(short_path: Path) -> None:
-    """Each is served before a steward that does not hear the push would look again."""
+    """Two are served before a steward that does not hear the push would look again; a slow machine may try again."""
     async with stage(short_path, workers=1, redis_poll_timeout=2 * PATIENCE, lease=2 * PATIENCE) as scene:
-        began = time.monotonic()
-        for task_id in ("first", "second"):
-            scene.rests()
-            scene.client.rpush(QUEUE, entry(task_id, "echo"))
-            await scene.completed(task_id)
-        assert time.monotonic() - began < PEEK_FOR
+        for number in range(3):
+            began = time.monotonic()
+            for task_id in (f"first{number}", f"second{number}"):
+                scene.rests()
+                scene.client.rpush(QUEUE, entry(task_id, "echo"))
+                await scene.completed(task_id)
+            if (took := time.monotonic() - began) < PEEK_FOR:
+                break
+        assert took < PEEK_FOR
 
 
 async def test_what_failed_is_a_dead_letter_and_a_list_of_that_name_is_its_owners(short_path: Path) -> None:

@@ -52,7 +52,7 @@ async def test_living_host_takes_over_the_tasks_of_a_lost_one_and_keeps_its_own(
             for task_id in ("lost1", "lost2"):
                 delivery, pid = scene.started(task_id)
                 assert (delivery, pid not in holders) == (2, True)
-            assert len(other.lines("lost worker recovered: its lease expired")) == 2
+            other.wait_for("lost worker recovered: its lease expired", times=2)
             scene.go("lost1", "lost2", "kept")
             for task_id, deliveries in (("lost1", 2), ("lost2", 2), ("kept", 1)):
                 record = await scene.completed(task_id)

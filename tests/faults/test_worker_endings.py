@@ -75,10 +75,10 @@ async def test_a_death_is_seen_although_somebody_keeps_the_channel_open(short_pa
 
 
 async def test_silent_worker_is_vouched_for_past_its_lease(short_path: Path) -> None:
-    async with stage(short_path, lease=0.3, lease_grace=0.1) as scene:
+    async with stage(short_path, lease=1.0, lease_grace=0.5) as scene:
         await scene.submit("t", text="hold")
         scene.started("t")
-        await scene.submit(*(f"lease{n}" for n in range(3)), text="sleep 0.3")  # a lease each, on the other worker
+        await scene.submit(*(f"lease{n}" for n in range(3)), text="sleep 1")  # a lease each, on the other worker
         for number in range(3):
             await scene.completed(f"lease{number}")
         scene.go("t")

@@ -28,7 +28,7 @@ def receiver(request: pytest.FixtureRequest) -> Iterator[Receiver]:
 
 
 def child(receiver: Receiver, records: int = 0, **variables: str) -> tuple[float, list[dict[str, Any]]]:
-    """The seconds that the end of the child took, and what it wrote to standard error."""
+    """The seconds for which the child was awake at its end, and what it wrote to standard error."""
     command = [sys.executable, "-m", "tests.otlp.log_child", receiver.endpoint, receiver.protocol, str(records)]
     done = subprocess.run(
         command, env={**os.environ, **variables}, capture_output=True, text=True, timeout=PATIENCE, check=True

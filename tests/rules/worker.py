@@ -210,6 +210,20 @@ WORKER = [
         "tests/worker/test_draining.py::test_a_later_order_does_not_lengthen_the_first",
     ),
     Rule(
+        "a worker that is to be recycled claims ahead no more than it may run",
+        f"{_HERE}/state.py",
+        "    return max(0, min(room, within_limits))\n",
+        "    return max(0, room)\n",
+        f"{_AHEAD}::test_a_worker_that_is_recycled_gives_back_what_it_has_not_begun_and_runs_no_more_than_it_may",
+    ),
+    Rule(
+        "what a drain gives back has not begun and counts for nothing",
+        f"{_HERE}/drain.py",
+        '        self.ahead.give_back("drain")\n',
+        "        self.ahead.begin_next(0.0)\n",
+        f"{_AHEAD}::test_a_worker_that_is_recycled_gives_back_what_it_has_not_begun_and_runs_no_more_than_it_may",
+    ),
+    Rule(
         "a note of what has begun counts once it is whole",
         "workers/holdfast/core/begun_page.py",
         """        self.page[place + 1 : place + 1 + len(name)] = name

@@ -113,7 +113,8 @@ def test_a_loader_that_dies_while_it_forks_costs_no_worker(start: Start) -> None
 def test_an_import_that_cannot_be_shared_is_told_once_and_made_in_each_worker(
     start: Start, load: str, why: str
 ) -> None:
-    service = loading(start, load=load, policy={"boot_timeout": 0.5})
+    boots_within = 3.0 if load == "hanging_import" else 60.0  # workers, too
+    service = loading(start, load=load, policy={"boot_timeout": boots_within})
     assert service.until(NOT_PRELOADED)["reason"] == why
     served(service)
     assert {line["by"] for line in service.lines("loaded")} == {None}

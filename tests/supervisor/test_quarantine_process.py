@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
+from holdfastd.control.socket_protocol import SupervisorStatus
 from holdfastd.core.crash_breaker import LEAST
-from tests.supervisor.service import Service
+from tests.supervisor.service import PATIENCE, Service
 
 Start = Callable[..., Service]
 
@@ -35,15 +37,22 @@ def test_one_that_cannot_boot_ends_no_service_and_is_told_of(start: Start) -> No
     service = start(steward="suspecting_steward", quarantine="unbootable").started()
     for _ in range(3):
         service.until("died", slot="quarantine 0")
-    status = service.status()
+    status = held_back(service)
     assert (status.state, status.ready) == ("running", 2)
     assert "a quarantine worker could not start: boot failure" in status.quarantine.held_back
 
 
 def test_without_room_on_the_host_none_is_forked_and_the_status_says_why(start: Start) -> None:
     service = start(steward="suspecting_steward", descriptors=106).started()
-    for _ in range(100):
-        if held_back := service.status().quarantine.held_back:
-            break
-    assert held_back.startswith("this host has no room for it: a process may have 106 files open")
-    assert "quarantine" not in {each.kind for each in service.status().processes}
+    status = held_back(service)
+    assert status.quarantine.held_back.startswith("this host has no room for it: a process may have 106 files open")
+    assert "quarantine" not in {each.kind for each in status.processes}
+
+
+def held_back(service: Service) -> SupervisorStatus:
+    """The first status that says why none is forked: the steward has told of suspects, and none boots right now."""
+    given_up = time.monotonic() + PATIENCE
+    while time.monotonic() < given_up:
+        if (status := service.status()).quarantine.held_back:
+            return status
+    raise AssertionError(f"nothing is held back\n{service.log_text()}")

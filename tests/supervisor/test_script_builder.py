@@ -12,10 +12,19 @@ import os, signal
 from holdfast.store.redis import scripts
 from holdfastd.parent.script_builder import ScriptBuilder
 
+fork = os.fork
+
+def dying():
+    pid = fork()
+    if not pid:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return pid
+
+if {killed}:
+    os.fork = dying
+os.sched_getaffinity = lambda _: {{0, 1}}  # with one processor no child is asked
 builder = ScriptBuilder.start() if {with_child} else None
 if builder is not None:
-    if {killed}:
-        os.kill(builder.pid, signal.SIGKILL)
     builder.take()
 built_by_child = len(scripts.SHIPPED)
 product = scripts.product()

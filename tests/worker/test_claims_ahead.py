@@ -16,11 +16,14 @@ from holdfast.core.claim_ahead import ENDED
 from holdfast.core.delivery import Pulled, Settle, Standing, Verdict
 from holdfast.core.lease import Lease
 from holdfast.core.pull_protocol import Request
+from holdfast.core.recycle import RecycleLimits
 from holdfast.core.tasks import WorkerKind
 from holdfast.handler.task import Task
+from holdfast.ipc.channel import Drain
 from holdfast.store.memory import MemoryStore
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, lease_clock
+from holdfast.worker.drain import WorkerDrain
 from holdfast.worker.pull import Puller
 from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.state import claims_ahead
@@ -276,6 +279,27 @@ async def test_it_asks_for_as_much_ahead_as_it_has_learnt_and_no_more_than_it_ma
         assert claims_ahead(state, 0, now) == 9
         state.is_apart = True
         assert claims_ahead(state, 0, now) == 0
+
+
+async def test_a_worker_that_is_recycled_gives_back_what_it_has_not_begun_and_runs_no_more_than_it_may() -> None:
+    async with stage() as scene:
+        state, now = scene.context.state, lease_clock()
+        state.limits = RecycleLimits(tasks=2, most_tasks=8)
+        state.durations.note(0.02)
+        state.durations.estimate(ENDED)
+        scene.take("a", "b", "c", "d", "e")
+        await scene.runs("a", "b")
+        await scene.end("a")
+        assert (state.recycle_reason, claims_ahead(state, 1, now)) == ("", 2)  # 8 without those held and the one done
+        await scene.end("b")
+        assert (state.recycle_reason, claims_ahead(state, 0, now)) == ("2 tasks", 3)  # it goes on for the time being
+        await scene.runs("a", "b", "c", "d")
+        WorkerDrain(scene.context, scene.ahead).begin(Drain(float("inf"), float("inf")))
+        assert (scene.waiting, ("e", Settle.RETURNED) in scene.reports) == ([], True)
+        await scene.end("c")
+        await scene.end("d")
+        assert scene.begun == ["a", "b", "c", "d"]
+        assert (state.use.done, claims_ahead(state, 0, now)) == (4, 0)
 
 
 async def test_the_slowest_task_that_has_ended_is_known() -> None:
