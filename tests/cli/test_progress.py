@@ -49,8 +49,19 @@ def test_clearing_and_cleaning_show_their_progress_on_a_terminal(cli: Cli) -> No
     cli("submit", "a", "b", "c")
     assert "3 of 3 tasks cleared, " in shown(cli, "queue", "clear", "--yes")
     give_up(cli, "d", "e")
-    assert re.search(r"5 tasks removed, [0-9.]+ a second", shown(cli, "tasks", "clean", "--yes"))
+    assert re.search(r"5 of 5 tasks removed, [0-9.]+ a second", shown(cli, "tasks", "clean", "--yes"))
     assert re.search(r"[0-9]+ keys deleted, ", shown(cli, "queue", "obliterate", "--yes"))
+
+
+def test_the_total_of_a_cleaning_is_known_where_only_states_choose(
+    inside: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfastd.cli.common.work_rate.PERIOD", 0.0)
+    give_up(inside, "a", "b", "c", "d")
+    clean = ("tasks", "clean", "--yes", "--state", "failed")
+    assert "1 task removed, " in inside(*clean, "--older", "0.001s", "--limit", "1").err.replace("1 of ", "")
+    assert "2 of 2 tasks removed, " in inside(*clean, "--limit", "2").err
+    assert "1 of 1 task removed, " in inside(*clean, "--limit", "9").err
 
 
 def test_a_recovery_shows_how_much_it_has_read(cli: Cli) -> None:

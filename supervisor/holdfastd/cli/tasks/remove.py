@@ -84,7 +84,8 @@ def clean(
     confirm("Delete the tasks that have ended?", "deleting tasks cannot be undone", yes=yes)
 
     async def work(manager: TaskManager) -> int:
-        with WorkProgress("task", "removed", limit) as progress:
+        most = limit if older_than or lane or name else await _ended(manager, states, limit)
+        with WorkProgress("task", "removed", most) as progress:
             chosen: dict[str, Any] = {"older_than": older_than, "lane": lane, "name": name, "limit": limit}
             return await manager.clean_tasks(*states, **chosen, on_step=progress.show)
 
@@ -93,3 +94,9 @@ def clean(
         output.document({"removed": removed})
     else:
         output.text(f"{removed} removed")
+
+
+async def _ended(manager: TaskManager, states: Sequence[str], limit: int | None) -> int:
+    """The number of tasks in these final states (none: in any), at most `limit`."""
+    ended = await manager.count_tasks(*(states or TERMINAL))
+    return ended if limit is None else min(ended, limit)
