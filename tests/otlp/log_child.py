@@ -1,14 +1,12 @@
 """Writes log records that are sent over OTLP, too: `python -m tests.otlp.log_child URL http/protobuf|grpc RECORDS`.
 
-Prints how long its end took, by a thread that sleeps and wakes: where nothing gets on, no time passes.
+Prints the seconds that its end took, by its own clock.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-import threading
-import time
 
 import structlog
 from opentelemetry.sdk.trace import TracerProvider
@@ -16,23 +14,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from holdfast.telemetry.logs import sent_logs
 from holdfast_config.logging import configure
 from holdfast_config.secret_texts import hide
+from tests.awake_clock import AwakeClock
 from tests.otlp.receiver_process import GRPC
-
-TICK = 0.01  # seconds
-
-
-class Awake(threading.Thread):
-    """Counts how often it could sleep since it was made."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.count = 0
-        self.start()
-
-    def run(self) -> None:
-        while True:
-            time.sleep(TICK)
-            self.count += 1
 
 
 def main(endpoint: str, protocol: str, records: str) -> None:
@@ -41,8 +24,8 @@ def main(endpoint: str, protocol: str, records: str) -> None:
     log.info("before")
     with sent_logs(endpoint, "child", grpc=protocol == GRPC):
         write(log, int(records))
-        awake = Awake()
-    print(awake.count * TICK, flush=True)
+        clock = AwakeClock()
+    print(clock.seconds, flush=True)
     log.info("after")
 
 

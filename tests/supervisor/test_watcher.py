@@ -84,7 +84,9 @@ def test_a_change_is_told_however_soon_after_ready_it_comes(tmp_path: Path) -> N
         (code / "package" / "agent.py").touch()
         assert child.hear() == Changed([str(code / "package" / "agent.py")])
         settings.write_text("workers = 2")
-        assert child.hear() == Changed([str(settings)])
+        while (heard := child.hear()) == Changed([str(code / "package" / "agent.py")]):  # a slow touch is told twice
+            pass
+        assert heard == Changed([str(settings)])
 
 
 def test_asked_to_leave_it_leaves(tmp_path: Path) -> None:

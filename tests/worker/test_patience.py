@@ -96,7 +96,11 @@ def seconds_asked(rude: Rude, seconds: str) -> float:
 
 def test_a_producer_asks_until_its_time_is_over(rude: Rude) -> None:
     once = visits(rude, 1)
-    assert seconds_asked(rude, "1") >= 1.0
+    for _ in range(5):  # a slow machine may have no time for ten in a second
+        rude.visits = 0
+        assert seconds_asked(rude, "1") >= 1.0
+        if rude.visits > 9 * once:
+            break
     assert rude.visits > 9 * once  # the number of attempts does not end it
 
 
