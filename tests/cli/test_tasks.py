@@ -132,12 +132,6 @@ def test_a_terminal_is_asked_before_clearing(cli: Cli) -> None:
     assert answer.status == 2
 
 
-def test_ids_are_whole_on_a_narrow_terminal(cli: Cli) -> None:
-    task_id = cli("submit", "x").out.strip()
-    narrow = Cli(cli.folder, cli.options, {"COLUMNS": "40"})
-    assert task_id in narrow.on_terminal("tasks", "list").out
-
-
 def test_list_takes_lane_name_and_age(cli: Cli) -> None:
     cli("submit", "x", "--task-id", "plain")
     cli("submit", "--name", "report", "--lane", "slow", "--task-id", "named")

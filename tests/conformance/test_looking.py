@@ -130,3 +130,14 @@ async def test_the_store_tells_its_time_and_who_it_is(stand: Stand) -> None:
     before = await stand.store.clock_ms()
     await stand.advance(5000)
     assert await stand.store.clock_ms() >= before + 5000
+
+
+async def test_ids_are_found_by_their_beginning(stand: Stand) -> None:
+    await stand.register("a")
+    await stand.submit("job", "job.r1", "jo", "other")
+    ids: set[str] = set()
+    cursor, pages = "", 0
+    while not pages or cursor:
+        page = await stand.store.task_ids("job", cursor, 1000)
+        ids, cursor, pages = ids.union(page.ids), page.cursor, pages + 1
+    assert ids == {"job", "job.r1"}

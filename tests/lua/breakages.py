@@ -419,6 +419,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a resumed lane is not rung for", "bound_changes", "    bounds().reopen(lane)\n    return true", "    return true", bounds.test_a_resumed_lane_rings_and_goes_on),
     ("a host takes back another's word", "bound", "if said_by == host and", "if said_by and", bounds.test_of_two_hosts_the_last_word_counts_and_each_takes_back_only_its_own),
     ("settings count before operators", "rules", "r[1] or (r[2] and string.match(r[2], '^[^@]*'))", "(r[2] and string.match(r[2], '^[^@]*')) or r[1]", bounds.test_an_operators_word_counts_in_a_pull),
+    # Ids.
+    ("the beginning of an id is not looked at", "known", "(ARGV[3] or '')", "''", listing.test_ids_are_found_by_their_beginning),
     # Strays.
     ("a look puts back", "strays", "local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'", "local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), true", strays.test_a_look_changes_nothing),
     ("the living lose their tasks", "strays", "if not beat or NOW - tonumber(beat) >= silence then return 'silent' end", "return 'silent'", strays.test_what_a_living_worker_runs_is_left_alone),

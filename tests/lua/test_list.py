@@ -129,3 +129,31 @@ async def test_a_cursor_of_nobody_is_refused(space: Namespace, cursor: str) -> N
     if not cursor.isdigit():
         with pytest.raises(InvalidTaskError, match="cursor"):
             await space.store.dead_letters(10, cursor)
+
+
+async def ids(space: Namespace, beginning: str) -> set[str]:
+    """The ids that begin so, of all pages."""
+    found: set[str] = set()
+    cursor, pages = "", 0
+    while not pages or cursor:
+        page = await space.store.task_ids(beginning, cursor, 100)
+        found, cursor, pages = found.union(page.ids), page.cursor, pages + 1
+    return found
+
+
+async def test_ids_are_found_by_their_beginning(space: Namespace) -> None:
+    await variety(space)
+    assert await ids(space, "slow") == {"slow1", "slow2"}
+    assert await ids(space, "slow1") == {"slow1"}
+    assert await ids(space, "low") == set()
+    assert await ids(space, "") >= {"done1", "asks1", "bad1", "runs1", "waits1", "later1", "slow1"}
+
+
+async def test_a_queue_whose_name_is_a_pattern_has_its_own_ids_only(space: Namespace) -> None:
+    other = Namespace(space.url, queue="[a-z]*")
+    try:
+        await space.submit("t1")
+        await other.submit("t2")
+        assert await ids(other, "t") == {"t2"}
+    finally:
+        await other.aclose()

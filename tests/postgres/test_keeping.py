@@ -150,6 +150,8 @@ async def test_redis_forgets_nothing_that_the_ledger_has_not_read(
     monkeypatch.undo()
     assert await books.store.trim(0, 10) == 1
     assert await books.states() == {"read": "completed", "unread": "completed"}
+    assert await books.redis.store.get("unread") is None
+    assert (await books.store.task_ids("re", "", 100)).ids == ("read",)  # as PostgreSQL keeps tasks longer
 
 
 async def test_the_outcome_of_a_turn_is_written_once(books: Ledger) -> None:

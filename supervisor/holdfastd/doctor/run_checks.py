@@ -52,6 +52,7 @@ def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False)
     pid = service.status.pid if service.status else None
     return run_bounded(
         {
+            "supervisor": lambda: _service(settings, service),
             "kernel": _machine,
             "limits": lambda: resources.judge(resources.look(pid), _need(settings, trial, service)),
             "settings": lambda: [*_files(warnings), *_settings(settings)],
@@ -59,7 +60,6 @@ def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False)
             "folders": lambda: _folders(settings),
             "redis": lambda: _store(settings, service, deep=deep),
             "postgresql": lambda: _database(settings),
-            "supervisor": lambda: _service(settings, service),
             "metrics": lambda: _metrics(settings, service),
             "telemetry": lambda: telemetry_endpoint.judge(telemetry_endpoint.look(settings)),
             "unit": lambda: unit.judge(unit.look(), settings.drain_timeout),

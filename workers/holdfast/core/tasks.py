@@ -285,6 +285,14 @@ class Strays:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskIds:
+    """Ids of tasks among one page of all keys, some perhaps twice; `cursor` continues, empty at the end."""
+
+    ids: tuple[str, ...]
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
 class Obliterated:
     """One step of deleting a queue: the number of keys, and the next cursor ('' at the end). `workers`: so many are
     there, and nothing was deleted."""

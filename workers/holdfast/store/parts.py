@@ -83,6 +83,7 @@ class ComposedStore:
 
         self.get = parts.tasks.get
         self.tasks = parts.tasks.tasks
+        self.task_ids = parts.tasks.task_ids
         self.place = parts.tasks.place
         self.steps = parts.tasks.steps
         self.retry = parts.tasks.retry

@@ -51,6 +51,7 @@ from holdfast.core.tasks import (
     Startable,
     Strays,
     Submission,
+    TaskIds,
     TaskRecord,
     UnreadableEntry,
     Wanted,
@@ -290,6 +291,10 @@ class TaskStore(Protocol):
 
     async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
         """A page of these tasks without payloads. While tasks change their state a list may miss or repeat one."""
+        ...
+
+    async def task_ids(self, beginning: str, cursor: str, page: int) -> TaskIds:
+        """Ids of tasks that begin so, among the next `page` keys."""
         ...
 
     async def place(self, task_id: str) -> Place | None:

@@ -90,6 +90,21 @@ def remember(context: click.Context, parameter: click.Parameter, value: object) 
         context.ensure_object(Session).flags[parameter.name] = value
 
 
+def wide(command: F) -> F:
+    """Adds --wide, for commands that print a table which may be too wide for the terminal."""
+    return click.option(
+        "--wide",
+        is_flag=True,
+        help="On a terminal: print whole ids and all columns. In a pipe they are whole anyway.",
+        expose_value=False,
+        callback=_wide,
+    )(command)
+
+
+def _wide(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.ensure_object(Session).wide |= value
+
+
 def _debug(context: click.Context, _: click.Parameter, value: bool) -> None:
     context.ensure_object(Session).debug |= value
 

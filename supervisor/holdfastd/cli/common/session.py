@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Session:
-    """`flags` are settings by field name, as they were typed; `json`: documents instead of tables. `own_process`: this
+    """`flags` are settings by field name, as they were typed; `json`: documents instead of tables. `wide`:
+    tables as wide as they are, also on a terminal. `own_process`: this
     process runs this command and nothing else."""
 
     flags: dict[str, object] = field(default_factory=dict[str, object])
     json: bool = False
+    wide: bool = False
     timeline: bool = False  # a timeline command: .redbike.conf has precedence over other settings files
     debug: bool = False
     own_process: bool = False

@@ -1,4 +1,4 @@
-"""The type of task ids, which a shell can complete from the store."""
+"""The type of task ids, which a shell can complete from the store; `whole_ids` finds those that are cut off."""
 
 from __future__ import annotations
 

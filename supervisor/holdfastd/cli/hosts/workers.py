@@ -16,6 +16,7 @@ from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
+from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.views import death_views, host_views, process_names
 from holdfastd.control import client
@@ -23,12 +24,14 @@ from holdfastd.control.socket_protocol import AskStatus
 from holdfastd.core.duration_words import duration
 
 COLUMNS = ("host", "slot", "pid", "state", "heard", "running", "incarnation")
+FIT = TableFit(("incarnation",), drop=("incarnation", "pid"))
 
 
 @rich_click.command(epilog="Examples: supervisor workers --json; supervisor workers --deaths")
 @click.option(
     "--deaths", "with_deaths", is_flag=True, help="Show the last deaths of this supervisor's processes instead."
 )
+@options.wide
 @options.store
 @options.pass_session
 def workers(session: Session, /, with_deaths: bool) -> None:
@@ -46,7 +49,8 @@ def _print_living(session: Session, /) -> None:
     else:
         for line in host_views.lines(quiet, now_ms):
             output.text(line)
-        table(COLUMNS, [_cells(worker) for worker in sorted(records, key=lambda each: (each.host, each.slot))])
+        rows = [_cells(worker) for worker in sorted(records, key=lambda each: (each.host, each.slot))]
+        table(COLUMNS, rows, FIT, wide=session.wide)
 
 
 async def _look(store: Store) -> tuple[list[WorkerRecord], tuple[Quiet, ...], int]:
@@ -60,7 +64,8 @@ def _print_deaths(session: Session, /) -> None:
         recent = [msgspec.to_builtins(each) | {"held": held.get(each.incarnation, ())} for each in deaths.recent]
         output.document({"total": deaths.total, "recent": recent})
     else:
-        table(death_views.COLUMNS, [death_views.cells(each, held.get(each.incarnation, ())) for each in deaths.recent])
+        rows = [death_views.cells(each, held.get(each.incarnation, ())) for each in deaths.recent]
+        table(death_views.COLUMNS, rows, death_views.FIT, wide=session.wide)
 
 
 def _held(session: Session, incarnations: Sequence[str], /) -> dict[str, tuple[str, ...]]:

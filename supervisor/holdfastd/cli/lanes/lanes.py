@@ -19,12 +19,14 @@ from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.former_name import also_called
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
+from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.lanes.limit_types import COUNT, RATE
 from holdfastd.cli.views import host_views
 from holdfastd.core.duration_words import duration
 
 COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout", "limit", "per key", "rate", "state")
+FIT = TableFit(texts=("state",), drop=("weight", "timeout", "per key", "workers", "oldest", "limit", "rate"))
 
 
 @rich_click.group(epilog="Example: supervisor lanes list")
@@ -36,6 +38,7 @@ def lanes() -> None:
 
 
 @lanes.command("list", epilog="Example: supervisor lanes list --json")
+@options.wide
 @options.store
 @options.pass_session
 def list_(session: Session, /) -> None:
@@ -48,7 +51,7 @@ def list_(session: Session, /) -> None:
         return
     for line in host_views.lines(quiet, snapshot.now_ms):
         output.text(line)
-    table(COLUMNS, [_cells(lane, snapshot) for lane in snapshot.lanes])
+    table(COLUMNS, [_cells(lane, snapshot) for lane in snapshot.lanes], FIT, wide=session.wide)
     if bounded := [(name, _rate(order)) for name, order in snapshot.handlers.items() if order.value]:
         output.text("")
         table(("handler", "rate"), bounded)

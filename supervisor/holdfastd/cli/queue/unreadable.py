@@ -20,9 +20,12 @@ from holdfastd.cli.common.former_name import also_called
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
+from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.views import times
 
+COLUMNS = ("address", "at", "lane", "reason", "bytes", "entry")
+FIT = TableFit(texts=("entry", "reason"), drop=("bytes", "entry", "lane", "at"))
 SHOWN = 100  # characters of an entry in a table
 ALL = 1000  # entries that are kept at most
 STEP = 100  # entries deleted at once
@@ -43,6 +46,7 @@ limit_option = click.option(
 
 @rich_click.group(invoke_without_command=True, epilog="Example: supervisor queue unreadable --json")
 @limit_option
+@options.wide
 @options.store
 @options.pass_session
 @click.pass_context
@@ -54,6 +58,7 @@ def unreadable(context: click.Context, session: Session, /, limit: int) -> None:
 
 @unreadable.command("list", epilog="Example: supervisor queue unreadable list --limit 100")
 @limit_option
+@options.wide
 @options.store
 @options.pass_session
 def list_(session: Session, /, limit: int) -> None:
@@ -67,7 +72,7 @@ def _list(session: Session, limit: int, /) -> None:
         for each in entries:
             output.line(_document(each))
     else:
-        table(("address", "at", "lane", "reason", "bytes", "entry"), [_cells(each) for each in entries])
+        table(COLUMNS, [_cells(each) for each in entries], FIT, wide=session.wide)
 
 
 @unreadable.command(epilog="Example: supervisor queue unreadable show 1767225600000-1a2b3c4d")

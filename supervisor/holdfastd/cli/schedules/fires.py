@@ -19,10 +19,14 @@ from holdfast.core.schedules import series
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
+from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.schedules import schedule_views
 from holdfastd.cli.schedules.schedule_options import limit_option, spec_of, when
 from holdfastd.cli.views import times
+
+COLUMNS = ("at (UTC)", "what", "scheduled for", "task", "detail")
+FIT = TableFit(("task",), ("detail",), drop=("scheduled for", "detail"))
 
 
 @rich_click.command(
@@ -97,7 +101,7 @@ def history(session: Session, /, schedule_id: str, limit: int) -> None:
     if session.json:
         output.document(documents)
     else:
-        table(("at (UTC)", "what", "scheduled for", "task", "detail"), [tuple(line.values()) for line in documents])
+        table(COLUMNS, [tuple(line.values()) for line in documents], FIT, wide=session.wide)
 
 
 @rich_click.command(epilog="Example: supervisor schedules run nightly")

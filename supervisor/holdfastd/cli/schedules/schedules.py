@@ -41,6 +41,7 @@ def schedules(context: click.Context, session: Session, /, as_csv: bool) -> None
 @schedules.command("list", epilog="Example: supervisor schedules list --json")
 @click.option("--cursor", default="", help="Continue after an earlier page: the cursor that it printed.")
 @limit_option
+@options.wide
 @options.store
 @options.pass_session
 def list_(session: Session, /, limit: int, cursor: str) -> None:
@@ -51,7 +52,12 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
         listed = [schedule_views.document(each) for each in page.schedules]
         output.document({"schedules": listed, "unreadable": unreadable, "cursor": page.cursor})
         return
-    table(schedule_views.COLUMNS, [schedule_views.cells(each) for each in page.schedules])
+    table(
+        schedule_views.COLUMNS,
+        [schedule_views.cells(each) for each in page.schedules],
+        schedule_views.FIT,
+        wide=session.wide,
+    )
     for each in page.spoilt:
         output.note(f"schedule {each.schedule_id}: {each.why}; remove it and set it again")
     if page.cursor:

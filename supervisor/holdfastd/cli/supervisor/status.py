@@ -18,6 +18,7 @@ from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask as ask_store
+from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.supervisor import suspects_view
 from holdfastd.cli.views import death_views, host_views, ledger_status, process_names
@@ -27,6 +28,7 @@ from holdfastd.control.socket_protocol import AskStatus, ProcessStatus, Supervis
 from holdfastd.core.duration_words import duration
 
 COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "MiB")
+FIT = TableFit(drop=("settled", "restarts", "cpu %", "pid"))
 SILENT = 5.0  # seconds without a heartbeat after which a process is shown as silent
 
 
@@ -78,6 +80,7 @@ class StoreNumbers:
 
 
 @rich_click.command(epilog="Example: supervisor status --json")
+@options.wide
 @options.store
 @options.pass_session
 def status(session: Session, /) -> int:
@@ -90,7 +93,7 @@ def status(session: Session, /) -> int:
         kept = asdict(standing) if isinstance(standing, LedgerStatus) else standing
         output.document(msgspec.to_builtins(service) | numbers | ({"ledger": kept} if kept else {}))
     else:
-        _print(service, store)
+        _print(service, store, wide=session.wide)
         if standing is not None:
             output.text(standing if isinstance(standing, str) else ledger_status.summary(standing))
     return Exit.OK
@@ -110,7 +113,7 @@ def _numbers(session: Session, service: SupervisorStatus) -> StoreNumbers | str:
         return str(error)
 
 
-def _print(service: SupervisorStatus, store: StoreNumbers | str) -> None:
+def _print(service: SupervisorStatus, store: StoreNumbers | str, *, wide: bool) -> None:
     workers = f"{service.ready} of {service.target} workers ready"
     up = duration(service.uptime)
     output.text(f"supervisor {service.version}, pid {service.pid}, {service.state} for {up}: {workers}")
@@ -124,8 +127,8 @@ def _print(service: SupervisorStatus, store: StoreNumbers | str) -> None:
     for line in () if isinstance(store, str) else host_views.lines(store.quiet, store.lanes.now_ms):
         output.text(line)
     output.text("")
-    table(COLUMNS, [_cells(process) for process in service.processes])
-    _print_deaths(service)
+    table(COLUMNS, [_cells(process) for process in service.processes], FIT, wide=wide)
+    _print_deaths(service, wide=wide)
     output.text("")
     if isinstance(store, str):
         output.text(f"no counts from the store: {store}")
@@ -149,12 +152,13 @@ def _cells(process: ProcessStatus) -> tuple[object, ...]:
     return (name, process.pid, state, duration(process.uptime), *done, process.cpu_percent, memory)
 
 
-def _print_deaths(service: SupervisorStatus) -> None:
+def _print_deaths(service: SupervisorStatus, *, wide: bool) -> None:
     if not service.deaths.total:
         return
     output.text("")
     output.text("1 death:" if service.deaths.total == 1 else f"{service.deaths.total} deaths, the last of them:")
-    table(death_views.COLUMNS, [death_views.cells(each) for each in service.deaths.recent[-5:]])
+    rows = [death_views.cells(each) for each in service.deaths.recent[-5:]]
+    table(death_views.COLUMNS, rows, death_views.FIT, wide=wide)
 
 
 def _print_counts(counts: Counts) -> None:

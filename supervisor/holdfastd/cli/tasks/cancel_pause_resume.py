@@ -17,6 +17,7 @@ from holdfastd.cli.common.parameter_types import JSON
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.common.task_id import TASK_ID
+from holdfastd.cli.common.whole_ids import whole_ids
 
 Order = Callable[[TaskManager, str], Awaitable[State]]
 
@@ -85,8 +86,10 @@ def resume(
 def _carry_out(session: Session, task_ids: Sequence[str], order: Order, wanted: Collection[str], /) -> int:
     """Each task by itself: a refusal for one does not affect the others."""
 
+    chosen = whole_ids(session, task_ids)
+
     async def all_of_them(manager: TaskManager) -> list[ControlResult]:
-        return [await _carry_out_one(manager, task_id, order) for task_id in task_ids]
+        return [await _carry_out_one(manager, task_id, order) for task_id in chosen]
 
     done = manage(session, all_of_them)
     for each in done:

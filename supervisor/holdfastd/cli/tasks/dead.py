@@ -20,8 +20,10 @@ from holdfastd.cli.common.former_name import also_called
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
+from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.common.task_id import TASK_ID
+from holdfastd.cli.common.whole_ids import whole_id, whole_ids
 from holdfastd.cli.tasks import retry_tasks
 from holdfastd.cli.tasks.tasks import describe
 from holdfastd.cli.views import task_views
@@ -29,6 +31,9 @@ from holdfastd.core.duration_words import duration
 
 PAGE = 100  # dead letters read or deleted at once
 WHICH = "name the dead letters by TASK_ID, or select them with --all, --name or --older"
+
+COLUMNS = ("task", "lane", "dead for", "attempts", "crashes", "name", "reason")
+FIT = TableFit(("task",), ("reason", "name"), drop=("crashes", "attempts", "lane", "name", "dead for"))
 
 name_option = click.option("--name", help="Only tasks of the handler with this name.", metavar="NAME")
 older_option = click.option(
@@ -70,6 +75,7 @@ def dead() -> None:
 @name_option
 @older_option
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number to list.")
+@options.wide
 @options.store
 @options.pass_session
 def list_dead_letters(session: Session, /, name: str | None, older: float | None, limit: int) -> None:
@@ -89,7 +95,7 @@ def list_dead_letters(session: Session, /, name: str | None, older: float | None
             output.line(task_views.listed(task))
     else:
         now_ms = int(time.time() * 1000)
-        table(("task", "lane", "dead for", "attempts", "crashes", "name", "reason"), [_cells(t, now_ms) for t in tasks])
+        table(COLUMNS, [_cells(each, now_ms) for each in tasks], FIT, wide=session.wide)
 
 
 def _cells(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
@@ -103,10 +109,11 @@ def _cells(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
 @options.pass_session
 def show(session: Session, /, task_id: str) -> None:
     """Show a dead letter in full: its request, its last error with the traceback, its trail."""
-    task = manage(session, lambda manager: manager.get_task(task_id))
+    chosen = whole_id(session, task_id)
+    task = manage(session, lambda manager: manager.get_task(chosen))
     if not task.dead:
         then = f"; it runs again as {task.retried_as}" if task.retried_as else ""
-        raise CommandError(f"task {task_id} is not a dead letter; its state is {task.state}{then}")
+        raise CommandError(f"task {chosen} is not a dead letter; its state is {task.state}{then}")
     if session.json:
         output.document(task_views.whole(task))
     else:
@@ -134,9 +141,10 @@ def retry(
 ) -> int:
     """Run dead letters again, each as a new task TASK_ID.r1. They are then no longer dead letters."""
     choice = _choice(task_ids, all_of_them, name, older)
+    chosen = whole_ids(session, task_ids)
 
     async def work(manager: TaskManager) -> list[retry_tasks.Attempt]:
-        return await retry_tasks.retry_all(manager, await _chosen(manager, task_ids, choice), reason)
+        return await retry_tasks.retry_all(manager, await _chosen(manager, chosen, choice), reason)
 
     attempts = manage(session, work)
     retry_tasks.show(session, attempts)
@@ -158,7 +166,8 @@ def remove(
 ) -> int:
     """Delete dead letters with all their data. Without --yes it shows their number and asks."""
     choice = _choice(task_ids, all_of_them, name, older)
-    ids = manage(session, lambda manager: _chosen(manager, task_ids, choice))
+    chosen = whole_ids(session, task_ids)
+    ids = manage(session, lambda manager: _chosen(manager, chosen, choice))
     if ids:
         confirm(f"Delete {counted(len(ids), 'dead letter')}?", "deleting dead letters cannot be undone", yes=yes)
     purged = manage(session, lambda manager: _purge(manager, ids))

@@ -36,6 +36,7 @@ supervisor tasks list --lane high --name billing.send_statement --limit 20"""
 @click.option("--newer", "newer_than", type=DURATION, help="Only tasks accepted at most this long ago.")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of tasks.")
 @click.option("--cursor", default="", help="Continue after an earlier list: the cursor that it printed.")
+@options.wide
 @options.store
 @options.pass_session
 def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor: str, **wanted: Any) -> None:
@@ -64,7 +65,9 @@ def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor:
             output.line(task_views.listed(task))
     else:
         now_ms = int(time.time() * 1000)
-        table(task_views.COLUMNS, [task_views.summary(task, now_ms) for task in tasks])
+        table(
+            task_views.COLUMNS, [task_views.summary(task, now_ms) for task in tasks], task_views.FIT, wide=session.wide
+        )
     if unreadable:
         output.note(f"records that cannot be read: {', '.join(unreadable)} (`supervisor tasks show ID` says why)")
     if more:

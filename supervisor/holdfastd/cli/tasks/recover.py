@@ -16,10 +16,12 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, ask
+from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.common.work_progress import WorkProgress
 
 PAGE = 500  # keys read at once
+FIT = TableFit(("task", "owner"), drop=("owner",))
 WHY = {
     "dead": "its worker is dead",
     "unknown": "its worker is unknown",
@@ -38,6 +40,7 @@ WHY = {
     metavar="DURATION",
     help="Time without a heartbeat after which a worker counts as lost  [default: lease plus its grace]",
 )
+@options.wide
 @options.store
 @options.pass_session
 def recover(session: Session, /, dry_run: bool, silent_for: float | None) -> int:
@@ -53,7 +56,7 @@ def recover(session: Session, /, dry_run: bool, silent_for: float | None) -> int
         for stray in strays:
             output.line(asdict(stray) | {"put_back": not dry_run})
     else:
-        _print(strays, dry_run=dry_run)
+        _print(strays, dry_run=dry_run, wide=session.wide)
     return Exit.OK
 
 
@@ -71,8 +74,10 @@ async def _all(store: Store, settings: Settings, silence_ms: int, *, put_back: b
                 return list(strays.values())
 
 
-def _print(strays: list[Stray], *, dry_run: bool) -> None:
+def _print(strays: list[Stray], *, dry_run: bool, wide: bool) -> None:
     if strays:
-        table(("task", "owner", "why"), [(stray.task_id, stray.owner, WHY[stray.why]) for stray in strays])
+        table(
+            ("task", "owner", "why"), [(stray.task_id, stray.owner, WHY[stray.why]) for stray in strays], FIT, wide=wide
+        )
     tasks = counted(len(strays), "task")
     output.text(f"{tasks} would be put back" if dry_run else f"{tasks} put back")

@@ -18,6 +18,7 @@ from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, manage
 from holdfastd.cli.common.task_id import TASK_ID
+from holdfastd.cli.common.whole_ids import whole_ids
 from holdfastd.cli.common.work_progress import WorkProgress
 
 ENDED = click.Choice(sorted(map(str, TERMINAL)))
@@ -30,8 +31,10 @@ ENDED = click.Choice(sorted(map(str, TERMINAL)))
 def remove(session: Session, /, task_ids: tuple[str, ...]) -> int:
     """Delete tasks that have ended, with all their data. Cancel a task first if it has not ended."""
 
+    chosen = whole_ids(session, task_ids)
+
     async def work(manager: TaskManager) -> list[tuple[str, str]]:
-        return [await _remove(manager, task_id) for task_id in task_ids]
+        return [await _remove(manager, task_id) for task_id in chosen]
 
     done = manage(session, work)
     for task_id, why in done:

@@ -12,6 +12,7 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, manage
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.common.task_id import TASK_ID
+from holdfastd.cli.common.whole_ids import whole_id, whole_ids
 from holdfastd.cli.tasks import retry_tasks
 from holdfastd.cli.tasks.cancel_pause_resume import cancel, pause, resume
 from holdfastd.cli.tasks.list_tasks import list_tasks
@@ -34,7 +35,8 @@ for command in (list_tasks, cancel, pause, resume, remove, clean):
 @options.pass_session
 def show(session: Session, /, task_id: str) -> None:
     """Show one task in full: its counts, result, last error and trail."""
-    task = manage(session, lambda manager: manager.get_task(task_id))
+    chosen = whole_id(session, task_id)
+    task = manage(session, lambda manager: manager.get_task(chosen))
     if session.json:
         output.document(task_views.whole(task))
     else:
@@ -52,7 +54,8 @@ def retry(session: Session, /, task_ids: tuple[str, ...], reason: str) -> int:
     A task that has ended stays as it is; a new task TASK_ID.r1 runs the same request. A second retry adds no second
     task.
     """
-    attempts = manage(session, lambda manager: retry_tasks.retry_all(manager, task_ids, reason))
+    chosen = whole_ids(session, task_ids)
+    attempts = manage(session, lambda manager: retry_tasks.retry_all(manager, chosen, reason))
     retry_tasks.show(session, attempts)
     return Exit.OK if all(each.is_done for each in attempts) else Exit.FAILED
 

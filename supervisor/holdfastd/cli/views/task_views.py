@@ -9,9 +9,15 @@ import msgspec
 from holdfast.core.result_document import read_result
 from holdfast.core.tasks import TaskRecord
 from holdfastd.cli.common.output import readable
+from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.views.times import moment
 from holdfastd.core.duration_words import duration
 
+FIT = TableFit(
+    ids=("task",),
+    texts=("reason", "name"),
+    drop=("turn", "deliveries", "crashes", "attempts", "lane", "reason", "name", "age"),
+)
 COLUMNS = ("task", "state", "lane", "age", "turn", "attempts", "deliveries", "crashes", "name", "reason")
 
 

@@ -26,6 +26,7 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.common.tables import aligned
 from holdfastd.cli.common.task_id import TASK_ID
+from holdfastd.cli.common.whole_ids import whole_id
 from holdfastd.cli.views import host_views
 from holdfastd.cli.views.times import moment, span
 from holdfastd.cli.why import history, task_spans
@@ -52,7 +53,8 @@ def why(session: Session, /, task_id: str) -> None:
     Times are in UTC, each with the time since the line before. The number of attempts, and the time that an ended task
     is kept, are those of the running workers; if none runs, those of the settings of this command.
     """
-    snapshot, known = ask(session, partial(_story, session, check_id(task_id)))
+    chosen = whole_id(session, task_id)
+    snapshot, known = ask(session, partial(_story, session, check_id(chosen)))
     if session.json:
         output.document(_document(session, snapshot, known))
     else:

@@ -8,6 +8,7 @@ from holdfast.core.tasks import (
     Obliterated,
     Page,
     RetryAnswer,
+    TaskIds,
     TaskRecord,
     Wanted,
 )
@@ -78,6 +79,15 @@ class LedgerTasks:
                 if not cursor or len(found) == limit:
                     break
         return Page(tuple(found), cursor)
+
+    async def task_ids(self, beginning: str, cursor: str, page: int) -> TaskIds:
+        """The first page has those that the ledger remembers, too."""
+        found = await self._redis.task_ids(beginning, cursor, page)
+        if cursor:
+            return found
+        async with self._database.transaction() as sql:
+            remembered = await tasks.beginning(sql, self._queue.name, beginning, page)
+        return TaskIds((*found.ids, *remembered), found.cursor)
 
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:
         """A task that only the ledger remembers is put back into Redis first."""

@@ -71,7 +71,7 @@ class RedisLedger(RedisPart):
 
     async def known(self, cursor: str, page: int) -> tuple[str, list[str]]:
         """Ids of tasks among the next keys, and the next cursor ('' at the end)."""
-        following, ids = await self._run("known", cursor or "0", page)
+        following, ids = await self._run("known", cursor or "0", page, "")
         return "" if following == b"0" else following.decode(), [each.decode() for each in ids]
 
     async def restore(self, epoch: str, dumps: Sequence[Dump]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.core.steps import StepRecord, read_step
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Obliterated, Page, Place, RetryAnswer, TaskRecord, Wanted
+from holdfast.core.tasks import Obliterated, Page, Place, RetryAnswer, TaskIds, TaskRecord, Wanted
 from holdfast.store.redis import decode, pages
 from holdfast.store.redis.connection import DAMAGED, given
 from holdfast.store.redis.part import RedisPart
@@ -25,6 +25,10 @@ class RedisTasks(RedisPart):
         states = wanted.states or tuple(State)
         begin = pages.read_cursor(cursor)
         return pages.page(await self._run("list", begin, limit, lane, wanted.name, older, newer, *states))
+
+    async def task_ids(self, beginning: str, cursor: str, page: int) -> TaskIds:
+        following, ids = await self._run("known", cursor or "0", page, beginning)
+        return TaskIds(tuple(each.decode() for each in ids), "" if following == b"0" else following.decode())
 
     async def place(self, task_id: str) -> Place | None:
         answer = await self._run("place", task_id)

@@ -30,6 +30,11 @@ _EARLIER_LIVES = """
 SELECT n.task_id FROM unnest($2::text[], $3::bigint[]) AS n (task_id, created_ms) WHERE EXISTS (
     SELECT FROM holdfast_tasks t
     WHERE t.queue = $1 AND t.task_id = n.task_id AND t.created_ms <> n.created_ms OFFSET 0)"""
+_BEGINNING = """
+(SELECT task_id FROM holdfast_tasks WHERE queue = $1 AND task_id >= $2 AND task_id < $3 ORDER BY task_id LIMIT $4)
+UNION
+(SELECT task_id FROM holdfast_requests WHERE queue = $1 AND task_id >= $2 AND task_id < $3 AND verb = 'run'
+    AND refused IS NULL ORDER BY task_id LIMIT $4)"""
 _FORGET = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"
 _KEPT = (
     *("state", "seq", "created_ms", "finished_ms", "seen_ms", "asked", "turn", "dead", "message_ids", "digests"),
@@ -143,6 +148,11 @@ async def ended_since(sql: Any, queue: str, since_ms: int, cursor: str, limit: i
 
 async def these(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Dump]:
     return await _dumps(sql, queue, await sql.fetch(_THESE, queue, list(task_ids)))
+
+
+async def beginning(sql: Any, queue: str, prefix: str, limit: int) -> list[str]:
+    """Ids that begin so, of tasks that were read or wait for Redis. All characters of an id come before ~."""
+    return [row["task_id"] for row in await sql.fetch(_BEGINNING, queue, prefix, f"{prefix}~", limit)]
 
 
 async def known(sql: Any, queue: str, task_ids: Sequence[str]) -> set[str]:

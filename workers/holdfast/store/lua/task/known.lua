@@ -1,8 +1,8 @@
--- Ids of all tasks, page by page through all keys.
--- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one page.
--- Answers: {the next cursor (0 at the end), ids}.
+-- Ids of all tasks, or of those that begin so, page by page through all keys.
+-- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one page, beginning of the ids ('' or none: all).
+-- Answers: {the next cursor (0 at the end), ids}. An id may come twice.
 -- flags: no-writes, allow-oom
-local pattern = string.gsub(T, '[%*%?%[%]\\]', '\\%0') .. NAME.task .. '*'
+local pattern = string.gsub(T .. NAME.task .. (ARGV[3] or ''), '[%*%?%[%]\\]', '\\%0') .. '*'
 local found = call('SCAN', ARGV[1], 'MATCH', pattern, 'COUNT', ARGV[2])
 local ids = {}
 for i, key in ipairs(found[2]) do ids[i] = string.sub(key, #T + 6) end
