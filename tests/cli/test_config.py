@@ -48,6 +48,19 @@ def test_what_start_would_refuse_is_refused(shown: Inside) -> None:
     assert "--workers: 'none'" in answer.err
 
 
+def test_a_running_supervisor_comes_first_with_what_it_has_otherwise(pool: Cli) -> None:
+    same, other = (pool("config", "show", "--workers", number).err for number in ("2", "3"))
+    assert same.startswith("supervisor: a supervisor runs here: version ")
+    assert "2 of 2 workers ready, queue bindu:tasks, store unix://" in same
+    assert "unlike" not in same
+    assert other.endswith("supervisor: unlike the settings of this command, it has: workers 2\n")
+    assert pool("config", "show", "--json").err == ""
+
+
+def test_no_supervisor_is_no_word(alone: Cli) -> None:
+    assert alone("config", "show").err == ""
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [

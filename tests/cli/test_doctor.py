@@ -186,6 +186,7 @@ def test_a_running_supervisor_and_its_store_are_in_order(pool: Cli) -> None:
     answer = pool("doctor", "examples.wordcount:handle", "--json", "--workers", "2")
     assert answer.status == 0, answer.out
     findings = {(finding["subject"], finding["look"]): finding for finding in answer.document}
+    assert answer.document[0]["subject"] == "supervisor", "what runs comes first"
     assert findings["supervisor", "state"]["found"] == "2 of 2 workers are ready"
     assert findings["queue", "stewards"]["level"] == "ok"
     assert "AOF" in findings["redis", "persistence"]["found"]

@@ -17,6 +17,7 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import every_setting
 from holdfastd.cli.common.tables import table
+from holdfastd.cli.views import running_service
 
 DEFAULT = "default"
 
@@ -37,10 +38,14 @@ def config() -> None:
 def show(session: Session, /, handler: str | None, given: bool) -> None:
     """Show each setting with its value and its origin: flag, variable, file, credential or default.
 
-    Takes the same arguments as `supervisor start` and reads the same files. Logins and passwords are masked.
+    Takes the same arguments as `supervisor start` and reads the same files. Logins and passwords are masked. If a
+    supervisor runs in the runtime folder, its queue, store and workers come first, on standard error.
     """
     session.flags["handler"] = handler
-    _ = session.settings  # prints a notice for a file that was found
+    settings = session.settings  # prints a notice for a file that was found
+    if not session.json:
+        for line in running_service.words(running_service.look(settings.runtime_folder), settings):
+            output.note(line)
     session.warn()
     rows = [row for row in _rows(session.resolved) if not given or row[2] != DEFAULT]
     if session.json:
