@@ -145,7 +145,6 @@ def _subject(
         **kept,
         "PYTHONPATH": ":".join([*paths, str(ROOT)]),
         **(variables or {}),
-        "OTEL_BSP_SCHEDULE_DELAY": "200",
     }
     with ExitStack() as stack:
         receiver = stack.enter_context(receiving()) if mode is not None else None

@@ -6,13 +6,14 @@ from tests.rules.rule import Rule
 
 _HERE = "workers/holdfast/telemetry"
 _SPANS = "tests/worker/test_telemetry.py"
+_USUAL = "tests/worker/test_usual_spans.py"
 _TRACES = "tests/otlp/test_traces.py"
 
 TELEMETRY = (
     Rule(
         "the span of a delivery has the id that its task and number give",
         f"{_HERE}/chosen_spans.py",
-        "            chosen.id_generator = self._ids\n",
+        "            chosen.id_generator = self._chosen\n",
         "",
         f"{_SPANS}::test_a_delivery_is_a_consumer_span_with_links",
     ),
@@ -33,9 +34,31 @@ TELEMETRY = (
     Rule(
         "the producer's sampling decision is kept without being its child",
         f"{_HERE}/chosen_spans.py",
-        "        if self.origin is not None:\n",
-        "        if False:\n",
+        "trace_id = planned.trace_id if origin is None else origin.trace_id\n"
+        "        parent = _parent(planned) if origin is None else within(origin)\n",
+        "trace_id, parent = planned.trace_id, _parent(planned)\n",
         f"{_SPANS}::test_the_producer_decides_if_a_trace_is_sampled",
+    ),
+    Rule(
+        "a span that its handler adds to is made by the SDK",
+        f"{_HERE}/usual_span.py",
+        "NonRecordingSpan(planned.context) if self._is_over else self._make(planned)",
+        "NonRecordingSpan(planned.context)",
+        f"{_USUAL}::test_a_handler_can_do_with_the_span_around_it_what_the_sdks_can",
+    ),
+    Rule(
+        "a processor that an application adds sees the spans of deliveries",
+        f"{_HERE}/span_providers.py",
+        '        """Whoever adds one wants to see all spans."""\n        self.take = None\n',
+        "",
+        f"{_USUAL}::test_a_processor_that_the_application_adds_sees_all_spans",
+    ),
+    Rule(
+        "limits of a span's attributes hold for spans of deliveries",
+        f"{_HERE}/span_providers.py",
+        "takes_records(exporter) and not _has_limits()",
+        "takes_records(exporter)",
+        f"{_USUAL}::test_limits_of_the_users_variables_hold",
     ),
     Rule(
         "the producer's flags are read",
@@ -75,7 +98,7 @@ TELEMETRY = (
     Rule(
         "spans of handlers go the same way, through a provider that their module has set",
         f"{_HERE}/span_providers.py",
-        "    if provider_in_use() is None:\n        trace.set_tracer_provider(_batching(exporter, resource))\n"
+        "    if provider_in_use() is None:\n        trace.set_tracer_provider(BatchingProvider(exporter, resource))\n"
         "    return given()",
         "    return own(exporter, resource)",
         f"{_TRACES}::test_a_provider_of_the_handlers_module_is_used",

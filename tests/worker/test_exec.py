@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -85,8 +86,8 @@ async def test_its_traces_have_the_span_of_its_delivery_as_their_parent_else_tha
     delivery = delivery_of(operation=built.operation)
     assert await parts_of('echo "$TRACEPARENT"', delivery) == [f"00-{'a' * 32}-{'b' * 16}-01"]
     task = Task(delivery)
-    task.span = f"00-{'a' * 32}-{'c' * 16}-00"
-    assert await parts_of('echo "$TRACEPARENT"', delivery, task=task) == [task.span]
+    task.span = SimpleNamespace(traceparent=f"00-{'a' * 32}-{'c' * 16}-00")
+    assert await parts_of('echo "$TRACEPARENT"', delivery, task=task) == [task.traceparent]
     assert await parts_of('echo "-$TRACEPARENT"') == ["-"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import msgspec
 import structlog
@@ -17,6 +17,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _decode = msgspec.json.Decoder().decode
+
+
+class SpanAround(Protocol):
+    """The span around a delivery."""
+
+    @property
+    def traceparent(self) -> str: ...
 
 
 class Task:
@@ -43,7 +50,7 @@ class Task:
         reason and the rest is empty. `max_bytes` bounds the operation, a checkpoint, a result."""
         self._max_bytes = max_bytes
         self.deadline: float | None = None
-        self.span: str | None = None  # set by telemetry: the traceparent of the span around this delivery
+        self.span: SpanAround | None = None  # set by telemetry
         self.step_log: Callable[[Delivery], StepLog] | None = None  # set by the worker
         self._steps: Steps | None = None
         self.notes = RunNotes(max_bytes)
@@ -113,7 +120,7 @@ class Task:
         if self.span is None and self.trace_id is not None and self.span_id is not None:
             flags = self.operation.trace_flags
             return f"00-{self.trace_id}-{self.span_id}-{1 if flags is None else flags:02x}"
-        return self.span
+        return None if self.span is None else self.span.traceparent
 
     @property
     def logger(self) -> structlog.typing.FilteringBoundLogger:

@@ -4,8 +4,6 @@ dies before that, the steward sends the span instead."""
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from opentelemetry import trace
@@ -16,7 +14,9 @@ from holdfast.core.delivery import Settle, Settlement, Verdict
 from holdfast.core.outcomes import HandlerStopped, Outcome, Raised
 from holdfast.telemetry import semantic_names
 from holdfast.telemetry.frames import frames
+from holdfast.telemetry.producer_span import traceparent
 from holdfast.telemetry.span_results import result
+from holdfast.telemetry.usual_span import UsualSpan
 
 if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
@@ -35,21 +35,28 @@ _EVENTS = {
 class DeliverySpan:
     """`baggage`: a context with the producer's baggage, if it is to reach the handler."""
 
-    __slots__ = ("_baggage", "_ended_ns", "_span")
+    __slots__ = ("_baggage", "_before", "_ended_ns", "_outcome", "_report", "_span")
 
     def __init__(self, span: Span, baggage: Context | None = None) -> None:
         self._span = span
         self._baggage = baggage
         self._ended_ns: int | None = None
+        self._outcome: Outcome | None = None
+        self._report: Settlement | None = None
 
-    @contextmanager
-    def inside(self) -> Generator[None]:
+    def inside(self) -> DeliverySpan:
         """Within the block this is the current span, and the parent of those that the handler makes."""
-        token = attach(trace.set_span_in_context(self._span, self._baggage or get_current()))
-        try:
-            yield
-        finally:
-            detach(token)
+        return self
+
+    def __enter__(self) -> None:
+        self._before = attach(trace.set_span_in_context(self._span, self._baggage or get_current()))
+
+    def __exit__(self, *_: object) -> None:
+        detach(self._before)
+
+    @property
+    def traceparent(self) -> str:
+        return traceparent(self._span.get_span_context())
 
     def checkpoint(self, size: int) -> None:
         """The handler has made a checkpoint of so many bytes; from any thread."""
@@ -57,26 +64,35 @@ class DeliverySpan:
 
     def ended(self, outcome: Outcome, report: Settlement | None) -> None:
         """The handler has ended; `report` is on its way to the store, if there is anything to report."""
-        self._ended_ns = time.time_ns()
-        if not self._span.is_recording():
-            return
+        self._ended_ns, self._outcome, self._report = time.time_ns(), outcome, report
+
+    def settled(self, verdict: Verdict | None) -> None:
+        """Send the span. `verdict`: the store's answer to the report; None if there was nothing to report."""
+        if self._outcome is not None and self._span.is_recording():
+            self._tell(self._outcome, self._report)
+        if verdict is Verdict.LOST or verdict is Verdict.GONE:
+            self._note(semantic_names.OUTCOME, semantic_names.TOO_LATE)
+        self._span.end(self._ended_ns)
+
+    def _tell(self, outcome: Outcome, report: Settlement | None) -> None:
+        """All that is known of the end: here, as many are settled at once."""
         word, error = result(outcome)
-        self._span.set_attribute(semantic_names.OUTCOME, word)
+        self._note(semantic_names.OUTCOME, word)
         if error:
-            self._span.set_attribute(semantic_names.ERROR_TYPE, error)
+            self._note(semantic_names.ERROR_TYPE, error)
             self._span.set_status(StatusCode.ERROR)
         if isinstance(outcome, Raised):
             self._add_exception(outcome)
         if isinstance(outcome, HandlerStopped):
-            self._span.set_attribute(semantic_names.STOPPED_BY, outcome.why)
-        if report is not None and report.kind in _EVENTS:
+            self._note(semantic_names.STOPPED_BY, outcome.why)
+        if report is not None and report.kind is not Settle.COMPLETED and report.kind in _EVENTS:
             self._span.add_event(_EVENTS[report.kind], _about(report), self._ended_ns)
 
-    def settled(self, verdict: Verdict | None) -> None:
-        """Send the span. `verdict`: the store's answer to the report; None if there was nothing to report."""
-        if verdict in {Verdict.LOST, Verdict.GONE}:
-            self._span.set_attribute(semantic_names.OUTCOME, semantic_names.TOO_LATE)
-        self._span.end(self._ended_ns)
+    def _note(self, name: str, value: str) -> None:
+        if isinstance(self._span, UsualSpan):
+            self._span.note(name, value)
+        else:
+            self._span.set_attribute(name, value)
 
     def _add_exception(self, raised: Raised) -> None:
         attributes = {semantic_names.EXCEPTION_TYPE: raised.failure.type}

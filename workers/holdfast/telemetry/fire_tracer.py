@@ -5,22 +5,22 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from opentelemetry.context import Context
 from opentelemetry.trace import SpanKind
 
 from holdfast.core import trace_ids
 from holdfast.telemetry import semantic_names
 from holdfast.telemetry.chosen_spans import ChosenSpans
+from holdfast.telemetry.planned_span import PlannedSpan
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Span, Tracer
+    from opentelemetry.trace import Span, TracerProvider
 
     from holdfast.core.schedule_records import Fire
 
 
 class FireTracer:
-    def __init__(self, tracer: Tracer) -> None:
-        self._spans = ChosenSpans(tracer)
+    def __init__(self, provider: TracerProvider) -> None:
+        self._spans = ChosenSpans(provider)
 
     def names(self, task_id: str) -> tuple[str, str, str]:
         # The sampler alone knows the flags: this span is made for its context, and is not sent.
@@ -46,11 +46,11 @@ class FireTracer:
 
     def _start(self, task_id: str, lane: str) -> Span:
         return self._spans.start(
-            f"{semantic_names.FIRE} {lane}",
-            trace_ids.trace_id(task_id),
-            trace_ids.fire_span_id(task_id),
-            parent=Context(),
-            origin=None,
-            kind=SpanKind.PRODUCER,
-            attributes=None,
+            PlannedSpan(
+                f"{semantic_names.FIRE} {lane}",
+                int(trace_ids.trace_id(task_id), 16),
+                int(trace_ids.fire_span_id(task_id), 16),
+                SpanKind.PRODUCER,
+                {},
+            )
         )

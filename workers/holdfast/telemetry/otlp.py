@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.core.delivery import Delivery
-from holdfast.telemetry import semantic_names
 from holdfast.telemetry.fire_tracer import FireTracer
 from holdfast.telemetry.providers import Providers
 from holdfast.telemetry.task_tracer import TaskTracer
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 class OtlpTelemetry:
     def __init__(self, providers: Providers, tracing: Tracing) -> None:
         self._providers = providers
-        tracer = providers.spans.tracers.get_tracer(semantic_names.HOLDFAST)
-        self._tracer = TaskTracer(tracer, tracing.mode, keeps_baggage=tracing.baggage)
-        self._fires = FireTracer(tracer)
+        tracers = providers.spans.tracers
+        self._tracer = TaskTracer(tracers, tracing.mode, keeps_baggage=tracing.baggage)
+        self._fires = FireTracer(tracers)
 
     @property
     def traces(self) -> bool:

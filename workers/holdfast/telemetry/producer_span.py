@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
 
     from holdfast.core.operations import Run
+    from holdfast.telemetry.run_record import RunRecord
 
 
-def producer(operation: Run) -> SpanContext | None:
+def producer(operation: Run | RunRecord) -> SpanContext | None:
     """The span in which the operation was submitted. An envelope without flags counts as sampled: else the tasks of
     producers that send none would have no traces."""
     if operation.trace_id is None or operation.span_id is None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from threading import Thread
 
-from opentelemetry.sdk.trace.export import SpanExporter
-
-from holdfast.telemetry import span_providers
+from holdfast.telemetry import span_exporters, span_providers
 from holdfast.telemetry.resource import resource
 from holdfast.telemetry.span_providers import SpanProvider
 
@@ -22,7 +20,8 @@ class Providers:
     def towards(cls, endpoint: str, service: str, *, grpc: bool, is_global: bool = False) -> Providers:
         """Providers that send to the collector at `endpoint`. `is_global`: spans of others in this process are sent,
         too, through a provider that is there or through ours."""
-        exporter, about = _grpc(endpoint) if grpc else _http(endpoint), resource(service)
+        about = resource(service)
+        exporter = (span_exporters.grpc if grpc else span_exporters.http)(endpoint, about)
         return cls(span_providers.global_one(exporter, about) if is_global else span_providers.own(exporter, about))
 
     @classmethod
@@ -35,15 +34,3 @@ class Providers:
         thread = Thread(target=self.spans.end, daemon=True)
         thread.start()
         thread.join(seconds)
-
-
-def _http(endpoint: str) -> SpanExporter:
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-
-    return OTLPSpanExporter(f"{endpoint.rstrip('/')}/v1/traces")
-
-
-def _grpc(endpoint: str) -> SpanExporter:
-    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
-
-    return OTLPSpanExporter(endpoint)

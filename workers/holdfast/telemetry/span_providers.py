@@ -6,16 +6,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from opentelemetry import trace
 from opentelemetry.sdk.environment_variables import OTEL_BSP_SCHEDULE_DELAY
 from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import TracerProvider
 
 from holdfast.telemetry.global_provider import provider_in_use
+from holdfast.telemetry.span_exporters import takes_records
+from holdfast.telemetry.usual_span import Take
 
 SEND_EVERY = 1000  # milliseconds, unless OTEL_BSP_SCHEDULE_DELAY says otherwise: a killed process loses what waits
 
@@ -28,14 +31,14 @@ class SpanProvider(NamedTuple):
 
 
 def own(exporter: SpanExporter, resource: Resource) -> SpanProvider:
-    provider = _batching(exporter, resource)
+    provider = BatchingProvider(exporter, resource)
     return SpanProvider(provider, provider.shutdown)
 
 
 def global_one(exporter: SpanExporter, resource: Resource) -> SpanProvider:
     """The global provider; ours becomes it if there is none."""
     if provider_in_use() is None:
-        trace.set_tracer_provider(_batching(exporter, resource))
+        trace.set_tracer_provider(BatchingProvider(exporter, resource))
     return given()
 
 
@@ -45,9 +48,25 @@ def given() -> SpanProvider:
     return SpanProvider(provider, getattr(provider, "force_flush", bool))
 
 
-def _batching(exporter: SpanExporter, resource: Resource) -> SdkTracerProvider:
-    # At exit the SDK would wait for a collector that is away; `Providers.shutdown` has a limit.
-    provider = SdkTracerProvider(resource=resource, shutdown_on_exit=False)
-    delay = None if OTEL_BSP_SCHEDULE_DELAY in os.environ else SEND_EVERY
-    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=delay))
-    return provider
+class BatchingProvider(SdkTracerProvider):
+    """Sends spans in batches. `take` sends records of spans; None: all have to go through the SDK."""
+
+    def __init__(self, exporter: SpanExporter, resource: Resource) -> None:
+        # At exit the SDK would wait for a collector that is away; `Providers.shutdown` has a limit.
+        super().__init__(resource=resource, shutdown_on_exit=False)
+        delay = None if OTEL_BSP_SCHEDULE_DELAY in os.environ else SEND_EVERY
+        processor = BatchSpanProcessor(exporter, schedule_delay_millis=delay)
+        super().add_span_processor(processor)
+        self.take: Take | None = None
+        if takes_records(exporter) and not _has_limits():
+            self.take = cast("Take", processor.on_end)  # it looks only at a span's context
+
+    def add_span_processor(self, span_processor: SpanProcessor) -> None:
+        """Whoever adds one wants to see all spans."""
+        self.take = None
+        super().add_span_processor(span_processor)
+
+
+def _has_limits() -> bool:
+    """True if variables limit what a span may have: the SDK keeps to them."""
+    return any(name.startswith("OTEL_") and name.endswith("_LIMIT") for name in os.environ)

@@ -7,10 +7,9 @@ one trace, each linked to the one before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
 from typing import TYPE_CHECKING
 
-from opentelemetry.context import Context
 from opentelemetry.trace import Link, SpanContext, SpanKind, StatusCode, TraceFlags
 from opentelemetry.util.types import AttributeValue
 
@@ -18,10 +17,12 @@ from holdfast.core import trace_ids
 from holdfast.telemetry import baggage, semantic_names
 from holdfast.telemetry.chosen_spans import ChosenSpans
 from holdfast.telemetry.delivery_span import DeliverySpan
-from holdfast.telemetry.producer_span import context, producer, traceparent
+from holdfast.telemetry.planned_span import PlannedSpan
+from holdfast.telemetry.producer_span import producer
+from holdfast.telemetry.run_record import RunRecord, StartedRun
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Tracer
+    from opentelemetry.trace import TracerProvider
 
     from holdfast.core.delivery import Delivery
     from holdfast.core.operations import Run
@@ -33,44 +34,49 @@ _NS = 1_000_000  # of a millisecond
 
 
 class TaskTracer:
-    def __init__(self, tracer: Tracer, mode: str, *, keeps_baggage: bool) -> None:
-        self._spans = ChosenSpans(tracer)
+    def __init__(self, provider: TracerProvider, mode: str, *, keeps_baggage: bool) -> None:
+        self._spans = ChosenSpans(provider)
         self._is_parent = mode == PARENT
         self._keeps_baggage = keeps_baggage
 
     def delivery(self, delivery: Delivery, task: Task, handler: str) -> DeliverySpan:
         operation = task.operation
-        origin = producer(operation)
-        span = self._spans.start(
-            f"{semantic_names.PROCESS} {delivery.lane}",
-            trace_ids.trace_id(delivery.task_id),
-            trace_ids.span_id(delivery.task_id, delivery.delivery),
-            parent=self._parent(origin),
-            origin=origin,
-            kind=SpanKind.CONSUMER,
-            attributes=_attributes(delivery, task, handler),
-            links=tuple(self._links(delivery.task_id, delivery.delivery, origin)),
-        )
-        task.span = traceparent(span.get_span_context())
+        span = self._spans.start_usual(StartedRun(delivery, operation, handler, time.time_ns()), self._planned)
         given = baggage.read(operation.baggage) if self._keeps_baggage and operation.baggage else None
-        opened = DeliverySpan(span, given)
+        task.span = opened = DeliverySpan(span, given)
         if span.is_recording():
             task.notes.on_checkpoint = opened.checkpoint
         return opened
+
+    def _planned(self, record: RunRecord) -> PlannedSpan:
+        origin = producer(record)
+        return PlannedSpan(
+            f"{semantic_names.PROCESS} {record.lane}",
+            int(trace_ids.trace_id(record.task_id), 16),
+            int(trace_ids.span_id(record.task_id, record.delivery), 16),
+            SpanKind.CONSUMER,
+            record.attributes(),
+            self._parent(origin),
+            origin,
+            self._links(record.task_id, record.delivery, origin),
+            record.start_ns,
+        )
 
     def lost(self, run: LostRun) -> None:
         """The span of a delivery whose worker was lost, and the span of its recovery within that."""
         origin = producer(run.operation)
         span = self._spans.start(
-            f"{semantic_names.PROCESS} {run.lane}",
-            trace_ids.trace_id(run.task_id),
-            trace_ids.span_id(run.task_id, run.delivery),
-            parent=self._parent(origin),
-            origin=origin,
-            kind=SpanKind.CONSUMER,
-            attributes={**_task_attributes(run.lane, run.task_id, run.operation, run.size), **run.attributes()},
-            links=tuple(self._links(run.task_id, run.delivery, origin)),
-            start_ns=run.claimed_ms * _NS,
+            PlannedSpan(
+                f"{semantic_names.PROCESS} {run.lane}",
+                int(trace_ids.trace_id(run.task_id), 16),
+                int(trace_ids.span_id(run.task_id, run.delivery), 16),
+                SpanKind.CONSUMER,
+                {**_task_attributes(run.lane, run.task_id, run.operation, run.size), **run.attributes()},
+                self._parent(origin),
+                origin,
+                self._links(run.task_id, run.delivery, origin),
+                run.claimed_ms * _NS,
+            )
         )
         span.set_status(StatusCode.ERROR)
         span.add_event(semantic_names.LOST_EVENT, {semantic_names.CAUSE: run.cause}, run.lost_ms * _NS)
@@ -79,49 +85,37 @@ class TaskTracer:
 
     def _recovery(self, run: LostRun, lost: SpanContext) -> None:
         span = self._spans.start(
-            f"{semantic_names.RECOVER} {run.lane}",
-            f"{lost.trace_id:032x}",
-            trace_ids.recovery_span_id(run.task_id, run.delivery),
-            parent=context(lost, Context()),
-            origin=None,
-            kind=SpanKind.INTERNAL,
-            attributes=run.recovery_attributes(),
-            start_ns=run.lost_ms * _NS,
+            PlannedSpan(
+                f"{semantic_names.RECOVER} {run.lane}",
+                lost.trace_id,
+                int(trace_ids.recovery_span_id(run.task_id, run.delivery), 16),
+                SpanKind.INTERNAL,
+                run.recovery_attributes(),
+                parent=lost,
+                start_ns=run.lost_ms * _NS,
+            )
         )
         for event in run.events:
             span.add_event(event.name, event.attributes, event.at_ms * _NS)
         span.end(run.lost_ms * _NS)
 
-    def _parent(self, origin: SpanContext | None) -> Context:
-        return context(origin, Context()) if origin is not None and self._is_parent else Context()
+    def _parent(self, origin: SpanContext | None) -> SpanContext | None:
+        return origin if origin is not None and self._is_parent else None
 
-    def _links(self, task_id: str, delivery: int, origin: SpanContext | None) -> Iterator[Link]:
+    def _links(self, task_id: str, delivery: int, origin: SpanContext | None) -> list[Link]:
+        links = list[Link]()
         if origin is not None:
-            yield Link(origin, {semantic_names.LINK: semantic_names.PRODUCER})
+            links.append(Link(origin, {semantic_names.LINK: semantic_names.PRODUCER}))
         if delivery > 1:
-            yield Link(self._earlier(task_id, delivery - 1, origin), {semantic_names.LINK: semantic_names.EARLIER})
+            earlier = self._earlier(task_id, delivery - 1, origin)
+            links.append(Link(earlier, {semantic_names.LINK: semantic_names.EARLIER}))
+        return links
 
     def _earlier(self, task_id: str, delivery: int, origin: SpanContext | None) -> SpanContext:
         is_child = origin is not None and self._is_parent
         trace_id = origin.trace_id if origin and is_child else int(trace_ids.trace_id(task_id), 16)
         span_id = int(trace_ids.span_id(task_id, delivery), 16)
         return SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
-
-
-def _attributes(delivery: Delivery, task: Task, handler: str) -> dict[str, AttributeValue]:
-    return {
-        **_task_attributes(delivery.lane, delivery.task_id, task.operation, len(delivery.operation)),
-        semantic_names.CLIENT_ID: _incarnation(delivery.claim),
-        semantic_names.HANDLER: handler,
-        semantic_names.TURN: delivery.turn,
-        semantic_names.DELIVERY: delivery.delivery,
-        semantic_names.ATTEMPT: delivery.attempts + 1,
-        semantic_names.WAIT: delivery.waited_ms / 1000,
-    }
-
-
-def _incarnation(claim: str) -> str:
-    return claim.partition(":")[2].rpartition(":")[0]
 
 
 def _task_attributes(lane: str, task_id: str, operation: Run, size: int) -> dict[str, AttributeValue]:
