@@ -11,8 +11,8 @@ from holdfast.core.served import ServedState
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Place, TaskRecord, WorkerKind, WorkerRecord
 from holdfast.core.trail import LAYOUTS, TrailStep, read_step
-from holdfastd.cli.why.history import TaskHistory, beginning, events_of, words
-from holdfastd.cli.why.outlook import TaskSnapshot, outlook
+from holdfast.why.history import TaskHistory, beginning, events_of, words
+from holdfast.why.outlook import TaskSnapshot, outlook
 
 NOW = 1_700_000_100_000
 INCARNATION = "0123456789abcdef"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -15,9 +16,9 @@ import pytest
 
 from holdfast import MissedEvents, TaskManager, create_broker, open_store
 from holdfast.core.tasks import Happening
-from holdfast.errors import InvalidTaskError
+from holdfast.errors import InvalidTaskError, UnknownTaskError
 from holdfast.sync import TaskManager as SyncTaskManager
-from holdfast_config import RedisSettings
+from holdfast_config import RedisSettings, Settings
 from tests.cli.commands import Cli
 from tests.servers import serve
 
@@ -133,6 +134,24 @@ async def test_events_go_on_when_the_store_was_away(short_path: Path) -> None:
                         async with aclosing(manager.events("after")) as others:
                             assert names(await some(others, 1)) == [("accepted", "after")]
                         await came.wait()
+
+
+async def test_why_is_that_of_the_command(manager: TaskManager, cli: Cli) -> None:
+    for task_id in ("ended", "waiting"):
+        await manager.run_task("x", task_id=task_id)
+    await manager.cancel_task("ended", "no more")
+    for task_id in ("ended", "waiting"):
+        ours, theirs = await manager.why(task_id), cli("why", task_id, "--json").document
+        for passing in ("now", "times") if task_id == "waiting" else ("now",):  # they have the time since then
+            assert ours.pop(passing)
+            assert theirs.pop(passing)
+        assert json.loads(json.dumps(ours)) == theirs
+    now = (await manager.why("waiting", settings=Settings(keep=60)))["now"]
+    assert "no worker runs" in now
+    with pytest.raises(UnknownTaskError, match=r"no task other in .*: a task that has ended is kept for 7d 0h"):
+        await manager.why("other")
+    with pytest.raises(InvalidTaskError, match="task_id ''"):
+        await manager.why("")
 
 
 async def test_workers_and_lanes_are_those_of_the_command(manager: TaskManager, cli: Cli) -> None:

@@ -15,9 +15,9 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import Introduction
 from holdfast.core.trail import read_step
 from holdfast.store.redis import RedisStore
-from holdfastd.cli.why.next_commands import COMMANDS
-from holdfastd.cli.why.task_spans import Tracing, task_spans
-from holdfastd.cli.why.task_times import TaskTimes, task_times
+from holdfast.why.next_commands import COMMANDS
+from holdfast.why.task_spans import Tracing, task_spans
+from holdfast.why.task_times import TaskTimes, task_times
 from tests.cli.commands import Answer, Cli
 from tests.cli.stores import give_up, with_store
 from tests.cli.test_story import TASK

@@ -122,6 +122,7 @@ class TaskManager:
     dead_letters = _sync(asynchronous.TaskManager.dead_letters)
     purge_dead_letters = _sync(asynchronous.TaskManager.purge_dead_letters)
 
+    why = _sync(asynchronous.TaskManager.why)
     workers = _sync(asynchronous.TaskManager.workers)
     lanes = _sync(asynchronous.TaskManager.lanes)
 

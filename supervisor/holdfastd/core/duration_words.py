@@ -1,13 +1,7 @@
-"""Formats durations for people."""
+"""Formats durations for people, as the library does."""
 
 from __future__ import annotations
 
+from holdfast.core.duration_words import duration
 
-def duration(seconds: float) -> str:
-    """Two units at most: 3.2s, 4m 5s, 2h 3m, 9d 1h."""
-    if seconds < 60:
-        return f"{max(seconds, 0):.1f}s"
-    for size, unit, part, smaller in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
-        if seconds >= size:
-            return f"{int(seconds // size)}{unit} {int(seconds % size // part)}{smaller}"
-    raise AssertionError(seconds)
+__all__ = ["duration"]

@@ -199,5 +199,6 @@ class TaskManager:
     obliterate_queue = delegate(_queue, QueueControl.obliterate_queue)
 
     events = delegate(_views, QueueViews.events)
+    why = delegate(_views, QueueViews.why)
     workers = delegate(_views, QueueViews.workers)
     lanes = delegate(_views, QueueViews.lanes)

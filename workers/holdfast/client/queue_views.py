@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
 
 from holdfast.client.arguments import check_id, check_lane, check_list, check_seconds
 from holdfast.client.event_stream import EventFilter, EventStream, MissedEvents
@@ -16,18 +17,34 @@ from holdfast.core.trail import EVENTS
 from holdfast.errors import InvalidTaskError
 from holdfast.store.protocol import Store
 
+if TYPE_CHECKING:
+    from holdfast_config import Settings
+
 LAST_OF_MOMENT = 2**64 - 1  # the highest number of an event within its millisecond
 
 _POSITION = re.compile(r"[0-9]{1,19}-[0-9]{1,20}")
 
 
 class QueueViews:
-    """The calls of TaskManager that answer with what `supervisor events`, `workers`, `lanes list` print."""
+    """The calls of TaskManager that answer with what `supervisor events`, `why`, `workers`, `lanes list` print."""
 
     def __init__(self, store: Store, queue: str, retries: SubmitRetries) -> None:
         self._store = store
         self._call = retries.call
         self._queue = queue
+
+    async def why(self, task_id: str, *, settings: Settings | None = None) -> dict[str, Any]:
+        """All about one task, as `supervisor why --json` prints it: `now` (its state and what comes next, in a
+        sentence), `timeline` (its history), `times`, `commands`, `place`, `service`, `complete` and more.
+
+        If no worker runs, the limits of `settings` count (None: those of a worker without settings); they also say
+        whether `spans` are named. What only the supervisor of a host knows is not in it: the moment of a worker's
+        death, and why it starts no quarantine worker. Raises UnknownTaskError.
+        """
+        from holdfast.why import explain  # its imports are for this alone
+
+        chosen = explain.usual(settings)
+        return await self._call(explain.explain, self._store, self._queue, check_id(task_id), chosen)
 
     async def workers(self) -> list[WorkerRecord]:
         """The workers of all hosts of this queue."""

@@ -17,6 +17,7 @@ from holdfast.core.submit_options import IfParentFails
 from holdfast.core.tasks import Accepted, Receipt, TaskRecord
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
+from holdfast.why.waiting_reasons import waiting_reason
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError, single_error
 from holdfastd.cli.common.parameter_types import DURATION, JSON, WHEN
@@ -29,7 +30,6 @@ from holdfastd.cli.submit.printed_answers import PrintedAnswers
 from holdfastd.cli.submit.progress_bar import ProgressBar
 from holdfastd.cli.submit.submit_windows import SubmitListener, Tally, submit_all
 from holdfastd.cli.views import task_views
-from holdfastd.cli.views.waiting_reasons import waiting_reason
 
 EXCLUSIVE = (  # two options that exclude each other, and the reason
     ("key", "task_id", "the key makes the task id"),

@@ -15,6 +15,7 @@ from holdfast.core.tasks import Counts, LedgerStatus
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
 from holdfast.store.protocol import Store
+from holdfast.why.waiting_reasons import missing
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask as ask_store
@@ -22,7 +23,6 @@ from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.supervisor import suspects_view
 from holdfastd.cli.views import death_views, host_views, ledger_status, process_names
-from holdfastd.cli.views.waiting_reasons import missing
 from holdfastd.control.client import ask
 from holdfastd.control.socket_protocol import AskStatus, ProcessStatus, SupervisorStatus
 from holdfastd.core.duration_words import duration

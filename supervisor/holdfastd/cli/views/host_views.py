@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from holdfast.core import host_words
+from holdfast.core.host_words import remedy, who
 from holdfast.core.quiet_hosts import Quiet
 from holdfastd.cli.views.times import moment
-from holdfastd.core import host_words
-from holdfastd.core.host_words import remedy, who
 
 __all__ = ["documents", "lines", "remedy", "who"]
 

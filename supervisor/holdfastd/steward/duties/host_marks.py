@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
+from holdfast.core import host_words
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.store.protocol import Store
-from holdfastd.core import host_words
 from holdfastd.steward.duty import Duty
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 import anyio
 
+from holdfast.core.host_words import remedy
 from holdfast.ipc import channel
 from holdfast.store.protocol import Store
-from holdfastd.core.host_words import remedy
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.roster import WorkerRoster
 

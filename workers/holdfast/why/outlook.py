@@ -11,9 +11,9 @@ from holdfast.core.submit_options import IfParentFails
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Place, TaskRecord, WorkerRecord
 from holdfast.core.trail import TrailStep
-from holdfastd.cli.views.times import moment, span
-from holdfastd.cli.views.waiting_reasons import missing_worker, pause_reason, served_by
-from holdfastd.cli.why.history import named
+from holdfast.why.history import named
+from holdfast.why.times import moment, span
+from holdfast.why.waiting_reasons import missing_worker, pause_reason, served_by
 
 SUSPECT_CRASHES = 2  # fewer: it is a suspect for its recoveries
 SILENT_MS = 5_000  # without a heartbeat: worth mentioning

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from holdfast.core.duration_words import duration
 from holdfast.core.quiet_hosts import Quiet
-from holdfastd.core.duration_words import duration
 
 
 def line(mark: Quiet, now_ms: int, seen: int = 0) -> str:

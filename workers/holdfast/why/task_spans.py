@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from holdfast.core import trace_ids
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep
+from holdfast_config import Settings
 
 SHOWN = 3  # spans of the latest deliveries
 
@@ -23,6 +24,12 @@ class Tracing:
     is_on: bool
     mode: str
     url: str | None
+
+
+def tracing_of(settings: Settings) -> Tracing:
+    """Where the settings have neither collector nor link, nobody looks for spans."""
+    is_on = settings.otlp_endpoint is not None or settings.trace_url is not None
+    return Tracing(is_on, settings.trace_mode, settings.trace_url)
 
 
 @dataclass(frozen=True, slots=True)

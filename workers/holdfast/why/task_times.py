@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from holdfast.core.plurals import counted
 from holdfast.core.task_states import State
 from holdfast.core.trail import TrailStep
-from holdfastd.cli.views.times import span
+from holdfast.why.times import span
 
 # Steps that end a run; those that make a task wait for something else than a worker, until another step.
 ENDS = frozenset({"settled", "retry", "release", "defer", "suspended", "crashed", "recovered", "returned", "canceled"})

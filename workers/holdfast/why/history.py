@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from holdfast.core.plurals import counted
 from holdfast.core.tasks import TaskRecord, WorkerKind, WorkerRecord
 from holdfast.core.trail import TrailStep
-from holdfastd.cli.views.times import moment, span
+from holdfast.why.times import moment, span
 
 SHOWN = 8  # characters of an incarnation
 SUSPECT = 2  # crashes of a suspect

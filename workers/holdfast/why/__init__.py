@@ -1,0 +1,1 @@
+"""Explains one task: its history, its present state, what comes next."""

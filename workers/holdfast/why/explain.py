@@ -1,0 +1,24 @@
+"""Explains a task by what the store knows of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.store.protocol import Store
+from holdfast.why.document import document
+from holdfast.why.gather import gather
+from holdfast.why.history import TaskHistory, events_of
+from holdfast.why.task_spans import task_spans, tracing_of
+from holdfast_config import Settings
+
+
+def usual(settings: Settings | None) -> Settings:
+    """The settings; those of a worker that has none, where none are given."""
+    return Settings() if settings is None else settings
+
+
+async def explain(store: Store, queue: str, task_id: str, settings: Settings) -> dict[str, Any]:
+    """The document of the task. Raises UnknownTaskError."""
+    snapshot, workers = await gather(store, queue, task_id, settings)
+    known = TaskHistory(workers, events=events_of(snapshot.steps))
+    return document(snapshot, known, task_spans(snapshot.task, snapshot.steps, tracing_of(settings)))

@@ -1,0 +1,79 @@
+"""Reads from the store what is known of a task and its surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from heapq import merge
+
+from holdfast.core.duration_words import duration
+from holdfast.core.host_words import remedy, who
+from holdfast.core.quiet_hosts import Quiet
+from holdfast.core.served import ServedLimits
+from holdfast.core.task_states import State
+from holdfast.core.tasks import TaskRecord, WorkerRecord
+from holdfast.core.trail import TrailStep, read_trail
+from holdfast.errors import UnknownTaskError
+from holdfast.store.protocol import Store
+from holdfast.store.recorded_steps import recorded_steps
+from holdfast.why.outlook import TaskSnapshot
+from holdfast_config import Settings
+
+PARENTS = 3  # shown for a waiting task
+
+
+async def gather(
+    store: Store, queue: str, task_id: str, settings: Settings
+) -> tuple[TaskSnapshot, dict[str, WorkerRecord]]:
+    """The task with its surroundings, and the workers of its history by incarnation. If no worker runs, the limits of
+    `settings` count. Raises UnknownTaskError."""
+    usual = ServedLimits(settings.max_attempts, settings.unknown_handler_timeout, settings.keep)
+    task = await store.get(task_id)
+    if task is None:
+        raise UnknownTaskError(_unknown(queue, task_id, usual))
+    steps = tuple(merge(read_trail(task.trail), await _recorded_steps(store, task_id), key=lambda step: step.at_ms))
+    names = {step.incarnation for step in steps if step.incarnation} | ({task.owner} - {""})
+    workers = await store.incarnations(names)
+    [service] = await store.service([(task.lane, task.name)])
+    limits = service.limits or usual
+    snapshot = TaskSnapshot(
+        task=task,
+        steps=steps,
+        now_ms=await store.clock_ms(),
+        keep_ms=round(limits.keep * 1000),
+        max_attempts=limits.max_attempts,
+        are_registered=service.limits is not None,
+        place=await store.place(task_id) if task.state is State.SUBMITTED else None,
+        owner=workers.get(task.owner),
+        held_up=_held_up(await store.quiet_hosts(), {each.host for each in await store.workers()}),
+        service=service if task.state is State.SUBMITTED else None,
+        unknown_ms=round(limits.unknown_handler_timeout * 1000),
+        parents=await _parents(store, task.waits_for[:PARENTS]),
+    )
+    return snapshot, workers
+
+
+async def _recorded_steps(store: Store, task_id: str) -> list[TrailStep]:
+    """The results that its handler has recorded, as lines of the history."""
+    steps = [
+        TrailStep(step.at_ms, "step", number=step.place + 1, other=step.name)
+        for step in await recorded_steps(store, task_id)
+    ]
+    return sorted(steps, key=lambda step: step.at_ms)
+
+
+def _held_up(quiet: Sequence[Quiet], hosts: Collection[str]) -> tuple[str, ...]:
+    """The orders because of which no host claims: those for all hosts, or one for each host that has workers."""
+    orders = [each for each in quiet if each.is_all]
+    if not orders and hosts and {each.host for each in quiet}.issuperset(hosts):
+        orders = [each for each in quiet if each.host in hosts]
+    return tuple(f"{who(each)} ({each.reason}): {remedy(each)}" for each in orders)
+
+
+async def _parents(store: Store, task_ids: Sequence[str]) -> tuple[TaskRecord, ...]:
+    parents = [await store.get(task_id, payloads=False) for task_id in task_ids]
+    return tuple(each for each in parents if each)
+
+
+def _unknown(queue: str, task_id: str, usual: ServedLimits) -> str:
+    kept = f"a task that has ended is kept for {duration(usual.keep)}"
+    return f"no task {task_id} in {queue}: {kept}, and a pushed one is known once a worker has claimed it"

@@ -1,0 +1,19 @@
+"""Moments and lengths of time as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from holdfast.core.duration_words import duration
+
+
+def moment(ms: int | None) -> str | None:
+    """A time of the store as ISO 8601 in UTC, with milliseconds; None for none."""
+    if not ms:
+        return None
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def span(ms: int) -> str:
+    """As `duration`, with milliseconds below a second."""
+    return f"{max(ms, 0)}ms" if ms < 1000 else duration(ms / 1000)
