@@ -191,10 +191,10 @@ async def test_one_that_cannot_be_opened_is_a_boot_failure(begin: Begin, app: st
 
 
 async def test_a_worker_that_is_told_to_stop_opens_no_further(begin: Begin) -> None:
-    with begin("hangs") as process:
+    with begin("hangs", boot_timeout=3600) as process:
         process.drain()
-        process.expect(Drained)
         assert process.wait() == ChildExit.OK
+        process.expect(Drained)
 
 
 async def test_a_later_one_that_fails_closes_the_earlier() -> None:
