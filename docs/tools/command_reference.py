@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from inspect import cleandoc
 
 import click
 
 from holdfastd.cli.command_table import cli
 from holdfastd.cli.common.lazy_command import LazyCommand
+
+EXAMPLE = re.compile(r"\s*(?:Example: )?(?:sudo )?supervisor ")
 
 
 def commands() -> Iterator[str]:
@@ -34,8 +38,17 @@ def _section(command: click.Command, context: click.Context) -> Iterator[str]:
     rows = [row for each in command.params if (row := _row(each, context))]
     if rows:
         yield "\n".join(["| option | |", "|---|---|", *rows]) + "\n"
-    if command.epilog:
-        yield f"{_plain(command.epilog)}\n"
+    yield from _examples(command.epilog or "")
+
+
+def _examples(epilog: str) -> Iterator[str]:
+    """Lines that can be typed as a block; other lines of the epilog as text."""
+    lines = [line for line in _unmarked(epilog).splitlines() if line.strip()]
+    typed = [line[line.index("supervisor ") :] for line in lines if EXAMPLE.match(line)]
+    if other := " ".join(line.strip() for line in lines if not EXAMPLE.match(line) and line != "Examples:"):
+        yield f"{_plain(other)}\n"
+    if typed:
+        yield "\n".join(["```console", *(f"$ {line.strip()}" for line in typed), "```\n"])
 
 
 def _row(parameter: click.Parameter, context: click.Context) -> str:
@@ -44,7 +57,8 @@ def _row(parameter: click.Parameter, context: click.Context) -> str:
         return ""
     names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
     value = "" if parameter.is_flag or parameter.count else f" `{parameter.make_metavar(context)}`"
-    return f"| {names}{value} | {_cell(parameter.help or '')} |".replace("`[", "`").replace("]`", "`")
+    default = f" Default: {parameter.default}." if parameter.show_default and isinstance(parameter.default, int) else ""
+    return f"| {names}{value} | {_cell((parameter.help or '') + default)} |".replace("`[", "`").replace("]`", "`")
 
 
 def _cell(text: str) -> str:
@@ -53,4 +67,8 @@ def _cell(text: str) -> str:
 
 def _plain(text: str) -> str:
     """Help text without marks for the terminal, with signs that Markdown would understand escaped."""
-    return text.replace("\b", "").replace("\f", "").replace("<", "&lt;").replace("*", "\\*").strip()
+    return _unmarked(text).replace("<", "&lt;").replace("*", "\\*")
+
+
+def _unmarked(text: str) -> str:
+    return cleandoc(text.replace("\b", "").replace("\f", ""))

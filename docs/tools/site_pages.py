@@ -17,6 +17,8 @@ from docs.tools.diagrams import with_pictures, without_picture
 DOCS = Path(__file__).parents[1]
 ROOT = DOCS.parent
 OUTSIDE = re.compile(r"\]\((\.\./[^)#\s]+)(?:#[^)\s]*)?\)")
+ELSEWHERE = re.compile(r"<!-- not on the site -->.*?<!-- end -->\n?", re.DOTALL)
+CODE_IN_ROW = re.compile(r"`[^`\n]*`(?=[^\n]*\|$)", re.MULTILINE)  # `a\|b`: the site needs no backslash there
 FACE = re.compile(r"@font-face\s*\{[^}]*\}")
 LANGUAGES = {"py": "python", "yml": "yaml", "yaml": "yaml", "sh": "sh", "toml": "toml", "json": "json"}
 
@@ -36,6 +38,7 @@ def lay_out(pages: Path) -> None:
 def changed(page: Path) -> str:
     """The page with links to other files of the project led to their pages, and diagrams as pictures."""
     text = OUTSIDE.sub(lambda link: f"]({address(target(link[1]))})", page.read_text())
+    text = ELSEWHERE.sub("", CODE_IN_ROW.sub(lambda code: code[0].replace("\\|", "|"), text))
     more = "\n" + "\n".join(commands()) if page.name == "commands.md" else ""
     return with_pictures(text) + more
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+import yaml
 
+import holdfast
+import holdfast.timeline
 from holdfast.exits import Exit
 from holdfastd.cli.command_table import cli
 from holdfastd.cli.common.lazy_command import LazyCommand
@@ -134,3 +139,25 @@ def test_every_test_that_is_named_exists(page: Path) -> None:
         if test and file not in missing and f"def {test}(" not in (ROOT / file).read_text()
     }
     assert missing == set()
+
+
+def entries(nav: Any) -> Iterator[str]:
+    """The pages that a part of the navigation leads to."""
+    match nav:
+        case str():
+            yield nav
+        case list():
+            yield from (page for each in nav for page in entries(each))
+        case dict():
+            yield from (page for each in nav.values() for page in entries(each))
+
+
+def test_each_page_is_in_the_navigation_of_the_site_once() -> None:
+    nav = list(entries(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+    assert sorted(nav) == sorted([*(page.name for page in ROOT.glob("docs/*.md")), "changes.md"])
+
+
+def test_the_reference_has_each_public_name() -> None:
+    named = set(re.findall(r"^::: ([\w.]+)$", (ROOT / "docs/reference.md").read_text(), re.MULTILINE))
+    public = {f"{module.__name__}.{name}" for module in (holdfast, holdfast.timeline) for name in module.__all__}
+    assert public - named == {"holdfast.HoldfastError"}, "docs/reference.md needs a line `::: NAME`"

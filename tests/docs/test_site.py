@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-import holdfast
-import holdfast.timeline
+from docs.tools.diagrams import BLOCK, with_pictures
 from docs.tools.site_check import problems
 from docs.tools.site_pages import lay_out
 
@@ -27,22 +23,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site") / "pages"
     lay_out(folder)
     return folder
-
-
-def entries(nav: Any) -> Iterator[str]:
-    """The pages that a part of the navigation leads to."""
-    match nav:
-        case str():
-            yield nav
-        case list():
-            yield from (page for each in nav for page in entries(each))
-        case dict():
-            yield from (page for each in nav.values() for page in entries(each))
-
-
-def test_each_page_is_in_the_navigation_of_the_site_once() -> None:
-    nav = list(entries(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
-    assert sorted(nav) == sorted([*(page.name for page in ROOT.glob("docs/*.md")), "changes.md"])
 
 
 def test_each_link_of_the_site_leads_to_a_page_of_it(pages: Path) -> None:
@@ -66,6 +46,27 @@ def test_all_commands_are_in_the_reference_with_their_options(pages: Path) -> No
     assert "| `--newer` `DURATION` |" in text
 
 
+def test_examples_of_a_command_are_a_block_that_can_be_copied(pages: Path) -> None:
+    text = (pages / "commands.md").read_text()
+    assert "```console\n$ supervisor tasks list --state failed --newer 1h\n" in text
+
+
+def test_a_bar_in_code_within_a_table_has_no_backslash_on_the_site(pages: Path) -> None:
+    assert "`supervisor control HALT\\|RESUME`" in (ROOT / "docs/commands.md").read_text()
+    assert "`supervisor control HALT|RESUME`" in (pages / "commands.md").read_text()
+
+
+def test_what_is_only_for_readers_of_the_files_is_left_out(pages: Path) -> None:
+    assert "begins with `:::`" in (ROOT / "docs/reference.md").read_text()
+    assert "begins with `:::`" not in (pages / "reference.md").read_text()
+
+
+def test_a_diagram_that_was_drawn_is_a_picture() -> None:
+    [drawn, *_] = BLOCK.findall((ROOT / "docs/concepts.md").read_text())
+    assert "<picture>" in with_pictures(f"```mermaid\n{drawn}```")
+    assert with_pictures("```mermaid\nflowchart TD\n```") == "```text\nflowchart TD\n```"
+
+
 def test_pictures_of_the_site_name_no_other_host(pages: Path) -> None:
     assert "@font-face" in (ROOT / "docs/demo.svg").read_text()
     assert [picture.name for picture in pages.rglob("*.svg") if "@font-face" in picture.read_text()] == []
@@ -74,12 +75,6 @@ def test_pictures_of_the_site_name_no_other_host(pages: Path) -> None:
 def test_the_reference_names_what_exists() -> None:
     named = NAMED.findall((ROOT / "docs/reference.md").read_text())
     assert [name for name in named if not exists(name)] == []
-
-
-def test_the_reference_has_each_public_name() -> None:
-    named = set(NAMED.findall((ROOT / "docs/reference.md").read_text()))
-    public = {f"{module.__name__}.{name}" for module in (holdfast, holdfast.timeline) for name in module.__all__}
-    assert public - named == {"holdfast.HoldfastError"}, "it is among the errors"
 
 
 def exists(name: str) -> bool:
