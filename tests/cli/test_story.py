@@ -158,7 +158,7 @@ def facts(task: dict[str, Any], **more: Any) -> TaskSnapshot:
     return TaskSnapshot(replace(TASK, **task), **known)
 
 
-WORKING = {"state": State.WORKING, "owner": INCARNATION, "claim": CLAIM, "attempts": 1}
+WORKING = {"state": State.WORKING, "owner": INCARNATION, "claim": CLAIM, "attempts": 1, "runs": 2}
 CLAIMED = {"steps": (TrailStep(NOW - 12_000, "claimed", claim=CLAIM),)}
 IN_WORKER = "runs in worker 3 on h (pid 4711, incarnation 01234567)"
 ENDED = {"state": State.FAILED, "finished_ms": NOW - 3_000, "reason": "ValueError: x"}
@@ -208,8 +208,8 @@ NEXT = [
         "due in 5.1s, in quarantine because it ended its worker twice",
     ),
     (
-        facts({"state": State.DELAYED, "due_ms": NOW + 50, "attempts": 1, "reason": "ValueError"}),
-        "due in 50ms, attempt 2 of 3: ValueError",
+        facts({"state": State.DELAYED, "due_ms": NOW + 50, "attempts": 1, "runs": 1, "reason": "ValueError"}),
+        "due in 50ms, run 2, attempt 2 of 3: ValueError",
     ),
     (
         facts({"state": State.DELAYED, "due_ms": NOW - 2_000}),
@@ -229,29 +229,29 @@ NEXT = [
     ),
     (facts({"expires_ms": NOW - 1}), "waits in lane high; has expired"),
     (facts({"expires_ms": NOW - 1, "deliveries": 1}), "waits in lane high"),
-    (facts(WORKING, **CLAIMED, owner=WORKER), f"{IN_WORKER} for 12.0s, attempt 2 of 3"),
-    (facts({**WORKING, "max_attempts": 9}, owner=WORKER), f"{IN_WORKER}, attempt 2 of 9"),
+    (facts(WORKING, **CLAIMED, owner=WORKER), f"{IN_WORKER} for 12.0s, run 2, attempt 2 of 3"),
+    (facts({**WORKING, "max_attempts": 9}, owner=WORKER), f"{IN_WORKER}, run 2, attempt 2 of 9"),
     (
         facts({**WORKING, "solo": True, "crashes": 2, "progress": "3/4"}, owner=WORKER),
-        f"{IN_WORKER}, attempt 2 of 3, in quarantine because it ended its worker twice, progress 3/4",
+        f"{IN_WORKER}, run 2, attempt 2 of 3, in quarantine because it ended its worker twice, progress 3/4",
     ),
     (
         facts(WORKING, owner=replace(WORKER, state="draining")),
-        f"{IN_WORKER}, attempt 2 of 3; that worker is draining",
+        f"{IN_WORKER}, run 2, attempt 2 of 3; that worker is draining",
     ),
     (
         facts(WORKING, owner=replace(WORKER, beat_ago_ms=9_000)),
-        f"{IN_WORKER}, attempt 2 of 3; that worker has sent no heartbeat for 9.0s:"
+        f"{IN_WORKER}, run 2, attempt 2 of 3; that worker has sent no heartbeat for 9.0s:"
         " a steward will put the task back when its lease ends",
     ),
     (
         facts(WORKING),
-        f"runs in worker {INCARNATION}, attempt 2 of 3; that worker is unknown to the store:"
+        f"runs in worker {INCARNATION}, run 2, attempt 2 of 3; that worker is unknown to the store:"
         " a steward will put the task back when its lease ends",
     ),
     (
         facts({**WORKING, "pending": 2}, owner=WORKER),
-        f"{IN_WORKER}, attempt 2 of 3; 2 messages for it wait until this turn has ended",
+        f"{IN_WORKER}, run 2, attempt 2 of 3; 2 messages for it wait until this turn has ended",
     ),
     (
         facts({"state": State.INPUT_REQUIRED}),

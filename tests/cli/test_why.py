@@ -47,7 +47,7 @@ def _told_of_the_task(cli: Cli, first: int, second: int) -> None:
     lines = cli("why", "t").out.splitlines()
     assert "its worker died: signal: SIGKILL; put back at the head of its lane" in lines[3]
     assert "later (crash 1)" in lines[3]
-    assert "attempt 1 of 3" in lines[-2]
+    assert "run 2, attempt 1 of 3" in lines[-2]
 
 
 def _told_of_the_worker(cli: Cli, pid: int) -> None:

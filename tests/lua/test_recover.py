@@ -258,7 +258,26 @@ async def test_attempts_crashes_and_releases_are_counted_apart(space: Namespace)
     [last] = await space.take("b")
     task = await space.task("t1")
     assert (task.attempts, task.releases, task.crashes, task.deliveries) == (1, 1, 1, 4)
-    assert (last.attempts, last.crashes, last.delivery) == (1, 1, 4)
+    assert (last.attempts, last.crashes, last.delivery, last.run) == (1, 1, 4, 4)
+
+
+async def test_runs_are_the_deliveries_that_had_begun(space: Namespace) -> None:
+    await space.register("a", "b", "c")
+    await space.submit("t1")
+    [first] = await space.take("a")
+    await space.settle("a", first, Settle.RETURNED)
+    [second] = await space.take("a")
+    await space.settle("a", second, Settle.DEFER)
+    await space.advance(1)
+    await space.take("a")
+    await space.crash("a", begun=[])
+    await space.take("b")
+    await space.crash("b", begun=["t1"])
+    [last] = await space.take("c")
+    task = await space.task("t1")
+    assert (task.deliveries, task.runs, task.crashes) == (5, 2, 1)
+    assert (last.delivery, last.run) == (5, 2)
+    await space.check()
 
 
 async def test_recovery_rings(space: Namespace) -> None:

@@ -28,6 +28,7 @@ async def test_what_is_owned_but_not_held_goes_back_in_order(space: Namespace) -
     await space.submit("t1", "t2", "t3")
     await space.take("a")
     assert (await space.store.renew("a", "live", 1, [])).returned == 3
+    assert (await space.task("t1")).runs == 0
     assert [delivery.task_id for delivery in await space.take("a")] == ["t1", "t2", "t3"]
     await space.check()
 

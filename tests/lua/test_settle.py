@@ -118,11 +118,12 @@ async def test_what_had_not_begun_returns_to_the_head_in_order_and_nothing_is_co
     back = [Settlement(d.task_id, d.claim, Settle.RETURNED, reason="drain") for d in reversed(taken)]
     assert set((await space.pull("a", 0, *back)).verdicts) == {"OK"}
     task = await space.task("t1")
-    assert (task.releases, task.attempts, task.crashes, task.deliveries) == (0, 0, 0, 1)
+    assert (task.releases, task.attempts, task.crashes, task.deliveries, task.runs) == (0, 0, 0, 1, 0)
     last = read_trail(task.trail)[-1]
     assert (last.event, last.reason) == ("returned", "drain")
     again = [delivery for _ in range(4) for delivery in await space.take("b", 1)]
     assert [delivery.task_id for delivery in again] == ["t1", "t2", "t3", "t4"]
+    assert [(delivery.delivery, delivery.run) for delivery in again] == [(2, 1), (2, 1), (1, 1), (1, 1)]
     await space.check()
 
 

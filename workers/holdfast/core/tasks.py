@@ -128,8 +128,9 @@ class Admission:
 class TaskRecord(Generic[V]):
     """A task as the store has it. Payloads are bytes; `trail` lines are `<ms> <event> <detail>`.
 
-    `attempts`: the runs of this turn that raised. `progress` is what the handler has shown last. `read` makes `value`
-    of the JSON value.
+    `runs`: its hand-overs to a worker, the present one included, but for those that were given back before they had
+    begun; `attempts`: the runs of this turn that raised. `progress` is what the handler has shown last. `read` makes
+    `value` of the JSON value.
     """
 
     task_id: str
@@ -163,6 +164,7 @@ class TaskRecord(Generic[V]):
     waits_for: tuple[str, ...] = ()
     if_parent_fails: str = ""
     expires_ms: int | None = None
+    runs: int = 0
     read: Callable[[Any], Any] | None = field(default=None, repr=False, compare=False)
 
     @property

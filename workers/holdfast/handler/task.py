@@ -29,7 +29,8 @@ class SpanAround(Protocol):
 class Task:
     """One delivery of one turn of a task.
 
-    `delivery` counts the hand-overs of the task, from 1; `attempts` this turn's runs that ended in an exception.
+    `run` counts the runs of the task, from 1, `delivery` its hand-overs, with those that were given back before they
+    had begun; `attempts` this turn's runs that ended in an exception.
     `deadline` is the `time.monotonic()` at which the handler is cancelled; None: it may take for ever.
     """
 
@@ -79,6 +80,10 @@ class Task:
     @property
     def delivery(self) -> int:
         return self._delivery.delivery
+
+    @property
+    def run(self) -> int:
+        return self._delivery.run
 
     @property
     def attempts(self) -> int:

@@ -161,7 +161,8 @@ def _doubt(owner: WorkerRecord | None) -> str:
 
 def _attempt(snapshot: TaskSnapshot) -> str:
     own = snapshot.task.max_attempts
-    return f"attempt {snapshot.task.attempts + 1} of {own or f'{snapshot.max_attempts}{_here(snapshot)}'}"
+    run = snapshot.task.runs + (snapshot.task.state is not State.WORKING)
+    return f"run {run}, attempt {snapshot.task.attempts + 1} of {own or f'{snapshot.max_attempts}{_here(snapshot)}'}"
 
 
 def _here(snapshot: TaskSnapshot) -> str:

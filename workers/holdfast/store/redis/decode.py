@@ -56,7 +56,7 @@ def _delivery(row: list[Any]) -> Delivery:
     if len(row) == SHORT:
         return _first_delivery(row)
     task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, raw, saved, past, *rest = row
-    earlier, waited = rest
+    earlier, waited, unbegun = rest
     return Delivery(
         task_id.decode(),
         claim.decode(),
@@ -73,6 +73,7 @@ def _delivery(row: list[Any]) -> Delivery:
         tuple(past) if past else (),
         earlier,
         waited,
+        int(delivery) - int(unbegun),
     )
 
 
@@ -126,6 +127,7 @@ def _task_record(task_id: str, answer: list[Any]) -> TaskRecord:
         due_ms=number("due") or None,
         finished_ms=number("finished") or None,
         deliveries=number("delivery"),
+        runs=max(0, number("delivery") - number("unbegun")),
         attempts=number("attempts"),
         crashes=number("crashes"),
         releases=number("releases"),

@@ -37,6 +37,7 @@ end
 -- Puts a task back in its lane. Each recovery of a suspect counts as a crash. Answers whether this one did.
 local function put_back_from(id, claim, death, had_begun)
   if not had_begun then
+    count_unbegun(id)
     note('recovered', id, death.cause .. NOT_BEGUN .. claim)
     to_head(id)
     return false

@@ -58,8 +58,10 @@ local function put_back(id, s)
     call('HINCRBY', KEY.task .. id, 'releases', 1)
     to_head(id)
   elseif s.kind == 'returned' then
+    count_unbegun(id)
     to_head(id)
   elseif s.kind == 'defer' then
+    count_unbegun(id)
     to_later(id, NOW + s.delay)
   else
     park(id, 'suspended', s.reason)

@@ -1,5 +1,5 @@
 -- use: clock gate_keys workers
--- provides: TERMINAL PARKED read write tally tell_waiters park hold_in_order note_lowest leave_gate leave_index
+-- provides: TERMINAL PARKED read write count_unbegun tally tell_waiters park hold_in_order note_lowest leave_gate leave_index
 -- The task record, and the sets that hold its id by state.
 local TERMINAL = {completed = true, failed = true, rejected = true, canceled = true}
 local PARKED = {['input-required'] = true, ['auth-required'] = true, suspended = true}
@@ -13,6 +13,9 @@ end
 local function write(id, ...)
   call('HSET', KEY.task .. id, ...)
 end
+
+-- Counts a hand-over that was given back before it had begun: it was no run.
+local function count_unbegun(id) call('HINCRBY', KEY.task .. id, 'unbegun', 1) end
 
 -- Counts records that are parked or ended, by state (other states are counted by their indexes).
 local function tally(state, n) call('HINCRBY', KEY.tally, state, n) end

@@ -39,6 +39,7 @@ for _, task in ipairs(owned_last_first(incarnation, dropped)) do
   if r[1] == 'working' and r[2] == task.claim and not flaw_in(facts(task.id)) then
     bounds().vacate(task.id)
     note('returned', task.id, task.claim)
+    count_unbegun(task.id)
     to_head(task.id)
     carry_out_pause(task.id, task.claim)
     returned = returned + 1
