@@ -68,6 +68,12 @@ def test_an_id_that_is_the_beginning_of_others_is_itself(filled: Inside) -> None
     assert states(filled)[ORDER] == "submitted"
 
 
+def test_events_are_those_of_the_task_that_is_meant(filled: Inside) -> None:
+    found = filled("events", "--task", "6f1c2f0e", "--json")
+    assert {event["id"] for event in found.lines} == {ONE}
+    assert filled("events", "--task", "order-1", "--json").lines == []  # it may be yet to come
+
+
 @pytest.mark.parametrize("word", ["nothing...", "nothing…", "…"])
 @pytest.mark.parametrize("command", ["tasks show", "tasks cancel", "tasks remove"])
 def test_a_beginning_of_no_task_is_an_error(filled: Inside, command: str, word: str) -> None:

@@ -13,6 +13,8 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, converse
+from holdfastd.cli.common.task_id import TASK_ID
+from holdfastd.cli.common.whole_ids import whole_ids
 from holdfastd.cli.events.follow import EventPrinter, follow, last, since_then
 from holdfastd.cli.views import times
 
@@ -32,7 +34,7 @@ LAST = 20  # events shown without --since and --limit
     type=click.IntRange(1),
     help=f"Maximum number of past events, the latest ones. Default: {LAST}; with --since: all.",
 )
-@click.option("--task", "task_id", metavar="TASK_ID", help="Only events of this task.")
+@click.option("--task", "task_id", metavar="TASK_ID", help="Only events of this task.", type=TASK_ID)
 @click.option(
     "--kind", "kinds", type=click.Choice(EVENTS), multiple=True, help="Only events of this kind (repeatable)."
 )
@@ -52,7 +54,8 @@ def events(
     With --json it prints one document per line. --follow continues after the store was away, and reports events that
     were deleted before it could read them.
     """
-    wanted = EventFilter(task_id, frozenset(kinds))
+    chosen = whole_ids(session, [task_id])[0] if task_id else None  # as strict as for a change: it may be yet to come
+    wanted = EventFilter(chosen, frozenset(kinds))
     printer = EventPrinter(
         lambda event: _show(session, event), output.note, lambda missed: _show_missed(session, missed)
     )

@@ -10,6 +10,7 @@ import click
 
 from holdfast.core.statistics import Percentiles, Statistic
 from holdfastd.cli.common import output
+from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import plain, table
 from holdfastd.cli.stats.report import Compared, Report
 from holdfastd.cli.views import times
@@ -19,6 +20,7 @@ from holdfastd.core.duration_words import duration
 
 MOST = 10  # handlers of a table
 COLUMNS = ("runs", "a second", "failed", "retries", "crashes", "wait p50", "p95", "p99", "run p50", "p95", "p99")
+FIT = TableFit(drop=("crashes", "retries", "a second", "wait p50", "run p50"))
 CSV_COLUMNS = (
     *("handler", "runs", "rate", "completed", "failures", "retries", "crashes", "lost_samples"),
     *("wait_p50", "wait_p95", "wait_p99", "run_p50", "run_p95", "run_p99"),
@@ -26,7 +28,7 @@ CSV_COLUMNS = (
 )
 
 
-def print_text(report: Report) -> None:
+def print_text(report: Report, *, wide: bool) -> None:
     length = duration(report.period.seconds)
     output.text(
         f"{times.utc(report.period.start_ms)} to {times.utc(report.period.end_ms)}: the last {length}, "
@@ -36,9 +38,9 @@ def print_text(report: Report) -> None:
     output.text(
         f"runs a {duration(report.step_ms / 1000)}: |{sparkline(report.course)}| at most {max(report.course):,}"
     )
-    _print_table("handler", "busiest handlers", report.handlers)
-    _print_table("handler", "slowest handlers", _slowest(report.handlers))
-    _print_table("lane", "lanes", report.lanes)
+    _print_table("handler", "busiest handlers", report.handlers, wide=wide)
+    _print_table("handler", "slowest handlers", _slowest(report.handlers), wide=wide)
+    _print_table("lane", "lanes", report.lanes, wide=wide)
 
 
 def print_csv(report: Report) -> None:
@@ -49,13 +51,13 @@ def print_csv(report: Report) -> None:
     click.echo(rows.getvalue(), nl=False)
 
 
-def _print_table(what: str, title: str, rows: Sequence[Compared]) -> None:
+def _print_table(what: str, title: str, rows: Sequence[Compared], *, wide: bool) -> None:
     if not rows:
         return
     output.text("")
     more = f", {MOST} of {len(rows)}" if len(rows) > MOST else ""
     output.text(title + more)
-    table((what, *COLUMNS), [_row(each) for each in rows[:MOST]])
+    table((what, *COLUMNS), [_row(each) for each in rows[:MOST]], FIT, wide=wide)
 
 
 def _row(each: Compared) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from holdfastd.cli.stats.report import Report
     help="Length of the period: 10m, 1h, 7d, at most 15d.",
 )
 @click.option("--csv", "is_csv", is_flag=True, help="Print CSV, a row for each handler.")
+@options.wide
 @options.store
 @options.pass_session
 def stats(session: Session, /, handler: str | None, lane: str | None, since: float, is_csv: bool) -> None:
@@ -54,7 +55,7 @@ def stats(session: Session, /, handler: str | None, lane: str | None, since: flo
     elif is_csv:
         print_csv(report)
     else:
-        print_text(report)
+        print_text(report, wide=session.wide)
 
 
 def _filtered(period: Period, handler: str | None, lane: str | None) -> Period:
