@@ -42,13 +42,14 @@ def test_a_collector_gets_one_span_and_its_answer_is_told(short_path: Path) -> N
 
 @pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
 def test_a_collector_that_is_away_is_a_warning_with_its_error(short_path: Path, protocol: str) -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        port = taken.getsockname()[1]
-    environ = {
-        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}",
-        "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
-    }
-    answer = asked(short_path, **environ)
+    with closing(socket.socket()) as kept:  # so that nobody else listens there meanwhile
+        kept.bind(("127.0.0.1", 0))
+        port = kept.getsockname()[1]
+        environ = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
+        }
+        answer = asked(short_path, **environ)
     finding = found(answer, "telemetry")
     assert (finding["level"], answer.err) == ("warning", "")
     assert str(port) in finding["found"]

@@ -33,11 +33,11 @@ def black_hole() -> Iterator[str]:
 
 
 @pytest.fixture
-def nobody(black_hole: str) -> str:
-    """An address where connections are refused."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    return f"http://127.0.0.1:{port}"
+def nobody() -> Iterator[str]:
+    """An address where connections are refused; nobody else can listen there meanwhile."""
+    with socket.socket() as kept:
+        kept.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{kept.getsockname()[1]}"
 
 
 def test_telemetry_that_is_off_loads_nothing() -> None:
