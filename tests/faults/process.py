@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -58,6 +59,8 @@ class Pool:
         self._pipe = f"pipe:[{os.fstat(self.process.stderr.fileno()).st_ino}]"
         self.log: list[Line] = []
         self._cursor = 0
+        self._torn = b""
+        self._is_over = False
         self._grown = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -100,7 +103,9 @@ class Pool:
         return self
 
     def lines(self, event: str, **fields: object) -> list[Line]:
+        """Those that were written until now."""
         with self._grown:
+            self._take()
             return [line for line in self.log if line.get("event") == event and fields.items() <= line.items()]
 
     def pid_of(self, slot: str) -> int:
@@ -146,6 +151,7 @@ class Pool:
 
     def log_text(self) -> str:
         with self._grown:
+            self._take()
             return "\n".join(json.dumps(line) for line in self.log)
 
     def lose(self) -> None:
@@ -171,10 +177,20 @@ class Pool:
     def _read(self) -> None:
         assert self.process.stderr is not None
         with self.process.stderr as stream:
-            for raw in stream:
+            while not self._is_over:
+                select.select([stream], [], [])
                 with self._grown:
-                    self.log.append(_parse(raw))
+                    self._take()
                     self._grown.notify_all()
+
+    def _take(self) -> None:
+        """Read all that is there by now; nobody else reads meanwhile."""
+        assert self.process.stderr is not None
+        while not self._is_over and select.select([self.process.stderr], [], [], 0)[0]:
+            chunk = os.read(self.process.stderr.fileno(), 1 << 16)
+            self._is_over = not chunk
+            *lines, self._torn = (self._torn + (chunk or b"\n" * bool(self._torn))).split(b"\n")
+            self.log += map(_parse, lines)
 
 
 def _datagrams(path: Path) -> socket.socket:
