@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-bindu test-lowest coverage lint format docs diagrams bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
+.PHONY: run test quick test-bindu test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -60,6 +60,16 @@ diagrams: .venv/docs ## draws the diagrams of the pages; needs node, npm and a C
 	@echo 'setting up .venv for tests: this takes a minute, once'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded,dev]'
 	@touch $@
+
+man: .venv/installed ## manual pages of all commands, from their help, in build/man
+	@rm -rf build/man
+	@$(BIN)/python -m distribution.man_pages build/man/man1
+
+deb: .venv/developing ## a Debian package in dist/, for the Python of this machine; DEB_PYTHON names another
+	@distribution/deb
+
+test-deb: deb ## that package installed, upgraded and removed on a throw-away machine with systemd
+	$(BIN)/python -m pytest -q tests/distribution/test_deb.py
 
 picture: .venv/installed ## the picture of the README
 	@$(BIN)/python -m holdfastd.demo.picture docs/demo.svg
