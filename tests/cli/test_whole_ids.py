@@ -47,6 +47,7 @@ def test_a_beginning_that_fits_several_tasks_names_them_and_changes_nothing(fill
 
 def test_a_word_that_may_be_an_id_is_no_beginning_for_a_change(filled: Inside) -> None:
     """Such a task may have been removed, or is yet to be submitted."""
+    filled("submit", "x", "--task-id", f"66666666{ONE[8:]}")
     for word in ("order-1", "order", "6f1c2f0", "66666666"):
         assert filled("tasks", "cancel", word).out == f"{word} unknown\n"
     assert set(states(filled).values()) == {"submitted"}
