@@ -33,6 +33,12 @@ HANDLERS = frozenset({"holdfast.task", "holdfast.output"})  # the loggers of wha
 REPEATED = "more lines of this event were left out"
 
 
+class MaskedLine(str):
+    """A rendered line that has no secrets any more."""
+
+    __slots__ = ()
+
+
 class JsonLines:
     """Writes finished lines to standard error. A line that cannot be written is dropped."""
 
@@ -41,7 +47,8 @@ class JsonLines:
 
     def msg(self, message: str) -> None:
         """Write one line, without secrets."""
-        rest = memoryview(f"{mask(message)}\n".encode("utf-8", "backslashreplace"))
+        masked = message if isinstance(message, MaskedLine) else mask(message)
+        rest = memoryview(f"{masked}\n".encode("utf-8", "backslashreplace"))
         try:
             while rest:
                 rest = rest[os.write(STDERR, rest) :]
@@ -151,12 +158,14 @@ def _for_journal(processors: list[Processor]) -> list[Processor]:
 
     def with_priority(logger: WrappedLogger, method: str, event: EventDict) -> str:
         level = str(event.get("level", ""))
-        return prioritised(str(render(logger, method, event)), level)
+        line = render(logger, method, event)
+        marked = prioritised(str(line), level)
+        return MaskedLine(marked) if isinstance(line, MaskedLine) else marked
 
     return [*first, with_priority]
 
 
-def _to_json(event: EventDict, **_: object) -> str:
+def _to_json(event: EventDict, **_: object) -> MaskedLine:
     """Serializes to ASCII, which escapes control and invisible characters. No value makes it fail."""
     ordered: dict[str, Any] = {key: event.pop(key) for key in _FIRST if key in event}
     ordered.update(event)
@@ -167,9 +176,10 @@ def _to_json(event: EventDict, **_: object) -> str:
         line = json.dumps(plain)
     masked = mask(line)
     if masked == line or _is_json(masked):
-        return masked
+        return MaskedLine(masked)
     # A secret stands there as a number: without its quotes the mask would be no JSON.
-    return json.dumps({key: mask(value if isinstance(value, str) else repr(value)) for key, value in ordered.items()})
+    texts = {key: value if isinstance(value, str) else repr(value) for key, value in ordered.items()}
+    return MaskedLine(json.dumps({key: mask(text) for key, text in texts.items()}))
 
 
 def _is_json(line: str) -> bool:

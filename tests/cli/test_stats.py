@@ -62,6 +62,7 @@ def test_a_person_reads_a_table_and_a_row_of_bars(pool: Cli) -> None:
     counted(pool)
     text = pool("stats", "--since", "10m").out
     assert "the last 10m 0s" in text
+    assert "runs each minute: |" in text
     assert "busiest handlers" in text
     assert "(default)" in text
     assert "█" in text

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
+from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import Percentiles, Statistic
 from holdfastd.cli.common import output
 from holdfastd.cli.common.table_fit import TableFit
@@ -35,12 +36,15 @@ def print_text(report: Report, *, wide: bool) -> None:
         f"in brackets the {length} before"
     )
     plain([(name, value(report.total)) for name, value in _LINES])
-    output.text(
-        f"runs a {duration(report.step_ms / 1000)}: |{sparkline(report.course)}| at most {max(report.course):,}"
-    )
+    output.text(f"runs {_each(report.step_ms)}: |{sparkline(report.course)}| at most {max(report.course):,}")
     _print_table("handler", "busiest handlers", report.handlers, wide=wide)
     _print_table("handler", "slowest handlers", _slowest(report.handlers), wide=wide)
     _print_table("lane", "lanes", report.lanes, wide=wide)
+
+
+def _each(step_ms: int) -> str:
+    minutes = step_ms // MINUTE
+    return "each minute" if minutes == 1 else f"each {minutes} minutes"
 
 
 def print_csv(report: Report) -> None:
