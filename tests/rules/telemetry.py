@@ -15,7 +15,7 @@ TELEMETRY = (
         f"{_HERE}/chosen_spans.py",
         "            chosen.id_generator = self._chosen\n",
         "",
-        f"{_SPANS}::test_a_delivery_is_a_consumer_span_with_links",
+        f"{_USUAL}::test_a_record_is_sent_as_the_sdks_span",
     ),
     Rule(
         "each delivery has a span id of its own",
