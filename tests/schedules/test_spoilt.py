@@ -56,7 +56,7 @@ async def test_schedule_that_cannot_be_read_stops_no_other(stage: Stage, spoil: 
     assert [schedule.definition.schedule_id for schedule in page.schedules] == ["sound"]
     [spoilt] = page.spoilt
     assert (spoilt.schedule_id, spoilt.why == "its record is gone") == ("bad", spoil in {gone, other})
-    with pytest.raises(UnreadableScheduleError, match=r"schedule bad: its record is .*unset bad"):
+    with pytest.raises(UnreadableScheduleError, match=r"schedule bad: its record is .*schedules remove bad"):
         await stage.schedules.get("bad")
     assert await stage.space.store.remove_schedule("bad") == "removed"
     await stage.set("bad", every=60)
