@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from holdfast.core.duration_words import duration
 from holdfast.core.plurals import counted
-from holdfastd.core.duration_words import duration
 
 PERIOD = 10.0  # seconds between two lines
 SLOW = 10.0  # a second: below it, the rate is shown with a decimal

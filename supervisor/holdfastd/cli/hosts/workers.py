@@ -9,6 +9,7 @@ import click
 import msgspec
 import rich_click
 
+from holdfast.core.duration_words import duration
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.tasks import WorkerKind, WorkerRecord
 from holdfast.errors import StoreError
@@ -21,7 +22,6 @@ from holdfastd.cli.common.tables import table
 from holdfastd.cli.views import death_views, host_views, process_names
 from holdfastd.control import client
 from holdfastd.control.socket_protocol import AskStatus
-from holdfastd.core.duration_words import duration
 
 COLUMNS = ("host", "slot", "pid", "state", "heard", "running", "incarnation")
 FIT = TableFit(("incarnation",), drop=("incarnation", "pid"))

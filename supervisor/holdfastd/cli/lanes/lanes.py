@@ -9,6 +9,7 @@ from functools import partial
 import click
 import rich_click
 
+from holdfast.core.duration_words import duration
 from holdfast.core.lanes import NO_BOUND, LaneBound, LaneLimit, Lanes, LaneState, LimitOrder
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.served import ServedLane
@@ -23,7 +24,6 @@ from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.lanes.limit_types import COUNT, RATE
 from holdfastd.cli.views import host_views
-from holdfastd.core.duration_words import duration
 
 COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout", "limit", "per key", "rate", "state")
 FIT = TableFit(texts=("state",), drop=("weight", "timeout", "per key", "workers", "oldest", "limit", "rate"))

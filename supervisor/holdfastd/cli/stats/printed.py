@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
+from holdfast.core.duration_words import duration
 from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import Percentiles, Statistic
 from holdfastd.cli.common import output
@@ -17,7 +18,6 @@ from holdfastd.cli.stats.report import Compared, Report
 from holdfastd.cli.views import times
 from holdfastd.cli.views.seconds import seconds
 from holdfastd.cli.views.sparklines import sparkline
-from holdfastd.core.duration_words import duration
 
 MOST = 10  # handlers of a table
 COLUMNS = ("runs", "a second", "failed", "retries", "crashes", "wait p50", "p95", "p99", "run p50", "p95", "p99")

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import rich_click
 
+from holdfast.core.duration_words import duration
 from holdfast.core.lanes import Lanes, wrong_end_mend, wrong_end_words
 from holdfast.core.plurals import counted
 from holdfast.core.quiet_hosts import Quiet
@@ -25,7 +26,6 @@ from holdfastd.cli.supervisor import suspects_view
 from holdfastd.cli.views import death_views, host_views, ledger_status, process_names
 from holdfastd.control.client import ask
 from holdfastd.control.socket_protocol import AskStatus, ProcessStatus, SupervisorStatus
-from holdfastd.core.duration_words import duration
 
 COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "MiB")
 FIT = TableFit(drop=("settled", "restarts", "cpu %", "pid"))

@@ -10,6 +10,7 @@ import click
 import rich_click
 
 from holdfast.client.manager import TaskManager
+from holdfast.core.duration_words import duration
 from holdfast.core.plurals import counted
 from holdfast.core.tasks import TaskRecord
 from holdfast.exits import Exit
@@ -27,7 +28,6 @@ from holdfastd.cli.common.whole_ids import whole_id, whole_ids
 from holdfastd.cli.tasks import retry_tasks
 from holdfastd.cli.tasks.tasks import describe
 from holdfastd.cli.views import task_views
-from holdfastd.core.duration_words import duration
 
 PAGE = 100  # dead letters read or deleted at once
 WHICH = "name the dead letters by TASK_ID, or select them with --all, --name or --older"

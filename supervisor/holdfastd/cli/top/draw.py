@@ -9,6 +9,7 @@ from typing import NamedTuple
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from holdfast.core.duration_words import duration
 from holdfast.core.plurals import counted
 from holdfast.core.task_states import State
 from holdfast_config.escape import escape
@@ -16,7 +17,6 @@ from holdfastd.cli.top.look import Look
 from holdfastd.cli.top.panes import PANES, Column, Pane, Row, course, rate_text
 from holdfastd.cli.top.screen_state import HELP, Screen
 from holdfastd.cli.views import host_views
-from holdfastd.core.duration_words import duration
 
 GAP = 2  # characters between columns
 WIDE = 200  # characters of a line that goes to no screen

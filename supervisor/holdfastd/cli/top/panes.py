@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from holdfast.core.duration_words import duration
 from holdfast.core.rollup import MINUTE, Rollup, Series, sum_of
 from holdfast.core.statistics import Percentiles, by_handler, by_lane, runs_of, runs_over_time, statistics
 from holdfast.core.tasks import TaskRecord, WorkerRecord
@@ -13,7 +14,6 @@ from holdfastd.cli.views import process_names
 from holdfastd.cli.views.seconds import seconds
 from holdfastd.cli.views.sparklines import sparkline
 from holdfastd.control.socket_protocol import ProcessStatus
-from holdfastd.core.duration_words import duration
 
 DEFAULT = "(default)"  # tasks that name no handler
 WAITS = ((60.0, "red"), (10.0, "yellow"), (0.0, "green"))  # seconds from which a wait has this colour

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
+from holdfast.core.duration_words import duration
 from holdfast.core.tasks import LedgerStatus
 from holdfast.errors import StoreError
 from holdfast.store.protocol import Ledger, Store
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
-from holdfastd.core.duration_words import duration
 
 
 def read(session: Session) -> LedgerStatus:

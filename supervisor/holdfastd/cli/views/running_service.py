@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from holdfast.core.duration_words import duration
 from holdfast.core.plurals import counted
 from holdfast_config import Settings
 from holdfast_config.trust import ServiceFolder
 from holdfastd.control.client import ask
 from holdfastd.control.errors import ControlError
 from holdfastd.control.socket_protocol import AskStatus, SupervisorStatus
-from holdfastd.core.duration_words import duration
 
 ANSWER_TIMEOUT = 1.0  # seconds: the parent answers at once, and its part is not essential
 

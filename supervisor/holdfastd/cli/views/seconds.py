@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfastd.core.duration_words import duration
+from holdfast.core.duration_words import duration
 
 
 def seconds(value: float) -> str:

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.duration_words import duration
 from holdfast.core.result_document import read_result
 from holdfast.core.tasks import TaskRecord
 from holdfastd.cli.common.output import readable
 from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.views.times import moment
-from holdfastd.core.duration_words import duration
 
 FIT = TableFit(
     ids=("task",),
