@@ -185,7 +185,7 @@ def test_events_of_the_manager_without_async(settings: RedisSettings) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"since": "yesterday"}, "since 'yesterday': the position of an event is expected"),
+        ({"since": "yesterday"}, "since 'yesterday': a position of an event, such as"),
         ({"since": -1}, "since -1"),
         ({"task_id": ""}, "task_id ''"),
         ({"kinds": ["danced"]}, "kind 'danced': accepted,"),

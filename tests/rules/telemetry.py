@@ -49,7 +49,7 @@ TELEMETRY = (
     Rule(
         "a processor that an application adds sees the spans of deliveries",
         f"{_HERE}/span_providers.py",
-        '        """Whoever adds one wants to see all spans."""\n        self.take = None\n',
+        '        """A processor gets all spans, so the SDK makes them all."""\n        self.take = None\n',
         "",
         f"{_USUAL}::test_a_processor_that_the_application_adds_sees_all_spans",
     ),

@@ -180,7 +180,7 @@ async def test_a_coroutine_is_no_function_for_a_sync_handler() -> None:
     def handle(task: Task) -> object:
         return task.step_sync("fetch", Calls().awaited, 1)
 
-    assert "must be a plain function" in failure(await run_with(KeptSteps(), handle))
+    assert "plain functions only: make the handler async" in failure(await run_with(KeptSteps(), handle))
 
 
 async def test_a_handler_that_is_called_without_a_worker_records_nothing() -> None:

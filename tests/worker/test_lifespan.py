@@ -291,7 +291,7 @@ async def is_no_generator() -> Pool:
         (yields_something, "'yields_something' does not say what it yields: annotate what it yields, as in"),
         (yields_pool, r"'yields_pool' has parameters that nothing is passed to \(other\)"),
         (yields_unknown, "'yields_unknown': its annotations cannot be looked up .*NotThere"),
-        (is_no_generator, "'is_no_generator' is no generator function: it opens something, yields it once"),
+        (is_no_generator, "'is_no_generator' is no generator function: write one that opens a value, yields it once"),
         (Pool, "'Pool' is no generator function"),
     ],
 )

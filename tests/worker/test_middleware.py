@@ -260,10 +260,10 @@ def yields_plainly(task: Task, call: Call) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("function", "error"),
     [
-        (stops_short, r"the middleware 'stops_short' has other parameters than \(task, call\)"),
-        (wants_more, r"the middleware 'wants_more' has other parameters than \(task, call\)"),
-        (yields, "'yields' yields: it has to call what it surrounds, as in `return await call"),
-        (yields_plainly, "'yields_plainly' yields: it has to call"),
+        (stops_short, r"the middleware 'stops_short' has the parameters \(task\): \(task, call\) are expected"),
+        (wants_more, r"the middleware 'wants_more' has the parameters \(task, call, region\): \(task, call\) are"),
+        (yields, "'yields' yields: middleware is no generator; it calls the handler, as in `return await call"),
+        (yields_plainly, "'yields_plainly' yields: middleware is no generator"),
         (Log, "'Log' is no function"),
         (None, "'NoneType' is no function"),
     ],

@@ -72,7 +72,7 @@ class QueueBusyError(HoldfastError):
 
 
 class StepError(HoldfastError):
-    """A step of a task cannot be run or recorded; the message names it. What was recorded before stays."""
+    """A step of a task cannot be run or recorded; the message names it. Steps that were recorded before stay."""
 
 
 class StepMismatchError(StepError):

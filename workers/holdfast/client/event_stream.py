@@ -1,7 +1,7 @@
-"""Reads the events of a queue from a position on, page by page, also over times in which the store is away.
+"""Reads the events of a queue from a position on, page by page, and waits while the store is away.
 
 The position is that of the last event that was read, so after an absence of the store the next page begins behind it:
-nothing is read twice, and what was deleted meanwhile is reported as missed.
+nothing is read twice, and events that were deleted meanwhile are reported as missed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class MissedEvents(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """The events that are wanted: of a task, and of `kinds`; empty means all."""
+    """Selects events: those of one task (None: of all), and those of `kinds` (empty: of all kinds)."""
 
     task_id: str | None = None
     kinds: frozenset[str] = frozenset()
@@ -41,7 +41,7 @@ class EventFilter:
 
 
 def ignore(error: StoreUnavailableError | None) -> None:
-    """Default of `on_absence`."""
+    """The default of `on_absence`, which does nothing."""
 
 
 @dataclass(slots=True)
@@ -56,13 +56,13 @@ class EventStream:
     _is_away: bool = field(default=False, init=False)
 
     async def follow(self) -> AsyncGenerator[Happening | MissedEvents]:
-        """All that is wanted, as it comes, for ever."""
+        """The selected events as they come, without end."""
         while True:
             for event in await self._read():
                 yield event
 
     def take(self, page: Happenings) -> list[Happening | MissedEvents]:
-        """What is wanted of this page, which was read from the position on."""
+        """The selected events of a page that was read from `position` on; moves `position` to its end."""
         if not page.events:
             return []
         missed = [MissedEvents(self.position, page.events[0].position)] if page.missed else []

@@ -1,4 +1,4 @@
-"""The manager that code uses which names none: that of the broker around it, else one of the settings.
+"""Finds the manager for code that names none: that of the broker around the code, else one made by the settings.
 
 A broker counts for the code within its block and the tasks begun there, and for all other code of its event loop while
 no second broker is open in it. Where there is none, the settings name the store, as for `create_broker()`: it is opened
@@ -53,8 +53,8 @@ def leave(entered: OpenBroker) -> None:
 
 
 def manager_in_scope() -> TaskManager | None:
-    """The manager of the broker that counts here; None outside of an event loop and where none is open. Raises
-    AmbiguousManagerError."""
+    """The manager of the broker around this code, else of the only broker that is open in this event loop; None if no
+    broker is open, or no event loop runs. Raises AmbiguousManagerError."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -123,7 +123,7 @@ class _OfSettings:
             try:
                 await asyncio.Event().wait()
             finally:
-                self._forget()  # before it is closed: who comes now opens another
+                self._forget()  # before the store is closed: the next call opens another one
 
     def _forget(self) -> None:
         if _of_settings.get(self._loop) is self:

@@ -1,4 +1,4 @@
-"""A background loop for each process that calls it: made by the first call, anew after a fork."""
+"""Runs an event loop in the background of each process: started by the first call, and again after a fork."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _inherited: list[
 
 
 class ProcessLoop(Generic[T]):
-    """`opening` opens what the loop serves. A forked child leaves alone what belongs to its parent."""
+    """`opening` opens a resource that the loop serves, such as a store. A forked child does not use its parent's."""
 
     def __init__(self, opening: Callable[[], AbstractAsyncContextManager[T]]) -> None:
         self._opening = opening
@@ -36,7 +36,7 @@ class ProcessLoop(Generic[T]):
         self._forgotten: weakref.finalize[..., ProcessLoop[T]] | None = None
 
     def running(self) -> BackgroundLoop[T]:
-        """The loop of this process. ClosedError."""
+        """The loop of this process. Raises ClosedError after `close`."""
         with self._lock:
             if self._is_closed:
                 raise ClosedError(CLOSED)
@@ -46,7 +46,7 @@ class ProcessLoop(Generic[T]):
             return self._background
 
     def close(self) -> None:
-        """Close what it serves and end its thread; calls under way in other threads end with ClosedError."""
+        """Close the resource and end the thread; calls under way in other threads end with ClosedError."""
         with self._lock:
             self._is_closed = True
             background, self._background = self._background, None

@@ -1,4 +1,4 @@
-"""Look at a queue as a whole: its events as they come, its workers, its lanes."""
+"""Calls of TaskManager that read a queue: the explanation of a task, events, workers, lanes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _POSITION = re.compile(r"[0-9]{1,19}-[0-9]{1,20}")
 
 
 class QueueViews:
-    """The calls of TaskManager that answer with what `supervisor events`, `why`, `workers`, `lanes list` print."""
+    """The calls of TaskManager that return the data of `supervisor events`, `why`, `workers` and `lanes list`."""
 
     def __init__(self, store: Store, queue: str, retries: SubmitRetries) -> None:
         self._store = store
@@ -34,12 +34,12 @@ class QueueViews:
         self._queue = queue
 
     async def why(self, task_id: str, *, settings: Settings | None = None) -> dict[str, Any]:
-        """All about one task, as `supervisor why --json` prints it: `now` (its state and what comes next, in a
-        sentence), `timeline` (its history), `times`, `commands`, `place`, `service`, `complete` and more.
+        """The document that `supervisor why --json` prints about one task: `now` (its state and what comes next, in
+        one sentence), `timeline` (its history), `times`, `commands`, `place`, `service`, `complete` and more.
 
         If no worker runs, the limits of `settings` count (None: those of a worker without settings); they also say
-        whether `spans` are named. What only the supervisor of a host knows is not in it: the moment of a worker's
-        death, and why it starts no quarantine worker. Raises UnknownTaskError.
+        whether `spans` are named. It has no facts that only the supervisor of a host knows: the moment of a worker's
+        death, and why no quarantine worker is started. Raises UnknownTaskError.
         """
         from holdfast.why import explain  # its imports are for this alone
 
@@ -58,7 +58,7 @@ class QueueViews:
     def events(
         self, task_id: str | None = None, *, since: str | float | None = None, kinds: Iterable[str] = ()
     ) -> AsyncGenerator[Happening | MissedEvents]:
-        """The events of a task, or of all tasks and workers, as they come, for ever: leave the loop to end it.
+        """The events of a task, or of all tasks and workers, as they come, without end: leave the loop to stop.
 
         `since`: the position of an event, to go on behind it; or seconds, for events since so long ago. Without it a
         task's events come from its acceptance on, and of all only new ones. `kinds`: only these. While the store is
@@ -75,7 +75,7 @@ class QueueViews:
                 yield event
 
     async def _beginning(self, wanted: EventFilter, since: str | float | None) -> str:
-        """The position behind which to begin."""
+        """The position after which the first event is read."""
         if isinstance(since, str):
             return since
         if since is not None:
@@ -100,7 +100,9 @@ def _check_kinds(kinds: object) -> frozenset[str]:
 
 def _check_since(since: str | float | None) -> str | float | None:
     if isinstance(since, str) and not _POSITION.fullmatch(since):
-        raise InvalidTaskError(f"since {shown(since)}: the position of an event is expected, as 1700000000000-0")
+        raise InvalidTaskError(
+            f"since {shown(since)}: a position of an event, such as 1700000000000-0, or a number of seconds is expected"
+        )
     if since is not None and not isinstance(since, str):
         check_seconds("since", since)
     return since

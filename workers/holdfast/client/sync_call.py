@@ -1,4 +1,4 @@
-"""Calls from code without async: in the event loop whose thread it is, else in one of its own in the background."""
+"""Runs coroutine functions for code without async: in the event loop that began its thread, else in the background."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _background = ProcessLoop(_nothing)
 
 
 def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
-    """The result of a coroutine function, or its error.
+    """Run a coroutine function for code without async; returns its value, or raises its error.
 
     A thread that an event loop has begun for sync code (a handler's, a request's) uses that loop and its manager; all
     other code a loop in the background, one in each process. Raises WouldBlockError in a coroutine, where a broker is
@@ -35,7 +35,9 @@ def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P
     if _is_thread_of_loop():
         return anyio.from_thread.run(_awaited, partial(function, *args, **kwargs))
     if manager_in_scope() is not None:
-        raise WouldBlockError("a sync call in a coroutine would hold up its event loop: await the async one")
+        raise WouldBlockError(
+            "a sync call in a coroutine would block its event loop: await the async one (`submit`, not `submit_sync`)"
+        )
     return _background.running().call(function, *args, **kwargs)
 
 
@@ -44,7 +46,7 @@ async def _awaited(call: Callable[[], Awaitable[R]]) -> R:
 
 
 def _is_thread_of_loop() -> bool:
-    """True in a thread of anyio's. Raises the loop's cancellation if the code in it is to stop."""
+    """True in a worker thread of anyio. Raises the loop's cancellation if the code in it is to stop."""
     try:
         anyio.from_thread.check_cancelled()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""A submitted task in the hands of its producer: wait for it, read it, cancel it."""
+"""Handles of submitted tasks: a producer waits for its task, reads it or cancels it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Read = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class TaskHandle(Generic[R]):
-    """A task that was accepted. `read` makes a value of the handler's return type of what JSON has of it."""
+    """A task that was accepted. `read` converts its JSON value to the return type of the handler."""
 
     task_id: str
     manager: TaskManager
@@ -32,7 +32,7 @@ class TaskHandle(Generic[R]):
     async def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R | None]: ...
 
     async def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R | None]:
-        """The task once it has ended or asks for input, its `value` as the handler returned it.
+        """Wait until the task has ended or asks for input; the record, its `value` of the handler's return type.
 
         Raises TimeoutError after `timeout` seconds; with `raise_failed` TaskFailed, with the worker's traceback, if it
         did not complete.
@@ -62,7 +62,7 @@ class SyncTaskHandle(Generic[R]):
     def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R | None]: ...
 
     def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R | None]:
-        """The task once it has ended or asks for input, its `value` as the handler returned it.
+        """Wait until the task has ended or asks for input; the record, its `value` of the handler's return type.
 
         Raises TimeoutError after `timeout` seconds; with `raise_failed` TaskFailed, with the worker's traceback, if it
         did not complete.
@@ -78,7 +78,7 @@ class SyncTaskHandle(Generic[R]):
         return call_sync(self._cancel, reason)
 
     async def _handle(self) -> TaskHandle[R]:
-        """The task in the event loop that serves the call."""
+        """The async handle, with the manager of the event loop that serves the call."""
         return TaskHandle(self.task_id, await current_manager(), self.read)
 
     async def _wait(self, timeout: float | None, raise_failed: bool) -> TaskRecord[R | None]:

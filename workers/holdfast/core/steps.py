@@ -42,7 +42,7 @@ class StepRecord:
 
 
 def read_step(place: int, text: bytes) -> StepRecord:
-    """Raises ValueError for what no Holdfast writes."""
+    """The step that a text of the store holds. Raises ValueError for a text that no Holdfast writes."""
     head, _, result = text.partition(b"\n")
     turn, at_ms, name = head.decode().split(" ", 2)
     return StepRecord(place, name, int(turn), int(at_ms), result)

@@ -42,7 +42,7 @@ def prepare(convert: Mapping[str, Convert]) -> None:
 
 
 def returned_by(function: Callable[..., object]) -> Convert:
-    """Makes a value of the type that the function's return annotation says; made when it is first used. Raises
+    """Converts JSON values to the type of the function's return annotation, which is read at the first call. Raises
     ReturnedValueError for a value that does not fit."""
     made: list[Convert] = []
 
@@ -54,7 +54,9 @@ def returned_by(function: Callable[..., object]) -> Convert:
         except _MismatchError as mismatch:
             place, why = mismatch.places[0]
             name = getattr(function, "__qualname__", "the handler")
-            raise ReturnedValueError(f"{shown(value)} is not what {name} says it returns{place}: {why}") from None
+            raise ReturnedValueError(
+                f"{shown(value)} does not fit the return annotation of {name}{place}: {why}"
+            ) from None
 
     return convert
 

@@ -1,4 +1,4 @@
-"""The kinds of functions: where one runs, and how its value comes."""
+"""The kinds of functions: coroutine functions, async generators, and all that run in a thread."""
 
 from __future__ import annotations
 

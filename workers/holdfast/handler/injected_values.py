@@ -1,4 +1,4 @@
-"""Values of lifespans are passed to parameters by annotation: which of a function's parameters get one."""
+"""Finds the parameters of a function that get values of lifespans, by their annotations, and binds them."""
 
 from __future__ import annotations
 

@@ -38,16 +38,22 @@ def inspect_lifespan(function: Callable[..., Any], types: Collection[Any]) -> Li
     generator = inspect.unwrap(function)  # @asynccontextmanager may stand under the decorator
     is_async = inspect.isasyncgenfunction(generator)
     if not (is_async or inspect.isgeneratorfunction(generator)):
-        raise HandlerError(f"{what} is no generator function: it opens something, yields it once, and closes it")
+        raise HandlerError(
+            f"{what} is no generator function: write one that opens a value, yields it once, and closes it"
+        )
     provides = _provided(generator, what)
     if provides in types:
-        raise HandlerError(f"{what} yields {type_name(provides)}, as an earlier lifespan does: types are unique")
+        raise HandlerError(
+            f"{what} yields {type_name(provides)}, as an earlier lifespan does: types are unique, so name one with "
+            "typing.NewType"
+        )
     parameters = parameters_of(generator, what)
     wanted = injected(parameters, types)
     if unknown := [one.name for one in parameters if one.name not in wanted and one.default is one.empty]:
         names = ", ".join(unknown)
         raise HandlerError(
-            f"{what} has parameters that nothing is passed to ({names}): it may take earlier ones' values"
+            f"{what} has parameters that nothing is passed to ({names}): it may take values of lifespans that were "
+            "registered before it"
         )
     return Lifespan(generator, what, is_async, provides, wanted)
 
@@ -57,7 +63,10 @@ def _provided(generator: Callable[..., Any], what: str) -> Any:
     try:
         returned = get_type_hints(generator, include_extras=True).get("return")
     except Exception as error:
-        raise HandlerError(f"{what}: its annotations cannot be looked up ({error}): import them at run time") from None
+        raise HandlerError(
+            f"{what}: its annotations cannot be looked up ({error}): import their names at run time, not "
+            "for type checkers alone"
+        ) from None
     if get_origin(returned) not in _GENERATORS:
         raise HandlerError(f"{what} does not say what it yields: {advice}")
     provides = get_args(returned)[0]

@@ -1,6 +1,7 @@
 """Middleware: a function around each call of a handler, inspected when it is registered.
 
-It gets the task and `call`, which runs what is inside it: its value is that of the handler, and so is its exception.
+It gets the task and `call`. `call()` runs the middleware and the handler inside it, returns the value of the handler,
+and raises its exception.
 """
 
 from __future__ import annotations
@@ -35,12 +36,17 @@ def inspect_middleware(function: object, types: Collection[Any]) -> Middleware:
     if isinstance(function, type) or not callable(function):
         raise HandlerError(f"{what} is no function: write it as a function of (task, call)")
     if kind_of(function) is FunctionKind.ASYNC_GENERATOR or is_generator(function):
-        raise HandlerError(f"{what} yields: it has to call what it surrounds, as in `return await call()`")
+        raise HandlerError(
+            f"{what} yields: middleware is no generator; it calls the handler, as in `return await call()`"
+        )
     parameters = parameters_of(function, what)
     first = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)][:2]
     others = [one for one in parameters if one not in first]
     wanted = injected(others, types)
     unfilled = [one for one in others if one.name not in wanted and one.default is one.empty]
     if len(first) < 2 or any(one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for one in unfilled):
-        raise HandlerError(f"{what} has other parameters than (task, call): only values of lifespans may follow them")
+        names = ", ".join(one.name for one in parameters)
+        raise HandlerError(
+            f"{what} has the parameters ({names}): (task, call) are expected, behind them only values of lifespans"
+        )
     return Middleware(function, kind_of(function) is FunctionKind.COROUTINE, wanted)

@@ -44,7 +44,7 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
     """
 
     def __init__(self, name: str, handler: Callable[[], HandlerFunction], options: TaskOptions | None = None) -> None:
-        """`handler`: the handler of this name as the registry has it now; a lifespan may come after it."""
+        """`handler` gives the present handler of this name: a lifespan that is registered later changes it."""
         function = handler().function
         functools.update_wrapper(self, function)
         self.function: Callable[..., Any] = function
@@ -61,21 +61,22 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         return f"<handler {self.name!r}: {self.function!r}>"
 
     def options(self, **options: Unpack[TaskOptions]) -> RegisteredHandler[Called, Answered, P, R]:
-        """The handler with these options for what it submits, beside those that it has: the fields of TaskSpec.
-        Raises InvalidTaskError."""
+        """A handler that submits with these options (fields of TaskSpec) as well as those of this one. Raises
+        InvalidTaskError."""
         _check_names("option", options, TaskOptions)
         chosen: TaskOptions = {**self._options, **options}
         check(TaskSpec(name=self.name, **chosen))
         return RegisteredHandler(self.name, self._handler, chosen)
 
     def spec(self, *args: P.args, **kwargs: P.kwargs) -> TaskSpec:
-        """A task with these arguments, checked, for `submit_many` and `TaskManager.run_tasks`. InvalidTaskError."""
+        """A task with these arguments, checked, for `submit_many` and `TaskManager.run_tasks`. Raises
+        InvalidTaskError."""
         spec = TaskSpec(name=self.name, kwargs=self._arguments(args, kwargs), **self._options)
         check(spec)
         return spec if spec.lane else replace(spec, lane=self._handler().options.lane)
 
     async def submit(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
-        """Submit a task with these arguments. Raises InvalidTaskError, and what TaskManager.run_task raises."""
+        """Submit a task with these arguments. Raises InvalidTaskError, and the errors of TaskManager.run_task."""
         return await self._submit(self.spec(*args, **kwargs))
 
     def submit_sync(self, *args: P.args, **kwargs: P.kwargs) -> SyncTaskHandle[R]:
@@ -87,12 +88,12 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         return SyncTaskHandle(sent.task_id, sent.read)
 
     async def submit_many(self, specs: Iterable[TaskSpec]) -> list[TaskHandle[R]]:
-        """Submit a task for each `spec(…)` of this handler, in one batch. All are checked before the first is written:
-        InvalidTaskError; else as TaskManager.run_tasks."""
+        """Submit a task for each `spec(…)` of this handler, in one batch. All are checked before the first is written.
+        Raises InvalidTaskError, and the errors of TaskManager.run_tasks."""
         from holdfast.client.manager_in_scope import current_manager
         from holdfast.client.task_handle import TaskHandle
 
-        batch = [self._own(each) for each in check_list("specs", specs, f"what {self.name}.spec(…) answers")]
+        batch = [self._own(each) for each in check_list("specs", specs, f"values of {self.name}.spec(…)")]
         self._check_distinct(batch)
         manager, read = await current_manager(), returned_by(self.function)
         return [TaskHandle(task_id, manager, read) for task_id in await manager.run_tasks(batch)]
@@ -122,7 +123,10 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
     def scheduled(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The task of a schedule as ScheduleSpec has it. InvalidTaskError for options that schedules do not have."""
         if strange := sorted(self._options.keys() - OF_SCHEDULED):
-            raise InvalidTaskError(f"{self.name}: options {', '.join(strange)} are for a task, not for a schedule")
+            allowed = ", ".join(sorted(OF_SCHEDULED))
+            raise InvalidTaskError(
+                f"{self.name}: options {', '.join(strange)} are for a task, not for a schedule, which takes {allowed}"
+            )
         spec = self.spec(*args, **kwargs)
         return {field: getattr(spec, field) for field in ("name", "kwargs", *OF_SCHEDULED)}
 
@@ -145,14 +149,15 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
 
     def _own(self, spec: object) -> TaskSpec:
         if not isinstance(spec, TaskSpec) or spec.name != self.name:
-            raise InvalidTaskError(f"specs {shown(spec)}: what {self.name}.spec(…) answers is expected")
+            raise InvalidTaskError(f"specs {shown(spec)}: values of {self.name}.spec(…) are expected")
         return spec
 
     def _check_distinct(self, batch: list[TaskSpec]) -> None:
         shared = OF_ONE_TASK & self._options.keys()
         if shared and len(batch) > 1:
             raise InvalidTaskError(
-                f"{self.name}: option {min(shared)} is for one task: give it to the options of a spec"
+                f"{self.name}: option {min(shared)} is for one task, not for {len(batch)}: set it for each with "
+                f"{self.name}.options({min(shared)}=…).spec(…)"
             )
 
 
@@ -165,7 +170,7 @@ class ScheduledHandler(Generic[P]):
 
     async def schedule(self, *args: P.args, **kwargs: P.kwargs) -> datetime | None:
         """Set the schedule, whose tasks have these arguments; its next run. The same once more changes nothing. Raises
-        InvalidTaskError, InvalidScheduleError, and what `manager.schedules.upsert` raises."""
+        InvalidTaskError, InvalidScheduleError, and the errors of `manager.schedules.upsert`."""
         return await self._set(self._handler.scheduled(*args, **kwargs))
 
     def schedule_sync(self, *args: P.args, **kwargs: P.kwargs) -> datetime | None:
@@ -191,4 +196,4 @@ def _by_name(bound: inspect.BoundArguments) -> dict[str, object]:
 def _check_names(what: str, given: Mapping[str, object], allowed: type) -> None:
     known = allowed.__annotations__
     if strange := [name for name in given if name not in known]:
-        raise InvalidTaskError(f"{what} {shown(strange[0])}: there are {', '.join(sorted(known))}")
+        raise InvalidTaskError(f"{what} {shown(strange[0])} is unknown: {', '.join(sorted(known))} are allowed")

@@ -28,7 +28,7 @@ _inside: ContextVar[str] = ContextVar("holdfast_step", default="")
 
 
 class StepLog(Protocol):
-    """Where the steps of one delivery are recorded."""
+    """Reads and records the steps of one delivery."""
 
     async def recorded(self) -> dict[int, StepRecord]:
         """The steps of the task, by their places."""
@@ -74,7 +74,8 @@ class Steps:
         """As `run`, for a handler that runs in a thread."""
         if inspect.iscoroutinefunction(function):
             raise StepError(
-                f"step {name!r}: its function is a coroutine; in a sync handler it must be a plain function"
+                f"step {name!r}: its function is a coroutine function, but task.step_sync calls plain functions only: "
+                "make the handler async and use task.step"
             )
         place = self._begin(name)
         step = anyio.from_thread.run(self._find, place, name)
@@ -92,9 +93,14 @@ class Steps:
         if flaw := flaw_in_name(name):
             raise StepError(flaw)
         if around := _inside.get():
-            raise StepError(f"step {name!r} is begun inside of step {around!r}: a step has no steps of its own")
+            raise StepError(
+                f"step {name!r} is begun inside of step {around!r}: a step has no steps of its own, so call the "
+                "function itself there"
+            )
         if self._begun >= MOST_STEPS:
-            raise StepError(f"step {name!r} would be step {self._begun + 1}: a task has at most {MOST_STEPS}")
+            raise StepError(
+                f"step {name!r} would be step {self._begun + 1}: a task has at most {MOST_STEPS}; do more in one step"
+            )
         self._begun += 1
         return self._begun - 1
 
@@ -118,9 +124,15 @@ class Steps:
             case StepVerdict.OTHER:
                 raise _mismatch(place, name, kept.name)
             case StepVerdict.FULL:
-                raise StepError(f"step {name!r} was not recorded: the steps of a task hold at most 16 MiB together")
+                raise StepError(
+                    f"step {name!r} was not recorded: the steps of a task hold at most 16 MiB together; keep large "
+                    "results elsewhere and return their names"
+                )
             case StepVerdict.LOST:
-                raise StepError(f"step {name!r} was not recorded: this worker has lost the task")
+                raise StepError(
+                    f"step {name!r} was not recorded: this worker has lost the task, which has ended or is claimed by "
+                    "another worker"
+                )
 
     def _encoded(self, name: str, value: object) -> bytes:
         try:
@@ -128,7 +140,10 @@ class Steps:
         except NotJsonError as error:
             raise StepError(f"step {name!r}: its result cannot be recorded as JSON: {error}") from error
         if len(encoded) > self._max_bytes:
-            raise StepError(f"step {name!r}: a result of {len(encoded)} bytes; at most {self._max_bytes} are recorded")
+            raise StepError(
+                f"step {name!r}: a result of {len(encoded)} bytes; at most {self._max_bytes} are recorded (see "
+                "--max-message-bytes)"
+            )
         return encoded
 
 

@@ -176,7 +176,7 @@ class Task:
         """Call `function` once for this task: its result is recorded as JSON before this returns, and each later run of
         the task, in later turns, too, gets it without a call. A function that is no coroutine runs in a thread.
 
-        The value is the result read back from JSON. What the function raises is not recorded. A worker that dies
+        The value is the result read back from JSON. An exception of the function is not recorded. A worker that dies
         between the call and the record has it called again. Raises StepMismatchError if another step is recorded at
         this place, StepError for what cannot be recorded."""
         return await self._of_this_run().run(name, function, args, kwargs)

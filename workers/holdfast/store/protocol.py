@@ -294,7 +294,7 @@ class TaskStore(Protocol):
         ...
 
     async def task_ids(self, beginning: str, cursor: str, page: int) -> TaskIds:
-        """Ids of tasks that begin so, among the next `page` keys."""
+        """The ids of tasks that start with `beginning`, among the next `page` keys."""
         ...
 
     async def place(self, task_id: str) -> Place | None:

@@ -62,7 +62,7 @@ class BatchingProvider(SdkTracerProvider):
             self.take = cast("Take", processor.on_end)  # it looks only at a span's context
 
     def add_span_processor(self, span_processor: SpanProcessor) -> None:
-        """Whoever adds one wants to see all spans."""
+        """A processor gets all spans, so the SDK makes them all."""
         self.take = None
         super().add_span_processor(span_processor)
 

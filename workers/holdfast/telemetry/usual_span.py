@@ -98,7 +98,7 @@ class UsualSpan(Span):
         self._whole().record_exception(exception, attributes, timestamp, escaped)
 
     def __getattr__(self, name: str) -> Any:
-        """What the SDK's spans have beyond the interface, such as `attributes`."""
+        """Attributes that spans of the SDK have beyond the interface, such as `attributes`."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._whole(), name)

@@ -1,4 +1,4 @@
-"""What is known of a task as one document, and its history as rows. Pure."""
+"""Makes one document of the facts about a task, and rows of its history. Pure."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def rows(snapshot: TaskSnapshot, known: history.TaskHistory) -> list[Row]:
 
 
 def times(snapshot: TaskSnapshot) -> TaskTimes:
-    """How long the task has waited and run so far."""
+    """The time that the task has waited and run so far."""
     return task_times(snapshot.task.state, snapshot.task.created_ms, snapshot.steps, snapshot.now_ms)
 
 
 def document(snapshot: TaskSnapshot, known: history.TaskHistory, spans: Sequence[TaskSpan]) -> dict[str, Any]:
-    """The whole as JSON has it."""
+    """The document, made of JSON values."""
     task = snapshot.task
     steps: tuple[TrailStep | None, ...] = (None, *snapshot.steps)
     shown = [row for row in rows(snapshot, known) if row.event != "forgotten"]

@@ -1,4 +1,4 @@
-"""Reads from the store what is known of a task and its surroundings."""
+"""Reads a task and the facts that explain its state from the store: lane, workers, orders, limits."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class Lifespans:
-    """`values`: what they have yielded, by type. `failure`: why they cannot be opened. `on_loss` is called if one ends
-    before `close`."""
+    """`values`: the yielded values, by type. `failure`: the reason why one cannot be opened. `on_loss` is called if one
+    ends before `close`."""
 
     lifespans: Sequence[Lifespan]
     on_loss: Callable[[], None]
@@ -58,7 +58,7 @@ class Lifespans:
         self._opened.set()
 
     async def close(self, seconds: float) -> None:
-        """Run what follows the yields, the last lifespan first; what has not ended by then is cancelled."""
+        """Run the code after the yields, the last lifespan first; after `seconds` the rest is cancelled."""
         if not self.lifespans:
             return
         self._closing.set()

@@ -151,7 +151,7 @@ async def these(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Dump]:
 
 
 async def beginning(sql: Any, queue: str, prefix: str, limit: int) -> list[str]:
-    """Ids that begin so, of tasks that were read or wait for Redis. All characters of an id come before ~."""
+    """Ids with this prefix, of tasks that were read or wait for Redis. All characters of an id come before ~."""
     return [row["task_id"] for row in await sql.fetch(_BEGINNING, queue, prefix, f"{prefix}~", limit)]
 
 
