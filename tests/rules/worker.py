@@ -312,6 +312,27 @@ WORKER = [
         "tests/worker/test_handler_steps.py::test_another_step_than_the_recorded_one_is_an_error_and_is_not_called",
     ),
     Rule(
+        "the thread of a step sees that its task is out of time",
+        "workers/holdfast/handler/task.py",
+        "            self.notes.cancelled = True",
+        "            pass",
+        "tests/worker/test_handler_steps.py::test_the_thread_of_a_step_sees_the_timeout_and_what_it_returns_is_recorded",
+    ),
+    Rule(
+        "a worker with a thread of a step that does not end is given up",
+        "workers/holdfast/handler/steps.py",
+        "if is_stopped and not over.is_set():",
+        "if False:",
+        "tests/worker/test_handler_steps.py::test_a_thread_of_a_step_that_does_not_end_is_given_up",
+    ),
+    Rule(
+        "a worker is given up only where the task is stopped",
+        "workers/holdfast/handler/steps.py",
+        "if is_stopped and not over.is_set():",
+        "if not over.is_set():",
+        "tests/worker/test_handler_steps.py::test_a_limit_of_the_handlers_own_gives_up_no_thread",
+    ),
+    Rule(
         "a stop does not cost the result of a step",
         f"{_HERE}/stored_steps.py",
         "move_on_after(KEPT_WITHIN, shield=True)",

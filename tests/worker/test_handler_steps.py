@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,10 +15,13 @@ import pytest
 from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import Completed, Outcome, Raised
 from holdfast.core.steps import MOST_STEPS, StepKept, StepRecord, StepVerdict
+from holdfast.handler import steps
 from holdfast.handler.task import Task
 from tests.worker.handlers import delivery_of, document, run_handler
 
 pytestmark = pytest.mark.anyio
+
+LONG = 8.0  # seconds, to which no test comes unless it fails
 
 
 @dataclass
@@ -26,6 +31,7 @@ class KeptSteps:
     steps: dict[int, StepRecord] = field(default_factory=dict[int, StepRecord])
     verdict: StepVerdict = StepVerdict.OK
     looks: int = 0
+    given_up: threading.Event = field(default_factory=threading.Event)
 
     def of(self, _: Delivery) -> KeptSteps:
         return self
@@ -36,17 +42,20 @@ class KeptSteps:
         return dict(self.steps)
 
     async def keep(self, place: int, name: str, result: bytes) -> StepKept:
-        await anyio.lowlevel.checkpoint()
+        await anyio.lowlevel.cancel_shielded_checkpoint()
         if self.verdict is StepVerdict.OK:
             self.steps[place] = StepRecord(place, name, 1, 0, result)
         return StepKept(self.verdict, name)
 
+    def stuck(self) -> None:
+        self.given_up.set()
 
-async def run_with(log: KeptSteps, handler: Callable[..., Any]) -> Outcome:
+
+async def run_with(log: KeptSteps, handler: Callable[..., Any], timeout: float | None = None) -> Outcome:
     delivery = delivery_of()
     task = Task(delivery, 1 << 10)
     task.step_log = log.of
-    return await run_handler(handler, delivery, task=task)
+    return await run_handler(handler, delivery, task=task, timeout=timeout)
 
 
 def answer(outcome: Outcome) -> Any:
@@ -181,6 +190,75 @@ async def test_a_coroutine_is_no_function_for_a_sync_handler() -> None:
         return task.step_sync("fetch", Calls().awaited, 1)
 
     assert "plain functions only: make the handler async" in failure(await run_with(KeptSteps(), handle))
+
+
+def end_the_time(task: Task, loop: asyncio.AbstractEventLoop) -> None:
+    """In a thread: the task is out of time from now on."""
+    assert isinstance(task.limit, anyio.CancelScope)
+    loop.call_soon_threadsafe(task.limit.cancel)
+
+
+async def test_the_thread_of_a_step_sees_the_timeout_and_what_it_returns_is_recorded() -> None:
+    log, loop = KeptSteps(), asyncio.get_running_loop()
+
+    async def handle(task: Task) -> object:
+        def until_told() -> str:
+            end_the_time(task, loop)
+            until = time.monotonic() + LONG
+            while not task.cancelled and time.monotonic() < until:
+                pass
+            return "told" if task.cancelled else "not told"
+
+        return await task.step("wait", until_told)
+
+    assert "TaskTimeout" in failure(await run_with(log, handle, timeout=60))
+    assert [step.result for step in log.steps.values()] == [b'"told"']
+
+
+async def test_a_thread_of_a_step_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "GRACE", 0.0)
+    log, loop = KeptSteps(), asyncio.get_running_loop()
+
+    async def handle(task: Task) -> object:
+        def until_given_up() -> bool:
+            end_the_time(task, loop)
+            return log.given_up.wait(LONG)
+
+        return await task.step("wait", until_given_up)
+
+    assert "TaskTimeout" in failure(await run_with(log, handle, timeout=60))
+    assert [step.result for step in log.steps.values()] == [b"true"]
+
+
+async def test_a_limit_of_the_handlers_own_gives_up_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "GRACE", 0.0)
+    log, loop = KeptSteps(), asyncio.get_running_loop()
+
+    async def handle(task: Task) -> object:
+        def until_all_have_looked() -> int:
+            loop.call_soon_threadsafe(scope.cancel)
+            for _ in range(20):
+                asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(LONG)
+            return 1
+
+        with anyio.CancelScope() as scope:
+            await task.step("wait", until_all_have_looked)
+        return [log.given_up.is_set(), task.cancelled]
+
+    assert answer(await run_with(log, handle, timeout=60)) == [False, False]
+    assert [step.result for step in log.steps.values()] == [b"1"]
+
+
+@pytest.mark.parametrize("way", ["coroutine", "to_thread"])
+async def test_step_sync_elsewhere_than_in_the_thread_of_a_handler_is_an_error(way: str) -> None:
+    async def handle(task: Task) -> object:
+        if way == "coroutine":
+            return task.step_sync("fetch", lambda: 1)
+        return await asyncio.to_thread(task.step_sync, "fetch", lambda: 1)
+
+    assert "StepError: step 'fetch': step_sync is called in the thread of a handler" in failure(
+        await run_with(KeptSteps(), handle)
+    )
 
 
 async def test_a_handler_that_is_called_without_a_worker_records_nothing() -> None:

@@ -138,7 +138,7 @@ async def _bounded(work: Work, task: Task, seconds: float | None) -> Outcome:
         return await _captured(work, task)
     task.deadline = time.monotonic() + seconds
     outcome: Outcome | None = None
-    scope = anyio.CancelScope(deadline=anyio.current_time() + seconds)
+    scope = task.limit = anyio.CancelScope(deadline=anyio.current_time() + seconds)
     try:
         with scope:
             outcome = await _captured(work, task)

@@ -20,10 +20,12 @@ import msgspec
 
 from holdfast.core.steps import MOST_STEPS, StepKept, StepRecord, StepVerdict, flaw_in_name
 from holdfast.errors import StepError, StepMismatchError
+from holdfast.handler.threads import Ended, captured
 from holdfast.handler.to_json import NotJsonError, to_json
 from holdfast.os.kill_points import Point, reached
 
 _decode = msgspec.json.Decoder().decode
+GRACE = 5.0  # seconds that the thread of a step has to end once its task is stopped
 _inside: ContextVar[str] = ContextVar("holdfast_step", default="")
 
 
@@ -38,6 +40,10 @@ class StepLog(Protocol):
         """Record a step; when this returns OK the store has it."""
         ...
 
+    def stuck(self) -> None:
+        """The task is stopped, but the thread of a step does not end."""
+        ...
+
 
 class UnrecordedSteps:
     """A log for a handler that is called without a worker, as tests do: it records nothing."""
@@ -48,15 +54,19 @@ class UnrecordedSteps:
     async def keep(self, place: int, name: str, result: bytes) -> StepKept:
         return StepKept(StepVerdict.OK, name)
 
+    def stuck(self) -> None:
+        """Only the end of the process ends the thread."""
+
 
 class Steps:
-    """The steps that one delivery has begun. `max_bytes` bounds each result, as JSON."""
+    """The steps that one delivery has begun. `max_bytes` bounds each result, as JSON; `is_stopped`: the task is."""
 
-    __slots__ = ("_begun", "_loading", "_log", "_max_bytes", "_recorded")
+    __slots__ = ("_begun", "_is_stopped", "_loading", "_log", "_max_bytes", "_recorded")
 
-    def __init__(self, log: StepLog, max_bytes: int) -> None:
+    def __init__(self, log: StepLog, max_bytes: int, is_stopped: Callable[[], bool]) -> None:
         self._log = log
         self._max_bytes = max_bytes
+        self._is_stopped = is_stopped
         self._begun = 0
         self._loading = anyio.Lock()
         self._recorded: dict[int, StepRecord] | None = None
@@ -67,7 +77,7 @@ class Steps:
         step = await self._find(place, name)
         if step is not None:
             return _decode(step.result)
-        value = await _called(name, function, args, kwargs)
+        value = await self._called(name, function, args, kwargs)
         return await self._keep(place, name, value)
 
     def run_in_thread(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -77,6 +87,7 @@ class Steps:
                 f"step {name!r}: its function is a coroutine function, but task.step_sync calls plain functions only: "
                 "make the handler async and use task.step"
             )
+        _require_handler_thread(name)
         place = self._begin(name)
         step = anyio.from_thread.run(self._find, place, name)
         if step is not None:
@@ -134,6 +145,46 @@ class Steps:
                     "another worker"
                 )
 
+    async def _called(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """A coroutine function runs in the event loop, any other one in a thread."""
+        before = _inside.set(name)
+        try:
+            if inspect.iscoroutinefunction(function):
+                return await function(*args, **kwargs)
+            value = await self._in_thread(partial(function, *args, **kwargs))
+            return await _awaited(value) if inspect.isawaitable(value) else value
+        finally:
+            _inside.reset(before)
+
+    async def _in_thread(self, function: Callable[[], Any]) -> Any:
+        """A stop waits for the thread; what it returns then is recorded before the handler ends."""
+        over, ended = anyio.Event(), list[Ended]()
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._watch, over)
+                try:
+                    ended.append(await anyio.to_thread.run_sync(captured, function))
+                finally:
+                    over.set()
+        except anyio.get_cancelled_exc_class():
+            if not ended:
+                raise
+        return ended[0].result()
+
+    async def _watch(self, over: anyio.Event) -> None:
+        """Look from the first cancellation on, which need not be that of the task, whether the task is stopped."""
+        try:
+            await over.wait()
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                while not over.is_set():
+                    is_stopped = self._is_stopped()
+                    with anyio.move_on_after(GRACE):
+                        await over.wait()
+                    if is_stopped and not over.is_set():
+                        self._log.stuck()
+            raise
+
     def _encoded(self, name: str, value: object) -> bytes:
         try:
             encoded = to_json(value)
@@ -154,16 +205,14 @@ def _mismatch(place: int, name: str, recorded: str) -> StepMismatchError:
     )
 
 
-async def _called(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """A coroutine function runs in the event loop, any other one in a thread."""
-    before = _inside.set(name)
+def _require_handler_thread(name: str) -> None:
     try:
-        if inspect.iscoroutinefunction(function):
-            return await function(*args, **kwargs)
-        value = await anyio.to_thread.run_sync(partial(function, *args, **kwargs))
-        return await _awaited(value) if inspect.isawaitable(value) else value
-    finally:
-        _inside.reset(before)
+        anyio.from_thread.check_cancelled()
+    except RuntimeError:
+        raise StepError(
+            f"step {name!r}: step_sync is called in the thread of a handler that is a plain function; in a coroutine, "
+            f"`await task.step(…)` in place of asyncio.to_thread"
+        ) from None
 
 
 async def _awaited(value: Awaitable[Any]) -> Any:

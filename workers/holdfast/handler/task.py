@@ -26,6 +26,13 @@ class SpanAround(Protocol):
     def traceparent(self) -> str: ...
 
 
+class Limit(Protocol):
+    """The scope that ends at the deadline."""
+
+    @property
+    def cancel_called(self) -> bool: ...
+
+
 class Task:
     """One delivery of one turn of a task.
 
@@ -39,6 +46,7 @@ class Task:
         "_max_bytes",
         "_steps",
         "deadline",
+        "limit",
         "notes",
         "operation",
         "span",
@@ -51,6 +59,7 @@ class Task:
         reason and the rest is empty. `max_bytes` bounds the operation, a checkpoint, a result."""
         self._max_bytes = max_bytes
         self.deadline: float | None = None
+        self.limit: Limit | None = None  # set with the deadline
         self.span: SpanAround | None = None  # set by telemetry
         self.step_log: Callable[[Delivery], StepLog] | None = None  # set by the worker
         self._steps: Steps | None = None
@@ -189,8 +198,14 @@ class Task:
     def _of_this_run(self) -> Steps:
         if self._steps is None:
             log = self.step_log(self._delivery) if self.step_log else UnrecordedSteps()
-            self._steps = Steps(log, self._max_bytes)
+            self._steps = Steps(log, self._max_bytes, self._stopped)
         return self._steps
+
+    def _stopped(self) -> bool:
+        """True if the task is stopped or out of time; a thread that looks at `cancelled` sees it from now on."""
+        if self.limit is not None and self.limit.cancel_called:
+            self.notes.cancelled = True
+        return self.notes.cancelled
 
     def progress(self, done: float, total: float | None = None) -> None:
         """Show how far the handler is."""

@@ -49,7 +49,7 @@ async def in_thread(function: Callable[[], object], notes: RunNotes, threads: Th
 
     async def beside() -> None:
         try:
-            ended.append(await anyio.to_thread.run_sync(_captured, function, limiter=threads.limiter))
+            ended.append(await anyio.to_thread.run_sync(captured, function, limiter=threads.limiter))
         finally:
             over.set()
 
@@ -64,7 +64,7 @@ async def in_thread(function: Callable[[], object], notes: RunNotes, threads: Th
     return ended[0].result()
 
 
-def _captured(function: Callable[[], object]) -> Ended:
+def captured(function: Callable[[], object]) -> Ended:
     """Nothing a handler raises, SystemExit included, may reach the machinery of threads and task groups."""
     try:
         return Ended(function())

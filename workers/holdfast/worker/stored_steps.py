@@ -33,6 +33,9 @@ class StoredSteps:
             return await self._keep(place, name, result)
         return await self._keep(place, name, result)  # the store has been away for long: a stop counts now
 
+    def stuck(self) -> None:
+        self.context.stuck.set()
+
     async def _keep(self, place: int, name: str, result: bytes) -> StepKept:
         keep = partial(self.context.store.step, self.delivery.task_id, self.delivery.claim, place, name, result)
         kept = await self.context.retries.call("step", keep)
