@@ -14,7 +14,8 @@ MANY = 3  # fewer may be chance, such as a machine that had no processor left fo
 
 _SLOW = Check("redis", "slow log")
 _FIX = (
-    "SLOWLOG GET in redis-cli shows who sent it; no command of Holdfast needs as long, so move the other program away"
+    "SLOWLOG GET in redis-cli shows who sent it; a command of Holdfast (EVALSHA) takes as long only on a busy machine: "
+    "move other programs away from this server"
 )
 
 

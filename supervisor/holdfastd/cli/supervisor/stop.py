@@ -31,7 +31,7 @@ def stop(session: Session, /, timeout: float | None, now: bool) -> int:
     """Stop the supervisor and wait until it has ended. Its workers claim no more tasks and finish the running ones.
 
     With --now running tasks are canceled and go back into the queue, as after a second SIGTERM; also for a stop that
-    is already under way. The exit status is then 75.
+    is already under way. The exit status is 75 if any task was canceled.
     """
     folder = session.runtime_dir
     code = _stopped(folder, timeout, now=now)
