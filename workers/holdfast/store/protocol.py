@@ -302,8 +302,8 @@ class TaskStore(Protocol):
         ...
 
     async def steps(self, task_id: str, first: int = 0) -> tuple[tuple[StepRecord, ...], int | None]:
-        """The steps of a task from this place on that one answer has room for, and the place that continues them; None
-        at their end."""
+        """The recorded steps of a task from this place on, as many as one answer holds, and the place of the next one
+        (None: there are no more)."""
         ...
 
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:

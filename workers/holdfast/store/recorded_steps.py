@@ -7,7 +7,7 @@ from holdfast.store.protocol import TaskStore
 
 
 async def recorded_steps(store: TaskStore, task_id: str) -> list[StepRecord]:
-    """In the order of their places."""
+    """All steps of the task, in the order of their places."""
     steps, following = await store.steps(task_id)
     found = list(steps)
     while following is not None:

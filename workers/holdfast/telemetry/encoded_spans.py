@@ -1,6 +1,6 @@
-"""Spans in the wire format of OTLP, made without the objects of protobuf, which take five times as long.
+"""Encodes spans in the wire format of OTLP without the objects of protobuf, which take five times as long.
 
-Only what usual spans have: their attributes are texts, numbers or booleans, and there are neither events nor a status.
+Only usual spans are encoded here: they have texts, numbers or booleans as attributes, no events and no status.
 `tests/worker/test_usual_spans.py` compares each with the encoder of the exporter.
 """
 

@@ -1,4 +1,4 @@
-"""PlannedSpan: everything that is known of a span before it is started."""
+"""PlannedSpan: the facts about a span that are known before it is started."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PlannedSpan(NamedTuple):
 
     @property
     def context(self) -> SpanContext:
-        """Of this span, if it is sampled."""
+        """The context of this span, if it is sampled."""
         return self.context_with(TraceFlags.SAMPLED)
 
     def context_with(self, flags: int) -> SpanContext:

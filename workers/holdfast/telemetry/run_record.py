@@ -1,4 +1,4 @@
-"""RunRecord: what the span of a delivery tells of it, as a plain record; attributes are made of it when it is sent."""
+"""RunRecord: the facts about a delivery that its span holds, as a plain record; sending makes attributes of them."""
 
 from __future__ import annotations
 

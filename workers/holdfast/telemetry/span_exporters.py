@@ -68,8 +68,8 @@ class _TakesRecords:
 
 
 def taking_records(exporter: type[_Exporter], resource: Resource) -> type[_Exporter]:
-    """A kind of `exporter` whose methods call our encoder where its own call `encode_spans` of their module; itself if
-    none of them does: another version of the exporter."""
+    """A subclass of `exporter` whose methods call a SpanEncoder in place of `encode_spans` of their module; `exporter`
+    itself if none of its methods calls that, as in another version."""
     encoder = SpanEncoder(resource)
     methods = {
         name: _with_encoder(method, encoder)

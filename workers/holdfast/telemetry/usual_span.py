@@ -1,4 +1,4 @@
-"""UsualSpan: a span that is a record, and encoded with others when they are sent, as long as nobody adds to it.
+"""UsualSpan: a span that is a plain record, encoded with others when they are sent, unless a handler adds to it.
 
 The SDK's spans take locks, copy attributes and are encoded object by object: a tenth of the time of a task of 1 ms.
 Few handlers touch the span around them: when one does, the SDK makes the span, as it was planned.
@@ -50,7 +50,7 @@ class UsualSpan(Span):
         self._lock = Lock()  # handlers may touch it from any thread
 
     def note(self, name: str, value: str) -> None:
-        """Add an attribute of ours."""
+        """Add an attribute of Holdfast."""
         if self._made is not None:
             self._made.set_attribute(name, value)
         else:
@@ -107,7 +107,7 @@ class UsualSpan(Span):
         return self._plan(self._run.record())
 
     def _whole(self) -> Span:
-        """The SDK's span, made now unless it is there."""
+        """The SDK's span, which is made at the first call."""
         with self._lock:
             if self._made is None:
                 planned = self._planned()

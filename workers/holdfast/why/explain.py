@@ -13,7 +13,7 @@ from holdfast_config import Settings
 
 
 def usual(settings: Settings | None) -> Settings:
-    """The settings; those of a worker that has none, where none are given."""
+    """The given settings, else the defaults of a worker."""
     return Settings() if settings is None else settings
 
 

@@ -32,7 +32,7 @@ COMMANDS: Mapping[State, tuple[str, ...]] = {
 
 
 def commands(task: TaskRecord) -> tuple[str, ...]:
-    """They can be pasted into a shell. A task that was retried is not run again; its next run is shown instead."""
+    """The commands, ready for a shell. A task that was retried is not run again; its next run is shown instead."""
     forms = COMMANDS[task.state]
     if task.retried_as:
         forms = tuple(_NEXT_RUN if form == _RETRY else form for form in forms)
@@ -40,5 +40,5 @@ def commands(task: TaskRecord) -> tuple[str, ...]:
 
 
 def _word(task_id: str) -> str:
-    """An id may begin like an option."""
+    """The id as an argument: `--` stands before one that begins like an option."""
     return f"-- {task_id}" if task_id.startswith("-") else task_id

@@ -27,7 +27,7 @@ class Tracing:
 
 
 def tracing_of(settings: Settings) -> Tracing:
-    """Where the settings have neither collector nor link, nobody looks for spans."""
+    """There are no spans if the settings have neither a collector nor a link."""
     is_on = settings.otlp_endpoint is not None or settings.trace_url is not None
     return Tracing(is_on, settings.trace_mode, settings.trace_url)
 
@@ -43,7 +43,7 @@ class TaskSpan:
 
 
 def task_spans(task: TaskRecord, steps: Sequence[TrailStep], tracing: Tracing) -> list[TaskSpan]:
-    """Of each delivery that the trail still tells of, the oldest first."""
+    """The span of each delivery that is in the trail, the oldest first."""
     if not tracing.is_on:
         return []
     trace = (_producers_trace(task.operation) if tracing.mode == "parent" else "") or trace_ids.trace_id(task.task_id)

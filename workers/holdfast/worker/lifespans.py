@@ -97,7 +97,7 @@ class Lifespans:
 
 
 class _Opened:
-    """One lifespan between its two halves. Errors of the second half are logged: nothing depends on it any more."""
+    """One lifespan, open from its yield to its end. Errors after the yield are logged; nothing depends on it then."""
 
     def __init__(self, lifespan: Lifespan, values: dict[Any, object]) -> None:
         self._lifespan = lifespan

@@ -104,7 +104,7 @@ class QueueWorker:
             self._group.start_soon(part)
 
     async def _open_lifespans(self) -> HandlerError | None:
-        """Handlers get the values before the worker can claim a task. The error if one cannot be opened."""
+        """Open the lifespans, before the worker can claim a task; the error if one cannot be opened."""
         lifespans = self._lifespans
         if lifespans.lifespans:
             async with anyio.create_task_group() as opening:
