@@ -206,7 +206,7 @@ MUTANTS: dict[str, Mutant] = {
         script("messages", "return is_first_to_accept and", "return false and"), ("messages flooded",)
     ),
     "what was claimed ahead is lost when it is given back": Mutant(
-        script("settlement", "elseif s.kind == 'returned' then\n    to_head(id)", "elseif s.kind == 'returned' then"),
+        script("settlement", "    count_unbegun(id)\n    to_head(id)", "    count_unbegun(id)"),
         ("lane paused", "hosts quiet"),
     ),
     "a death counts for what had not begun": Mutant(

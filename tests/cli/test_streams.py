@@ -53,7 +53,7 @@ def test_a_full_output_says_that_the_tasks_are_accepted(cli: Cli) -> None:
 
 @needs_full
 def test_a_full_output_of_what_only_looks_is_one_line(cli: Cli) -> None:
-    answer = in_shell(cli, "s config show > /dev/full")
+    answer = in_shell(cli, "s config show --runtime-dir run > /dev/full")
     assert (answer.status, answer.err.splitlines()) == (
         74,
         ["supervisor: standard output cannot be written: No space left on device"],

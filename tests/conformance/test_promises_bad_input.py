@@ -155,9 +155,21 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         *({"limit": bad} for bad in [0, -1, 10_001, 1.5, "3", True, Hostile()]),
         {"on_step": "5"},
     ],
+    "why": [{"task_id": bad} for bad in BAD_IDS],
+    "events": [
+        *({"task_id": bad} for bad in BAD_IDS if bad is not None),
+        *({"since": bad} for bad in ["", "now", "5", b"1-0", -1, True, float("nan"), Hostile()]),
+        *({"kinds": bad} for bad in [5, None, "claimed", ["nonsense"], [5], [Hostile()]]),
+    ],
     "obliterate_queue": [*({"force": bad} for bad in [1, "no", None, Hostile()]), {"on_step": Hostile()}],
 }
-UNREFUSABLE = {"count_tasks", "health_check", "schedules"}  # arguments by position alone, none, and no call
+UNREFUSABLE = {
+    "count_tasks",
+    "health_check",
+    "lanes",
+    "schedules",
+    "workers",
+}  # arguments by position alone, none, and no call
 
 
 def test_every_public_call_is_here() -> None:

@@ -321,7 +321,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a retry takes the id of another task", "retry", "while call('EXISTS', KEY.task .. root .. '.r' .. number) == 1 do", "while false do", retry.test_an_id_that_somebody_else_has_is_passed_over),
     ("an id grows for ever", "retry", "if #new > LONGEST_ID then return {'long', id} end\n", "", retry.test_an_id_that_would_be_too_long_is_refused),
     ("runs of one task do not count up", "retry", "once_more(r[3] or id, ", "once_more(id, ", retry.test_runs_of_one_task_count_up),
-    ("a retry calls recorded steps again", "retry", "if #steps > 0 then", "if false then", steps.test_a_later_turn_and_a_retry_have_the_steps_of_before),
+    ("a retry calls recorded steps again", "retry", "for i = 1, #steps, 2 do", "for i = 1, 0 do", steps.test_a_later_turn_and_a_retry_have_the_steps_of_before),
     ("a lost claim records a step", "step", " or r[2] ~= claim then", " then", steps.test_only_the_latest_claim_records),
     ("a recorded step is changed", "step", "if kept then", "if false then", steps.test_what_stands_at_a_place_is_never_changed),
     ("another result is the recorded one", "step", "of .. what == text", "of == name .. '\\n'", steps.test_what_stands_at_a_place_is_never_changed),

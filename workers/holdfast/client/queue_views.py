@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from holdfast.client.arguments import check_id, check_lane, check_list, check_seconds
@@ -94,7 +95,14 @@ def _check_kinds(kinds: object) -> frozenset[str]:
     given = check_list("kinds", kinds, "kinds of events")
     for kind in given:
         if kind not in EVENTS:
-            raise InvalidTaskError(f"kind {shown(kind)}: {', '.join(EVENTS)} are allowed")
+            nearest = (get_close_matches(kind, EVENTS) if isinstance(kind, str) else ()) or (
+                "claimed",
+                "settled",
+                "worker-died",
+            )
+            raise InvalidTaskError(
+                f"kind {shown(kind)}: a name of holdfast.core.trail.EVENTS is expected, as {' or '.join(nearest)}"
+            )
     return frozenset(map(str, given))
 
 

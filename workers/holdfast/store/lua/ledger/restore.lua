@@ -81,7 +81,7 @@ local function put_content(t)
   for i = 1, #t.messages, 2 do call('HSET', KEY.messages .. id, t.messages[i], t.messages[i + 1]) end
   if t.checkpoint ~= '' then call('SET', KEY.checkpoint .. id, t.checkpoint) end
   push_all(KEY.trail .. id, t.trail)
-  if #t.steps > 0 then call('HSET', KEY.steps .. id, unpack(t.steps)) end
+  for i = 1, #t.steps, 2 do call('HSET', KEY.steps .. id, t.steps[i], t.steps[i + 1]) end
 end
 
 -- Adds the steps that this Redis, which was set back, no longer has. A handler that runs has read its own.

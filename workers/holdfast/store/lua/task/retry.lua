@@ -36,8 +36,8 @@ local function copy(new, root, number)
     write(new, 'turn', r[4])
     if call('EXISTS', KEY.retrying .. id) == 1 then call('RENAME', KEY.retrying .. id, KEY.history .. new) end
   end
-  local steps = redis.pcall('HGETALL', KEY.steps .. id)   -- what it has paid for, the retry does not call again
-  if #steps > 0 then call('HSET', KEY.steps .. new, unpack(steps)) end
+  local steps = redis.pcall('HGETALL', KEY.steps .. id)   -- so that the retry pays for none of them again
+  for i = 1, #steps, 2 do call('HSET', KEY.steps .. new, steps[i], steps[i + 1]) end
   note('retry-of', new, id)
   to_tail(new)
 end
