@@ -82,7 +82,7 @@ def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
             "or do less at a time"
         )
     if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | exceptions.ReadOnlyError):
-        return StoreUnavailableError(f"Redis at {url} cannot be reached: {text}")
+        return StoreUnavailableError(f"Redis at {url} cannot be reached: {text.rstrip('.')}")
     if _UNSAVED in text[:200]:
         return StoreUnavailableError(f"Redis at {url} cannot write to its disk, and refuses tasks until it can: {text}")
     if mistake := _wrong_url(error, text, url) or _wrong_type(text, url):
