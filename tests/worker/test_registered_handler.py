@@ -275,6 +275,13 @@ async def test_a_sync_submit_in_a_coroutine_is_refused() -> None:
         assert await broker.manager.count_tasks() == 0
 
 
+async def test_a_thread_begun_by_the_code_of_a_broker_submits_to_its_store() -> None:
+    async with opened() as broker, broker.working(handlers):
+        sent = await asyncio.to_thread(rest.submit_sync, "a")
+        assert (await asyncio.to_thread(sent.wait, timeout=WITHIN)).value == ["a"]
+        assert await broker.manager.get_task(sent.task_id) is not None
+
+
 async def test_the_innermost_broker_around_the_code_submits() -> None:
     async with opened(queue_name="outer") as outer:
         async with opened(queue_name="inner") as inner:

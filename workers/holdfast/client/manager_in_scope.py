@@ -8,6 +8,7 @@ once for each event loop, at the first call, and closed with the loop. Nothing i
 from __future__ import annotations
 
 import asyncio
+import os
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -30,6 +31,7 @@ class OpenBroker:
     queue: str
     loop: asyncio.AbstractEventLoop
     outer: OpenBroker | None
+    pid: int
 
 
 _around: ContextVar[OpenBroker | None] = ContextVar("holdfast_open_broker", default=None)
@@ -39,7 +41,7 @@ _of_settings: dict[asyncio.AbstractEventLoop, _OfSettings] = {}
 
 def enter(manager: TaskManager, queue: str) -> OpenBroker:
     """Note a broker that was entered, for the code of this context and event loop."""
-    entered = OpenBroker(manager, queue, asyncio.get_running_loop(), _around.get())
+    entered = OpenBroker(manager, queue, asyncio.get_running_loop(), _around.get(), os.getpid())
     _open.append(entered)
     _around.set(entered)
     return entered
@@ -50,6 +52,15 @@ def leave(entered: OpenBroker) -> None:
     _open.remove(entered)
     if _around.get() is entered:
         _around.set(entered.outer)
+
+
+def loop_around() -> asyncio.AbstractEventLoop | None:
+    """The event loop of the innermost broker that is open around this code, which may run in a thread (as
+    asyncio.to_thread begins one) beside that loop; None in a fork."""
+    around = _around.get()
+    while around is not None and around not in _open:
+        around = around.outer
+    return around.loop if around is not None and around.pid == os.getpid() else None
 
 
 def manager_in_scope() -> TaskManager | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -9,7 +10,7 @@ from typing import ParamSpec, TypeVar
 
 import anyio.from_thread
 
-from holdfast.client.manager_in_scope import manager_in_scope
+from holdfast.client.manager_in_scope import loop_around, manager_in_scope
 from holdfast.client.process_loop import ProcessLoop
 from holdfast.errors import WouldBlockError
 
@@ -28,9 +29,9 @@ _background = ProcessLoop(_nothing)
 def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
     """Run a coroutine function for code without async; returns its value, or raises its error.
 
-    A thread that an event loop has begun for sync code (a handler's, a request's) uses that loop and its manager; all
-    other code a loop in the background, one in each process. Raises WouldBlockError in a coroutine, where a broker is
-    open: its loop could not serve the call.
+    A thread that an event loop has begun for sync code (a handler's, a request's), or that has the context of an open
+    broker (as in `asyncio.to_thread`), uses that loop and its manager; all other code a loop in the background, one in
+    each process. Raises WouldBlockError in a coroutine, where a broker is open: its loop could not serve the call.
     """
     if _is_thread_of_loop():
         return anyio.from_thread.run(_awaited, partial(function, *args, **kwargs))
@@ -38,6 +39,8 @@ def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P
         raise WouldBlockError(
             "a sync call in a coroutine would block its event loop: await the async one (`submit`, not `submit_sync`)"
         )
+    if (loop := loop_around()) is not None:
+        return asyncio.run_coroutine_threadsafe(_awaited(partial(function, *args, **kwargs)), loop).result()
     return _background.running().call(function, *args, **kwargs)
 
 
