@@ -256,7 +256,7 @@ async def test_step_sync_elsewhere_than_in_the_thread_of_a_handler_is_an_error(w
             return task.step_sync("fetch", lambda: 1)
         return await asyncio.to_thread(task.step_sync, "fetch", lambda: 1)
 
-    assert "StepError: step 'fetch': step_sync is called in the thread of a handler" in failure(
+    assert "StepError: step 'fetch': task.step_sync works only in the thread of a handler" in failure(
         await run_with(KeptSteps(), handle)
     )
 

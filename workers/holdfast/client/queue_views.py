@@ -101,7 +101,7 @@ def _check_kinds(kinds: object) -> frozenset[str]:
                 "worker-died",
             )
             raise InvalidTaskError(
-                f"kind {shown(kind)}: a name of holdfast.core.trail.EVENTS is expected, as {' or '.join(nearest)}"
+                f"kind {shown(kind)}: a name of holdfast.core.trail.EVENTS is expected, such as {' or '.join(nearest)}"
             )
     return frozenset(map(str, given))
 

@@ -41,7 +41,7 @@ class StepLog(Protocol):
         ...
 
     def stuck(self) -> None:
-        """The task is stopped, but the thread of a step does not end."""
+        """Called when the task is stopped and the thread of a step does not end."""
         ...
 
 
@@ -172,7 +172,10 @@ class Steps:
         return ended[0].result()
 
     async def _watch(self, over: anyio.Event) -> None:
-        """Look from the first cancellation on, which need not be that of the task, whether the task is stopped."""
+        """After the first cancellation, report a thread that does not end while the task is stopped.
+
+        That cancellation may be of a part of the handler alone, so the task is looked at again and again.
+        """
         try:
             await over.wait()
         except anyio.get_cancelled_exc_class():
@@ -210,8 +213,8 @@ def _require_handler_thread(name: str) -> None:
         anyio.from_thread.check_cancelled()
     except RuntimeError:
         raise StepError(
-            f"step {name!r}: step_sync is called in the thread of a handler that is a plain function; in a coroutine, "
-            f"`await task.step(…)` in place of asyncio.to_thread"
+            f"step {name!r}: task.step_sync works only in the thread of a handler that is a plain function; "
+            "a coroutine awaits task.step(…), which runs a plain function in a thread itself"
         ) from None
 
 
