@@ -34,7 +34,7 @@ IN_STYLES = re.compile(r"""(?:url\(|@import)\s*["']?((?:https?:)?//[^"')\s]+)"""
 
 @dataclass
 class PageReader(HTMLParser):
-    """What a page loads, where it links to, its anchors, and whether a script would draw a diagram."""
+    """The addresses that a page loads and links to, its anchors, and whether a script would draw a diagram."""
 
     loaded: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What the commands have in common: their names and verbs, the options after a verb, the groups of a long help."""
+"""All commands have these in common: their names and verbs, the options after a verb, the groups of a long help."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def contents(wheel: Path) -> Mapping[str, bytes]:
 
 
 def in_packages() -> dict[str, bytes]:
-    """What an import or a command may need, by its path in a wheel."""
+    """The files that an import or a command may need, by their paths in a wheel."""
     files = [file for package in PACKAGES for file in package.rglob("*") if "__pycache__" not in file.parts]
     parents = {package.name: package.parent for package in PACKAGES}
     below = {

@@ -20,7 +20,7 @@ TASKS = 40
 
 
 async def answers(scene: Scene, task_id: str) -> list[int]:
-    """What the steps of a completed task answered, after a look at how often each was called: no later run has called
+    """The answers of the steps of a completed task, after a look at how often each was called: no later run has called
     one again, so the answer that was recorded is the last one that was given."""
     record = await scene.completed(task_id)
     assert record.result

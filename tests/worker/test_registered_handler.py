@@ -1,4 +1,4 @@
-"""What `handlers.register` makes of a function: called like it, submitted with its own arguments."""
+"""`handlers.register` makes an object of a function: called like it, submitted with its own arguments."""
 
 from __future__ import annotations
 
