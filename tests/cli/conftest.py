@@ -80,11 +80,18 @@ def _started(words: Sequence[str], before: Sequence[str], **given: Any) -> Progr
     return subprocess.Popen([*before, SUPERVISOR, *words], **given) if before else popen(COMMAND, words, **given)
 
 
-@pytest.fixture(scope="package")
-def pool() -> Iterator[Cli]:
-    """Two workers that count words, on the embedded store; for tests that leave it as it was."""
+@contextmanager
+def two_workers() -> Iterator[Cli]:
+    """Two workers that count words, on the embedded store."""
     with (
         TemporaryDirectory(prefix="holdfast-") as folder,
         running(Path(folder), "examples.wordcount:handle", "--workers", "2") as (cli, _),
     ):
+        yield cli
+
+
+@pytest.fixture(scope="package")
+def pool() -> Iterator[Cli]:
+    """For tests that leave it as it was."""
+    with two_workers() as cli:
         yield cli

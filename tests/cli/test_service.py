@@ -6,6 +6,8 @@ import os
 import select
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from holdfast_config import RedisSettings
 from tests.cli.commands import Cli, clean
 from tests.cli.conftest import running
-from tests.forked import SUPERVISOR
+from tests.forked import SUPERVISOR, Program
 
 SLOW = '''
 import asyncio
@@ -130,25 +132,26 @@ def test_stop_waits_for_the_end(short_path: Path) -> None:
         assert cli("status").status == 1
 
 
+@contextmanager
+def running_a_task(folder: Path, drain_timeout: str) -> Iterator[tuple[Cli, Program, str]]:
+    """A service whose only worker runs a task, until that is cancelled; and the task's id."""
+    (folder / "slow.py").write_text(SLOW)
+    os.mkfifo(folder / "running")
+    with running(folder, "slow:handle", "--workers", "1", "--drain-timeout", drain_timeout) as (cli, process):
+        task_id = cli("submit", "x").out.strip()
+        (folder / "running").read_bytes()  # until the handler has opened it
+        yield cli, process, task_id
+
+
 def test_stop_says_when_a_task_took_too_long(short_path: Path) -> None:
-    (short_path / "slow.py").write_text(SLOW)
-    options = ("slow:handle", "--workers", "1", "--drain-timeout", "0.5")
-    with running(short_path, *options) as (cli, process):
-        os.mkfifo(short_path / "running")
-        cli("submit", "x")
-        (short_path / "running").read_bytes()  # until the handler has opened it
+    with running_a_task(short_path, drain_timeout="0.5") as (cli, process, _):
         answer = cli("stop")
         assert (answer.status, process.wait(60)) == (75, 75)
         assert "put back into the queue" in answer.out
 
 
 def test_stop_gives_up_waiting_when_told_so_while_the_drain_goes_on(short_path: Path) -> None:
-    (short_path / "slow.py").write_text(SLOW)
-    options = ("slow:handle", "--workers", "1", "--drain-timeout", "600")
-    with running(short_path, *options) as (cli, process):
-        os.mkfifo(short_path / "running")
-        task_id = cli("submit", "x").out.strip()
-        (short_path / "running").read_bytes()  # until the handler has opened it
+    with running_a_task(short_path, drain_timeout="600") as (cli, process, task_id):
         answer = cli("stop", "--timeout", "0.2")
         assert answer.status == 1
         assert "still has running tasks" in answer.err
@@ -158,12 +161,7 @@ def test_stop_gives_up_waiting_when_told_so_while_the_drain_goes_on(short_path: 
 
 
 def test_stop_now_cancels_the_running_tasks_of_a_stop_that_waits(short_path: Path) -> None:
-    (short_path / "slow.py").write_text(SLOW)
-    options = ("slow:handle", "--workers", "1", "--drain-timeout", "600")
-    with running(short_path, *options) as (cli, process):
-        os.mkfifo(short_path / "running")
-        cli("submit", "x")
-        (short_path / "running").read_bytes()  # until the handler has opened it
+    with running_a_task(short_path, drain_timeout="600") as (cli, process, _):
         assert cli("stop", "--timeout", "0").status == 1
         answer = cli("stop", "--now", "-c", str(short_path / "missing.toml"))
         assert answer.status == 78

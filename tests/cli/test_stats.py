@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -16,17 +14,14 @@ from holdfast.core.rollup import Histogram, Series, field_of
 from holdfast.core.tasks import Introduction
 from holdfast.store.redis import RedisStore
 from tests.cli.commands import Cli
-from tests.cli.conftest import running
+from tests.cli.conftest import two_workers
 from tests.cli.stores import with_store
 
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Cli]:
-    """Two workers that run nothing but the tasks of this file."""
-    with (
-        TemporaryDirectory(prefix="holdfast-") as folder,
-        running(Path(folder), "examples.wordcount:handle", "--workers", "2") as (cli, _),
-    ):
+    """One that runs nothing but the tasks of this file."""
+    with two_workers() as cli:
         yield cli
 
 

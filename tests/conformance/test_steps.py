@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.delivery import Settle
+from holdfast.core.delivery import Delivery, Settle
 from holdfast.core.steps import MOST_STEPS, StepKept, StepVerdict
 from holdfast.store.recorded_steps import recorded_steps
 from tests.conformance.stand import Stand
@@ -18,10 +18,16 @@ async def recorded(stand: Stand, task_id: str) -> list[tuple[int, str, bytes]]:
     return [(step.place, step.name, step.result) for step in await recorded_steps(stand.store, task_id)]
 
 
-async def test_a_step_is_recorded_and_a_repeated_call_changes_nothing(stand: Stand) -> None:
+async def claimed(stand: Stand) -> Delivery:
+    """Task `t`, in the hands of worker `a`."""
     await stand.register("a")
     await stand.submit("t")
-    [run] = await stand.take("a")
+    [delivery] = await stand.take("a")
+    return delivery
+
+
+async def test_a_step_is_recorded_and_a_repeated_call_changes_nothing(stand: Stand) -> None:
+    run = await claimed(stand)
     for _ in range(2):
         assert await stand.store.step("t", run.claim, 0, "fetch", b'"page"') == StepKept(OK, "fetch")
     assert await stand.store.step("t", run.claim, 1, "a name\twith more", b"[1,\n2]") == StepKept(
@@ -32,9 +38,7 @@ async def test_a_step_is_recorded_and_a_repeated_call_changes_nothing(stand: Sta
 
 
 async def test_what_stands_at_a_place_is_never_changed(stand: Stand) -> None:
-    await stand.register("a")
-    await stand.submit("t")
-    [run] = await stand.take("a")
+    run = await claimed(stand)
     await stand.store.step("t", run.claim, 0, "fetch", b"1")
     assert await stand.store.step("t", run.claim, 0, "other", b"1") == StepKept(StepVerdict.OTHER, "fetch")
     assert await stand.store.step("t", run.claim, 0, "fetch", b"2") == StepKept(StepVerdict.OTHER, "fetch")
@@ -42,9 +46,8 @@ async def test_what_stands_at_a_place_is_never_changed(stand: Stand) -> None:
 
 
 async def test_only_the_latest_claim_records(stand: Stand) -> None:
-    await stand.register("a", "b")
-    await stand.submit("t")
-    [old] = await stand.take("a")
+    old = await claimed(stand)
+    await stand.register("b")
     await stand.store.step("t", old.claim, 0, "fetch", b"1")
     await stand.crash("a")
     assert (await stand.store.step("t", old.claim, 1, "late", b"2")).verdict is StepVerdict.LOST
@@ -57,9 +60,7 @@ async def test_only_the_latest_claim_records(stand: Stand) -> None:
 
 
 async def test_a_later_turn_and_a_retry_have_the_steps_of_before(stand: Stand) -> None:
-    await stand.register("a")
-    await stand.submit("t")
-    [first] = await stand.take("a")
+    first = await claimed(stand)
     await stand.store.step("t", first.claim, 0, "fetch", b"1")
     await stand.settle("a", first, Settle.INPUT_REQUIRED)
     await stand.message("t", "m2")
@@ -72,9 +73,7 @@ async def test_a_later_turn_and_a_retry_have_the_steps_of_before(stand: Stand) -
 
 
 async def test_steps_are_bounded_in_number_and_in_size(stand: Stand) -> None:
-    await stand.register("a")
-    await stand.submit("t")
-    [run] = await stand.take("a")
+    run = await claimed(stand)
     assert (await stand.store.step("t", run.claim, MOST_STEPS, "one more", b"1")).verdict is StepVerdict.FULL
     large = b'"' + b"x" * (1 << 20) + b'"'
     verdicts = [(await stand.store.step("t", run.claim, place, "large", large)).verdict for place in range(16)]
@@ -83,9 +82,7 @@ async def test_steps_are_bounded_in_number_and_in_size(stand: Stand) -> None:
 
 
 async def test_steps_go_with_their_task(stand: Stand) -> None:
-    await stand.register("a")
-    await stand.submit("t")
-    [run] = await stand.take("a")
+    run = await claimed(stand)
     await stand.store.step("t", run.claim, 0, "fetch", b"1")
     await stand.settle("a", run, Settle.COMPLETED)
     assert await recorded(stand, "t") == [(0, "fetch", b"1")]
