@@ -13,6 +13,7 @@ import anyio.from_thread
 from holdfast.client.manager_in_scope import loop_around, manager_in_scope
 from holdfast.client.process_loop import ProcessLoop
 from holdfast.errors import WouldBlockError
+from holdfast.os.loop_threads import is_thread_of_loop
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,7 +34,7 @@ def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P
     broker (as in `asyncio.to_thread`), uses that loop and its manager; all other code a loop in the background, one in
     each process. Raises WouldBlockError in a coroutine, where a broker is open: its loop could not serve the call.
     """
-    if _is_thread_of_loop():
+    if is_thread_of_loop():
         return anyio.from_thread.run(_awaited, partial(function, *args, **kwargs))
     if manager_in_scope() is not None:
         raise WouldBlockError(
@@ -46,12 +47,3 @@ def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P
 
 async def _awaited(call: Callable[[], Awaitable[R]]) -> R:
     return await call()
-
-
-def _is_thread_of_loop() -> bool:
-    """True in a worker thread of anyio. Raises the loop's cancellation if the code in it is to stop."""
-    try:
-        anyio.from_thread.check_cancelled()
-    except RuntimeError:
-        return False
-    return True

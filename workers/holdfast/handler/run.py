@@ -23,7 +23,7 @@ from holdfast.handler.message_history import messages_for
 from holdfast.handler.returned_value import outcome_of
 from holdfast.handler.surround import call_inside
 from holdfast.handler.task import Task
-from holdfast.handler.threads import Threads
+from holdfast.handler.threads import GRACE, Threads
 from holdfast.os.kill_points import Point, armed, reached
 
 OWN_TASK_CANCELLED = "the handler's own asyncio task was cancelled, but not by a timeout, a cancel or a drain"
@@ -39,7 +39,7 @@ async def run(
     task_timeout: float | None,
     *,
     on_stuck: Callable[[], None] = lambda: None,
-    thread_grace: float = 5.0,
+    thread_grace: float = GRACE,
 ) -> Outcome:
     """The outcome of `delivery`; `task` is its Task. `task_timeout` (seconds: of its lane, or of the worker) counts
     if neither delivery nor handler has one; if there is none at all, the producer's usual timeout counts.

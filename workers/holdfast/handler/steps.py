@@ -8,7 +8,7 @@ should decide by its arguments and by results of steps alone.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Protocol
@@ -20,12 +20,12 @@ import msgspec
 
 from holdfast.core.steps import MOST_STEPS, StepKept, StepRecord, StepVerdict, flaw_in_name
 from holdfast.errors import StepError, StepMismatchError
-from holdfast.handler.threads import Ended, captured
+from holdfast.handler.threads import GRACE, Ended, captured
 from holdfast.handler.to_json import NotJsonError, to_json
 from holdfast.os.kill_points import Point, reached
+from holdfast.os.loop_threads import is_thread_of_loop
 
 _decode = msgspec.json.Decoder().decode
-GRACE = 5.0  # seconds that the thread of a step has to end once its task is stopped
 _inside: ContextVar[str] = ContextVar("holdfast_step", default="")
 
 
@@ -152,7 +152,7 @@ class Steps:
             if inspect.iscoroutinefunction(function):
                 return await function(*args, **kwargs)
             value = await self._in_thread(partial(function, *args, **kwargs))
-            return await _awaited(value) if inspect.isawaitable(value) else value
+            return await value if inspect.isawaitable(value) else value
         finally:
             _inside.reset(before)
 
@@ -209,14 +209,8 @@ def _mismatch(place: int, name: str, recorded: str) -> StepMismatchError:
 
 
 def _require_handler_thread(name: str) -> None:
-    try:
-        anyio.from_thread.check_cancelled()
-    except RuntimeError:
+    if not is_thread_of_loop():
         raise StepError(
             f"step {name!r}: task.step_sync works only in the thread of a handler that is a plain function; "
             "a coroutine awaits task.step(…), which runs a plain function in a thread itself"
-        ) from None
-
-
-async def _awaited(value: Awaitable[Any]) -> Any:
-    return await value
+        )

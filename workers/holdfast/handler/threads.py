@@ -14,6 +14,8 @@ import anyio
 
 from holdfast.handler.run_notes import RunNotes
 
+GRACE = 5.0  # seconds that a thread has to stop once it is asked to
+
 
 @dataclass(frozen=True, slots=True)
 class Threads:
@@ -21,7 +23,7 @@ class Threads:
 
     limiter: anyio.CapacityLimiter
     on_stuck: Callable[[], None]
-    grace: float = 5.0
+    grace: float = GRACE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import socket
 import click
 import rich_click
 
+from holdfast.core.host_words import remedy, who
 from holdfast.core.plurals import counted
 from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, QuietOrder
 from holdfast.exits import Exit
@@ -130,7 +131,7 @@ def _end(session: Session, host: str, *, halt: bool) -> None:
     output.text(f"{_named(host)} {new if order.is_new else old}: {_workers(order)} tasks")
     for each in left:
         still = "halted" if each.is_halt else "quiet"
-        output.note(f"still {still}: {host_views.who(each)} ({each.reason}); to resume: {host_views.remedy(each)}")
+        output.note(f"still {still}: {who(each)} ({each.reason}); to resume: {remedy(each)}")
 
 
 def _reason(reason: str) -> str:

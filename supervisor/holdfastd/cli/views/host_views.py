@@ -6,11 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from holdfast.core import host_words
-from holdfast.core.host_words import remedy, who
 from holdfast.core.quiet_hosts import Quiet
 from holdfastd.cli.views.times import moment
-
-__all__ = ["documents", "lines", "remedy", "who"]
 
 
 def lines(quiet: Sequence[Quiet], now_ms: int) -> Iterator[str]:
