@@ -41,7 +41,8 @@ TAIL = 50  # tasks
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """`commits`: settled turns; `doubled`: turns settled more than once; `again`: deliveries beyond one a task;
-    `counted`: completed deliveries as the rollups count them."""
+    `recovered`: deliveries put back, by the events; `counted`, `timed`: completed deliveries and recoveries, by the
+    rollups."""
 
     accepted: int
     completed: int
@@ -51,12 +52,15 @@ class Ledger:
     lost: int
     kills: int
     crashes: int
+    recovered: int
+    timed: int
     again: int
     seconds: float
 
     @property
     def balances(self) -> bool:
-        return self.accepted == self.completed == self.counted == self.commits and not (self.doubled or self.lost)
+        is_whole = self.accepted == self.completed == self.counted == self.commits
+        return is_whole and self.recovered == self.timed and not (self.doubled or self.lost)
 
     def __str__(self) -> str:
         return " ".join(f"{name}={value:g}" for name, value in asdict(self).items())
@@ -126,17 +130,19 @@ async def _count(scene: Scene, kills: int, seconds: float) -> Ledger:
     records = ledger.of_kind(snapshot, f"{{{QUEUE}}}:task:")
     accepted = int(ledger.content(snapshot, f"{{{QUEUE}}}:counters")["accepted"])
     now = await scene.store.clock_ms()
-    rollups = sum_of((await scene.store.minutes(now - 8 * 60 * MINUTE, now + MINUTE)).values())
+    rollups = in_all(sum_of((await scene.store.minutes(now - 8 * 60 * MINUTE, now + MINUTE)).values()))
     commits = Counter((e["id"], e["detail"].split(" ")[1]) for e in scene.heard("settled"))
     return Ledger(
         accepted=accepted,
         completed=sum(record["state"] == "completed" for record in records.values()),
-        counted=in_all(rollups).outcomes["completed"],
+        counted=rollups.outcomes["completed"],
         commits=commits.total(),
         doubled=sum(times > 1 for times in commits.values()),
         lost=accepted - len(records),
         kills=kills,
         crashes=sum(int(record.get("crashes", 0)) for record in records.values()),
+        recovered=len(scene.heard("recovered")) + len(scene.heard("crashed")),
+        timed=rollups.recovery.count,
         again=sum(max(0, int(record.get("delivery", 0)) - 1) for record in records.values()),
         seconds=round(seconds, 1),
     )

@@ -1,0 +1,129 @@
+"""Real faults of a real supervisor fire the alerts of config/alerts.yml that are meant for them, and no others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from redis import Redis
+
+from tests.cli.alerting import Timeline, assert_fired
+from tests.cli.commands import Cli, clean
+from tests.cli.conftest import running
+from tests.cli.scraping import Scraper
+from tests.forked import SUPERVISOR
+from tests.servers import serve
+
+HANDLER = """
+import os
+from pathlib import Path
+
+if Path("dies").exists():
+    os._exit(1)
+
+async def handle(messages):
+    if messages[-1]["parts"][0]["text"] == "bad":
+        raise ValueError("bad")
+"""
+HEALTHY = 20  # minutes
+ROUNDS = 5
+
+
+@contextmanager
+def pool(folder: Path, *options: str) -> Iterator[tuple[Cli, Timeline]]:
+    """Two workers that fail what is `bad`, and die at their start once a file `dies` is in the folder."""
+    (folder / "agent.py").write_text(HANDLER)
+    place = folder / "metrics.sock"
+    words = ("agent:handle", "--workers", "2", "--metrics", f"unix:{place}", "--no-preload", *options)
+    with running(folder, *words) as (cli, _):
+        timeline = Timeline(Scraper(place))
+        timeline.add(minutes=HEALTHY, fits=lambda now: now.value("holdfast_reporter") == 1)
+        yield cli, timeline
+
+
+@contextmanager
+def dispatcher(cli: Cli, name: str) -> Iterator[Scraper]:
+    """A steward without workers on the queue of `cli`."""
+    place = cli.folder / f"{name}.sock"
+    command = [SUPERVISOR, "dispatch", *cli.options, "--metrics", f"unix:{place}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cli.folder, env=clean({})) as process:
+        assert process.stderr is not None
+        try:
+            assert next(line for line in process.stderr if "steward ready" in line)
+            yield Scraper(place)
+        finally:
+            process.kill()
+
+
+def workers(cli: Cli) -> list[int]:
+    processes = cli("status", "--json").document["processes"]
+    return [process["pid"] for process in processes if process["kind"] == "worker" and process["state"] == "ready"]
+
+
+def test_killed_workers_failures_dead_letters_and_unreadable_entries(short_path: Path) -> None:
+    with pool(short_path) as (cli, timeline), Redis(unix_socket_path=str(short_path / "run/store.sock")) as plain:
+        for number in range(1, ROUNDS + 1):
+            os.kill(workers(cli)[0], signal.SIGKILL)
+            assert cli("submit", "bad", "--max-attempts", "1", "--wait").status == 1
+            plain.rpush("bindu:tasks", "no JSON")
+            timeline.add(
+                minutes=2,
+                fits=lambda now, wanted=number: (
+                    now.value("holdfast_deaths_total", cause="signal", kind="worker") == wanted
+                    and now.value("holdfast_dead_letters") == now.value("holdfast_unreadable") == wanted
+                    and now.value("holdfast_workers_ready") == 2
+                ),
+            )
+        timeline.add(minutes=5)
+    alerts = ("HoldfastDeaths", "HoldfastFailures", "HoldfastDeadLetters", "HoldfastUnreadable")
+    assert_fired(timeline, *alerts, healthy_minutes=HEALTHY)
+
+
+def test_a_backlog_that_grows_and_no_workers(cli: Cli) -> None:
+    with dispatcher(cli, "one") as scraper:
+        timeline = Timeline(scraper)
+        timeline.add(minutes=HEALTHY, fits=lambda now: now.value("holdfast_reporter") == 1)
+        for number in range(1, ROUNDS + 1):
+            lines = "".join(f"{number} {line}\n" for line in range(300))
+            assert cli("submit", "--lines", "-", stdin=lines.encode()).status == 0
+            timeline.add(minutes=8, fits=lambda now, wanted=300 * number: now.value("holdfast_lane_depth") == wanted)
+    assert_fired(timeline, "HoldfastBacklog", "HoldfastBacklogGrows", "HoldfastNoWorkers", healthy_minutes=HEALTHY)
+
+
+def test_a_store_that_is_full_and_then_does_not_answer(short_path: Path) -> None:
+    with (
+        serve(short_path, "--maxmemory", "40mb") as server,
+        pool(short_path, "--redis-url", server.url) as (_, timeline),
+    ):
+        with Redis.from_url(server.url) as plain:
+            for number in range(34):
+                plain.set(f"of another application {number}", b"." * (1 << 20))
+        timeline.add(minutes=10, fits=lambda now: now.value("holdfast_store_memory_bytes") > 34 << 20)
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            timeline.add(minutes=5, fits=lambda now: now.value("holdfast_store_up") == 0)
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+    assert_fired(timeline, "HoldfastStoreMemory", "HoldfastStoreUnreachable", healthy_minutes=HEALTHY)
+
+
+def test_workers_that_die_at_their_start(short_path: Path) -> None:
+    with pool(short_path) as (cli, timeline):
+        (short_path / "dies").touch()
+        for pid in workers(cli):
+            os.kill(pid, signal.SIGKILL)
+        timeline.add(minutes=10, fits=lambda now: now.value("holdfast_breaker_open") == 1)
+    assert_fired(timeline, "HoldfastBreakerOpen", "HoldfastWorkersMissing", "HoldfastDeaths", healthy_minutes=HEALTHY)
+
+
+def test_a_reporter_that_is_not_scraped(cli: Cli) -> None:
+    with dispatcher(cli, "one") as one, dispatcher(cli, "two") as two:
+        timeline = Timeline(one)
+        timeline.add(minutes=HEALTHY, fits=lambda now: now.value("holdfast_reporter") == 1)
+        timeline.scraper = two
+        timeline.add(minutes=10, fits=lambda now: now.value("holdfast_store_up") == 1)
+    assert_fired(timeline, "HoldfastNotReported", healthy_minutes=HEALTHY)
