@@ -185,6 +185,14 @@ class Scene:
             self.news(0.05)
         raise AssertionError(f"nobody says {field}\n{self.pool.log_text()}")
 
+    def steward_knows_the_store(self) -> None:
+        """Waits until a steward has read the name of the store's epoch: it can see a loss from then on."""
+        for _ in range(round(PATIENCE / 0.05)):
+            if self.client.hexists(f"{{{QUEUE}}}:meta", "epoch"):
+                return
+            self.news(0.05)
+        raise AssertionError(f"no steward reads the epoch\n{self.pool.log_text()}")
+
     async def says_that_it_came_back_empty(self) -> None:
         """The log, the status and the doctor, each in its way."""
         self.pool.wait_for("the store is empty after a restart or a flush: all its data is lost")

@@ -51,6 +51,7 @@ async def test_flushed_store_is_a_new_beginning(short_path: Path) -> None:
         await scene.submit("lost", text=f"pipe {pipe}")
         with pipe.open("w") as end:
             workers = {worker.incarnation for worker in await scene.store.workers()}
+            scene.steward_knows_the_store()
             scene.client.flushall()
             await scene.submit("new")
             await scene.completed("new")

@@ -44,6 +44,7 @@ async def test_a_killed_store_that_keeps_nothing_is_begun_anew_loudly(short_path
         await scene.submit("running", text=f"pipe {pipe}")
         with pipe.open("w") as end:
             workers = {worker.incarnation for worker in await scene.store.workers()}
+            scene.steward_knows_the_store()
             await scene.submit("waiting", text="quick", delay_ms=3_600_000)
             scene.signal_server(signal.SIGKILL)
             scene.pool.until_status(lambda status: "cannot be reached" in status)
