@@ -110,3 +110,27 @@ def _pair(receiver: Receiver) -> list[Received]:
 def _runs(receiver: Receiver) -> set[bytes]:
     """The spans of the deliveries."""
     return {span.span_id for span in receiver.spans() if span.name.startswith("process")}
+
+
+def test_what_the_supervisor_logs_arrives_through_its_steward() -> None:
+    """Also the death of a steward, through the next one."""
+    with receiving() as receiver, TemporaryDirectory(prefix="holdfast-") as folder:
+        words = ("tests.otlp.handlers:logs", "--app-dir", str(ROOT), "--workers", "1")
+        with running(Path(folder), *words, environ=receiver.environ) as (cli, _):
+            for kind in ("worker", "steward"):
+                processes = cli("status", "--json").document["processes"]
+                pid = next(each["pid"] for each in processes if each["kind"] == kind)
+                os.kill(pid, signal.SIGKILL)
+                died = receiver.until(lambda pid=pid: _death(receiver, pid))
+                assert died.severity_number >= SeverityNumber.SEVERITY_NUMBER_WARN
+                assert died.time_unix_nano <= died.observed_time_unix_nano
+
+
+def _death(receiver: Receiver, pid: int) -> LogRecord | None:
+    """What the supervisor has logged about the end of this process."""
+    for received in receiver.logs_with_resource():
+        if received.resource["service.name"] == "holdfast-supervisor" and received.item.body.string_value == "died":
+            shown = attributes(received.item.attributes)
+            if shown["pid"] == pid and shown["cause"] == "signal: SIGKILL":
+                return received.item
+    return None

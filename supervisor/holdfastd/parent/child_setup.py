@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from holdfast.exits import ChildExit
+from holdfast_config.log_sink import set_sink
 from holdfast_config.logging import tell_repeats
 from holdfastd.parent import prctl, received_signals
 from holdfastd.parent.process_title import set_title
@@ -57,6 +58,7 @@ def run_child(setup: ChildSetup, channel: socket.socket, parent: int) -> int:
 
 def _set_up(setup: ChildSetup, channel: socket.socket, parent: int) -> None:
     signal.set_wakeup_fd(-1)
+    set_sink(None)
     received_signals.default()
     os.setpgid(0, 0)
     prctl.die_with_parent(signal.SIGTERM)

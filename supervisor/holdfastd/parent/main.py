@@ -10,6 +10,7 @@ from pathlib import Path
 
 from holdfast.core.tasks import WorkerKind
 from holdfast.exits import Exit
+from holdfast.telemetry.logs import is_wanted
 from holdfast.worker.main import run as work
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
@@ -97,6 +98,7 @@ def service_spec(
         storage=settings.storage_type,
         group_verbs=settings.control_group_verbs,
         metrics=metrics,
+        sends_logs=settings.otlp_endpoint is not None and is_wanted("LOGS"),
     )
 
 

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from dataclasses import replace
 
+from holdfast_config.log_sink import set_sink
 from holdfast_config.logging import tell_repeats
 from holdfastd.control.report import Moment, report
 from holdfastd.control.server import ControlServer
@@ -39,6 +40,7 @@ from holdfastd.parent.child_stats import Stats
 from holdfastd.parent.children import Children
 from holdfastd.parent.execute import CommandExecutor
 from holdfastd.parent.fork import LINUX, Kernel
+from holdfastd.parent.log_relay import LogRelay
 from holdfastd.parent.received_signals import ReceivedSignals
 from holdfastd.parent.service_spec import ServiceSpec
 from holdfastd.parent.spawn import ChildFactory
@@ -75,11 +77,14 @@ class Parent:
         self._status_notifier = StatusNotifier(Notifier(), announce, spec.store_url)
         self._stats = Stats()
         self._control = ControlServer(spec.runtime_dir / CONTROL_SOCKET, self._selector, self._answer, spec.group_verbs)
+        self._log_relay = LogRelay(self._children)
         self._selector.watch(self._signals.descriptor, self._take_signals)
 
     def run(self) -> int:
         """Supervise until the service has ended; its exit status. No child survives this call, even after an error."""
         try:
+            if self._spec.sends_logs:
+                set_sink(self._log_relay.take)
             self._child_factory.prepare()
             self._finish_turn()
             while self.view.over is None:
@@ -98,6 +103,7 @@ class Parent:
             self.view, commands = decide(self.view, self._inbox.popleft(), clock())
             for command in commands:
                 self._executor.perform(command)
+        self._log_relay.pass_on()
         now = clock()
         self._listener.watch_unsent()
         self._control.tick(now)
@@ -175,6 +181,7 @@ class Parent:
             )
 
     def _end(self) -> None:
+        set_sink(None)
         self._listener.reaper.kill_all(within=KILLED_WITHIN)
         self._control.close(self.view.over)
         self._selector.close()

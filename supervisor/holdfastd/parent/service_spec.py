@@ -42,6 +42,7 @@ class ServiceSpec:
 
     `reread` gives the code of workers after a reload; it raises ConfigError. `group_verbs`: requests that members of
     the service's group may send to the control socket. `metrics`: the socket on which the steward serves them.
+    `sends_logs`: the steward sends the parent's log to a collector.
     """
 
     policy: SupervisionPolicy
@@ -57,3 +58,4 @@ class ServiceSpec:
     storage: str = ""
     group_verbs: tuple[str, ...] = ()
     metrics: MetricsSocket = field(default_factory=MetricsSocket)
+    sends_logs: bool = False

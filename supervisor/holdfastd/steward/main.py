@@ -38,7 +38,7 @@ async def _serve(spec: StewardSpec, channel: socket.socket, logs: SentLogs) -> C
     link = ParentLink(channel)
     telemetry = open_in_steward(spec.settings)
     async with open_store(spec.settings.redis, spec.settings.postgres) as store:
-        code = await Steward(spec, store, link, telemetry).live()
+        code = await Steward(spec, store, link, telemetry, log_of_parent=logs.relay).live()
         await link.flush(SAY_GOODBYE)
     logs.flush_beside(telemetry.shutdown)
     return code

@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 import structlog
@@ -14,7 +15,7 @@ from anyio.abc import TaskGroup
 
 from holdfast.exits import ChildExit
 from holdfast.ipc.beat_times import until_next
-from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Ready
+from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Logged, Ready
 from holdfast.store.protocol import Ledger, Store
 from holdfast.telemetry.port import Telemetry
 from holdfast_config.logging import tell_repeats
@@ -60,13 +61,15 @@ def _log_mark(line: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Steward:
-    """`own_process`: the steward has a process of its own and handles its signals."""
+    """`own_process`: the steward has a process of its own and handles its signals. `log_of_parent`: called with each
+    record that the parent has logged."""
 
     spec: StewardSpec
     store: Store
     link: Link
     telemetry: Telemetry
     own_process: bool = True
+    log_of_parent: Callable[[Mapping[str, Any]], object] = field(default=lambda _: None)
     roster: WorkerRoster = field(default_factory=WorkerRoster)
     health: Health = field(default_factory=Health)
     ending: StewardShutdown = field(default_factory=StewardShutdown)
@@ -97,6 +100,8 @@ class Steward:
                     self.roster.worker_died(message)
                 case Leave(deadline):
                     group.start_soon(self._leave, deadline)
+                case Logged(record):
+                    self.log_of_parent(record)
                 case Drain():
                     pass  # for workers
         self.ending.finish(ChildExit.ORPHANED)

@@ -115,8 +115,14 @@ class Leave(msgspec.Struct, frozen=True, tag="leave"):
     deadline: float
 
 
+class Logged(msgspec.Struct, frozen=True, tag="logged"):
+    """Parent to steward: a record of the parent's log, for the collector."""
+
+    record: dict[str, str | bool | int | float]
+
+
 FromChild = Ready | BootFailed | Beat | Acknowledged | Drained | Left | Changed | SuspectsWaiting
-FromParent = Drain | Born | Died | Leave
+FromParent = Drain | Born | Died | Leave | Logged
 
 
 class Link(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from opentelemetry._logs import LogRecord, SeverityNumber
@@ -27,6 +28,7 @@ from holdfast.telemetry.resource import resource
 from holdfast_config.secret_texts import mask
 
 MOST_WAITING = 2048  # records: while the collector takes none, older ones are dropped for newer ones
+PARENT = "holdfast-supervisor"  # the service of records of the parent
 TRACEBACK = "exception.stacktrace"  # as the conventions of OpenTelemetry call it
 
 _OWN_ENDPOINT = "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"  # the standard's, for this signal alone
@@ -45,8 +47,11 @@ _SEVERITIES = {
 
 class LogSender:
     def __init__(self, exporter: LogRecordExporter, service: str) -> None:
+        batches = BatchLogRecordProcessor(exporter, max_queue_size=MOST_WAITING)
         self._provider = LoggerProvider(resource(service), shutdown_on_exit=False)
-        self._provider.add_log_record_processor(BatchLogRecordProcessor(exporter, max_queue_size=MOST_WAITING))
+        self._provider.add_log_record_processor(batches)
+        self._of_parent = LoggerProvider(resource(PARENT), shutdown_on_exit=False)
+        self._of_parent.add_log_record_processor(batches)
         self.shutdown: Callable[[], object] = self._provider.shutdown
         self.flush: Callable[[], object] = self._provider.force_flush
 
@@ -59,14 +64,25 @@ class LogSender:
         """Take a record as it is written to standard error; returns at once."""
         name = str(event.get("logger", ""))
         if name.split(".")[0] not in _EXPORTERS:
-            self._provider.get_logger(name).emit(_record(event))
+            self._provider.get_logger(name).emit(_record(event, time.time_ns()))
+
+    def relay(self, event: Mapping[str, Any]) -> None:
+        """The same for a record of the parent, which was written a while ago."""
+        self._of_parent.get_logger(str(event.get("logger", ""))).emit(_record(event, _written_ns(event)))
 
 
-def _record(event: Mapping[str, Any]) -> LogRecord:
-    level, now = str(event.get("level", "info")), time.time_ns()
+def _written_ns(event: Mapping[str, Any]) -> int:
+    try:
+        return round(datetime.fromisoformat(event["timestamp"]).timestamp() * 1e6) * 1000
+    except (KeyError, TypeError, ValueError):
+        return time.time_ns()
+
+
+def _record(event: Mapping[str, Any], written_ns: int) -> LogRecord:
+    level = str(event.get("level", "info"))
     return LogRecord(
-        timestamp=now,
-        observed_timestamp=now,
+        timestamp=written_ns,
+        observed_timestamp=time.time_ns(),
         context=_context(event),
         severity_text=level,
         severity_number=_SEVERITIES.get(level, SeverityNumber.UNSPECIFIED),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Thread
+from typing import Any
 
 import structlog
 
@@ -21,10 +22,12 @@ _log = structlog.get_logger("holdfast.telemetry")
 
 @dataclass(slots=True)
 class SentLogs:
-    """`left`: seconds that this process may still wait for the collector at its end."""
+    """`left`: seconds that this process may still wait for the collector at its end. `relay` takes records of another
+    process."""
 
     flush: Callable[[], object] | None = None
     shutdown: Callable[[], object] | None = None
+    relay: Callable[[Mapping[str, Any]], object] = lambda _: None
     left: float = SHUTDOWN_SECONDS
 
     def flush_beside(self, *ends: Callable[[], object]) -> None:
@@ -62,7 +65,7 @@ def _opened(endpoint: str, service: str, *, grpc: bool) -> SentLogs:
         _log.warning("this version of opentelemetry-sdk cannot send logs", error=str(error))
         return SentLogs()
     set_sink(sender.send)
-    return SentLogs(sender.flush, sender.shutdown)
+    return SentLogs(sender.flush, sender.shutdown, sender.relay)
 
 
 def _within(seconds: float, *ends: Callable[[], object] | None) -> None:
