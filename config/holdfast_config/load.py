@@ -14,8 +14,9 @@ from pydantic import ValidationError
 from holdfast_config import environment, file_trust, found_files, names, rules, sources
 from holdfast_config.errors import ConfigError
 from holdfast_config.origin import ValueWithOrigin, shown
+from holdfast_config.projects import Project, project_folder
 from holdfast_config.settings import SOURCES, Settings
-from holdfast_config.sources import ImpliedSource, Source
+from holdfast_config.sources import FolderSource, ImpliedSource, Source
 
 USUAL = "supervisor.toml"
 
@@ -46,12 +47,14 @@ def load(
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """The settings, and by field name the origin of each one that is not a default. `warnings` are about the files,
-    `notices` about files that nobody named."""
+    `notices` about files that nobody named. `is_shared`: the folders are those that all projects had in earlier
+    versions."""
 
     settings: Settings
     origins: Mapping[str, ValueWithOrigin]
     warnings: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    is_shared: bool = False
 
 
 def resolve(
@@ -71,7 +74,9 @@ def resolve(
     application, even if `framework` is empty, `memory` in a file that nobody named is ignored.
     """
     files = _Files.of(flags, environ, folder or Path(), timeline=timeline)
-    ordered = _sources(flags, environ, files, framework)
+    project = Project.at(project_folder(files.settings, files.app_dir, folder or Path()))
+    folders = FolderSource(project, environ)
+    ordered = *_sources(flags, environ, files, framework), folders
     settings, refused = _validated(ordered)
     given = dict(ChainMap(*(source.given for source in ordered)))
     problems = [problem for source in ordered for problem in (*source.problems, *source.unknown)]
@@ -80,8 +85,10 @@ def resolve(
     if problems or settings is None:
         raise ConfigError(problems)
     settings.model_fields_set.difference_update(field for field, origin in given.items() if not origin.named)
+    settings.belong_to(project)
     warnings = tuple(warning for source in ordered for warning in source.warnings)
-    return Resolved(settings, given, warnings, tuple(source.notice for source in ordered if source.notice))
+    notices = tuple(source.notice for source in ordered if source.notice)
+    return Resolved(settings, given, warnings, notices, folders.is_shared)
 
 
 def setting_files(
@@ -96,11 +103,12 @@ def setting_files(
 @dataclass(frozen=True, slots=True)
 class _Files:
     """The files to read: `.env` with its variables and problems, and either the settings file or the first of
-    `candidates` that exists."""
+    `candidates` that exists. `app_dir` is that of a flag or a variable, else the current folder."""
 
     dotenv: Path | None
     variables: Mapping[str, str]
     problems: list[str]
+    app_dir: Path
     settings: Path | None
     candidates: tuple[Path, ...] = ()
 
@@ -109,13 +117,13 @@ class _Files:
         dotenv = _path(flags.get("env_file"), folder / ".env")
         variables, problems = sources.read_dotenv(dotenv) if dotenv else ({}, [])
         named = flags.get("config") or environ.get(names.CONFIG) or variables.get(names.CONFIG)
-        if file := _path(named, folder / USUAL):
-            return cls(dotenv, variables, problems, file)
         own = names.own("app_dir")
         place = str(flags.get("app_dir") or environ.get(own) or variables.get(own) or "")
         app_dir = folder / os.path.expanduser(place)  # noqa: PTH111 - the home of an unknown user is refused later
+        if file := _path(named, folder / USUAL):
+            return cls(dotenv, variables, problems, app_dir, file)
         candidates = found_files.candidates(folder, app_dir, timeline=timeline)
-        return cls(dotenv, variables, problems, None, candidates)
+        return cls(dotenv, variables, problems, app_dir, None, candidates)
 
 
 def _path(named: object, usual: Path) -> Path | None:
@@ -146,7 +154,7 @@ def _sources(
         stronger.append(_judged(foreign, sources.of_found_file(foreign, in_application=framework is not None), strict))
     if framework:
         stronger.append(sources.of_application(framework))
-    return *stronger, ImpliedSource(stronger), sources.of_folders(environ)
+    return *stronger, ImpliedSource(stronger)
 
 
 def _judged(path: Path, source: Source, strict: bool) -> Source:

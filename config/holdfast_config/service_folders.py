@@ -1,33 +1,84 @@
-"""The default folders of state and sockets: those of systemd for a service, else the XDG folders."""
+"""The default folders of state and sockets: those of systemd for a service, else the project's below the XDG folders.
+
+Earlier versions kept the data of all projects in one place. While data lies there, a project without data of its own
+uses it, until `supervisor store move`.
+"""
 
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast_config.origin import ValueWithOrigin
+from holdfast_config.projects import Project
+from holdfast_config.trust import ServiceFolder
 
 # The kernel's sun_path holds 108 bytes with a final NUL. No socket has a longer name than this one.
 SOCKET_PATH_LIMIT = 107
-LONGEST_SOCKET = "control.sock"
+LONGEST_SOCKET = CONTROL_SOCKET = "control.sock"
+SUPERVISOR_LOCK = "supervisor.lock"  # in the runtime folder, held by the supervisor
+STORE = "store"  # the folder of the embedded store's data in the state folder
 ABOVE = 0o755
 
+_WRITTEN = ("engine", "appendonlydir")  # in the folder of a store that has run
 
-def state_dir(environ: Mapping[str, str] = os.environ) -> ValueWithOrigin:
-    """The default state directory, with the variable that it comes from."""
+
+@dataclass(frozen=True, slots=True)
+class DefaultFolders:
+    """The folders of a project where nothing names others. `is_shared`: those of earlier versions."""
+
+    state: ValueWithOrigin
+    runtime: ValueWithOrigin
+    is_shared: bool = False
+
+
+def default_folders(
+    project: Project, environ: Mapping[str, str] = os.environ, *, may_share: bool = False
+) -> DefaultFolders:
+    """The default folders, with the variables that they come from. `may_share`: data in the place of earlier versions
+    is used; false for a pool without an embedded store, and where a folder is named."""
+    state, runtime = state_base(environ), runtime_base(environ)
+    own = DefaultFolders(_of_project(state, project), _of_project(runtime, project))
+    if not may_share or state.named or runtime.named or not holds_data(_path(state)):
+        return own
+    is_in_use = holds_data(_path(own.state)) or listens(_path(own.runtime) / CONTROL_SOCKET)
+    return own if is_in_use else DefaultFolders(state, runtime, is_shared=True)
+
+
+def state_base(environ: Mapping[str, str] = os.environ) -> ValueWithOrigin:
+    """The state folder of systemd (`named`), else the folder below which each project has its own."""
     own = _of_service("STATE_DIRECTORY", environ) or _of_user("XDG_STATE_HOME", environ)
     return own or ValueWithOrigin(
         "the default state directory", _home(environ) / ".local" / "state" / "holdfast", named=False
     )
 
 
-def runtime_dir(environ: Mapping[str, str] = os.environ) -> ValueWithOrigin:
-    """The default runtime directory, with the variable that it comes from."""
+def runtime_base(environ: Mapping[str, str] = os.environ) -> ValueWithOrigin:
+    """The runtime folder of systemd (`named`), else the folder below which each project has its own."""
     own = _of_service("RUNTIME_DIRECTORY", environ) or _of_user("XDG_RUNTIME_DIR", environ)
     usual = Path(tempfile.gettempdir(), f"holdfast-{os.getuid()}")
     return own or ValueWithOrigin("the default runtime directory", usual, named=False)
+
+
+def holds_data(state: Path) -> bool:
+    """True if an embedded store has written to this state folder."""
+    return any(os.path.exists(state / STORE / name) for name in _WRITTEN)  # noqa: PTH110 - not searchable: none of ours
+
+
+def listens(path: Path) -> bool:
+    """True if a process listens on this socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as stream:
+        try:
+            stream.connect(str(path))
+        except BlockingIOError:  # it has many callers
+            return True
+        except (OSError, ValueError):  # nobody, not allowed, or a path too long for a socket
+            return False
+        return True
 
 
 def make(path: Path, mode: int) -> None:
@@ -36,6 +87,16 @@ def make(path: Path, mode: int) -> None:
         if not parent.exists():
             parent.mkdir(ABOVE, exist_ok=True)
     path.mkdir(mode, exist_ok=True)
+
+
+def make_checked(folder: ServiceFolder, mode: int) -> None:
+    """Create the folder, and that of all projects above it, with this mode. Raises OSError; UntrustedError where
+    another user made one or could replace it."""
+    folder.check()
+    if folder.base is not None:
+        make(folder.base, mode)
+    make(folder.path, mode)
+    folder.check()  # checked again: another user may have created it meanwhile
 
 
 def check_runtime_dir(path: Path) -> Path:
@@ -47,6 +108,16 @@ def check_runtime_dir(path: Path) -> Path:
             f"{SOCKET_PATH_LIMIT}; set --runtime-dir or HOLDFAST_RUNTIME_DIR to a shorter folder"
         )
     return path
+
+
+def _path(base: ValueWithOrigin) -> Path:
+    assert isinstance(base.value, Path)
+    return base.value
+
+
+def _of_project(base: ValueWithOrigin, project: Project) -> ValueWithOrigin:
+    """The project's folder in the base; a folder of systemd is that of its service."""
+    return base if base.named else ValueWithOrigin(base.key, _path(base) / project.name, named=False)
 
 
 def _of_service(variable: str, environ: Mapping[str, str]) -> ValueWithOrigin | None:

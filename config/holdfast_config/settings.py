@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr
+from pydantic import BeforeValidator, Field, PrivateAttr, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from holdfast_config import redis_urls, service_folders, values
+from holdfast_config import names, redis_urls, service_folders, values
 from holdfast_config.lanes import Lane
 from holdfast_config.origin import without_secrets
 from holdfast_config.postgres_settings import PostgresSettings
 from holdfast_config.postgres_settings import checked as postgres_url
+from holdfast_config.projects import Project
 from holdfast_config.redis_settings import RedisSettings
 from holdfast_config.submit_settings import SubmitSettings
 from holdfast_config.trust import ServiceFolder
@@ -46,11 +47,11 @@ _Duration = Annotated[float, duration()]
 
 
 def _state_dir() -> Path:
-    return values.folder(service_folders.state_dir().value)
+    return values.folder(service_folders.default_folders(Project.at(Path())).state.value)
 
 
 def _runtime_dir() -> Path:
-    return values.folder(service_folders.runtime_dir().value)
+    return values.folder(service_folders.default_folders(Project.at(Path())).runtime.value)
 
 
 def _only_queue(earlier: dict[str, Any]) -> tuple[Lane, ...]:
@@ -146,11 +147,11 @@ class Settings(BaseSettings):
 
     state_dir: values.Folder = Field(
         default_factory=_state_dir,
-        description="Folder for data that outlives a restart: the data of the embedded store.",
+        description="Folder for data that outlives a restart: the data of the embedded store. Default: the project's.",
     )
     runtime_dir: values.RuntimeFolder = Field(
         default_factory=_runtime_dir,
-        description="Folder for sockets and locks. Every command finds its supervisor in it.",
+        description="Folder for sockets and locks. Every command finds its supervisor in it. Default: the project's.",
     )
     control_group_verbs: values.Verbs = _field(
         ("status", "workers"),
@@ -225,6 +226,8 @@ class Settings(BaseSettings):
         None, "URL of a trace, with {trace_id} and, if wanted, {span_id} in it; why shows it. Default: none."
     )
 
+    _project: Project | None = PrivateAttr(None)
+
     @property
     def embedded(self) -> bool:
         """True if the supervisor starts its own store: neither memory nor a Redis server is set."""
@@ -253,12 +256,26 @@ class Settings(BaseSettings):
     @property
     def runtime_folder(self) -> ServiceFolder:
         """The folder of sockets and locks; check it before use."""
-        return ServiceFolder(self.runtime_dir, "runtime_dir" in self.model_fields_set, "--runtime-dir")
+        return self._folder("runtime_dir", self.runtime_dir)
 
     @property
     def state_folder(self) -> ServiceFolder:
         """The folder of data that outlives a restart; check it before use."""
-        return ServiceFolder(self.state_dir, "state_dir" in self.model_fields_set, "--state-dir")
+        return self._folder("state_dir", self.state_dir)
+
+    @property
+    def project(self) -> Project | None:
+        """The project that these settings were loaded for; None if they were not loaded."""
+        return self._project
+
+    def belong_to(self, project: Project) -> None:
+        """Note the project that these settings were loaded for."""
+        self._project = project
+
+    def _folder(self, field: str, path: Path) -> ServiceFolder:
+        named = field in self.model_fields_set
+        is_of_project = not named and self._project is not None and path.name == self._project.name
+        return ServiceFolder(path, named, names.flag(field), path.parent if is_of_project else None)
 
     @property
     def lane_names(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from pydantic_settings import PydanticBaseSettingsSource
 from holdfast_config import agent_file, environment, handler_call, kill_spec, names, service_folders, timeline_file
 from holdfast_config.errors import ConfigError
 from holdfast_config.origin import ValueWithOrigin, shown
+from holdfast_config.projects import Project
 from holdfast_config.settings import Settings
 
 IMPLIED = " (implied)"
@@ -39,6 +40,7 @@ _EXCLUDED_BY = {
 }
 _FIELDS = {field: field for field in Settings.model_fields}
 _APPLICATION = "the application's configuration"
+_ELSEWHERE = {"redis_url", "redis_host", "state_dir", "runtime_dir"}  # with one, data of earlier versions is not used
 
 Entries = Iterable[tuple[str, object]]
 
@@ -149,12 +151,23 @@ def of_kill_points(variables: Mapping[str, str]) -> Source:
     return Source()
 
 
-def of_folders(variables: Mapping[str, str]) -> Source:
-    """The source of the default folders, which depend on the user and on systemd."""
-    source = Source()
-    source.given["state_dir"] = service_folders.state_dir(variables)
-    source.given["runtime_dir"] = service_folders.runtime_dir(variables)
-    return source
+class FolderSource(Source):
+    """The default folders, which depend on the project, the user and systemd. `is_shared`: those of earlier versions,
+    which hold data."""
+
+    def __init__(self, project: Project, variables: Mapping[str, str]) -> None:
+        super().__init__()
+        self.is_shared = False
+        self._project, self._variables = project, variables
+
+    def __call__(self) -> dict[str, Any]:
+        stronger = self.current_state
+        in_memory = str(stronger.get("scheduler_type", "")).strip().lower() == "memory"
+        is_embedded = not in_memory and _ELSEWHERE.isdisjoint(stronger)
+        folders = service_folders.default_folders(self._project, self._variables, may_share=is_embedded)
+        self.given = {"state_dir": folders.state, "runtime_dir": folders.runtime}
+        self.is_shared = folders.is_shared
+        return super().__call__()
 
 
 def of_application(blocks: Mapping[str, object]) -> Source:

@@ -40,24 +40,29 @@ class SeenOwner:
 @dataclass(frozen=True, slots=True)
 class ServiceFolder:
     """A folder for the service's sockets or data. `named`: the user chose it, it is not a default. `flag` is the option
-    that chooses another."""
+    that chooses another. `base`: the folder right above it that belongs to it, if any."""
 
     path: Path
     named: bool
     flag: str
+    base: Path | None = None
 
     def check(self) -> Path:
         """Returns the path. Raises UntrustedError, or PermissionError if a folder above it cannot be searched. A
         missing folder is accepted."""
-        real = Path(os.path.realpath(self.path.parent), self.path.name)
+        for path in filter(None, (self.base, self.path)):
+            self._check(path)
+        return self.path
+
+    def _check(self, path: Path) -> None:
+        real = Path(os.path.realpath(path.parent), path.name)
         try:
             folder = _seen(real)
         except (FileNotFoundError, NotADirectoryError):
-            return self.path
+            return
         above = [_seen(parent) for parent in real.parents]
         if why := objection(folder, above, os.geteuid(), named=self.named):
-            raise UntrustedError(self.path, f"of {user(folder.owner)}: {why}; or choose another {self.flag}")
-        return self.path
+            raise UntrustedError(path, f"of {user(folder.owner)}: {why}; or choose another {self.flag}")
 
 
 def objection(folder: SeenOwner, above: Sequence[SeenOwner], caller: int, *, named: bool) -> str:

@@ -1,4 +1,5 @@
-"""State and sockets are in the folders that the user names, else in those of systemd, else in the XDG folders."""
+"""State and sockets are in the folders that the user names, else in those of systemd, else in the project's XDG
+folders."""
 
 from __future__ import annotations
 
@@ -8,31 +9,33 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_config.service_folders import LONGEST_SOCKET, SOCKET_PATH_LIMIT, runtime_dir, state_dir
+from holdfast_config.projects import Project
+from holdfast_config.service_folders import LONGEST_SOCKET, SOCKET_PATH_LIMIT, runtime_base, state_base
 from tests.config.conftest import Load, Problems
 
 SERVICE = {"STATE_DIRECTORY": "/var/lib/a:/var/lib/b", "RUNTIME_DIRECTORY": "/run/a:/run/b"}
 USER = {"XDG_STATE_HOME": "/home/u/state", "XDG_RUNTIME_DIR": "/run/user/7"}
 
 
-def test_ours_then_systemds_first_then_xdg(read: Load) -> None:
+def test_ours_then_systemds_first_then_xdg(read: Load, tmp_path: Path) -> None:
+    name = Project.at(tmp_path).name
     ours = {"HOLDFAST_STATE_DIR": "/s", "HOLDFAST_RUNTIME_DIR": "/r"}
     for environ, state, runtime in (
         (USER | SERVICE | ours, "/s", "/r"),
         (USER | SERVICE, "/var/lib/a", "/run/a"),
-        (USER, "/home/u/state/holdfast", "/run/user/7/holdfast"),
+        (USER, f"/home/u/state/holdfast/{name}", f"/run/user/7/holdfast/{name}"),
     ):
         settings = read(environ)
         assert (str(settings.state_dir), str(settings.runtime_dir)) == (state, runtime)
 
 
 def test_without_any_the_home_and_the_temporary_folder_are_used() -> None:
-    assert state_dir({"HOME": "/home/u"}).value == Path("/home/u/.local/state/holdfast")
-    assert runtime_dir({}).value == Path(tempfile.gettempdir(), f"holdfast-{os.getuid()}")
+    assert state_base({"HOME": "/home/u"}).value == Path("/home/u/.local/state/holdfast")
+    assert runtime_base({}).value == Path(tempfile.gettempdir(), f"holdfast-{os.getuid()}")
 
 
 def test_relative_xdg_paths_are_ignored() -> None:
-    assert state_dir({"XDG_STATE_HOME": "here", "HOME": "/h"}).value == Path("/h/.local/state/holdfast")
+    assert state_base({"XDG_STATE_HOME": "here", "HOME": "/h"}).value == Path("/h/.local/state/holdfast")
 
 
 def test_given_folders_become_absolute(read: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

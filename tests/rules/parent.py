@@ -189,8 +189,8 @@ PARENT = [
     Rule(
         "a folder that another user could replace is refused",
         f"{_HERE}/make_folders.py",
-        "        service_folders.make(folder.check(), mode)\n        folder.check()",
-        "        folders.make(folder.path, mode)\n",
+        "        service_folders.make_checked(folder, mode)\n",
+        "        service_folders.make(folder.path, mode)\n",
         "tests/trust/test_folders.py::test_a_link_in_the_place_of_the_folder_is_not_followed",
     ),
 ]

@@ -49,6 +49,7 @@ COMMANDS = [
     lazy("dispatch", "Run one steward in the foreground: it fires schedules.", "timeline.dispatch:dispatch"),
     lazy("lanes", "List, show, pause and resume lanes, and set their limits.", "lanes.lanes:lanes"),
     lazy("queue", "Inspect, clear or delete the queue.", "queue.queue:queue"),
+    lazy("store", "List and move the data of the projects' embedded stores."),
     lazy("db", "Create and check the tables in PostgreSQL."),
     lazy("workers", "List the workers of all hosts.", "hosts.workers:workers"),
     lazy("config", "Show the settings and the origin of each."),

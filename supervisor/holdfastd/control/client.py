@@ -11,6 +11,7 @@ from typing import TypeVar, overload
 import msgspec
 
 from holdfast.exits import Exit
+from holdfast_config import running_pools
 from holdfastd.control.errors import ControlError, DeniedError, NotRunningError
 from holdfastd.control.socket_protocol import (
     CONTROL_SOCKET,
@@ -29,7 +30,6 @@ from holdfastd.control.socket_protocol import (
     encode,
 )
 
-SERVICES = Path("/run")  # where systemd makes runtime folders
 ANSWER_TIMEOUT = 10.0  # seconds for an answer: the parent answers at once unless it is stopped
 
 T = TypeVar("T", SupervisorStatus, Scaled, Reloading, ReloadResult, StopAnswer, StopResult)
@@ -117,8 +117,10 @@ def _connection(runtime_dir: Path, timeout: float) -> Generator[socket.socket]:
         try:
             stream.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError) as error:
+            others = running_pools.in_words(runtime_dir)
             raise NotRunningError(
-                f"no supervisor runs in {runtime_dir}: start one, or name its --runtime-dir{_services(runtime_dir)}"
+                f"no supervisor runs in {runtime_dir}: start one, or name its --runtime-dir"
+                + (others and f" ({others})")
             ) from error
         except PermissionError as error:
             raise PermissionError(error.errno, error.strerror, str(path)) from error
@@ -128,13 +130,6 @@ def _connection(runtime_dir: Path, timeout: float) -> Generator[socket.socket]:
             yield stream
         except TimeoutError as error:
             raise ControlError(f"the supervisor in {runtime_dir} did not answer within {timeout:g} s") from error
-
-
-def _services(runtime_dir: Path) -> str:
-    """A hint that names the runtime folders of services that systemd runs: a user's commands do not look there by
-    default."""
-    others = [str(folder) for folder in sorted(SERVICES.glob("holdfast*")) if folder != runtime_dir]
-    return f" (there is {', '.join(others)})" if others else ""
 
 
 def _line(stream: socket.socket) -> bytes:

@@ -43,7 +43,7 @@ def prepare(settings: Settings, *, first: bool = True, wait: float = PREDECESSOR
 
 def data_directory(settings: Settings) -> DataFolder:
     """The folder in which the embedded store keeps its data."""
-    return DataFolder(settings.state_dir / "store")
+    return DataFolder(settings.state_dir / service_folders.STORE)
 
 
 _ROOM = "make room on that disk, or choose another --state-dir"
@@ -51,8 +51,7 @@ _OWN = "make it writable for this user, or choose another --state-dir and --runt
 
 
 def _prepare(settings: Settings, first: bool, wait: float) -> StoreLaunch:
-    service_folders.make(settings.runtime_dir, 0o750)
-    settings.runtime_folder.check()
+    service_folders.make_checked(settings.runtime_folder, 0o750)
     socket = settings.runtime_dir / STORE_SOCKET
     program = server_program.find()
     directory = data_directory(settings)

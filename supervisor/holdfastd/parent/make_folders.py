@@ -11,7 +11,6 @@ from holdfast_config import Settings, service_folders
 from holdfast_config.trust import UntrustedError
 from holdfastd.embedded.data_folder import FULL
 
-LOCK = "supervisor.lock"
 INCARNATIONS = "incarnations"
 ELSEWHERE = "or choose another --runtime-dir or --state-dir"
 ADVICE = f"make it writable for this user, {ELSEWHERE}"
@@ -41,11 +40,14 @@ def _there(place: Path) -> Path:
 
 
 def make(settings: Settings) -> None:
-    """Create the folders that are missing. Raises OSError; UntrustedError where another user made a folder or could
-    replace it."""
+    """Create the folders that are missing, and note the project in those made for it.
+
+    Raises OSError; UntrustedError where another user made a folder or could replace it.
+    """
     for folder, mode in ((settings.runtime_folder, 0o750), (settings.state_folder, 0o700)):
-        service_folders.make(folder.check(), mode)
-        folder.check()  # checked again: another user may have created it meanwhile
+        service_folders.make_checked(folder, mode)
+        if settings.project is not None and folder.base is not None:
+            settings.project.write_note(folder.path)
     incarnations = settings.runtime_dir / INCARNATIONS
     service_folders.make(incarnations, 0o700)
     incarnations.chmod(0o700)  # an earlier version gave access to the group

@@ -10,6 +10,7 @@ import traceback
 
 from holdfast.exits import Exit
 from holdfast.os import locks
+from holdfast_config import service_folders
 from holdfastd.control.metrics_socket import ListenError
 from holdfastd.core.announce import Announce
 from holdfastd.embedded.errors import StoreLaunchError
@@ -25,7 +26,7 @@ def supervise(spec: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> 
     """Supervise this service, as the only supervisor of its runtime folder; the exit status."""
     announce = _without_errors(announce)
     try:
-        lock = locks.hold(spec.runtime_dir / make_folders.LOCK)
+        lock = locks.hold(spec.runtime_dir / service_folders.SUPERVISOR_LOCK)
     except OSError as error:
         announce(f"cannot lock {error.filename}: {error.strerror}: choose another --runtime-dir", "error")
         return make_folders.status(error)

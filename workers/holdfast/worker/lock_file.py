@@ -22,8 +22,7 @@ def hold_lock(spec: WorkerSpec) -> None:
     Raises RuntimeError if another process holds it, UntrustedError if another user could replace the file.
     """
     path = _path(spec)
-    service_folders.make(spec.settings.runtime_dir, 0o750)
-    spec.settings.runtime_folder.check()
+    service_folders.make_checked(spec.settings.runtime_folder, 0o750)
     service_folders.make(path.parent, 0o700)
     descriptor = locks.hold(path)
     if descriptor is None:

@@ -16,7 +16,7 @@ from holdfast.errors import StoreUnavailableError
 from holdfast.exits import Exit
 from holdfast.store import open_store
 from holdfast.store.protocol import Store
-from holdfast_config import Settings
+from holdfast_config import Settings, running_pools
 from holdfastd.cli.common import output
 from holdfastd.cli.common.error_report import CommandError, is_caused_by, single_error
 from holdfastd.cli.common.session import Session
@@ -132,5 +132,6 @@ async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]])
         except (StoreUnavailableError, BaseExceptionGroup) as error:
             cause = single_error(error)
             if session.settings.embedded and is_caused_by(ABSENT, cause):
-                cause.add_note(NO_STORE)
+                others = running_pools.in_words(session.settings.runtime_dir)
+                cause.add_note(NO_STORE + (others and f" ({others})"))
             raise

@@ -8,10 +8,11 @@ import rich_click
 from holdfast_config import logging
 from holdfast_config.load import setting_files
 from holdfastd.cli import service_process
-from holdfastd.cli.common import options
+from holdfastd.cli.common import options, output
 from holdfastd.cli.common.handler_name import check_name
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import every_setting
+from holdfastd.embedded import project_data
 
 
 @rich_click.command(
@@ -39,4 +40,6 @@ def start(session: Session, /, handler: str | None) -> int:
     logging.configure(settings.log_level, settings.log_format)
     check_name(settings)
     session.warn()
+    for line in project_data.remarks(settings.project, settings.state_dir) if settings.embedded else ():
+        output.note(line)
     return service_process.run(service_process.ServiceOrder(settings, session.flags, setting_files(session.flags)))

@@ -1,0 +1,96 @@
+"""`supervisor store`: the data of the embedded stores of this user's projects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import rich_click
+
+from holdfast.exits import Exit
+from holdfast_config.projects import Project
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.error_report import CommandError
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.table_fit import TableFit
+from holdfastd.cli.common.tables import table
+from holdfastd.embedded import data_move, project_data
+from holdfastd.embedded.data_move import DataMoveError
+from holdfastd.embedded.project_data import ProjectData
+
+COLUMNS = ("project", "state", "MiB", "folder")
+FIT = TableFit(texts=("folder",), drop=("MiB",))
+ALL_PROJECTS = "(all projects, earlier versions)"
+NAMED = "the state folder {} is named by {}: data is moved between the default folders of projects only"
+
+
+@rich_click.group(epilog="Examples:\n\nsupervisor store list\n\nsupervisor store move")
+def store() -> None:
+    """List and move the data of embedded stores: each project has its own."""
+
+
+@store.command("list", epilog="Example: supervisor store list --json")
+@options.wide
+@options.here
+@options.pass_session
+def list_(session: Session, /) -> None:
+    """List the projects that have data on this machine, and whether their supervisor runs.
+
+    The project is the folder of supervisor.toml, else that of agent.py, else the folder in which `supervisor start` was
+    called. `gone`: that folder was removed or renamed.
+    """
+    found = list(project_data.of_all())
+    if session.json:
+        output.document([_document(data) for data in found])
+    else:
+        table(COLUMNS, [tuple(_document(data).values()) for data in found], FIT, wide=session.wide)
+
+
+@store.command(epilog="Examples:\n\nsupervisor store move\n\nsupervisor store move --from ~/former/project --set-aside")
+@click.option(
+    "--from",
+    "former",
+    metavar="FOLDER",
+    help="Former path of this project. Default: the place where earlier versions kept the data of all projects.",
+)
+@click.option("--set-aside", is_flag=True, help="Keep data that this project has already beside the moved data.")
+@options.here
+@options.pass_session
+def move(session: Session, /, former: str | None, set_aside: bool) -> int:
+    """Move data to this project: that of earlier versions, or that of the project under its former path.
+
+    No supervisor may run on either. The data is moved at once or not at all, so the command may be repeated.
+    """
+    settings = session.settings
+    assert settings.project is not None
+    if settings.state_folder.named:
+        key = session.resolved.origins["state_dir"].key
+        raise CommandError(NAMED.format(settings.state_dir, key), Exit.CONFIG)
+    target = project_data.of(settings.project)
+    source = _source(former, target)
+    try:
+        done = [*data_move.steps(source, target, set_aside=set_aside)]
+    except DataMoveError as error:
+        raise CommandError(str(error), error.code) from error
+    if session.json:
+        output.document({"from": str(source.state), "to": str(target.state), "done": done})
+    else:
+        for line in done:
+            output.text(line)
+    return Exit.OK
+
+
+def _source(former: str | None, target: ProjectData) -> ProjectData:
+    """The data to move. CommandError if the former path is that of this project."""
+    if former is None:
+        return ProjectData(target.state.parent, target.runtime.parent, None)
+    source = project_data.of(Project.at(Path(former).expanduser()))
+    if source.state == target.state:
+        raise CommandError(f"--from {former}: that is this project itself: name its former path", Exit.USAGE)
+    return source
+
+
+def _document(data: ProjectData) -> dict[str, object]:
+    state = "running" if data.is_running else "gone" if data.is_former else "stopped"
+    project = ALL_PROJECTS if data.project is None else str(data.project.path)
+    return {"project": project, "state": state, "MiB": round(data.size / 2**20, 1), "folder": str(data.state)}

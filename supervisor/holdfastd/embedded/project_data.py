@@ -1,0 +1,87 @@
+"""The data of each project's embedded store on this machine, and what is left of a project that was renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast_config import projects, running_pools, service_folders
+from holdfast_config.projects import Project
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectData:
+    """A state folder with data, and the runtime folder of its pool.
+
+    `project` is None for the data that earlier versions kept in one place for all projects.
+    """
+
+    state: Path
+    runtime: Path
+    project: Project | None
+
+    @property
+    def is_running(self) -> bool:
+        return service_folders.listens(self.runtime / service_folders.CONTROL_SOCKET)
+
+    @property
+    def is_former(self) -> bool:
+        """True if the project is no longer in the folder that the note names."""
+        return self.project is not None and not Project.at(self.project.path).is_same_folder(self.project)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(path.lstat().st_size for path in self.state.rglob("*") if path.is_file())
+
+
+def of_all() -> Iterator[ProjectData]:
+    """The data of this user's projects, that of earlier versions first."""
+    state, runtime = service_folders.state_base(), service_folders.runtime_base()
+    if state.named:  # systemd names one folder for its service
+        return
+    base, sockets = Path(str(state.value)), Path(str(runtime.value))
+    if service_folders.holds_data(base):
+        yield ProjectData(base, sockets, None)
+    for folder in running_pools.folders_below(base, "*"):
+        project = projects.noted(folder)
+        if project is not None and service_folders.holds_data(folder):
+            yield ProjectData(folder, sockets / folder.name, project)
+
+
+def of(project: Project) -> ProjectData:
+    """The project's own folders, which may be missing."""
+    folders = service_folders.default_folders(project)
+    return ProjectData(Path(str(folders.state.value)), Path(str(folders.runtime.value)), project)
+
+
+def former(project: Project) -> ProjectData | None:
+    """The data of this project under an earlier path. It is the same folder; or, moved between file systems, a folder
+    of the same name that is gone."""
+    left = [data for data in of_all() if data.is_former and data.project != project]
+    same = [data for data in left if data.project is not None and data.project.is_same_folder(project)]
+    alike = [data for data in left if data.project is not None and _is_alike(data.project, project)]
+    return next(iter(same or alike), None)
+
+
+def _is_alike(left: Project, project: Project) -> bool:
+    return left.path.name == project.path.name and left.is_gone()
+
+
+def remarks(project: Project | None, state: Path) -> Iterator[str]:
+    """Lines on data that the pool with this state folder uses or could use, and that is not in the project's folder."""
+    if project is None or service_folders.state_base().named:
+        return
+    own = of(project)
+    if state == service_folders.state_base().value:
+        yield (
+            f"the data is in {state}, where earlier versions kept that of all projects: "
+            f"`supervisor store move`, while no supervisor runs, moves it to the project {project.path}"
+        )
+    elif state == own.state and not service_folders.holds_data(state) and (left := former(project)):
+        assert left.project is not None
+        yield (
+            f"this project seems to be {left.project.path}, which is gone, renamed; its data is in {left.state}: "
+            f"`supervisor store move --from '{left.project.path}' --set-aside`, while no supervisor runs, adopts it"
+        )
