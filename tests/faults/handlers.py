@@ -101,6 +101,16 @@ def call_step(task_id: str, step: int) -> int:
         return int(called)
 
 
+async def gather(task: Task, argument: str) -> dict[str, object]:
+    """Answers with the values of the task's parents."""
+    return {parent.task_id: parent.value for parent in task.parents.values()}
+
+
+async def gather_when_told(task: Task, argument: str) -> dict[str, object]:
+    await wait(task, argument)
+    return await gather(task, argument)
+
+
 async def pipe(task: Task, path: str) -> str:
     return await anyio.to_thread.run_sync(Path(path).read_text)
 
@@ -252,6 +262,8 @@ VERBS: dict[str, Verb] = {
         wait,
         mark,
         steps,
+        gather,
+        gather_when_told,
         pipe,
         hold,
         hang_once,

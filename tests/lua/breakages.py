@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.core.delivery import Settle
 from holdfast.core.tasks import WorkerKind
 from tests.conformance import test_orders as orders
+from tests.conformance import test_parent_results as parent_results
 from tests.conformance import test_steps as steps
 from tests.lua import test_after as after
 from tests.lua import test_ahead as ahead
@@ -352,10 +353,27 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("strict order is not kept", "pull", "if busy > 1 and #WEIGHTS > 0 then", "if #WEIGHTS == 0 then WEIGHTS = {1, 1} end if busy > 1 then", turns.test_in_strict_order_the_first_lane_that_holds_something_is_served),
     ("a turn that finds nothing is lost", "pull", "  for _ = 1, ROUNDS do\n", "  for _ = 1, 1 do\n", turns.test_a_turn_that_finds_only_hints_goes_to_the_other_lane),
     # Terms: what waits for others, expires, or is there once a key.
+    ("a child does not expect its parents' results", "submit_options", "  results.expect(id, parents)\n", "", parent_results.test_a_child_has_the_results_of_its_parents_in_the_order_of_after),
+    ("a child has no results of parents that have ended before", "submit_options", "      results.give(id, name)\n", ""),
+    ("a child has no results of parents that it waited for", "parents", "    results.give(id, parent)\n", ""),
+    ("a child is delivered as a task without parents", "claims", "r[20] and 1 or nil}", "nil}", parent_results.test_a_child_has_the_results_of_its_parents_in_the_order_of_after),
+    ("parents in any order", "parents_of", "return a[1] < b[1] end)", "return a[2] < b[2] end)", parent_results.test_a_child_has_the_results_of_its_parents_in_the_order_of_after),
+    ("the results of all parents in one answer", "parents_of", "if with_results and bytes > 0 and", "if false and", parent_results.test_results_are_read_in_pages_and_within_a_bound),
+    ("results that are not wanted are sent", "parents_of", "with_results and size > 0 and", "size > 0 and", parent_results.test_results_are_read_in_pages_and_within_a_bound),
+    ("a result goes with the record of the parent", "deletion", "    if r[3] then results.keep(id, r[5], r[1]) end\n", ""),
+    ("a parent does not know that others have its result", "parent_results", "      if r[1] then write(parent, 'given', 1) end\n", ""),
+    ("the end of a parent does not know a child", "parent_results", "    call('HSET', key, child_field(id), '')\n    call('HSET', KEY.parents .. id, parent, place", "    call('HSET', KEY.parents .. id, parent, place"),
+    ("a result goes with the first child", "parent_results", " and call('HLEN', key) <= OF_PARENT then", " then"),
+    ("a result stays when its children are deleted", "parent_results", " and call('HLEN', key) <= OF_PARENT then", " and false then"),
+    ("the parents of a child stay when it is deleted", "parent_results", "    call('UNLINK', KEY.parents .. id)\n", ""),
+    ("another task with the id of the parent is the parent", "parent_results", "result = read(parent, 'finished')[1] == finished and KEY.result", "result = KEY.result", after.test_a_result_that_an_earlier_version_has_deleted_is_missing_and_never_another),
+    ("a retry has no results of parents", "retry", "    parent_results().give_again(id, new)\n", "", parent_results.test_a_run_after_a_crash_and_a_retry_have_the_same_results),
+    ("the end of a parent does not know a retry", "parent_results", "        if call('EXISTS', key) == 1 then call('HSET', key, child_field(new), '') end\n", "", parent_results.test_a_run_after_a_crash_and_a_retry_have_the_same_results),
+    ("a retry does not have what has ended since", "parent_results", "      elseif not state or TERMINAL[state] then give(new, parent) end", "      end", parent_results.test_a_retry_of_a_child_that_a_parent_failed_has_what_the_others_have_ended_with_by_then),
     ("a child does not wait", "submit_options", "  elseif count > 0 then\n", "  elseif false then\n"),
     ("a parent does not know its children", "submit_options", "      call('ZADD', tied.children_of(name), place, id)\n", ""),
     ("an unknown parent is waited for", "submit_with_options", "if unknown then return {'no-parent', unknown} end", "", after.test_an_unknown_parent_is_named_and_nothing_is_written),
-    ("a parent that has failed before fails nobody", "submit_options", "elseif state ~= 'completed' and policy ~= 'run' then", "elseif false then", after.test_parents_that_have_ended_are_not_waited_for),
+    ("a parent that has failed before fails nobody", "submit_options", "if state ~= 'completed' and policy ~= 'run' then", "if false then", after.test_parents_that_have_ended_are_not_waited_for),
     ("parents that have ended are waited for", "submit_options", "    if not TERMINAL[state] then\n", "    if true then\n"),
     ("children are told in any order", "submit_options", "children_of(name), place, id)", "children_of(name), 0, id)", after.test_many_children_are_told_in_order_and_in_bounded_steps),
     ("children are not told of an end", "ties", "    if call('EXISTS', children_of(id)) == 1 then agenda.put(NOW, 'settle', id) end\n", ""),

@@ -18,6 +18,7 @@ OF_TASKS = (
     "children",
     "retrying",
     "steps",
+    "parents",
 )
 OF_WORKERS = ("running", "last", "inbox")
 SINGLE = frozenset(
@@ -86,12 +87,22 @@ def orphans(view: View) -> Iterator[str]:
             yield f"I14 {key} belongs to nothing"
 
 
+def ends_of_parents(view: View, child: str) -> set[str]:
+    """The outcomes that a task has of its parents."""
+    noted = (f"{parent} {held}".split(" ") for parent, held in view.index(f"parents:{child}").items())
+    return {f"{parent}:{ended[0]}" for parent, _, *ended in noted if ended}
+
+
 def _belongs(view: View, kind: str, name: str) -> bool:
     if kind == "task" or kind in OF_TASKS:
         return name in view.tasks
     if kind == "result":
         task_id, _, turn = name.rpartition(":")
         return int(turn) <= int(view.tasks.get(task_id, {}).get("turn", 0))
+    if kind == "outcome":
+        return any(name in ends_of_parents(view, child) for child in view.tasks)
+    if kind == "given":
+        return f"outcome:{name}" in view.rest
     if kind == "worker":
         incarnation, _, part = name.partition(":")
         return incarnation in view.workers and part in {"", *OF_WORKERS}

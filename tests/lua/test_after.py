@@ -9,6 +9,7 @@ import pytest
 from holdfast.core.delivery import Settle
 from holdfast.core.submit_options import IfParentFails, SubmitOptions
 from holdfast.core.tasks import Accepted, Receipt
+from holdfast.errors import ParentResultError
 from tests.lua.namespace import Namespace
 from tests.lua.operations import run, submission
 
@@ -172,6 +173,24 @@ async def test_a_parent_stays_until_all_its_children_know(space: Namespace) -> N
     await space.store.promote(10)
     assert await space.store.trim(0, 10) == 2
     await space.check()
+
+
+async def test_a_result_that_an_earlier_version_has_deleted_is_missing_and_never_another(space: Namespace) -> None:
+    """Its steward knows nothing of children that have the result."""
+    await space.register("a")
+    await space.submit("p")
+    await after(space, "c", "p")
+    await end(space, "p")
+    await space.do("UNLINK", space.key("task:p"), space.key("op:p"), space.key("trail:p"), space.key("result:p:1"))
+    await space.do("ZREM", space.key("finished"), "p")
+    await space.clock.advance(10)
+    await space.submit("p")
+    deliveries = await space.take("a", 2)
+    await space.settle("a", next(each for each in deliveries if each.task_id == "p"), Settle.COMPLETED)
+    ((parent,), _) = await space.store.parents("c")
+    assert (parent.state, parent.document) == ("completed", None)
+    with pytest.raises(ParentResultError, match=r"^parent p: its result was deleted by another program"):
+        _ = parent.value
 
 
 async def test_many_children_are_told_in_order_and_in_bounded_steps(space: Namespace) -> None:

@@ -23,6 +23,7 @@ def ties_breaches(view: View) -> Iterator[str]:
             yield from _family(view, task_id, task, ties)
             yield from _expiry(view, task_id, task, ties)
         yield from _in_time(view, task_id, task)
+        yield from _parents(view, task_id, task, ties)
     yield from _children(view)
     yield from _keys(view, "unique")
     yield from _keys(view, "debounce")
@@ -40,6 +41,34 @@ def _family(view: View, task_id: str, task: dict[str, str], ties: set[str]) -> I
     for parent in parents:
         if task_id not in view.index(f"children:{parent}"):
             yield f"I15 {task_id} waits for {parent}, which does not know it"
+
+
+def _parents(view: View, task_id: str, task: dict[str, str], ties: set[str]) -> Iterator[str]:
+    """A child has the end of each parent that it no longer waits for, with the result of one that completed."""
+    for parent, noted in view.index(f"parents:{task_id}").items():
+        ended = noted.partition(" ")[2]
+        waits = f"parent|{parent}" in ties
+        if waits and ended:
+            yield f"I15 {task_id} waits for {parent}, and has its end"
+        if not (waits or ended or task["state"] in TERMINAL or "retry_of" in task):
+            yield f"I15 {task_id} no longer waits for {parent}, and does not have its end"
+        if ended:
+            yield from _outcome(view, task_id, parent, ended)
+
+
+def _outcome(view: View, task_id: str, parent: str, ended: str) -> Iterator[str]:
+    outcome = view.index(f"outcome:{parent}:{ended}")
+    if f"child:{task_id}" not in outcome:
+        yield f"I15 {task_id} has the end of {parent}, which does not know it"
+        return
+    there = view.tasks.get(parent, {})
+    kept = f"given:{parent}:{ended}" in view.rest or (
+        there.get("finished") == ended and f"result:{parent}:{outcome['turn']}" in view.rest
+    )
+    if outcome["state"] == "completed" and not kept:
+        yield f"I15 {task_id} has the end of {parent} without its result"
+    if there.get("finished") == ended and "given" not in there and f"given:{parent}:{ended}" not in view.rest:
+        yield f"I15 {parent} does not know that others have its result"
 
 
 def _expiry(view: View, task_id: str, task: dict[str, str], ties: set[str]) -> Iterator[str]:

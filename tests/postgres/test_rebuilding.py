@@ -13,6 +13,7 @@ from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Accepted, Startable, WorkerKind
 from holdfast.store.ledger import rebuild
+from holdfast.store.results_of_parents import results_of_parents
 from tests.lua.operations import introduction, run, submission
 from tests.postgres.ledger import Ledger
 
@@ -74,6 +75,40 @@ async def test_every_state_comes_back(books: Ledger) -> None:
     assert {each.task_id: each.checkpoint for each in await books.redis.take("b")} == {"runs": b'"half"', "waits": None}
     ((step,), _) = await books.redis.store.steps("runs")
     assert (step.place, step.name, step.result) == (0, "fetch", b'"page"')
+
+
+@pytest.mark.parametrize("keeps_parent", [True, False])
+async def test_a_child_has_the_results_of_its_parents_again(books: Ledger, keeps_parent: bool) -> None:
+    """Those of a parent that was deleted, too; and afterwards the parent can be deleted."""
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("parent", "last")
+    after = SubmitOptions(after=("parent", "last"))
+    await books.store.submit_with_options(
+        [submission(each, books.queue, options=after) for each in ("child", "waits", "ends")]
+    )
+    await settle(books, "parent", Settle.COMPLETED, b'"one"')
+    await settle(books, "last", Settle.COMPLETED, b'"two"')
+    await books.store.promote(10)
+    assert (await books.redis.take("a", 1))[0].task_id == "child"
+    await books.keep()
+    if not keeps_parent:
+        assert await books.store.forget_tasks(["parent", "last"]) == 2
+    await books.lose()
+    await books.redis.check()
+    if keeps_parent:
+        await books.store.forget_tasks(["parent"])
+    await books.redis.register("b")
+    for child in await books.redis.take("b", 3):
+        found = await results_of_parents(books.store, child.task_id)
+        assert child.is_child
+        assert [(one.task_id, one.state, one.document) for one in found.values()] == [
+            ("parent", State.COMPLETED, b'"one"'),
+            ("last", State.COMPLETED, b'"two"'),
+        ]
+        await books.redis.settle("b", child, Settle.COMPLETED)
+    await books.store.forget_tasks(["child", "waits", "ends"])
+    assert not [key for key in await books.redis.check() if ":outcome:" in key or ":given:" in key]
 
 
 async def test_what_waits_keeps_its_order(books: Ledger) -> None:

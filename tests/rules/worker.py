@@ -640,9 +640,30 @@ WORKER = [
     Rule(
         "a delivery with a timeout of its own takes all steps",
         f"{_HERE}/run.py",
-        "task.unreadable or delivery.earlier or delivery.timeout_ms is not None:",
-        "task.unreadable or delivery.earlier:",
+        "delivery.is_child or delivery.timeout_ms is not None:",
+        "delivery.is_child:",
         "tests/worker/test_both_ways.py::test_what_is_bounded_takes_all_steps",
+    ),
+    Rule(
+        "a delivery whose parents' results have to be read takes all steps",
+        f"{_HERE}/run.py",
+        "delivery.earlier or delivery.is_child or",
+        "delivery.earlier or",
+        "tests/worker/test_both_ways.py::test_what_is_bounded_takes_all_steps",
+    ),
+    Rule(
+        "a child gets the results of its parents before its handler is called",
+        f"{_HERE}/run.py",
+        "        if delivery.is_child:\n",
+        "        if False:\n",
+        "tests/worker/test_parents.py::test_a_handler_has_the_results_of_the_parents_in_the_order_of_after",
+    ),
+    Rule(
+        "the results of all parents are read within a bound",
+        "workers/holdfast/store/results_of_parents.py",
+        "results=left > 0",
+        "results=True",
+        "tests/conformance/test_parent_results.py::test_results_are_read_in_pages_and_within_a_bound",
     ),
     Rule(
         "a delivery without all its messages takes all steps",

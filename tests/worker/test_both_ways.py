@@ -406,6 +406,7 @@ BOUNDED: dict[str, tuple[dict[str, Any], Delivery]] = {
     "by its own timeout": ({}, delivery_of(timeout_ms=1000)),
     "by its producer's usual timeout": ({}, usually_bounded()),
     "by messages that have to be read": ({}, delivery_of(history=(b"{}", b"{}"), earlier=2)),
+    "by parents whose results have to be read": ({}, delivery_of(is_child=True)),
     "by an operation that cannot be read": ({}, delivery_of(operation=b"{")),
 }
 

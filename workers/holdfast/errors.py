@@ -80,6 +80,10 @@ class StepMismatchError(StepError):
     way, or ran other code."""
 
 
+class ParentResultError(HoldfastError):
+    """The result of a parent cannot be had: it has not ended, its result is too large to be read, or was deleted."""
+
+
 class UnknownTaskError(HoldfastError):
     """No task with this id."""
 

@@ -22,6 +22,7 @@ OF_TASKS = (
     "children",
     "retrying",
     "steps",
+    "parents",
 )
 
 _CHECK = Check("queue", "orphan keys")
@@ -52,7 +53,16 @@ def _owners(snapshot: QueueSnapshot) -> Mapping[str, Collection[str]]:
         kind: snapshot.keys.get(index, ()) for index, kinds in _INDEXED.items() for kind in kinds
     }
     tasks, workers = snapshot.tasks, snapshot.workers
+    owners["outcome"] = {end for parents in dict(snapshot.of_kind("parents:")).values() for end in _ends(parents)}
+    owners["given"] = dict(snapshot.of_kind("outcome:"))
     return owners | dict.fromkeys((*OF_TASKS, "result"), tasks) | dict.fromkeys(("worker", "control"), workers)
+
+
+def _ends(parents: Mapping[str, str]) -> Iterator[str]:
+    """The outcomes that a task has of its parents."""
+    for parent, noted in parents.items():
+        _, _, ended_ms = noted.partition(" ")
+        yield f"{parent}:{ended_ms}"
 
 
 _INDEXED: Mapping[str, tuple[str, ...]] = {  # index of the owners to the kinds of their keys

@@ -16,7 +16,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds. `history` ends
     with the last turn before this one, an operation and a result of each; `earlier`: the number of such items before
     them. `waited_ms`: since it could be claimed. `run`: the number of this run of the task, from 1; hand-overs that
-    were given back before they had begun are none."""
+    were given back before they had begun are none. `is_child`: it was submitted after other tasks."""
 
     task_id: str
     claim: str
@@ -34,6 +34,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     earlier: int = 0
     waited_ms: int = 0
     run: int = 1
+    is_child: bool = False
 
     @property
     def incarnation(self) -> str | None:

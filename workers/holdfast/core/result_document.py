@@ -69,5 +69,13 @@ def read_result(document: bytes | None) -> Result:
         return Result(parts=[text_part(document.decode("utf-8", "backslashreplace"))])
 
 
+def failure_in(document: bytes | None) -> Failure | None:
+    """The error that a result document tells of."""
+    kept = read_result(document).error
+    if kept is None:
+        return None
+    return Failure(*(str(kept.get(part) or "") for part in ("type", "message", "traceback")))
+
+
 def _content(part: Part) -> object:
     return cast("object", part.get("text" if part.get("kind") == "text" else "data"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 import msgspec
 
 from holdfast.core.outcomes import Failure
-from holdfast.core.result_document import read_result
+from holdfast.core.result_document import failure_in, read_result
 from holdfast.core.served import ServedWork
 from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import State
@@ -179,10 +179,7 @@ class TaskRecord(Generic[V]):
     @property
     def error(self) -> Failure | None:
         """The exception, or the reason, that the task failed or was rejected with."""
-        kept = read_result(self.result).error
-        if kept is None:
-            return None
-        return Failure(*(str(kept.get(part) or "") for part in ("type", "message", "traceback")))
+        return failure_in(self.result)
 
 
 class Retried(StrEnum):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import msgspec
 import structlog
 
 from holdfast.core.delivery import Delivery
+from holdfast.core.parent_results import ParentResult
 from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.steps import StepLog, Steps, UnrecordedSteps
 from holdfast.handler.turn import read_turn
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+NO_PARENTS: Mapping[str, ParentResult] = MappingProxyType({})
 
 _decode = msgspec.json.Decoder().decode
 
@@ -38,6 +42,7 @@ class Task:
 
     `run` counts the runs of the task, from 1, `delivery` its hand-overs, with those that were given back before they
     had begun; `attempts` this turn's runs that ended in an exception.
+    `parents`: the tasks that it was submitted after, by their ids, in that order, with state, value and error of each.
     `deadline` is the `time.monotonic()` at which the handler is cancelled; None: it may take for ever.
     """
 
@@ -49,6 +54,7 @@ class Task:
         "limit",
         "notes",
         "operation",
+        "parents",
         "span",
         "step_log",
         "unreadable",
@@ -63,6 +69,7 @@ class Task:
         self.span: SpanAround | None = None  # set by telemetry
         self.step_log: Callable[[Delivery], StepLog] | None = None  # set by the worker
         self._steps: Steps | None = None
+        self.parents: Mapping[str, ParentResult] = NO_PARENTS  # set by the worker
         self.notes = RunNotes(max_bytes)
         self.take(delivery)
 

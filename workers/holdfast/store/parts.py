@@ -86,6 +86,7 @@ class ComposedStore:
         self.task_ids = parts.tasks.task_ids
         self.place = parts.tasks.place
         self.steps = parts.tasks.steps
+        self.parents = parts.tasks.parents
         self.retry = parts.tasks.retry
         self.dead_letters = parts.tasks.dead_letters
         self.purge_dead = parts.tasks.purge_dead

@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 from holdfast.core.conversations import About, Conversation, NotedWrite
 from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, Standing
 from holdfast.core.lanes import LaneLimit, Lanes
+from holdfast.core.parent_results import ParentResult
 from holdfast.core.quiet_hosts import HaltScope, Quiet, QuietOrder
 from holdfast.core.rollup import Rollup
 from holdfast.core.schedule_records import (
@@ -304,6 +305,13 @@ class TaskStore(Protocol):
     async def steps(self, task_id: str, first: int = 0) -> tuple[tuple[StepRecord, ...], int | None]:
         """The recorded steps of a task from this place on, as many as one answer holds, and the place of the next one
         (None: there are no more)."""
+        ...
+
+    async def parents(
+        self, task_id: str, first: int = 1, *, results: bool = True
+    ) -> tuple[tuple[ParentResult, ...], int | None]:
+        """The tasks that it was submitted after, in their order, from this place on, as many as one answer holds, and
+        the place of the next one (None: there are no more)."""
         ...
 
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:

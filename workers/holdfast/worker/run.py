@@ -1,8 +1,8 @@
 """Runs the deliveries that this worker holds, each in a scope of its own; outcomes go with the next pull.
 
 There are two ways, side by side here. A coroutine that nothing bounds, of a delivery that has all its messages, runs in
-few steps (`run_unbounded`). A delivery that has a timeout, a limit, a thread, an earlier turn or more messages to wait
-for takes all of them (`_run_within_limit`). In both ways a handler that ends in the same manner has the same
+few steps (`run_unbounded`). A delivery that has a timeout, a limit, a thread, parents, an earlier turn or more messages
+to wait for takes all of them (`_run_within_limit`). In both ways a handler that ends in the same manner has the same
 outcome, and a cancel is delivered again and again until it is obeyed.
 
 Deliveries are plain asyncio tasks, as one of an anyio group costs several times as much to begin. But they are only
@@ -39,6 +39,7 @@ from holdfast.handler.steps import StepLog
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
 from holdfast.handler.turn import is_whole
+from holdfast.store.results_of_parents import results_of_parents
 from holdfast.telemetry.port import Span, Telemetry
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.handler_limits import HandlerLimits
@@ -246,7 +247,7 @@ class RunningTasks:
 
     def _unbounded(self, delivery: Delivery, task: Task) -> HandlerFunction | None:
         """The handler of this delivery, if it is a coroutine that nothing bounds and nothing is to be waited for."""
-        if task.unreadable or delivery.earlier or delivery.timeout_ms is not None:
+        if task.unreadable or delivery.earlier or delivery.is_child or delivery.timeout_ms is not None:
             return None
         function = self.handler.choose(task.operation.name)
         if type(function) is not HandlerFunction or not function.is_unbounded:
@@ -288,6 +289,9 @@ class RunningTasks:
 
     async def _run(self, delivery: Delivery, running: RunningTask) -> Outcome:
         delivery = await self._with_history(delivery, running.task)
+        if delivery.is_child:
+            read = partial(results_of_parents, self.context.store, delivery.task_id)
+            running.task.parents = await self.context.retries.call("parents", read)
         self.task_log.started(running.task)
         timeout = self._timeout_of(delivery.lane)
         running.called_at = time.monotonic()

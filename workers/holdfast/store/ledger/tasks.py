@@ -43,6 +43,7 @@ class LedgerTasks:
         self._remember_ms = remember_ms
         self.place = redis.place
         self.steps = redis.steps
+        self.parents = redis.parents
         self.dead_letters = redis.dead_letters
 
     async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None:

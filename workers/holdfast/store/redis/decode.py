@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from holdfast.core.delivery import Delivery, Pulled, Standing, Verdict
 from holdfast.core.identity import sha1_hex
+from holdfast.core.parent_results import ParentResult
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Happening, TaskRecord, UnreadableEntry, WorkerKind, WorkerRecord
 from holdfast.core.trail import TOLD_TOGETHER
@@ -56,7 +57,7 @@ def _delivery(row: list[Any]) -> Delivery:
     if len(row) == SHORT:
         return _first_delivery(row)
     task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, raw, saved, past, *rest = row
-    earlier, waited, unbegun = rest
+    earlier, waited, unbegun, *child = rest
     return Delivery(
         task_id.decode(),
         claim.decode(),
@@ -74,6 +75,7 @@ def _delivery(row: list[Any]) -> Delivery:
         earlier,
         waited,
         int(delivery) - int(unbegun),
+        bool(child),
     )
 
 
@@ -148,6 +150,21 @@ def _task_record(task_id: str, answer: list[Any]) -> TaskRecord:
         waits_for=tuple(sorted(parent.decode() for parent in parents)),
         if_parent_fails=fields.get("if_parent_fails", ""),
         expires_ms=number("expires") or None,
+    )
+
+
+def parent_result(
+    task_id: bytes, state: bytes, has_ended: int, reason: bytes, document: bytes, size: int
+) -> ParentResult:
+    """A damaged state counts as none."""
+    known = state.decode(errors="replace")
+    return ParentResult(
+        task_id.decode(),
+        State(known) if known in tuple(State) else None,
+        has_ended == 1,
+        reason.decode(errors="replace"),
+        document or None,
+        size,
     )
 
 

@@ -26,6 +26,9 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "retrying": "retrying:",  # list: its history, copied in steps for its retry
         "ties": "ties:",  # set: what points at it until it ends
         "children": "children:",  # sorted set: tasks that wait for its end
+        "parents": "parents:",  # hash: the tasks that it was submitted after, to their places and ends
+        "outcome": "outcome:",  # hash: what a parent has ended with, `<task>:<ms>`, and the children that have it
+        "given": "given:",  # text: the result of a parent whose record was deleted, `<task>:<ms>`
         "done": "done:",  # channel: tells its state when it ends or asks
         # tasks by state
         "due": "due",  # sorted set: delayed tasks, by when they are due

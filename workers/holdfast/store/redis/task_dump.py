@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Dump:
     """A whole task. `history`: operation and result of each earlier turn; `dead`: the moment it became a dead
     letter; `webhooks`: name, turn, state, URL and moment of each notice that waits to be posted; `steps`: place and
-    text of each (see core/steps.py)."""
+    text of each (see core/steps.py); `parent_results`: six values of each task that it was submitted after (see
+    dump.lua)."""
 
     task_id: str
     record: dict[str, bytes]
@@ -31,6 +32,7 @@ class Dump:
     ties: tuple[bytes, ...]
     webhooks: tuple[bytes, ...] = ()
     steps: tuple[bytes, ...] = ()
+    parent_results: tuple[bytes, ...] = ()
 
     def text(self, field: str) -> str:
         return self.record.get(field, b"").decode()
@@ -68,9 +70,8 @@ def read_dumps(answer: list[Any]) -> tuple[Dumps, int]:
 
 
 def _dump(task: list[Any]) -> Dump:
-    task_id, record, dead, operation, history, result, pending, messages, checkpoint, trail, ties, webhooks, steps = (
-        task
-    )
+    task_id, record, dead, operation, history, result, pending, messages, checkpoint, *lists = task
+    trail, ties, webhooks, steps, parents = lists
     return Dump(
         task_id=task_id.decode(),
         record=dict(pairs(record)),
@@ -85,6 +86,7 @@ def _dump(task: list[Any]) -> Dump:
         ties=tuple(ties),
         webhooks=tuple(webhooks),
         steps=tuple(steps),
+        parent_results=tuple(parents),
     )
 
 
@@ -109,4 +111,5 @@ def flat(dump: Dump) -> list[Value]:
         *counted(dump.ties),
         *counted(dump.webhooks),
         *counted(dump.steps),
+        *counted(dump.parent_results),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.core.parent_results import ParentResult
 from holdfast.core.steps import StepRecord, read_step
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Obliterated, Page, Place, RetryAnswer, TaskIds, TaskRecord, Wanted
@@ -41,6 +42,13 @@ class RedisTasks(RedisPart):
         following, *flat = await self._run("steps", task_id, first)
         found = zip(flat[::2], flat[1::2], strict=True)
         return tuple(read_step(place, text) for place, text in found), None if following < 0 else following
+
+    async def parents(
+        self, task_id: str, first: int = 1, *, results: bool = True
+    ) -> tuple[tuple[ParentResult, ...], int | None]:
+        following, *flat = await self._run("parents_of", task_id, first, int(results))
+        found = tuple(decode.parent_result(*flat[at : at + 6]) for at in range(0, len(flat), 6))
+        return found, None if following < 0 else following
 
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:
         """The history of a task of many turns is copied in several steps."""

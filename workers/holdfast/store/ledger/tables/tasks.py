@@ -38,7 +38,7 @@ UNION
 _FORGET = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"
 _KEPT = (
     *("state", "seq", "created_ms", "finished_ms", "seen_ms", "asked", "turn", "dead", "message_ids", "digests"),
-    *("record", "pending", "checkpoint", "trail", "ties", "webhooks", "steps"),
+    *("record", "pending", "checkpoint", "trail", "ties", "webhooks", "steps", "parent_results"),
 )
 _KEEP = f"""
 INSERT INTO holdfast_tasks AS t (queue, task_id, {", ".join(_KEPT)})
@@ -52,13 +52,13 @@ ON CONFLICT (queue, task_id, turn) DO UPDATE SET result = EXCLUDED.result
 WHERE t.result IS NULL AND EXCLUDED.result IS NOT NULL"""
 
 _COLUMNS = """
-task_id, turn, dead, record, pending, checkpoint, trail, ties, webhooks, steps, message_ids, digests, seq, created_ms,
-    seen_ms
+task_id, turn, dead, record, pending, checkpoint, trail, ties, webhooks, steps, parent_results, message_ids, digests,
+    seq, created_ms, seen_ms
 """
 # The size of a task, without reading it.
 _BYTES = """
 octet_length(record) + octet_length(pending) + octet_length(checkpoint) + octet_length(trail)
-    + octet_length(steps)
+    + octet_length(steps) + octet_length(parent_results)
     + pg_column_size(message_ids) + pg_column_size(digests)
     + (SELECT coalesce(sum(octet_length(operation) + coalesce(octet_length(result), 0)), 0)
        FROM holdfast_turns u WHERE u.queue = t.queue AND u.task_id = t.task_id)"""
@@ -223,6 +223,7 @@ def _row(queue: str, dump: Dump, seen_ms: int) -> tuple[object, ...]:
         _pack(dump.ties),
         _pack(dump.webhooks),
         _pack(dump.steps),
+        _pack(dump.parent_results),
     )
 
 
@@ -258,4 +259,5 @@ def _dump(row: Any, turns: dict[int, tuple[bytes, bytes]]) -> Dump:
         ties=_list(row["ties"]),
         webhooks=_list(row["webhooks"]),
         steps=_list(row["steps"]),
+        parent_results=_list(row["parent_results"]),
     )

@@ -4,9 +4,10 @@
 -- Answers: elsewhere: that ledger does not, or no longer, follow or rebuild this Redis. Or {the last event of all ('' for none),
 --       time (ms), tasks, ids of tasks with damaged records, number of ids that were read: at least one}; a task is
 --       {id, record as pairs, moment it became a dead letter ('' if it is none), operation, history, result of its turn, pending,
---       message ids and digests as pairs, checkpoint, trail, ties, its webhooks that wait: name, turn, state, URL and moment of each, its steps: places and texts}.
+--       message ids and digests as pairs, checkpoint, trail, ties, its webhooks that wait: name, turn, state, URL and moment of each, its steps: places and texts,
+--       its parents: id, place (and when it ended), state, reason, turn, result of each}.
 -- flags: no-writes, allow-oom
--- use: clock task_record webhook_outbox ledger_standing damage trail
+-- use: clock task_record webhook_outbox ledger_standing damage trail parent_results
 if ARGV[1] ~= '' and not is_believed(ARGV[1], ARGV[2]) then return 'elsewhere' end
 local most, bytes, looked = tonumber(ARGV[3]), 0, 0
 
@@ -30,6 +31,18 @@ local function record_of(id)
   return record
 end
 
+local function parents_of(id)
+  local results, parents = parent_results(), {}
+  local known = results.parents_of(id)
+  for i = 1, #known, 2 do
+    local _, state, reason, turn, result = results.found(known[i], known[i + 1])
+    for _, value in ipairs({known[i], known[i + 1], state, reason or '', turn or '', result and call('GET', result) or ''}) do
+      parents[#parents + 1] = value
+    end
+  end
+  return parents
+end
+
 local function dumped(id)
   local record = weigh(record_of(id))
   if #record == 0 then return end
@@ -39,7 +52,7 @@ local function dumped(id)
     id, record, call('ZSCORE', KEY.dead, id) or '', texts[1], weigh(call('LRANGE', KEY.history .. id, 0, -1)), texts[2],
     weigh(call('LRANGE', KEY.pending .. id, 0, -1)), weigh(call('HGETALL', KEY.messages .. id)), texts[3],
     weigh(trail_of(id)), call('SMEMBERS', KEY.ties .. id), TOLD and {} or outbox().of(id),
-    weigh(call('HGETALL', KEY.steps .. id)),
+    weigh(call('HGETALL', KEY.steps .. id)), read(id, 'if_parent_fails')[1] and weigh(parents_of(id)) or {},
   }
 end
 

@@ -11,7 +11,7 @@
 -- A task that waits for parents may come before them, but parents that have ended must come first.
 -- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15. A task is replaced only by a later moment of its own life.
 -- flags: allow-oom
--- use: acceptance messages ties parents gates webhook_outbox pause_requests joined_messages envelope damage clock journal lane task_record
+-- use: acceptance messages ties parents parent_results gates webhook_outbox pause_requests joined_messages envelope damage clock journal lane task_record
 local meta = call('HMGET', KEY.meta, 'rebuilding', 'ledger')
 local REBUILDING = meta[1] == ARGV[1]
 accept_for_ledger()
@@ -30,7 +30,7 @@ end
 local function take_task()
   local t = {id = take(), record = take_list(), dead = take(), operation = take(), history = take_list(), result = take(),
     pending = take_list(), messages = take_list(), checkpoint = take(), trail = take_list(), ties = take_list(),
-    webhooks = take_list(), steps = take_list(), has = {}}
+    webhooks = take_list(), steps = take_list(), parents = take_list(), has = {}}
   for i = 1, #t.record, 2 do t.has[t.record[i]] = t.record[i + 1] end
   return t
 end
@@ -47,7 +47,7 @@ local function is_later(has, turn, state, delivery, asked)
   return false
 end
 
-local tied, understand = ties(), envelope_reader()
+local tied, understand, results = ties(), envelope_reader(), parent_results()
 
 -- Removes the earlier record, for the later one. A worker that runs the task is told that it has lost it.
 local function remove(id)
@@ -55,6 +55,7 @@ local function remove(id)
   if r[1] == 'working' then bounds().vacate(id) end
   leave_index(id, r[1], r[2], r[3])
   tied.undo_all(id)
+  results.release(id)
   call('DEL', KEY.task .. id, KEY.history .. id, KEY.pending .. id, KEY.messages .. id, KEY.checkpoint .. id,
     KEY.trail .. id, KEY.retrying .. id, KEY.steps .. id)
 end
@@ -82,6 +83,7 @@ local function put_content(t)
   if t.checkpoint ~= '' then call('SET', KEY.checkpoint .. id, t.checkpoint) end
   push_all(KEY.trail .. id, t.trail)
   for i = 1, #t.steps, 2 do call('HSET', KEY.steps .. id, t.steps[i], t.steps[i + 1]) end
+  for i = 1, #t.parents, 6 do results.put_back(id, unpack(t.parents, i, i + 5)) end
 end
 
 -- Adds the steps that this Redis, which was set back, no longer has. A handler that runs has read its own.

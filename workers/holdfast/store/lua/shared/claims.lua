@@ -9,7 +9,7 @@ local function row(id, name, delivery, r)
   if delivery ~= 1 then checkpoint = call('GET', KEY.checkpoint .. id) or '' end
   count_told(#checkpoint)
   return {id, name, r[1], r[2], tostring(delivery), r[4] or '0', r[5] or '0', r[6] or '', r[7] or '', r[8] or '',
-    operation, checkpoint, history, earlier, math.max(0, NOW - (r[17] or r[18] or NOW)), r[19] or '0'}
+    operation, checkpoint, history, earlier, math.max(0, NOW - (r[17] or r[18] or NOW)), r[19] or '0', r[20] and 1 or nil}
 end
 
 -- Claims a task, unless it has expired. `r`: its facts. The claim of a usual task is noted in its record (see trail): else its

@@ -1,4 +1,4 @@
--- use: task_record limits journal agenda clock
+-- use: task_record limits journal agenda clock parent_results
 -- provides: forget
 -- Deletes everything that is kept of tasks that have ended. A task stays for now if its children have not all been told of its
 -- end, or its messages have not all been set aside.
@@ -8,9 +8,12 @@ local function forget(all)
   for _, id in ipairs(all) do
     if call('EXISTS', KEY.children .. id, KEY.left .. id) == 0 then ids[#ids + 1] = id else agenda().put(NOW, 'settle', id) end
   end
-  local room, forgotten = RESULTS_AT_ONCE, 0
+  local room, forgotten, results = RESULTS_AT_ONCE, 0, nil
   for _, id in ipairs(ids) do
-    local r = read(id, 'turn', 'state')
+    if room <= 0 then break end
+    local r = read(id, 'turn', 'state', 'given', 'if_parent_fails', 'finished')
+    results = (r[3] or r[4]) and (results or parent_results()) or results
+    if r[3] then results.keep(id, r[5], r[1]) end
     local said = string.match(r[1] or '', '^%d+$')
     local turns = said and #said < 10 and tonumber(said) or 0   -- 0 where somebody has damaged it: counting down from 1e30 never ends
     for turn = turns, math.max(1, turns - room + 1), -1 do call('UNLINK', KEY.result .. id .. ':' .. turn) end
@@ -18,7 +21,7 @@ local function forget(all)
       write(id, 'turn', turns - room)
       break
     end
-    room, forgotten = room - turns, forgotten + 1
+    room, forgotten = room - turns - (r[4] and results.release(id) or 0), forgotten + 1
     if r[2] then
       tally(r[2], -1)
       count(r[2])

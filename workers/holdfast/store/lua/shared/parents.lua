@@ -1,10 +1,10 @@
--- use: task_record lane journal task_end ties clock
+-- use: task_record lane journal task_end ties clock parent_results
 -- provides: waiting go_on
 -- Tasks that wait for other tasks (their parents) to end. A parent exists before its child, and a task names its parents only
 -- when it is made: so no tasks wait in a circle.
 local function waiting()
   local FATES = {failed = 'failed', rejected = 'was rejected', canceled = 'was canceled', gone = 'is gone'}
-  local ties = ties()
+  local ties, results = ties(), parent_results()
 
   local function hold(id)
     write(id, 'state', 'waiting', 'owner', '')
@@ -26,6 +26,7 @@ local function waiting()
       return
     end
     write(id, 'waits_for', r[5] - 1)
+    results.give(id, parent)
     if fate ~= 'completed' and r[3] ~= 'run' then
       leave_index(id, r[1], r[2])
       fail(id, parent, fate)

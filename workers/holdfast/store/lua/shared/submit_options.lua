@@ -1,8 +1,8 @@
--- use: task_record task_control ties parents lane
+-- use: task_record task_control ties parents lane parent_results
 -- provides: hold_debounce replace unknown_of start_after
 -- Submit options: the tasks that a submission waits for, and the submission that it replaces.
 local UNDECIDED = {delayed = true, waiting = true}   -- states in which a later submission with the same debounce key replaces a task
-local tied, held = ties(), waiting()
+local tied, held, results = ties(), waiting(), parent_results()
 
 -- The next submission with this key replaces this one. Answers the task that held it before, or nil.
 local function hold_debounce(id, key)
@@ -29,14 +29,16 @@ end
 -- state.
 local function wait_for(id, parents, policy)
   local place, count, parent, fate = call('HGET', KEY.counters, 'accepted'), 0, nil, nil
+  results.expect(id, parents)
   for _, name in ipairs(parents) do
     local state = read(name, 'state')[1]
     if not TERMINAL[state] then
       call('ZADD', tied.children_of(name), place, id)
       tied.tie(id, 'parent', name)
       count = count + 1
-    elseif state ~= 'completed' and policy ~= 'run' then
-      parent, fate = name, state
+    else
+      results.give(id, name)
+      if state ~= 'completed' and policy ~= 'run' then parent, fate = name, state end
     end
   end
   return count, parent, fate

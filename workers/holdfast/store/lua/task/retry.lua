@@ -6,7 +6,7 @@
 -- Keeps: I3, I4, I6, I9: of the ended task only that it was retried is written.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: messages promotion limits journal lane task_record
+-- use: messages promotion limits journal lane task_record parent_results
 local LONGEST_ID = 128
 local AGAIN = {failed = true, rejected = true, canceled = true}
 local KEPT = {'name', 'concurrency_key', 'max_attempts', 'timeout', 'webhook'}   -- what its producer asked for
@@ -38,6 +38,11 @@ local function copy(new, root, number)
   end
   local steps = redis.pcall('HGETALL', KEY.steps .. id)   -- so that the retry pays for none of them again
   for i = 1, #steps, 2 do call('HSET', KEY.steps .. new, steps[i], steps[i + 1]) end
+  local policy = read(id, 'if_parent_fails')[1]
+  if policy then
+    write(new, 'if_parent_fails', policy)
+    parent_results().give_again(id, new)
+  end
   note('retry-of', new, id)
   to_tail(new)
 end

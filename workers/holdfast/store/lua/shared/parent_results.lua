@@ -1,0 +1,97 @@
+-- use: task_record
+-- provides: parent_results
+-- Results of parents. A child has the hash `parents`: each of its parents to `<place in after>`, and behind that, when the parent has
+-- ended, `<ms of its end>`. What a parent has ended with is noted once for all its children, in the hash `outcome`: state, reason, turn,
+-- and a field for each child. The result itself stays the parent's; when the record of the parent is deleted, it moves beside
+-- the outcome. Both go when the last of these children is deleted.
+local function parent_results()
+  local OF_PARENT = 3   -- fields of an outcome that are no children
+  local function child_field(id) return 'child:' .. id end
+  local function name_of(parent, finished) return parent .. ':' .. finished end
+  local function parents_of(id) return redis.pcall('HGETALL', KEY.parents .. id) end
+
+  -- Notes the parents of a new task, in their order.
+  local function expect(id, parents)
+    for place, parent in ipairs(parents) do call('HSET', KEY.parents .. id, parent, place) end
+  end
+
+  -- Gives a child what this parent has ended with. A child of an earlier version expects nothing.
+  local function give(id, parent)
+    local noted = redis.pcall('HGET', KEY.parents .. id, parent)
+    local place = type(noted) == 'string' and string.match(noted, '^%d+')
+    if not place then return end
+    local r = read(parent, 'state', 'finished', 'turn', 'reason')
+    local finished = r[1] and r[2] or '0'
+    local key = KEY.outcome .. name_of(parent, finished)
+    if call('EXISTS', key) == 0 then
+      call('HSET', key, 'state', r[1] or 'gone', 'reason', r[4] or '', 'turn', r[3] or '')
+      if r[1] then write(parent, 'given', 1) end
+    end
+    call('HSET', key, child_field(id), '')
+    call('HSET', KEY.parents .. id, parent, place .. ' ' .. finished)
+  end
+
+  -- Gives the retry of a child what the child was given.
+  local function give_again(id, new)
+    local known = parents_of(id)
+    for i = 1, #known, 2 do
+      local parent, finished = known[i], string.match(known[i + 1], '^%d+ (%d+)$')
+      call('HSET', KEY.parents .. new, parent, known[i + 1])
+      local state = read(parent, 'state')[1]
+      if finished then
+        local key = KEY.outcome .. name_of(parent, finished)
+        if call('EXISTS', key) == 1 then call('HSET', key, child_field(new), '') end
+      elseif not state or TERMINAL[state] then give(new, parent) end
+    end
+  end
+
+  -- Puts back what a ledger has of one parent of this child.
+  local function put_back(id, parent, noted, state, reason, turn, result)
+    call('HSET', KEY.parents .. id, parent, noted)
+    local finished = string.match(noted, '^%d+ (%d+)$')
+    if not finished then return end
+    local name = name_of(parent, finished)
+    if call('HSETNX', KEY.outcome .. name, 'state', state) == 1 then
+      call('HSET', KEY.outcome .. name, 'reason', reason, 'turn', turn)
+      if result ~= '' then call('SET', KEY.given .. name, result) end
+    end
+    call('HSET', KEY.outcome .. name, child_field(id), '')
+  end
+
+  -- Keeps the result of a task whose record is deleted, for its children. Its place is left by the caller.
+  local function keep(id, finished, turn)
+    local name = name_of(id, finished or '0')
+    local result = KEY.result .. id .. ':' .. turn
+    if call('EXISTS', KEY.outcome .. name) == 1 and call('EXISTS', result) == 1 then call('RENAME', result, KEY.given .. name) end
+  end
+
+  -- Forgets a child. Answers the number of its parents.
+  local function release(id)
+    local known = parents_of(id)
+    for i = 1, #known, 2 do
+      local finished = string.match(known[i + 1], '^%d+ (%d+)$')
+      local name = finished and name_of(known[i], finished)
+      local key = name and KEY.outcome .. name
+      if key and call('HDEL', key, child_field(id)) == 1 and call('HLEN', key) <= OF_PARENT then
+        call('UNLINK', key, KEY.given .. name)
+      end
+    end
+    call('UNLINK', KEY.parents .. id)
+    return #known / 2
+  end
+
+  -- What a child has of a parent: place, state, reason, turn, and the key of the result (nil: there is none); of a parent that has not ended
+  -- place and state alone. A parent that ends without a result has none, and so has one that an earlier version has deleted.
+  local function found(parent, noted)
+    local place, finished = string.match(noted, '^(%d+) ?(%d*)$')
+    if finished == '' then return tonumber(place), read(parent, 'state')[1] or 'gone' end
+    local name = name_of(parent, finished)
+    local r = call('HMGET', KEY.outcome .. name, 'state', 'reason', 'turn')
+    local result = KEY.given .. name
+    if call('EXISTS', result) == 0 then result = read(parent, 'finished')[1] == finished and KEY.result .. parent .. ':' .. (r[3] or '') or nil end
+    return tonumber(place), r[1] or 'gone', r[2] or '', r[3] or '', result
+  end
+
+  return {expect = expect, give = give, give_again = give_again, put_back = put_back, keep = keep,
+    release = release, parents_of = parents_of, found = found}
+end
