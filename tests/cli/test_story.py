@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.served import ServedState
+from holdfast.core.steps import ANSWER, QUESTION, SLEEP
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Place, TaskRecord, WorkerKind, WorkerRecord
 from holdfast.core.trail import LAYOUTS, TrailStep, read_step
@@ -84,6 +85,10 @@ STEPS = [
     ("5 retried t1.r1 by hand", "retried as t1.r1: by hand"),
     ("5 retry-of t1", "repeats the request of t1"),
     ("5 step 2 fetch the page", "step 2 is recorded: fetch the page"),
+    (f"5 step 3 {SLEEP}", "step 3 is a sleep"),
+    (f"5 step 4 {QUESTION}Which region?", "step 4 is question 'Which region?'"),
+    (f"5 step 5 {ANSWER}", "step 5 is an answer"),
+    (f"5 sleep {CLAIM} ", "sleeps, and has given its slot back"),
     ("5 waits 1", "waits for 1 task to end"),
     ("5 waits 12", "waits for 12 tasks to end"),
     ("5 ready ", "all tasks that it waited for have ended"),
@@ -164,6 +169,8 @@ IN_WORKER = "runs in worker 3 on h (pid 4711, incarnation 01234567)"
 ENDED = {"state": State.FAILED, "finished_ms": NOW - 3_000, "reason": "ValueError: x"}
 KEPT = "kept until 2023-11-15T22:14:57.000Z"
 
+ASLEEP = [f"5 claimed {CLAIM}", f"5 step 1 {SLEEP}", f"6 sleep {CLAIM} ", "6 delayed 9"]
+
 NEXT = [
     (facts({}, place=Place(0, True)), "is the next in lane high"),
     (facts({}, place=Place(1, True)), "waits in lane high, 1 entry before it"),
@@ -210,6 +217,17 @@ NEXT = [
     (
         facts({"state": State.DELAYED, "due_ms": NOW + 50, "attempts": 1, "runs": 1, "reason": "ValueError"}),
         "due in 50ms, run 2, attempt 2 of 3: ValueError",
+    ),
+    *(
+        (
+            facts({"state": State.DELAYED, "due_ms": NOW + 5_100}, steps=tuple(map(read_step, trail))),
+            "sleeps until 2023-11-14T22:15:05.100Z (5.1s), then its handler goes on behind the sleep",
+        )
+        for trail in (ASLEEP, [*ASLEEP, "7 restored delayed 1", "7 delayed 9"])
+    ),
+    (
+        facts({"state": State.DELAYED, "due_ms": NOW + 5_100}, steps=(*map(read_step, ASLEEP), read_step("8 retry x"))),
+        "due in 5.1s",
     ),
     (
         facts({"state": State.DELAYED, "due_ms": NOW - 2_000}),

@@ -66,6 +66,7 @@ def test_every_event_that_a_script_writes_is_known() -> None:
         "release",
         "defer",
         "suspended",
+        "sleep",
     }  # noted by their kind
     assert noted | {"step"} == LAYOUTS.keys()  # steps are kept beside the trail
     chronicled = set(re.findall(r"\bchronicle\(id, '([a-z]+)'", text)) | {"fired"}  # or skipped, by what was found

@@ -27,6 +27,7 @@ from holdfast import Task
 URL = "FAULTS_URL"
 LONGEST = 120  # seconds; a test that forgets a handler must not hang
 SILENT = {"quick", "sleep", "leak", "pipe"}
+DOZE = 1.1  # seconds: a shorter sleep gives no slot back
 LEAKED: list[bytearray] = []
 
 Verb = Callable[[Task, str], Awaitable[object]]
@@ -93,6 +94,16 @@ async def mark(task: Task, argument: str) -> str:
 async def steps(task: Task, number: str) -> list[int]:
     """Each step answers how often it has been called."""
     return [await task.step(f"step {n}", call_step, task.id, n) for n in range(int(number))]
+
+
+async def doze(task: Task, argument: str) -> list[int]:
+    """`times [seconds]`: so often a sleep and a step, which answers how often it has been called."""
+    times, _, seconds = argument.partition(" ")
+    calls: list[int] = []
+    for n in range(int(times)):
+        await task.sleep(float(seconds or DOZE))
+        calls.append(await task.step(f"step {n}", call_step, task.id, n))
+    return calls
 
 
 def call_step(task_id: str, step: int) -> int:
@@ -264,6 +275,7 @@ VERBS: dict[str, Verb] = {
         steps,
         gather,
         gather_when_told,
+        doze,
         pipe,
         hold,
         hang_once,

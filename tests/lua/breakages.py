@@ -11,6 +11,7 @@ from holdfast.core.delivery import Settle
 from holdfast.core.tasks import WorkerKind
 from tests.conformance import test_orders as orders
 from tests.conformance import test_parent_results as parent_results
+from tests.conformance import test_sleeps as sleeps
 from tests.conformance import test_steps as steps
 from tests.lua import test_after as after
 from tests.lua import test_ahead as ahead
@@ -324,10 +325,16 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("runs of one task do not count up", "retry", "once_more(r[3] or id, ", "once_more(id, ", retry.test_runs_of_one_task_count_up),
     ("a retry calls recorded steps again", "retry", "for i = 1, #steps, 2 do", "for i = 1, 0 do", steps.test_a_later_turn_and_a_retry_have_the_steps_of_before),
     ("a lost claim records a step", "step", " or r[2] ~= claim then", " then", steps.test_only_the_latest_claim_records),
-    ("a recorded step is changed", "step", "if kept then", "if false then", steps.test_what_stands_at_a_place_is_never_changed),
-    ("another result is the recorded one", "step", "of .. what == text", "of == name .. '\\n'", steps.test_what_stands_at_a_place_is_never_changed),
-    ("a task has any number of steps", "step", "tonumber(place) >= STEPS_KEPT or ", "", steps.test_steps_are_bounded_in_number_and_in_size),
-    ("steps are of any size", "step", " or bytes > STEPS_BYTES then", " then", steps.test_steps_are_bounded_in_number_and_in_size),
+    ("a recorded step is changed", "step_record", "if kept then", "if false then", steps.test_what_stands_at_a_place_is_never_changed),
+    ("another result is the recorded one", "step", "of == name and what == result", "of == name", steps.test_what_stands_at_a_place_is_never_changed),
+    ("a task has any number of steps", "step_record", "tonumber(place) >= STEPS_KEPT or ", "", steps.test_steps_are_bounded_in_number_and_in_size),
+    ("steps are of any size", "step_record", " or bytes > STEPS_BYTES then", " then", steps.test_steps_are_bounded_in_number_and_in_size),
+    ("a lost claim sleeps", "sleep", " or r[2] ~= claim then", " then", sleeps.test_only_the_latest_claim_sleeps),
+    ("a sleep begins anew with each run", "sleep", "  due = what\n", "", sleeps.test_a_sleep_has_one_end_for_each_call_and_run),
+    ("a step is a sleep", "sleep", "of ~= name or ", "", sleeps.test_a_sleep_and_a_step_are_not_each_other),
+    ("the end of a sleep is a time from now on", "settlement", "    to_later(id, s.delay)   --", "    to_later(id, NOW + s.delay)   --", sleeps.test_a_task_sleeps_until_the_recorded_end_and_nothing_is_counted),
+    ("a sleep was no run", "settlement", "  elseif s.kind == 'sleep' then\n", "  elseif s.kind == 'sleep' then\n    count_unbegun(id)\n", sleeps.test_a_task_sleeps_until_the_recorded_end_and_nothing_is_counted),
+    ("a sleep does not end the row of lost workers", "settlement", "defer = true}", "defer = true, sleep = true}", sleeps.test_a_sleep_ends_the_row_of_lost_workers),
     ("steps stay when their task is forgotten", "deletion", ", KEY.steps .. id)", ")", steps.test_steps_go_with_their_task),
     ("an answer holds all steps", "steps", "if bytes > 0 and bytes", "if false and bytes", bounded_work.test_steps_are_read_in_pages),
     ("a retry forgets what was said", "retry", "call('RENAME', KEY.retrying .. id, KEY.history .. new)", "call('DEL', KEY.retrying .. id)", retry.test_what_was_said_in_earlier_turns_belongs_to_the_retry),

@@ -31,7 +31,7 @@ OTHERS = ("worker-", "host-", "lane-", "schedule-", "webhook-", "requested", "as
 BEHIND: dict[Row, set[str]] = {  # these come only behind such an event, in the same script
     (State.SUBMITTED, TaskEvent.DELAYED): {"accepted", "crashed", "ready", "restored"},
     (State.SUBMITTED, TaskEvent.DEAD_LETTER): {"crashed"},
-    (State.DELAYED, TaskEvent.DELAYED): {"retry", "defer"},
+    (State.DELAYED, TaskEvent.DELAYED): {"retry", "defer", "sleep"},
 }
 IN_PLACE = {State.WORKING, State.DELAYED, State.WAITING}  # of a restored task the events that follow say it
 TURNS = ("settled completed ", "settled input-required ", "settled auth-required ")

@@ -703,8 +703,8 @@ WORKER = [
     Rule(
         "a handler that nothing bounds has no outcome when it is stopped",
         "workers/holdfast/handler/run.py",
-        "        return outcome_of(value, task.notes.max_bytes)\n    except asyncio.CancelledError as error:\n",
-        "        return outcome_of(value, task.notes.max_bytes)\n    except TabError as error:\n",
+        "outcome_of_returned(outcome, task.notes)\n    except asyncio.CancelledError as error:\n",
+        "outcome_of_returned(outcome, task.notes)\n    except TabError as error:\n",
         "tests/worker/test_both_ways.py::test_a_stopped_handler_reports_its_checkpoint",
     ),
     Rule(

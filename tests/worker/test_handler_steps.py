@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import Completed, Outcome, Raised
-from holdfast.core.steps import MOST_STEPS, StepKept, StepRecord, StepVerdict
+from holdfast.core.steps import MOST_STEPS, SleepKept, StepKept, StepRecord, StepVerdict
 from holdfast.handler import steps
 from holdfast.handler.task import Task
 from tests.worker.handlers import delivery_of, document, run_handler
@@ -26,11 +26,12 @@ LONG = 8.0  # seconds, to which no test comes unless it fails
 
 @dataclass
 class KeptSteps:
-    """A log in memory; `verdict`: its answer to each step."""
+    """A log in memory; `verdict`: its answer to each step; `now_ms`: its clock."""
 
     steps: dict[int, StepRecord] = field(default_factory=dict[int, StepRecord])
     verdict: StepVerdict = StepVerdict.OK
     looks: int = 0
+    now_ms: int = 0
     given_up: threading.Event = field(default_factory=threading.Event)
 
     def of(self, _: Delivery) -> KeptSteps:
@@ -44,8 +45,15 @@ class KeptSteps:
     async def keep(self, place: int, name: str, result: bytes) -> StepKept:
         await anyio.lowlevel.cancel_shielded_checkpoint()
         if self.verdict is StepVerdict.OK:
-            self.steps[place] = StepRecord(place, name, 1, 0, result)
+            self.steps[place] = StepRecord(place, name, 1, self.now_ms, result)
         return StepKept(self.verdict, name)
+
+    async def sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
+        await anyio.lowlevel.checkpoint()
+        text = f"{self.now_ms + milliseconds}".encode()
+        step = self.steps.setdefault(place, StepRecord(place, name, 1, self.now_ms, text))
+        due_ms = int(step.result)
+        return SleepKept(self.verdict, name, due_ms, max(0, due_ms - self.now_ms))
 
     def stuck(self) -> None:
         self.given_up.set()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.client.submit_retries import SubmitRetries
     from holdfast.client.task_spec import TaskSpec
     from holdfast.core.result_document import read_result
-    from holdfast.errors import HoldfastError, Reject, Retry, StopSchedule, TaskFailed, UnsetSchedule
+    from holdfast.errors import HoldfastError, Reject, Retry, RunEnded, StopSchedule, TaskFailed, UnsetSchedule
     from holdfast.handler.registry import Handlers
     from holdfast.handler.task import Task
     from holdfast.store import open_store
@@ -25,6 +25,7 @@ __all__ = [
     "Reject",
     "StopSchedule",
     "UnsetSchedule",
+    "RunEnded",
     "TaskFailed",
     "TaskManager",
     "TaskSpec",
@@ -44,6 +45,7 @@ _HOMES = {
     "Reject": "holdfast.errors",
     "StopSchedule": "holdfast.errors",
     "UnsetSchedule": "holdfast.errors",
+    "RunEnded": "holdfast.errors",
     "TaskFailed": "holdfast.errors",
     "HoldfastError": "holdfast.errors",
     "TaskManager": "holdfast.client.manager",

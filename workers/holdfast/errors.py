@@ -84,6 +84,12 @@ class ParentResultError(HoldfastError):
     """The result of a parent cannot be had: it has not ended, its result is too large to be read, or was deleted."""
 
 
+class RunEnded(BaseException):
+    """Ends this run of a handler, which has come to `task.sleep` or `task.question`.
+
+    It is no Exception, so that `except Exception` lets it pass. Code that catches BaseException raises it again."""
+
+
 class UnknownTaskError(HoldfastError):
     """No task with this id."""
 

@@ -58,10 +58,12 @@ class Settle(StrEnum):
     RETURNED = "returned"  # not begun, and given back: that counts as nothing
     DEFER = "defer"  # no room for its handler in this worker now: not begun, not charged, due again after a delay
     SUSPENDED = "suspended"
+    SLEEP = "sleep"  # begun, and due again when its sleep ends, which is recorded as a step
 
 
 class Settlement(msgspec.Struct, frozen=True, gc=False):
-    """The report of a delivery's end. `delay_ms` counts for a retry or a deferral; `reason` is a short line for the
+    """The report of a delivery's end. `delay_ms` counts for a retry or a deferral; for a sleep it is the time at
+    which that ends, by the clock of the store. `reason` is a short line for the
     trail."""
 
     task_id: str

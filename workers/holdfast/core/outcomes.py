@@ -34,6 +34,13 @@ class InputAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class Asleep:
+    """The handler sleeps, and has given its place back. `due_ms`: the end of the sleep, by the clock of the store."""
+
+    due_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The handler said `failed`: no retry."""
 
@@ -82,4 +89,4 @@ class Deferred:
     delay: float
 
 
-Outcome = Completed | InputAsked | Failed | Rejected | Raised | UnreadableMessage | HandlerStopped
+Outcome = Completed | InputAsked | Asleep | Failed | Rejected | Raised | UnreadableMessage | HandlerStopped

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.outcomes import (
+    Asleep,
     Completed,
     Deferred,
     Failed,
@@ -52,6 +53,8 @@ def settlement(
                 return None
             kind = _STOPPED[why] if has_begun else _NOT_BEGUN
             report = _Report(kind, reason=why)
+        case Asleep(due_ms):
+            return Settlement(delivery.task_id, delivery.claim, Settle.SLEEP, b"", due_ms, "", checkpoint)
         case Deferred(delay):
             report = _Report(Settle.DEFER, delay=delay)
         case _:

@@ -12,7 +12,7 @@ from holdfast.core.rollup import Figures, Histogram, Rollup, Series
 RUNS = frozenset(
     {
         *("completed", "failed", "rejected", "exhausted", "unreadable", "input-required", "auth-required"),
-        *("retry", "release", "suspended", "crashed"),
+        *("retry", "release", "sleep", "suspended", "crashed"),
     }
 )
 # Outcomes that end a task as failed or rejected.

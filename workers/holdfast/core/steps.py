@@ -11,6 +11,14 @@ from enum import StrEnum
 MOST_STEPS = 1000  # of a task; the scripts of the store hold the same bound
 LONGEST_NAME = 200  # bytes
 
+# The names that a sleep, a question and its answer stand under: no step has one that begins so.
+MARK = "\t"
+SLEEP = f"{MARK}sleep"
+QUESTION = f"{MARK}question "
+ANSWER = f"{MARK}answer"
+SHOWN = 100  # characters of a question, in its name
+_MARKED = {SLEEP: "a sleep", ANSWER: "an answer"}
+
 
 class StepVerdict(StrEnum):
     """The answer of the store to a step."""
@@ -30,6 +38,17 @@ class StepKept:
 
 
 @dataclass(frozen=True, slots=True)
+class SleepKept:
+    """`name`: of the step that stands at the place. `due_ms`: the end of the sleep, by the store's clock; `left_ms`:
+    until then."""
+
+    verdict: StepVerdict
+    name: str
+    due_ms: int = 0
+    left_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class StepRecord:
     """A recorded step. `place`: from 0; `turn`: the one in which it ran; `at_ms`: when it was recorded, by the store's
     clock; `result`: JSON."""
@@ -46,6 +65,13 @@ def read_step(place: int, text: bytes) -> StepRecord:
     head, _, result = text.partition(b"\n")
     turn, at_ms, name = head.decode().split(" ", 2)
     return StepRecord(place, name, int(turn), int(at_ms), result)
+
+
+def shown(name: str) -> str:
+    """The step as a user knows it."""
+    if not name.startswith(MARK):
+        return f"step {name!r}"
+    return f"question {name.removeprefix(QUESTION)!r}" if name.startswith(QUESTION) else _MARKED.get(name, repr(name))
 
 
 def flaw_in_name(name: object) -> str:

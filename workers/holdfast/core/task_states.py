@@ -39,6 +39,7 @@ class TaskEvent(StrEnum):
     RETRY = "retry"
     RELEASE = "release"
     DEFER = "defer"
+    SLEEP = "sleep"
     CRASHED = "crashed"
     RECOVERED = "recovered"
     RETURNED = "returned"
@@ -122,6 +123,7 @@ TRANSITIONS: dict[State, dict[TaskEvent, State]] = {
         TaskEvent.SUSPENDED: State.SUSPENDED,
         TaskEvent.RETRY: State.DELAYED,
         TaskEvent.DEFER: State.DELAYED,
+        TaskEvent.SLEEP: State.DELAYED,
         TaskEvent.RELEASE: State.SUBMITTED,
         TaskEvent.CRASHED: State.SUBMITTED,
         TaskEvent.RECOVERED: State.SUBMITTED,
@@ -146,7 +148,7 @@ TRANSITIONS: dict[State, dict[TaskEvent, State]] = {
 UNCHANGED: dict[TaskEvent, frozenset[State]] = {
     TaskEvent.DELAYED: frozenset(
         {State.DELAYED}
-    ),  # noted behind a retry or a deferral, with the time at which it is due
+    ),  # noted behind a retry, a deferral or a sleep, with the time at which it is due
     TaskEvent.PAUSE_ASKED: frozenset({State.WORKING}),
     TaskEvent.PAUSE_WITHDRAWN: frozenset({State.WORKING}),
     TaskEvent.MESSAGE_WAITS: frozenset({State.SUBMITTED, State.DELAYED, State.WAITING, State.WORKING}),

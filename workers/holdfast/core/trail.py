@@ -7,7 +7,10 @@ line that cannot be read keeps its whole detail as the reason, so that nothing i
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from holdfast.core.task_states import State
 
 KEPT = 64  # lines of a trail that the scripts keep (store/lua/shared/limits.lua)
 
@@ -19,6 +22,7 @@ LAYOUTS: dict[str, str] = {
     "retry": rf"{_CLAIM} ?(?P<reason>.*)",
     "release": rf"{_CLAIM} ?(?P<reason>.*)",
     "defer": rf"{_CLAIM} ?(?P<reason>.*)",
+    "sleep": rf"{_CLAIM} ?(?P<reason>.*)",
     "suspended": rf"(?:{_CLAIM} ?)?(?P<reason>.*)",
     "crashed": rf"(?P<number>\d+) (?P<reason>.*) {_CLAIM}",
     "recovered": rf"(?P<reason>.*) {_CLAIM}",
@@ -101,6 +105,16 @@ class TrailStep:
     def incarnation(self) -> str:
         """The incarnation whose claim the line is about; empty if it is about none."""
         return self.claim.partition(":")[2].rpartition(":")[0]
+
+
+# What may stand behind the event that delayed a task.
+_BEHIND = frozenset({"delayed", "step", "restored", "message-waits", "cleared"})
+
+
+def is_asleep(state: State, steps: Sequence[TrailStep]) -> bool:
+    """True for a task that its handler's sleep has delayed. `steps`: its trail."""
+    cause = next((step.event for step in reversed(steps) if step.event not in _BEHIND), "")
+    return state is State.DELAYED and cause == "sleep"
 
 
 def read_trail(lines: tuple[str, ...]) -> tuple[TrailStep, ...]:

@@ -21,6 +21,7 @@ from holdfast.handler.handler import Handler
 from holdfast.handler.invoke import FINISHED, call, finished
 from holdfast.handler.message_history import messages_for
 from holdfast.handler.returned_value import outcome_of
+from holdfast.handler.run_end import outcome_of_raised, outcome_of_returned
 from holdfast.handler.surround import call_inside
 from holdfast.handler.task import Task
 from holdfast.handler.threads import GRACE, Threads
@@ -86,12 +87,13 @@ async def run_unbounded(
         value = await callee.function(**arguments)
         if type(value) not in FINISHED:
             value = await finished(value, task.notes, threads)
-        return outcome_of(value, task.notes.max_bytes)
+        outcome = outcome_of(value, task.notes.max_bytes)
+        return outcome if task.notes.ending is None else outcome_of_returned(outcome, task.notes)
     except asyncio.CancelledError as error:
         return _after_cancel(error, task)
     except BaseException as error:
         # Border of a task: SystemExit and KeyboardInterrupt of a handler end its task, not the worker.
-        return outcome_of_error(error)
+        return outcome_of_raised(error, task.notes)
 
 
 def _arguments(handler: Handler, callee: HandlerFunction, delivery: Delivery, task: Task) -> dict[str, Any] | Outcome:
@@ -154,12 +156,12 @@ async def _bounded(work: Work, task: Task, seconds: float | None) -> Outcome:
 
 async def _captured(work: Work, task: Task) -> Outcome:
     try:
-        return await work()
+        return outcome_of_returned(await work(), task.notes)
     except asyncio.CancelledError as error:
         return _after_cancel(error, task)
     except BaseException as error:
         # Border of a task: SystemExit and KeyboardInterrupt of a handler end its task, not the worker.
-        return outcome_of_error(error)
+        return outcome_of_raised(error, task.notes)
 
 
 def _is_stopped() -> bool:

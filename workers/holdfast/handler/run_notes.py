@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Callable
 
+from holdfast.core.outcomes import Outcome
 from holdfast.core.settle import one_line
 from holdfast.handler.failures import bounded
 from holdfast.handler.to_json import NotJsonError, to_json
@@ -15,14 +16,16 @@ PROGRESS_BYTES = 64
 class RunNotes:
     """`progress` is one short line, `checkpoint` the last one made in this delivery, as JSON; `cancelled` tells a
     handler in a thread to stop. Single assignments of finished values: no reader sees half of one. `on_checkpoint` is
-    called with the size of each checkpoint, in the handler's thread."""
+    called with the size of each checkpoint, in the handler's thread. `ending`: the outcome of a run that a sleep or a
+    question ends."""
 
-    __slots__ = ("_stored", "cancelled", "checkpoint", "max_bytes", "on_checkpoint", "progress")
+    __slots__ = ("_stored", "cancelled", "checkpoint", "ending", "max_bytes", "on_checkpoint", "progress")
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.cancelled = False
         self.progress = ""
+        self.ending: Outcome | None = None
         self.checkpoint: bytes | None = None
         self.on_checkpoint: Callable[[int], None] | None = None
         self._stored: bytes | None = None

@@ -18,8 +18,9 @@ import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
-from holdfast.core.steps import MOST_STEPS, StepKept, StepRecord, StepVerdict, flaw_in_name
-from holdfast.errors import StepError, StepMismatchError
+from holdfast.core.steps import MOST_STEPS, SleepKept, StepKept, StepRecord, StepVerdict, flaw_in_name, shown
+from holdfast.errors import RunEnded, StepError, StepMismatchError
+from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.threads import GRACE, Ended, captured
 from holdfast.handler.to_json import NotJsonError, to_json
 from holdfast.os.kill_points import Point, reached
@@ -40,13 +41,17 @@ class StepLog(Protocol):
         """Record a step; when this returns OK the store has it."""
         ...
 
+    async def sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
+        """Record a sleep; if one is recorded there, find out how long it lasts yet."""
+        ...
+
     def stuck(self) -> None:
         """Called when the task is stopped and the thread of a step does not end."""
         ...
 
 
 class UnrecordedSteps:
-    """A log for a handler that is called without a worker, as tests do: it records nothing."""
+    """A log for a handler that is called without a worker, as tests do: it records nothing, and no sleep lasts."""
 
     async def recorded(self) -> dict[int, StepRecord]:
         return {}
@@ -54,18 +59,22 @@ class UnrecordedSteps:
     async def keep(self, place: int, name: str, result: bytes) -> StepKept:
         return StepKept(StepVerdict.OK, name)
 
+    async def sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
+        return SleepKept(StepVerdict.OK, name)
+
     def stuck(self) -> None:
         """Only the end of the process ends the thread."""
 
 
 class Steps:
-    """The steps that one delivery has begun. `max_bytes` bounds each result, as JSON; `is_stopped`: the task is."""
+    """The steps that one delivery has begun. `max_bytes` of the notes bounds each result, as JSON; `is_stopped`: the
+    task is."""
 
-    __slots__ = ("_begun", "_is_stopped", "_loading", "_log", "_max_bytes", "_recorded")
+    __slots__ = ("_begun", "_is_stopped", "_loading", "_log", "_notes", "_recorded")
 
-    def __init__(self, log: StepLog, max_bytes: int, is_stopped: Callable[[], bool]) -> None:
+    def __init__(self, log: StepLog, notes: RunNotes, is_stopped: Callable[[], bool]) -> None:
         self._log = log
-        self._max_bytes = max_bytes
+        self._notes = notes
         self._is_stopped = is_stopped
         self._begun = 0
         self._loading = anyio.Lock()
@@ -74,11 +83,11 @@ class Steps:
     async def run(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """The recorded result, or that of `function`, which is recorded before this returns."""
         place = self._begin(name)
-        step = await self._find(place, name)
+        step = await self.find(place, name)
         if step is not None:
             return _decode(step.result)
         value = await self._called(name, function, args, kwargs)
-        return await self._keep(place, name, value)
+        return await self.keep(place, name, value)
 
     def run_in_thread(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """As `run`, for a handler that runs in a thread."""
@@ -87,9 +96,9 @@ class Steps:
                 f"step {name!r}: its function is a coroutine function, but task.step_sync calls plain functions only: "
                 "make the handler async and use task.step"
             )
-        _require_handler_thread(name)
+        require_handler_thread("step", name)
         place = self._begin(name)
-        step = anyio.from_thread.run(self._find, place, name)
+        step = anyio.from_thread.run(self.find, place, name)
         if step is not None:
             return _decode(step.result)
         before = _inside.set(name)
@@ -97,25 +106,35 @@ class Steps:
             value = function(*args, **kwargs)
         finally:
             _inside.reset(before)
-        return anyio.from_thread.run(self._keep, place, name, value)
+        return anyio.from_thread.run(self.keep, place, name, value)
 
     def _begin(self, name: str) -> int:
-        """The place of the next step."""
         if flaw := flaw_in_name(name):
             raise StepError(flaw)
+        return self.begin(name)
+
+    def begin(self, name: str) -> int:
+        """The place of the next step, or of a sleep, a question, an answer."""
+        if self._notes.ending is not None:
+            raise RunEnded
         if around := _inside.get():
             raise StepError(
-                f"step {name!r} is begun inside of step {around!r}: a step has no steps of its own, so call the "
+                f"{shown(name)} is begun inside of {shown(around)}: a step has no steps of its own, so call the "
                 "function itself there"
             )
         if self._begun >= MOST_STEPS:
             raise StepError(
-                f"step {name!r} would be step {self._begun + 1}: a task has at most {MOST_STEPS}; do more in one step"
+                f"{shown(name)} would be step {self._begun + 1}: a task has at most {MOST_STEPS}; do more in one step"
             )
         self._begun += 1
         return self._begun - 1
 
-    async def _find(self, place: int, name: str) -> StepRecord | None:
+    def has_come_to(self, at_ms: int) -> bool:
+        """True if a step was recorded at this moment of the store's clock or later."""
+        return any(step.at_ms >= at_ms for step in (self._recorded or {}).values())
+
+    async def find(self, place: int, name: str) -> StepRecord | None:
+        """The step that is recorded at this place. Raises StepMismatchError if it is another one."""
         async with self._loading:
             if self._recorded is None:
                 self._recorded = await self._log.recorded()
@@ -124,26 +143,18 @@ class Steps:
             raise _mismatch(place, name, step.name)
         return step
 
-    async def _keep(self, place: int, name: str, value: object) -> Any:
+    async def keep(self, place: int, name: str, value: object) -> Any:
+        """The value as it is recorded."""
         encoded = self._encoded(name, value)
         reached(Point.STEP_RAN)
-        kept = await self._log.keep(place, name, encoded)
-        match kept.verdict:
-            case StepVerdict.OK:
-                reached(Point.STEP_KEPT)
-                return _decode(encoded)
-            case StepVerdict.OTHER:
-                raise _mismatch(place, name, kept.name)
-            case StepVerdict.FULL:
-                raise StepError(
-                    f"step {name!r} was not recorded: the steps of a task hold at most 16 MiB together; keep large "
-                    "results elsewhere and return their names"
-                )
-            case StepVerdict.LOST:
-                raise StepError(
-                    f"step {name!r} was not recorded: this worker has lost the task, which has ended or is claimed by "
-                    "another worker"
-                )
+        _require_kept(place, name, await self._log.keep(place, name, encoded))
+        return _decode(encoded)
+
+    async def keep_sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
+        """The sleep as it is recorded, by this run or an earlier one."""
+        kept = await self._log.sleep(place, name, milliseconds)
+        _require_kept(place, name, kept)
+        return kept
 
     async def _called(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """A coroutine function runs in the event loop, any other one in a thread."""
@@ -193,24 +204,45 @@ class Steps:
             encoded = to_json(value)
         except NotJsonError as error:
             raise StepError(f"step {name!r}: its result cannot be recorded as JSON: {error}") from error
-        if len(encoded) > self._max_bytes:
+        if len(encoded) > self._notes.max_bytes:
             raise StepError(
-                f"step {name!r}: a result of {len(encoded)} bytes; at most {self._max_bytes} are recorded (see "
+                f"step {name!r}: a result of {len(encoded)} bytes; at most {self._notes.max_bytes} are recorded (see "
                 "--max-message-bytes)"
             )
         return encoded
 
 
+def _require_kept(place: int, name: str, kept: StepKept | SleepKept) -> None:
+    """Raises StepError unless the store has it."""
+    match kept.verdict:
+        case StepVerdict.OK:
+            reached(Point.STEP_KEPT)
+        case StepVerdict.OTHER:
+            raise _mismatch(place, name, kept.name)
+        case StepVerdict.FULL:
+            raise StepError(
+                f"{shown(name)} was not recorded: the steps of a task hold at most 16 MiB together; keep large "
+                "results elsewhere and return their names"
+            )
+        case StepVerdict.LOST:
+            raise StepError(
+                f"{shown(name)} was not recorded: this worker has lost the task, which has ended or is claimed by "
+                "another worker"
+            )
+
+
 def _mismatch(place: int, name: str, recorded: str) -> StepMismatchError:
     return StepMismatchError(
-        f"step {place + 1} of this task is recorded as {recorded!r}, but the handler has come to {name!r}: each run "
-        f"must come to the same steps in the same order; submit the work as a new task to begin again"
+        f"step {place + 1} of this task is recorded as {shown(recorded)}, but the handler has come to {shown(name)}: "
+        "each run must come to the same steps in the same order; submit the work as a new task to begin again"
     )
 
 
-def _require_handler_thread(name: str) -> None:
+def require_handler_thread(call: str, name: str) -> None:
+    """Raises StepError in code that does not run in a thread of the event loop. `call`: the async form of the call."""
     if not is_thread_of_loop():
+        runs = ", which runs a plain function in a thread itself" if call == "step" else ""
         raise StepError(
-            f"step {name!r}: task.step_sync works only in the thread of a handler that is a plain function; "
-            "a coroutine awaits task.step(…), which runs a plain function in a thread itself"
+            f"{shown(name)}: task.{call}_sync works only in the thread of a handler that is a plain function; "
+            f"a coroutine awaits task.{call}(…){runs}"
         )

@@ -48,10 +48,18 @@ class _Surrounded:
         """The middleware `index` and all that is inside it; behind the last one, the handler."""
         around = self.callee.middleware
         if index == len(around):
-            return await call(self.callee, self.arguments(), self.task.notes, threads)
+            return await self._call(threads)
         if around[index].is_async:
             return await around[index].function(self.task, partial(self.layer, index + 1, threads))
         return await in_thread(partial(self._in_thread, index, threads), self.task.notes, threads)
+
+    async def _call(self, threads: Threads) -> Any:
+        """Call the handler; behind plain middleware that is in another asyncio task."""
+        before, self.task.runner = self.task.runner, asyncio.current_task()
+        try:
+            return await call(self.callee, self.arguments(), self.task.notes, threads)
+        finally:
+            self.task.runner = before
 
     def _in_thread(self, index: int, threads: Threads) -> Any:
         """The same, in a thread."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
@@ -11,6 +13,7 @@ import structlog
 
 from holdfast.core.delivery import Delivery
 from holdfast.core.parent_results import ParentResult
+from holdfast.handler.pauses import Pauses, is_own_task, milliseconds
 from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.steps import StepLog, Steps, UnrecordedSteps
 from holdfast.handler.turn import read_turn
@@ -49,12 +52,14 @@ class Task:
     __slots__ = (
         "_delivery",
         "_max_bytes",
+        "_pauses",
         "_steps",
         "deadline",
         "limit",
         "notes",
         "operation",
         "parents",
+        "runner",
         "span",
         "step_log",
         "unreadable",
@@ -68,8 +73,10 @@ class Task:
         self.limit: Limit | None = None  # set with the deadline
         self.span: SpanAround | None = None  # set by telemetry
         self.step_log: Callable[[Delivery], StepLog] | None = None  # set by the worker
+        self.runner: asyncio.Task[None] | None = None  # set by the worker: it calls the handler
         self._steps: Steps | None = None
         self.parents: Mapping[str, ParentResult] = NO_PARENTS  # set by the worker
+        self._pauses: Pauses | None = None
         self.notes = RunNotes(max_bytes)
         self.take(delivery)
 
@@ -202,10 +209,32 @@ class Task:
         value: T = self._of_this_run().run_in_thread(name, function, args, kwargs)
         return value
 
+    async def sleep(
+        self, seconds: float | timedelta = 0, *, minutes: float = 0, hours: float = 0, days: float = 0
+    ) -> None:
+        """Sleep without a slot: this run ends here, and when the time has passed the task runs again and goes on
+        behind this call, with its steps as they are recorded. The times are added; they make a year at most.
+
+        The end of the sleep is recorded as a step before the run ends, with RunEnded, which is no Exception. It counts
+        as no attempt and no crash. A handler waits for at most a second itself. Raises StepMismatchError if another
+        step is recorded at this place, StepError for a time that is not allowed, or in an asyncio task of its own."""
+        await self._of_pauses().sleep(milliseconds(seconds, minutes, hours, days))
+
+    def sleep_sync(
+        self, seconds: float | timedelta = 0, *, minutes: float = 0, hours: float = 0, days: float = 0
+    ) -> None:
+        """As `sleep`, in a handler that is a plain function."""
+        self._of_pauses().sleep_in_thread(milliseconds(seconds, minutes, hours, days))
+
+    def _of_pauses(self) -> Pauses:
+        if self._pauses is None:
+            self._pauses = Pauses(self._of_this_run(), self.notes, lambda: is_own_task(self.runner))
+        return self._pauses
+
     def _of_this_run(self) -> Steps:
         if self._steps is None:
             log = self.step_log(self._delivery) if self.step_log else UnrecordedSteps()
-            self._steps = Steps(log, self._max_bytes, self._stopped)
+            self._steps = Steps(log, self.notes, self._stopped)
         return self._steps
 
     def _stopped(self) -> bool:

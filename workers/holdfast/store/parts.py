@@ -48,6 +48,7 @@ class ComposedStore:
         self.add_samples = parts.worker.add_samples
         self.earlier = parts.worker.earlier
         self.step = parts.worker.step
+        self.sleep = parts.worker.sleep
         self.inbox = parts.worker.inbox
         self.admit = parts.worker.admit
         self.renew = parts.worker.renew

@@ -30,7 +30,7 @@ from holdfast.core.schedule_records import (
     Undeclared,
 )
 from holdfast.core.served import ServedState
-from holdfast.core.steps import StepKept, StepRecord
+from holdfast.core.steps import SleepKept, StepKept, StepRecord
 from holdfast.core.store_info import Gauges, LaneHead, StoreInfo
 from holdfast.core.tasks import (
     MAX_CRASHES,
@@ -112,6 +112,10 @@ class WorkerStore(Protocol):
 
     async def step(self, task_id: str, claim: str, place: int, name: str, result: bytes) -> StepKept:
         """Keep the result (JSON) of a step under the latest claim of a running task."""
+        ...
+
+    async def sleep(self, task_id: str, claim: str, place: int, name: str, milliseconds: int) -> SleepKept:
+        """Keep a sleep under the latest claim of a running task; if one stands there, answer how long it lasts yet."""
         ...
 
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from holdfast.core.outcomes import (
+    Asleep,
     Completed,
     Failed,
     HandlerStopped,
@@ -33,12 +34,13 @@ def result(outcome: Outcome) -> SpanResult:
             return SpanResult("completed")
         case InputAsked(state):
             return SpanResult(state)
+        case Asleep():
+            return SpanResult("sleep")
         case HandlerStopped():
             return CANCELLED
-        case Failed():
-            return SpanResult("failed", "failed")
-        case Rejected():
-            return SpanResult("rejected", "rejected")
+        case Failed() | Rejected():
+            word = "failed" if isinstance(outcome, Failed) else "rejected"
+            return SpanResult(word, word)
         case UnreadableMessage():
             return SpanResult("unreadable", "unreadable")
         case Raised(failure):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from holdfast.core.plurals import counted
+from holdfast.core.steps import MARK, shown
 from holdfast.core.tasks import TaskRecord, WorkerKind, WorkerRecord
 from holdfast.core.trail import TrailStep
 from holdfast.why.times import moment, span
@@ -149,6 +150,11 @@ def _unknown_handler(step: TrailStep, _: TaskHistory) -> str:
     return f"set aside until a worker with {wanted} claims it: the worker that read it has none"
 
 
+def _step(step: TrailStep, _: TaskHistory) -> str:
+    is_named = not step.other.startswith(MARK)
+    return f"step {step.number} is recorded: {step.other}" if is_named else f"step {step.number} is {shown(step.other)}"
+
+
 def _plain(text: str) -> Callable[[TrailStep, TaskHistory], str]:
     return lambda step, _: f"{text}{_because(step.reason)}"
 
@@ -168,6 +174,7 @@ _WORDS: dict[str, Callable[[TrailStep, TaskHistory], str]] = {
     "release": _released,
     "defer": _plain("not started: its worker had no free slot"),
     "returned": _returned,
+    "sleep": _plain("sleeps, and has given its slot back"),
     "suspended": _plain("paused"),
     "pause-asked": _plain("asked to pause"),
     "pause-withdrawn": _plain("the pause was withdrawn"),
@@ -189,6 +196,6 @@ _WORDS: dict[str, Callable[[TrailStep, TaskHistory], str]] = {
     "turn": _about("the next turn begins with message {other}, which had waited"),
     "restored": _about("put back from PostgreSQL, {kind} in turn {number}"),
     "retried": _about("retried as {other}"),
-    "step": _about("step {number} is recorded: {other}"),
+    "step": _step,
     "retry-of": _about("repeats the request of {other}"),
 }

@@ -10,7 +10,7 @@ from holdfast.core.served import ServedState
 from holdfast.core.submit_options import IfParentFails
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Place, TaskRecord, WorkerRecord
-from holdfast.core.trail import TrailStep
+from holdfast.core.trail import TrailStep, is_asleep
 from holdfast.why.history import named
 from holdfast.why.times import moment, span
 from holdfast.why.waiting_reasons import missing_worker, pause_reason, served_by
@@ -117,6 +117,8 @@ def _suspected(task: TaskRecord) -> str:
 
 def _delayed(snapshot: TaskSnapshot) -> str:
     left = (snapshot.task.due_ms or snapshot.now_ms) - snapshot.now_ms
+    if left > 0 and is_asleep(snapshot.task.state, snapshot.steps):
+        return f"sleeps until {moment(snapshot.task.due_ms)} ({span(left)}), then its handler goes on behind the sleep"
     due = f"due in {span(left)}" if left > 0 else f"due since {span(-left)}: a steward, or the next pull, submits it"
     if snapshot.task.solo:
         return f"{due}, in quarantine {_suspected(snapshot.task)}"

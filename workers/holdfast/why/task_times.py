@@ -11,7 +11,9 @@ from holdfast.core.trail import TrailStep
 from holdfast.why.times import span
 
 # Steps that end a run; those that make a task wait for something else than a worker, until another step.
-ENDS = frozenset({"settled", "retry", "release", "defer", "suspended", "crashed", "recovered", "returned", "canceled"})
+ENDS = frozenset(
+    {"settled", "retry", "release", "defer", "sleep", "suspended", "crashed", "recovered", "returned", "canceled"}
+)
 NOT_READY = frozenset({"delayed", "waits", "suspended", "settled", "canceled", "dead-letter", "expired"})
 
 

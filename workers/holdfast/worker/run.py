@@ -165,7 +165,7 @@ class RunningTasks:
             self.context.begun.remove(delivery.task_id)  # others are called before: they may end this process, too
         running = self._running[delivery.task_id] = RunningTask(task, self._scopes(), earlier, begun_at=now)
         unbounded = None if earlier else self._unbounded(delivery, task)
-        running.runner = self._loop.create_task(self._deliver(delivery, running, unbounded))
+        running.runner = task.runner = self._loop.create_task(self._deliver(delivery, running, unbounded))
 
     def _step_log(self, delivery: Delivery) -> StepLog:
         return StoredSteps(self.context, delivery, partial(self.stop, delivery.task_id, delivery.claim, "lost"))

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import anyio
 
 from holdfast.core.delivery import Delivery
-from holdfast.core.steps import StepKept, StepRecord, StepVerdict
+from holdfast.core.steps import SleepKept, StepKept, StepRecord, StepVerdict
 from holdfast.store.recorded_steps import recorded_steps
 from holdfast.worker.context import WorkerContext
+
+Kept = TypeVar("Kept", StepKept, SleepKept)
 
 KEPT_WITHIN = 5.0  # seconds that a handler which is told to stop waits for the store: it has paid for the result
 
@@ -33,12 +36,18 @@ class StoredSteps:
             return await self._keep(place, name, result)
         return await self._keep(place, name, result)  # the store has been away for long: a stop counts now
 
+    async def sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
+        sleep = partial(self.context.store.sleep, self.delivery.task_id, self.delivery.claim, place, name, milliseconds)
+        return self._held(await self.context.retries.call("sleep", sleep))
+
     def stuck(self) -> None:
         self.context.stuck.set()
 
     async def _keep(self, place: int, name: str, result: bytes) -> StepKept:
         keep = partial(self.context.store.step, self.delivery.task_id, self.delivery.claim, place, name, result)
-        kept = await self.context.retries.call("step", keep)
+        return self._held(await self.context.retries.call("step", keep))
+
+    def _held(self, kept: Kept) -> Kept:
         if kept.verdict is StepVerdict.LOST:
             self.lose()
         return kept

@@ -9,6 +9,7 @@ import msgspec
 from holdfast.core.duration_words import duration
 from holdfast.core.result_document import read_result
 from holdfast.core.tasks import TaskRecord
+from holdfast.core.trail import is_asleep, read_trail
 from holdfastd.cli.common.output import readable
 from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.views.times import moment
@@ -43,6 +44,8 @@ def whole(task: TaskRecord) -> dict[str, Any]:
     """A task with its payloads and its trail."""
     result = read_result(task.result)
     payloads = {"result": result.value, "error": result.error}
+    sleeps = is_asleep(task.state, read_trail(task.trail))
+    payloads |= {"sleeps_until": moment(task.due_ms) if sleeps else None}
     payloads |= {"operation": decoded(task.operation), "checkpoint": decoded(task.checkpoint)}
     return listed(task) | payloads | {"trail": list(task.trail)}
 

@@ -26,5 +26,6 @@ def _point(_: str, sha: str, keys: int, *arguments: Any) -> Point | None:
     scripts, arguments = product(), arguments[keys:]
     if sha == scripts["pull"].sha:
         return Point.PULL_SENT if arguments[3] == NO_SETTLEMENTS else Point.SETTLE_SENT
-    sent = {"schedule_fire": Point.FIRE_SENT, "recover": Point.RECOVER_SENT, "step": Point.STEP_SENT}
+    sent = {"schedule_fire": Point.FIRE_SENT, "recover": Point.RECOVER_SENT}
+    sent |= {"step": Point.STEP_SENT, "sleep": Point.STEP_SENT}
     return next((point for name, point in sent.items() if sha == scripts[name].sha), None)

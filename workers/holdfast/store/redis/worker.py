@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settle, Settlement, Standing
 from holdfast.core.served import ServedWork
-from holdfast.core.steps import StepKept, StepVerdict
+from holdfast.core.steps import SleepKept, StepKept, StepVerdict
 from holdfast.core.tasks import Admission, Introduction
 from holdfast.store.redis import decode
 from holdfast.store.redis.connection import Value
@@ -78,6 +78,10 @@ class RedisWorker(RedisPart):
     async def step(self, task_id: str, claim: str, place: int, name: str, result: bytes) -> StepKept:
         word, other = await self._run("step", task_id, claim, place, name, result)
         return StepKept(StepVerdict(word.decode()), other.decode())
+
+    async def sleep(self, task_id: str, claim: str, place: int, name: str, milliseconds: int) -> SleepKept:
+        word, other, due, left = await self._run("sleep", task_id, claim, place, name, milliseconds)
+        return SleepKept(StepVerdict(word.decode()), other.decode(), due, left)
 
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
         head = await self._command("LINDEX", self._keys.inbox(incarnation), 0)

@@ -60,6 +60,8 @@ local function put_back(id, s)
   elseif s.kind == 'returned' then
     count_unbegun(id)
     to_head(id)
+  elseif s.kind == 'sleep' then
+    to_later(id, s.delay)   -- the time at which its sleep ends
   elseif s.kind == 'defer' then
     count_unbegun(id)
     to_later(id, NOW + s.delay)

@@ -5,19 +5,10 @@
 -- Keeps: I8: only the latest claim records. Steps are never changed: what a run has seen, each later run sees.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: clock task_record limits journal
+-- use: task_record step_record
 local id, claim, place, name, result = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local r = read(id, 'state', 'claim', 'turn')
 if r[1] ~= 'working' or r[2] ~= claim then return {'LOST', ''} end
-local key, text = KEY.steps .. id, name .. '\n' .. result
-local kept = redis.pcall('HGET', key, place)
-if kept then   -- no text: somebody has damaged the key
-  local of, what = string.match(type(kept) == 'string' and kept or '', '^%d+ %d+ ([^\n]*\n)(.*)$')
-  if of and of .. what == text then return {'OK', name} end
-  return {'OTHER', string.sub(of or '?\n', 1, -2)}
-end
-local bytes = tonumber(call('HGET', key, 'bytes') or '0') + #text
-if tonumber(place) >= STEPS_KEPT or bytes > STEPS_BYTES then return {'FULL', name} end
-call('HSET', key, place, r[3] .. ' ' .. NOW .. ' ' .. text, 'bytes', bytes)
-tell('step', id, (place + 1) .. ' ' .. name)
-return {'OK', name}
+local word, of, what = keep_step(id, r[3], place, name, result)
+if word ~= 'KEPT' then return {word, name} end
+return {of == name and what == result and 'OK' or 'OTHER', of}

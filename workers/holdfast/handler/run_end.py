@@ -1,0 +1,36 @@
+"""The end of a run that `task.sleep` or `task.question` has ended.
+
+They keep the outcome in the notes of the run and raise RunEnded. It has to come out of the handler: one that catches it
+and goes on has done work that the next run does again.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from holdfast.core.outcomes import Failure, Outcome, Raised
+from holdfast.errors import RunEnded
+from holdfast.handler.failures import outcome_of_error
+from holdfast.handler.run_notes import RunNotes
+
+SWALLOWED = (
+    "the handler has caught the RunEnded of task.sleep or task.question and returned: code that catches BaseException, "
+    "or returns in a finally, must let it pass"
+)
+
+
+def outcome_of_raised(error: BaseException, notes: RunNotes) -> Outcome:
+    """The outcome of a handler that raised `error`. A task group raises RunEnded among others: those count."""
+    if notes.ending is None:
+        return outcome_of_error(error)
+    if isinstance(error, RunEnded):
+        return notes.ending
+    if isinstance(error, BaseExceptionGroup):
+        rest = cast("BaseExceptionGroup[BaseException]", error).split(RunEnded)[1]
+        return notes.ending if rest is None else outcome_of_error(rest)
+    return outcome_of_error(error)
+
+
+def outcome_of_returned(outcome: Outcome, notes: RunNotes) -> Outcome:
+    """The outcome of a handler that returned a value, with that outcome."""
+    return outcome if notes.ending is None else Raised(Failure("RunEndedError", SWALLOWED), final=True)
