@@ -156,6 +156,10 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         {"on_step": "5"},
     ],
     "why": [{"task_id": bad} for bad in BAD_IDS],
+    "stream": [
+        *({"task_id": bad} for bad in BAD_IDS),
+        *({"task_id": "t", "after": bad} for bad in [-1, 1.5, "1", None, True, 1 << 60, Hostile()]),
+    ],
     "events": [
         *({"task_id": bad} for bad in BAD_IDS if bad is not None),
         *({"since": bad} for bad in ["", "now", "5", b"1-0", -1, True, float("nan"), Hostile()]),

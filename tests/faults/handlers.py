@@ -91,6 +91,24 @@ async def mark(task: Task, argument: str) -> str:
     return await wait(task, argument)
 
 
+async def emits(task: Task, number: str) -> str:
+    """The last part comes when the test says so."""
+    for n in range(int(number)):
+        await task.emit(f"part {n}")
+    await wait(task, "")
+    await task.emit("the last one")
+    return number
+
+
+async def emits_after(task: Task, paths: str) -> str:
+    """Emits the name of each of these named pipes once the test has opened it."""
+    await task.emit("before")
+    for path in map(Path, paths.split()):
+        await anyio.to_thread.run_sync(path.read_text)
+        await task.emit(path.name)
+    return paths
+
+
 async def steps(task: Task, number: str) -> list[int]:
     """Each step answers how often it has been called."""
     return [await task.step(f"step {n}", call_step, task.id, n) for n in range(int(number))]
@@ -272,6 +290,8 @@ VERBS: dict[str, Verb] = {
         echo,
         wait,
         mark,
+        emits,
+        emits_after,
         steps,
         gather,
         gather_when_told,

@@ -9,6 +9,7 @@ from typing import Any
 
 from holdfast.core.delivery import Settle
 from holdfast.core.tasks import WorkerKind
+from tests.conformance import test_emitted_parts as emitted
 from tests.conformance import test_orders as orders
 from tests.conformance import test_parent_results as parent_results
 from tests.conformance import test_sleeps as sleeps
@@ -335,7 +336,22 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("the end of a sleep is a time from now on", "settlement", "    to_later(id, s.delay)   --", "    to_later(id, NOW + s.delay)   --", sleeps.test_a_task_sleeps_until_the_recorded_end_and_nothing_is_counted),
     ("a sleep was no run", "settlement", "  elseif s.kind == 'sleep' then\n", "  elseif s.kind == 'sleep' then\n    count_unbegun(id)\n", sleeps.test_a_task_sleeps_until_the_recorded_end_and_nothing_is_counted),
     ("a sleep does not end the row of lost workers", "settlement", "defer = true}", "defer = true, sleep = true}", sleeps.test_a_sleep_ends_the_row_of_lost_workers),
-    ("steps stay when their task is forgotten", "deletion", ", KEY.steps .. id)", ")", steps.test_steps_go_with_their_task),
+    ("steps stay when their task is forgotten", "deletion", ", KEY.steps .. id", "", steps.test_steps_go_with_their_task),
+    ("a lost claim emits", "emit", " or r[2] ~= claim then", " then", emitted.test_only_the_latest_claim_emits),
+    ("a lost claim emits in a play", "emit", " or r[2] ~= claim then", " then"),
+    ("a task that does not run emits", "emit", "r[1] ~= 'working' or ", "", emitted.test_only_the_latest_claim_emits),
+    ("a batch that comes twice is kept twice", "emit", "if number > known then", "if true then", emitted.test_parts_are_kept_in_their_order_and_a_repeated_call_changes_nothing),
+    ("a batch that comes twice is kept twice in a play", "emit", "if number > known then", "if true then"),
+    ("the first part of a run is taken for a repeated one", "emit", "last.claim == claim and last.number", "last.number", emitted.test_only_the_latest_claim_emits),
+    ("a gap in the parts is not seen", "emit", "number - known - 1 + count", "count", emitted.test_parts_that_never_came_leave_a_gap_in_the_positions),
+    ("parts are added to whatever stands there", "emit", "elseif not last then word = 'DAMAGED'", "elseif false then word = 'DAMAGED'", damaged.test_parts_are_added_to_no_other_key, (("RPUSH", "no batch"),)),
+    ("nobody is told of parts", "emit", "      tell_waiters(id, 'part')\n", "", emitted.test_who_follows_a_task_is_told_of_its_parts),
+    ("a task keeps any number of parts", "emitted", "position - first.position < PARTS_KEPT and ", "", emitted.test_parts_are_bounded_in_number_and_the_last_ones_stay),
+    ("parts of any size are kept", "emitted", " and bytes - first.bytes < PARTS_BYTES then", " then", emitted.test_parts_are_bounded_in_bytes),
+    ("any number of batches is dropped at once", "emitted", "for _ = 1, PARTS_AT_ONCE do", "for _ = 1, 1e9 do", bounded_work.test_batches_of_parts_are_dropped_a_few_at_a_time),
+    ("an answer holds all parts", "parts", "if bytes > 0 and bytes + #batch > PARTS_TOLD then", "if false then", bounded_work.test_parts_are_read_in_pages),
+    ("parts are read again", "parts", "batch.position <= after", "false", bounded_work.test_parts_are_read_in_pages),
+    ("parts stay when their task is forgotten", "deletion", ", KEY.parts .. id)", ")", emitted.test_parts_go_with_their_task),
     ("an answer holds all steps", "steps", "if bytes > 0 and bytes", "if false and bytes", bounded_work.test_steps_are_read_in_pages),
     ("a retry forgets what was said", "retry", "call('RENAME', KEY.retrying .. id, KEY.history .. new)", "call('DEL', KEY.retrying .. id)", retry.test_what_was_said_in_earlier_turns_belongs_to_the_retry),
     ("a retry forgets its limits", "retry", "if value then write(new, field, value) end", "", retry.test_what_ended_badly_runs_again_as_another_task, (Settle.FAILED,)),

@@ -1,4 +1,4 @@
-"""The invariants of the protocol (design, section 6), from one atomic snapshot: I1 to I6, I11, I12, I14 to I18, tally.
+"""The invariants of the protocol (design, section 6), from one atomic snapshot: I1 to I6, I11, I12, I14 to I19, tally.
 
     breaches(await store.snapshot(), queue, concurrency=10)     # a list of texts, empty when all is well
 
@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from tests.lua.emitted import emitted_breaches
 from tests.lua.gates import gates_breaches
 from tests.lua.messages import joins_breaches, messages_breaches
 from tests.lua.orphans import orphans
@@ -54,6 +55,7 @@ def breaches(
         gates_breaches(view),
         orphans(view),
         ties_breaches(view),
+        emitted_breaches(view),
     )
     return [breach for check in checks for breach in check]
 

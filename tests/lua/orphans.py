@@ -19,6 +19,7 @@ OF_TASKS = (
     "retrying",
     "steps",
     "parents",
+    "parts",
 )
 OF_WORKERS = ("running", "last", "inbox")
 SINGLE = frozenset(

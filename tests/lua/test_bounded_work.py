@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.delivery import Delivery, Settle
+from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.tasks import Accepted, Submission
 from tests.lua.namespace import Namespace
@@ -186,6 +187,45 @@ async def test_steps_are_read_in_pages(space: Namespace) -> None:
         steps, following = await space.store.steps("t1", following)
         pages += [len(steps)]
     assert pages == [1, 1, 1, 1, 1]
+
+
+async def emitter(space: Namespace) -> Callable[[int, bytes], Awaitable[None]]:
+    """Emits one part of task `t1`, of this number in its run."""
+    await space.register("a")
+    await space.submit("t1")
+    [delivery] = await space.take("a")
+
+    async def emit(number: int, value: bytes) -> None:
+        batch = EmittedBatch("t1", delivery.claim, delivery.run, number, 1, b"[%s]" % value)
+        assert await space.store.emit([batch]) == [EmitVerdict.OK]
+
+    return emit
+
+
+async def test_parts_are_read_in_pages(space: Namespace) -> None:
+    emit = await emitter(space)
+    for number in range(1, 6):
+        await emit(number, b'"%s"' % (b"p" * (MIB // 8)))
+    pages, position = list[list[int]](), 0
+    while len(pages) < 9:
+        page = await space.store.emitted_parts("t1", position)
+        pages.append([part.position for part in page.parts])
+        if page.is_whole:
+            break
+        position = max([position, *pages[-1]])
+    assert pages == [[1], [2], [3], [4], [5]]
+
+
+async def test_batches_of_parts_are_dropped_a_few_at_a_time(space: Namespace) -> None:
+    """A last part behind a leap of numbers, as after an absence of the store: all others are too many by then."""
+    emit = await emitter(space)
+    for number in range(1, 501):
+        await emit(number, b"1")
+    await emit(1_000_000, b"1")
+    assert await space.do("LLEN", space.key("parts:t1")) == 301
+    for number in range(1_000_001, 1_000_003):
+        await emit(number, b"1")
+    assert await space.do("LLEN", space.key("parts:t1")) == 3
 
 
 async def test_a_delivery_has_no_more_of_a_history_than_its_operation_asks_for(space: Namespace) -> None:

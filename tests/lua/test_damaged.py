@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.core.delivery import Settle
+from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
 from holdfast.core.served import ServedLane, ServedWork
 from holdfast.core.tasks import WorkerKind
 from tests.lua.namespace import Namespace, settlement
@@ -245,3 +246,16 @@ async def test_others_are_renewed(space: Namespace, damage: Damage) -> None:
     assert (await space.store.renew("w", "live", 1, [])).returned >= 1
     await space.register("v")
     assert "good" in await ids(space, "v")
+
+
+@pytest.mark.parametrize("damage", [("SET", "no list"), ("RPUSH", "no batch")])
+async def test_parts_are_added_to_no_other_key(space: Namespace, damage: tuple[str, str]) -> None:
+    verb, text = damage
+    await space.register("a")
+    await space.submit("bad", "good")
+    bad, good = await space.take("a", 2)
+    await space.do(verb, space.key("parts:bad"), text)
+    batches = [EmittedBatch(each.task_id, each.claim, each.run, 1, 1, b"[1]") for each in (bad, good)]
+    assert await space.store.emit(batches) == [EmitVerdict.DAMAGED, EmitVerdict.OK]
+    bad_page, good_page = [await space.store.emitted_parts(task_id, 0) for task_id in ("bad", "good")]
+    assert (bad_page.state, bad_page.parts, len(good_page.parts)) == ("working", (), 1)

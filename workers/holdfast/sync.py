@@ -23,6 +23,7 @@ from holdfast.client.event_stream import MissedEvents
 from holdfast.client.process_loop import ProcessLoop
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.validate import check_database, check_parts, check_redis, chosen_retries
+from holdfast.core.emitted_parts import EmittedPart
 from holdfast.core.tasks import Happening, Submission, TaskRecord
 from holdfast.store import open_store
 
@@ -143,6 +144,11 @@ class TaskManager:
     def wait_all(self, task_ids: Iterable[str]) -> Iterator[TaskRecord]:
         background = self._running()
         return _each(background, background.served.wait_all(task_ids))
+
+    @functools.wraps(asynchronous.TaskManager.stream)
+    def stream(self, task_id: str, *, after: int = 0) -> Iterator[EmittedPart]:
+        background = self._running()
+        return _each(background, background.served.stream(task_id, after=after))
 
     @functools.wraps(asynchronous.TaskManager.events)
     def events(

@@ -23,6 +23,7 @@ OF_TASKS = (
     "retrying",
     "steps",
     "parents",
+    "parts",
 )
 
 _CHECK = Check("queue", "orphan keys")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
+from holdfast.core.emitted_parts import EmittedBatch
 from holdfast.core.tasks import Submission, WorkerKind
 from tests.conformance.fuzz.table import LANES, Table
 from tests.conformance.stand import Stand
@@ -94,6 +95,17 @@ def _settlement(table: Table, delivery: Delivery) -> Settlement:
     return Settlement(delivery.task_id, delivery.claim, kind, b'"r"', delay, "a | reason", checkpoint)
 
 
+async def emit(table: Table) -> None:
+    worker = table.worker()
+    held = [one for one in table.held[worker] if table.chance(0.5)]
+    first, count = table.dice.randint(1, 4), table.dice.randint(1, 3)
+    values = b"[%s]" % b",".join([b'"a part"'] * count)
+    batches = [EmittedBatch(one.task_id, one.claim, one.run, first, count, values) for one in held]
+    await table.ask("emit", lambda stand: stand.store.emit(batches))
+    for one in held:
+        await table.ask("parts", lambda stand, one=one: stand.store.emitted_parts(one.task_id, first))
+
+
 async def renew(table: Table) -> None:
     worker = table.worker()
     held = [one for one in table.held[worker] if table.chance(0.9)]
@@ -165,6 +177,7 @@ COMMANDS: dict[Callable[[Table], Awaitable[None]], float] = {
     begin: 1,
     pull: 30,
     renew: 4,
+    emit: 3,
     crash: 1,
     admit: 2,
     look_after: 4,

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.tasks import WorkerKind
-from tests.lua.fuzz import nemesis, operators, producers, stewards, submit_options, workers
+from tests.lua.fuzz import handlers, nemesis, operators, producers, stewards, submit_options, workers
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World
 from tests.lua.operations import admission, introduction
@@ -99,6 +99,7 @@ async def _act(world: World, steps: int) -> None:
         [action] = world.dice.choices(list(ACTIONS), list(ACTIONS.values()))
         if action in PLAIN if world.plain else step > steps * HONEST_SHARE or action not in THIEVES:
             await action(world)
+        await handlers.emit(world)
         await world.begin()
         if step % CHECK_EVERY == 0:
             await world.check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -25,6 +26,8 @@ class Process:
     names: frozenset[str] | None = None
     draining: bool = False
     inbox: bool = False
+    runs: dict[str, int] = field(default_factory=dict[str, int])  # by claim: the number of the run
+    emitted: Counter[str] = field(default_factory=Counter[str])  # by claim: the number of the last part
     handlers: dict[str, bytes] = field(default_factory=dict[str, bytes])  # by task: the operation that was begun
 
     @property

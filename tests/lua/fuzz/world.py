@@ -59,6 +59,7 @@ class World:
     started: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     seen: Counter[str] = field(default_factory=Counter[str])
     save: Save | None = None
+    handlers_dice: random.Random = field(default_factory=lambda: random.Random(1))
     ids: int = 0
 
     @staticmethod
@@ -141,6 +142,7 @@ class World:
             self.require(delivery.operation, f"{key} came without its operation")
             self.started.add(key)
             process.handlers[delivery.task_id] = delivery.operation
+            process.runs[delivery.claim] = delivery.run
             self.seen["joined"] += len(joined(delivery))
             for raw in (*joined(delivery), delivery.operation):
                 self.ran.add((delivery.task_id, message_of(raw.decode(errors="surrogateescape"))))

@@ -100,6 +100,13 @@ def check_cursor(value: object) -> str:
     return value
 
 
+def check_position(value: object) -> int:
+    """The position of a part of a task."""
+    if type(value) is not int or not 0 <= value < 1 << 53:
+        raise InvalidTaskError(f"after {shown(value)}: the position of the last part that was read, or 0, is expected")
+    return value
+
+
 def check_moment(what: str, value: object) -> int:
     """A moment in Unix milliseconds."""
     if type(value) is not int or not 0 <= value <= LAST_SECOND * 1000:

@@ -182,6 +182,7 @@ class TaskManager:
     count_tasks = delegate(_queries, TaskQueries.count_tasks)
     wait = delegate(_queries, TaskQueries.wait)
     wait_all = delegate(_queries, TaskQueries.wait_all)
+    stream = delegate(_queries, TaskQueries.stream)
     service = delegate(_queries, TaskQueries.service)
     health_check = delegate(_queries, TaskQueries.health_check)
 

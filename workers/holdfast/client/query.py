@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
 
 import anyio
 
@@ -15,11 +17,14 @@ from holdfast.client.arguments import (
     check_lane,
     check_limit,
     check_name,
+    check_position,
     check_seconds,
     check_states,
 )
+from holdfast.client.part_stream import parts
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.wait import outcomes
+from holdfast.core.emitted_parts import EmittedPart, PartsPage
 from holdfast.core.served import ServedState
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Page, TaskRecord, Wanted
@@ -107,6 +112,21 @@ class TaskQueries:
     def wait_all(self, task_ids: Iterable[str]) -> AsyncGenerator[TaskRecord, None]:
         """Each of these tasks once it has ended or asks for input, in the order in which they do."""
         return outcomes(self._store, self.record, check_ids(task_ids))
+
+    def stream(self, task_id: str, *, after: int = 0) -> AsyncGenerator[EmittedPart]:
+        """The parts that the task emits (`task.emit`), as they come: first those that are kept behind the position
+        `after` (0: all), then new ones, until the task has ended or asks for input.
+
+        A part names its run: one of a later run than the part before means that the task began anew. Where positions
+        leap, parts between are not kept any more. A lost connection is made again, and nothing is read twice. Raises
+        UnknownTaskError, InvalidTaskError, StoreUnavailableError.
+        """
+        read = partial(self._parts, check_id(task_id))
+        return parts(partial(self._store.emitted, task_id), read, check_position(after))
+
+    async def _parts(self, task_id: str, after: int) -> PartsPage:
+        page = await self._call(self._store.emitted_parts, task_id, after)
+        return page if page.state else replace(page, state=(await self.record(task_id, payloads=False)).state)
 
     async def service(self, lane: str, name: str = "") -> ServedState:
         """The workers that could run tasks of this lane and handler `name` ('' for tasks that name none) now."""

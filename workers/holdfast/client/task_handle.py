@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.manager_in_scope import current_manager
 from holdfast.client.sync_call import call_sync
+from holdfast.core.emitted_parts import EmittedPart
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 
@@ -38,6 +39,10 @@ class TaskHandle(Generic[R]):
         did not complete.
         """
         return replace(await self.manager.wait(self.task_id, timeout, raise_failed=raise_failed), read=self.read)
+
+    def stream(self, *, after: int = 0) -> AsyncGenerator[EmittedPart]:
+        """The parts that the task emits, as they come, until it has ended or asks for input: see TaskManager.stream."""
+        return self.manager.stream(self.task_id, after=after)
 
     async def record(self) -> TaskRecord[R | None]:
         """The task as it is now; raises UnknownTaskError."""
@@ -69,6 +74,15 @@ class SyncTaskHandle(Generic[R]):
         """
         return call_sync(self._wait, timeout, raise_failed)
 
+    def stream(self, *, after: int = 0) -> Iterator[EmittedPart]:
+        """The parts that the task emits, as they come, until it has ended or asks for input: see TaskManager.stream."""
+        parts = call_sync(self._stream, after)
+        try:
+            while (part := call_sync(anext, parts, None)) is not None:
+                yield part
+        finally:
+            call_sync(parts.aclose)
+
     def record(self) -> TaskRecord[R | None]:
         """The task as it is now; raises UnknownTaskError."""
         return call_sync(self._record)
@@ -83,6 +97,9 @@ class SyncTaskHandle(Generic[R]):
 
     async def _wait(self, timeout: float | None, raise_failed: bool) -> TaskRecord[R | None]:
         return await (await self._handle()).wait(timeout, raise_failed=raise_failed)
+
+    async def _stream(self, after: int) -> AsyncGenerator[EmittedPart]:
+        return (await self._handle()).stream(after=after)
 
     async def _record(self) -> TaskRecord[R | None]:
         return await (await self._handle()).record()

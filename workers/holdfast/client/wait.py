@@ -33,8 +33,8 @@ async def outcomes(
     waiting = set(task_ids)
     while waiting:
         try:
-            async with _subscription(store, waiting) as notices:
-                while (named := await _next(notices, quiet + len(waiting) / LOOKS_PER_SECOND)) is not None:
+            async with subscription(store.settled(list(waiting))) as notices:
+                while (named := await next_notice(notices, quiet + len(waiting) / LOOKS_PER_SECOND)) is not None:
                     for task_id in waiting & {named} if named else sorted(waiting):
                         if (await get(task_id, False)).state in SETTLED:
                             waiting.discard(task_id)
@@ -46,7 +46,7 @@ async def outcomes(
             await get(next(iter(waiting)), False)
 
 
-async def _next(notices: AsyncIterator[str], seconds: float) -> str | None:
+async def next_notice(notices: AsyncIterator[str], seconds: float) -> str | None:
     """The next notice, or None after a quiet time: `notices` cannot be used after that."""
     with anyio.move_on_after(seconds):
         return await anext(notices, None)
@@ -54,8 +54,8 @@ async def _next(notices: AsyncIterator[str], seconds: float) -> str | None:
 
 
 @asynccontextmanager
-async def _subscription(store: ProducerStore, waiting: set[str]) -> AsyncGenerator[AsyncIterator[str], None]:
-    notices = store.settled(list(waiting))
+async def subscription(notices: AsyncIterator[str]) -> AsyncGenerator[AsyncIterator[str], None]:
+    """These notices, whose subscription ends with the block."""
     try:
         yield notices
     finally:

@@ -8,11 +8,13 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
+import anyio.from_thread
 import msgspec
 import structlog
 
 from holdfast.core.delivery import Delivery
 from holdfast.core.parent_results import ParentResult
+from holdfast.handler.emitted import PartLog, UnkeptParts, part_to_json, require_handler_thread
 from holdfast.handler.pauses import Pauses, is_own_task, milliseconds
 from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.steps import StepLog, Steps, UnrecordedSteps
@@ -59,6 +61,8 @@ class Task:
         "notes",
         "operation",
         "parents",
+        "part_log",
+        "parts",
         "runner",
         "span",
         "step_log",
@@ -77,6 +81,8 @@ class Task:
         self._steps: Steps | None = None
         self.parents: Mapping[str, ParentResult] = NO_PARENTS  # set by the worker
         self._pauses: Pauses | None = None
+        self.part_log: Callable[[Delivery], PartLog] | None = None  # set by the worker
+        self.parts: PartLog | None = None  # once the handler has emitted one
         self.notes = RunNotes(max_bytes)
         self.take(delivery)
 
@@ -242,6 +248,29 @@ class Task:
         if self.limit is not None and self.limit.cancel_called:
             self.notes.cancelled = True
         return self.notes.cancelled
+
+    async def emit(self, value: object) -> None:
+        """Send `value`, JSON of at most 64 KiB, to those who follow the task: `handle.stream()`,
+        `manager.stream(task_id)`, `supervisor tasks follow`.
+
+        Made for the tokens of a model, hundreds a second: parts go together, at most every 50 ms, and nobody has to
+        read them. The last ones are kept with the task, 10,000 of them and 1 MiB. Raises NotJsonError, a ValueError,
+        for what cannot be kept."""
+        await self._emit(part_to_json(value))
+
+    def emit_sync(self, value: object) -> None:
+        """As `emit`, in a handler that is a plain function."""
+        encoded = part_to_json(value)
+        require_handler_thread()
+        anyio.from_thread.run(self._emit, encoded)
+
+    async def _emit(self, encoded: bytes) -> None:
+        await self._part_log().emit(encoded)
+
+    def _part_log(self) -> PartLog:
+        if self.parts is None:
+            self.parts = self.part_log(self._delivery) if self.part_log else UnkeptParts()
+        return self.parts
 
     def progress(self, done: float, total: float | None = None) -> None:
         """Show how far the handler is."""

@@ -49,6 +49,7 @@ class ComposedStore:
         self.earlier = parts.worker.earlier
         self.step = parts.worker.step
         self.sleep = parts.worker.sleep
+        self.emit = parts.worker.emit
         self.inbox = parts.worker.inbox
         self.admit = parts.worker.admit
         self.renew = parts.worker.renew
@@ -81,6 +82,7 @@ class ComposedStore:
         self.pause = parts.producer.pause
         self.resume = parts.producer.resume
         self.settled = parts.producer.settled
+        self.emitted = parts.producer.emitted
 
         self.get = parts.tasks.get
         self.tasks = parts.tasks.tasks
@@ -88,6 +90,7 @@ class ComposedStore:
         self.place = parts.tasks.place
         self.steps = parts.tasks.steps
         self.parents = parts.tasks.parents
+        self.emitted_parts = parts.tasks.emitted_parts
         self.retry = parts.tasks.retry
         self.dead_letters = parts.tasks.dead_letters
         self.purge_dead = parts.tasks.purge_dead

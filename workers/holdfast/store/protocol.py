@@ -8,11 +8,12 @@ StoreUnavailableError.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from holdfast.core.conversations import About, Conversation, NotedWrite
 from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, Standing
+from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict, PartsPage
 from holdfast.core.lanes import LaneLimit, Lanes
 from holdfast.core.parent_results import ParentResult
 from holdfast.core.quiet_hosts import HaltScope, Quiet, QuietOrder
@@ -116,6 +117,11 @@ class WorkerStore(Protocol):
 
     async def sleep(self, task_id: str, claim: str, place: int, name: str, milliseconds: int) -> SleepKept:
         """Keep a sleep under the latest claim of a running task; if one stands there, answer how long it lasts yet."""
+        ...
+
+    async def emit(self, batches: Sequence[EmittedBatch]) -> list[EmitVerdict]:
+        """Keep parts that running tasks have emitted, each batch under the latest claim of its task. The same batch
+        again changes nothing."""
         ...
 
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
@@ -288,6 +294,10 @@ class ProducerStore(Protocol):
         """Ids of these tasks as their turns settle; the first item is '' once the subscription stands."""
         ...
 
+    def emitted(self, task_id: str) -> AsyncGenerator[str]:
+        """As `settled` of this task, and its id as parts of it are kept. Several notices may come as one."""
+        ...
+
 
 class TaskStore(Protocol):
     """The calls that read, retry and delete the records of tasks."""
@@ -316,6 +326,10 @@ class TaskStore(Protocol):
     ) -> tuple[tuple[ParentResult, ...], int | None]:
         """The tasks that it was submitted after, in their order, from this place on, as many as one answer holds, and
         the place of the next one (None: there are no more)."""
+        ...
+
+    async def emitted_parts(self, task_id: str, after: int) -> PartsPage:
+        """The parts of a task behind a position, as many as one answer holds."""
         ...
 
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:

@@ -45,6 +45,7 @@ from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.handler_limits import HandlerLimits
 from holdfast.worker.heartbeat import Heartbeat
 from holdfast.worker.output_capture import end_of, is_installed, unfinished
+from holdfast.worker.part_sender import PartSender
 from holdfast.worker.recycler import Recycler
 from holdfast.worker.samples import Samples
 from holdfast.worker.stored_steps import StoredSteps
@@ -106,6 +107,7 @@ class RunningTasks:
     released: int = 0
     is_over: bool = False
     task_log: TaskLog = field(init=False)
+    parts: PartSender = field(init=False)
     _running: dict[str, RunningTask] = field(default_factory=dict[str, RunningTask])
     _empty: anyio.Event = field(default_factory=anyio.Event)
     _loop: asyncio.AbstractEventLoop = field(init=False)
@@ -128,6 +130,7 @@ class RunningTasks:
         self._max_bytes = settings.max_message_bytes
         self._is_captured = is_installed()
         self.task_log = TaskLog(settings.log_level)
+        self.parts = PartSender(self.context)
         if self.telemetry.traces:
             self._spans = UnsettledSpans()
             self.context.on_verdict = self._spans.before(self.context.on_verdict)
@@ -157,6 +160,7 @@ class RunningTasks:
             self.heartbeat.send()
         task = Task(delivery, self._max_bytes)
         task.step_log = self._step_log
+        task.part_log = self.parts.of
         earlier = self._running.get(delivery.task_id)
         if earlier:
             earlier.stop("another-turn")
@@ -228,6 +232,8 @@ class RunningTasks:
             # Border of a task: no error may keep the slot, or end the other deliveries.
             outcome = None if running.stopped_by else _escaped(error, delivery)
         try:
+            if (parts := running.task.parts) is not None:
+                await parts.end()
             if unfinished:
                 end_of(running.task)
             self._end(delivery, running, outcome or HandlerStopped(running.stopped_by, not running.waits))

@@ -77,6 +77,7 @@ class QueueWorker:
         """Serve until drained, fenced, stuck or orphaned; the exit status."""
         self._begin(
             self._running.serve,
+            self._running.parts.serve,
             self._ahead.watch_long,
             self._heed_parent,
             self._heed_fence,

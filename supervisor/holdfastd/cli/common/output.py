@@ -52,6 +52,12 @@ def text(value: str, keep: str = "") -> None:
     _print(safe(value, keep))
 
 
+def piece(value: str) -> None:
+    """Prints escaped text without a line end."""
+    sys.stdout.write(value)
+    sys.stdout.flush()
+
+
 def note(text: str, level: str = "info") -> None:
     """Prints a remark on standard error; the journal learns its level."""
     remark(safe(text, keep=LINE_END), level)

@@ -15,6 +15,7 @@ from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.whole_ids import whole_id, whole_ids
 from holdfastd.cli.tasks import retry_tasks
 from holdfastd.cli.tasks.cancel_pause_resume import cancel, pause, resume
+from holdfastd.cli.tasks.follow import follow
 from holdfastd.cli.tasks.list_tasks import list_tasks
 from holdfastd.cli.tasks.remove import clean, remove
 from holdfastd.cli.views import task_views, times
@@ -22,10 +23,10 @@ from holdfastd.cli.views import task_views, times
 
 @rich_click.group(epilog="Example: supervisor tasks list --state working")
 def tasks() -> None:
-    """List, show, cancel, pause, resume, retry, count and remove tasks."""
+    """List, show, follow, cancel, pause, resume, retry, count and remove tasks."""
 
 
-for command in (list_tasks, cancel, pause, resume, remove, clean):
+for command in (list_tasks, follow, cancel, pause, resume, remove, clean):
     tasks.add_command(command)
 
 

@@ -36,6 +36,7 @@ class LedgerProducer:
         self._redis_ledger = redis_ledger
         self._most_pending = most_pending
         self.settled = redis.settled
+        self.emitted = redis.emitted
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
         return [receipt.accepted for receipt in await self._accept(submissions, "run")]

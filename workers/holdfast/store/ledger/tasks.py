@@ -44,6 +44,7 @@ class LedgerTasks:
         self.place = redis.place
         self.steps = redis.steps
         self.parents = redis.parents
+        self.emitted_parts = redis.emitted_parts
         self.dead_letters = redis.dead_letters
 
     async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None:

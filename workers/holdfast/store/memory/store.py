@@ -67,6 +67,7 @@ class BoundedProducer:
         self.pause = producer.pause
         self.resume = producer.resume
         self.settled = producer.settled
+        self.emitted = producer.emitted
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
         return await self._in_steps(self._producer.submit, submissions)

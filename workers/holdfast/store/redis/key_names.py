@@ -22,6 +22,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "messages": "messages:",  # hash: earlier messages, id to digest
         "checkpoint": "checkpoint:",  # text: what its handler has saved
         "steps": "steps:",  # hash: the results of its steps by their places, and `bytes`
+        "parts": "parts:",  # list: batches of parts that a task has emitted
         "trail": "trail:",  # list: what happened to it
         "retrying": "retrying:",  # list: its history, copied in steps for its retry
         "ties": "ties:",  # set: what points at it until it ends

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -21,16 +21,18 @@ if TYPE_CHECKING:
     from holdfast.store.redis.connection import Connection
 
 _SINGLY = 32  # the most tasks that a caller awaits on their own channels; for more it gets the notices of all tasks
+PART = b"part"  # the notice that a running task has emitted parts; others name the state of a settled one
 _SPECIAL = re.compile(r"([*?\[\]\\])")
 
 
 class Waiter:
     """One waiting caller. `names`: the channels, or the pattern, to subscribe to; `unconfirmed`: those of them that
-    do not stand yet; `notices`: those it has not taken."""
+    do not stand yet; `notices`: those it has not taken; `heeds_parts`: it also wants to know of emitted parts."""
 
-    def __init__(self, channels: frozenset[str], names: frozenset[str]) -> None:
+    def __init__(self, channels: frozenset[str], names: frozenset[str], *, heeds_parts: bool = False) -> None:
         self.channels = channels
         self.names = names
+        self.heeds_parts = heeds_parts
         self.unconfirmed = set(names)
         self.notices = deque[str]()
         self.error: StoreError | None = None
@@ -41,6 +43,11 @@ class Waiter:
             self.unconfirmed.discard(name)
             if not self.unconfirmed:
                 self.notices.append("")
+
+    def notify(self, task_id: str, word: bytes) -> None:
+        """Take this notice. A notice says to look again, so one that waits already counts for the next one, too."""
+        if (word != PART or self.heeds_parts) and not (self.notices and self.notices[-1] == task_id):
+            self.notices.append(task_id)
 
     @property
     def is_served(self) -> bool:
@@ -61,9 +68,16 @@ class Notifications:
         self._asleep: dict[Waiter, anyio.Event] = {}
         self._is_read = False
 
-    async def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
+    def settled(self, task_ids: Sequence[str]) -> AsyncGenerator[str]:
         """'' once the subscription stands, then ids of these tasks as turns settle; ends with StoreUnavailableError."""
-        waiter = self._waiter(task_ids)
+        return self._notices(self._waiter(task_ids))
+
+    def emitted(self, task_id: str) -> AsyncGenerator[str]:
+        """As `settled`, also as parts of this task are kept."""
+        channel = frozenset([self._prefix + task_id])
+        return self._notices(Waiter(channel, channel, heeds_parts=True))
+
+    async def _notices(self, waiter: Waiter) -> AsyncGenerator[str]:
         self._enter(waiter)
         try:
             await self._subscribe(waiter)
@@ -177,8 +191,8 @@ class Notifications:
         match notice:
             case {"type": "subscribe" | "psubscribe", "channel": name}:
                 self._confirm(name.decode())
-            case {"type": "message" | "pmessage", "channel": name}:
-                self._tell(name.decode())
+            case {"type": "message" | "pmessage", "channel": name, "data": word}:
+                self._tell(name.decode(), word)
             case _:
                 pass
 
@@ -190,9 +204,9 @@ class Notifications:
             waiter.confirm(name)
             self._wake(waiter)
 
-    def _tell(self, name: str) -> None:
+    def _tell(self, name: str, word: bytes) -> None:
         for waiter in self._waiters.get(name, ()):
-            waiter.notices.append(name.removeprefix(self._prefix))
+            waiter.notify(name.removeprefix(self._prefix), word)
             self._wake(waiter)
 
     async def _break(self, channel: Any, error: StoreError) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 import msgspec
 
@@ -79,3 +79,6 @@ class RedisProducer(RedisPart):
 
     def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
         return self._connection.notices.settled(task_ids)
+
+    def emitted(self, task_id: str) -> AsyncGenerator[str]:
+        return self._connection.notices.emitted(task_id)

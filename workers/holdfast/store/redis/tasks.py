@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.core.emitted_parts import PartsPage, read_batch
 from holdfast.core.parent_results import ParentResult
 from holdfast.core.steps import StepRecord, read_step
 from holdfast.core.task_states import State
@@ -49,6 +50,11 @@ class RedisTasks(RedisPart):
         following, *flat = await self._run("parents_of", task_id, first, int(results))
         found = tuple(decode.parent_result(*flat[at : at + 6]) for at in range(0, len(flat), 6))
         return found, None if following < 0 else following
+
+    async def emitted_parts(self, task_id: str, after: int) -> PartsPage:
+        state, last, more, *batches = await self._run("parts", task_id, after)
+        found = (part for batch in batches for part in read_batch(batch))
+        return PartsPage(state.decode(), last, more == 0, tuple(part for part in found if part.position > after))
 
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:
         """The history of a task of many turns is copied in several steps."""

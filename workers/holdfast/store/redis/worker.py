@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settle, Settlement, Standing
+from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
 from holdfast.core.served import ServedWork
 from holdfast.core.steps import SleepKept, StepKept, StepVerdict
 from holdfast.core.tasks import Admission, Introduction
@@ -82,6 +83,10 @@ class RedisWorker(RedisPart):
     async def sleep(self, task_id: str, claim: str, place: int, name: str, milliseconds: int) -> SleepKept:
         word, other, due, left = await self._run("sleep", task_id, claim, place, name, milliseconds)
         return SleepKept(StepVerdict(word.decode()), other.decode(), due, left)
+
+    async def emit(self, batches: Sequence[EmittedBatch]) -> list[EmitVerdict]:
+        flat = [value for b in batches for value in (b.task_id, b.claim, b.run, b.number, b.count, b.values)]
+        return [EmitVerdict(word.decode()) for word in await self._run("emit", *flat)]
 
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
         head = await self._command("LINDEX", self._keys.inbox(incarnation), 0)

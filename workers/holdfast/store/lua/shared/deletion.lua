@@ -27,7 +27,7 @@ local function forget(all)
       count(r[2])
     end
     call('UNLINK', KEY.task .. id, KEY.op .. id, KEY.history .. id, KEY.checkpoint .. id, KEY.pending .. id,
-      KEY.messages .. id, KEY.trail .. id, KEY.retrying .. id, KEY.steps .. id)
+      KEY.messages .. id, KEY.trail .. id, KEY.retrying .. id, KEY.steps .. id, KEY.parts .. id)
     call('ZREM', KEY.finished, id)
     call('ZREM', KEY.dead, id)
   end

@@ -1,7 +1,8 @@
 -- provides: EVENTS_KEPT TRAIL_KEPT UNREADABLE_KEPT UNREADABLE_BYTES OUTBOX_KEPT READ_BYTES CANCELS_KEPT CANCELS_KEPT_MS
 -- provides: AGENDA_WORK WINDOW_BYTES DECODED_BYTES HISTORY_ITEMS PENDING_KEPT JOINED_AT_ONCE ASIDE_AT_ONCE RESULTS_AT_ONCE SCAN
 -- provides: GO_ON_AT_ONCE GATES GATES_AT_ONCE SUSPECT_CRASHES SUSPECT_RECOVERIES SUSPECTS MOVED BELLS WRONG_END_KEPT_MS
--- provides: STEPS_KEPT STEPS_BYTES COUNTS_FOR_MS ROLLUP_MS ROLLUP_KEPT_MS FIGURES_KEPT ROLLUP_BYTES
+-- provides: STEPS_KEPT STEPS_BYTES PARTS_KEPT PARTS_BYTES PARTS_AT_ONCE PARTS_TOLD COUNTS_FOR_MS ROLLUP_MS ROLLUP_KEPT_MS
+-- provides: FIGURES_KEPT ROLLUP_BYTES
 -- Bounds of what is kept and of what is read here.
 local EVENTS_KEPT = 100000        -- entries of the events stream, about; one may name several tasks
 local TRAIL_KEPT = 64             -- transitions kept per task
@@ -21,6 +22,10 @@ local ASIDE_AT_ONCE = 200         -- messages of a task that has ended, set asid
 local RESULTS_AT_ONCE = 2000      -- results of tasks that are forgotten, deleted in one call
 local STEPS_KEPT = 1000           -- of a task
 local STEPS_BYTES = 16777216      -- names and results of them
+local PARTS_KEPT = 10000          -- parts that a task has emitted, about
+local PARTS_BYTES = 1048576       -- and bytes of them
+local PARTS_AT_ONCE = 200         -- batches of them that are dropped, or read, in one command or call
+local PARTS_TOLD = 262144         -- bytes of them in one answer; one batch more may exceed it
 local SCAN = 64                   -- entries one pull looks at beyond those it claims
 local GO_ON_AT_ONCE = 16         -- schedules that go on whose fires a worker makes between two pulls; stewards make the others
 local GATES = 16                  -- gates of a lane that one pull looks at

@@ -1,0 +1,183 @@
+"""Parts on their way from handlers to the store: together, in order, and never at the cost of the handler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import msgspec
+import pytest
+
+from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
+from holdfast.errors import StoreFullError, StoreUnavailableError
+from holdfast.worker import part_sender
+from holdfast.worker.part_sender import UNSENT_BYTES, PartSender
+from holdfast.worker.store_retries import StoreRetries
+from tests.worker.handlers import delivery_of
+
+pytestmark = pytest.mark.anyio
+
+WITHIN = 30.0  # seconds, to which no test comes unless it fails
+LARGE = b'"' + b"x" * (UNSENT_BYTES // 4) + b'"'
+
+
+@dataclass
+class SlowStore:
+    """Keeps batches once `let_go` is set; raises `error` while there is one. `asked` is set by each call."""
+
+    verdict: EmitVerdict = EmitVerdict.OK
+    error: Exception | None = None
+    calls: int = 0
+    asked: anyio.Event = field(default_factory=anyio.Event)
+    let_go: anyio.Event = field(default_factory=anyio.Event)
+    kept: list[EmittedBatch] = field(default_factory=list[EmittedBatch])
+
+    async def emit(self, batches: list[EmittedBatch]) -> list[EmitVerdict]:
+        self.calls += 1
+        self.asked.set()
+        if self.error:
+            raise self.error
+        await self.let_go.wait()
+        self.kept += batches
+        return [self.verdict] * len(batches)
+
+    def values(self, task_id: str = "t-1") -> list[object]:
+        return [value for each in self.kept if each.task_id == task_id for value in msgspec.json.decode(each.values)]
+
+
+class Stage:
+    """A sender that serves, on a store that a test lets answer."""
+
+    def __init__(self, store: SlowStore) -> None:
+        self.store, self.retries = store, StoreRetries()
+        context: Any = SimpleNamespace(store=store, retries=self.retries)
+        self.parts = PartSender(context)
+        self._group = anyio.create_task_group()
+
+    async def __aenter__(self) -> Stage:
+        await self._group.__aenter__()
+        self._group.start_soon(self.parts.serve)
+        await anyio.wait_all_tasks_blocked()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        self._group.cancel_scope.cancel()
+        await self._group.__aexit__(*error)
+
+
+async def test_parts_that_come_while_others_are_on_their_way_go_together() -> None:
+    async with Stage(SlowStore()) as stage:
+        with anyio.fail_after(WITHIN):
+            parts = stage.parts.of(delivery_of())
+            await parts.emit(b"0")
+            await stage.store.asked.wait()
+            for number in range(1, 1000):
+                await parts.emit(b"%d" % number)
+            stage.store.let_go.set()
+            await parts.end()
+    assert stage.store.values() == [*range(1000)]
+    assert [(each.number, each.count) for each in stage.store.kept] == [(1, 1), (2, 999)]
+
+
+async def test_parts_of_several_tasks_go_in_one_command() -> None:
+    async with Stage(SlowStore()) as stage:
+        stage.store.let_go.set()
+        one, two = (stage.parts.of(delivery_of(task_id=task_id, claim=task_id)) for task_id in ("one", "two"))
+        await one.emit(b"1")
+        await two.emit(b"2")
+        await two.end()
+        await one.end()
+    assert (stage.store.values("one"), stage.store.values("two"), stage.store.calls) == ([1], [2], 1)
+
+
+async def test_nothing_is_sent_where_nothing_is_emitted() -> None:
+    async with Stage(SlowStore()) as stage:
+        await stage.parts.of(delivery_of()).end()
+        await anyio.wait_all_tasks_blocked()
+    assert stage.store.calls == 0
+
+
+async def test_a_handler_that_emits_faster_than_the_store_takes_waits_for_room() -> None:
+    async with Stage(SlowStore()) as stage:
+        parts = stage.parts.of(delivery_of())
+        sent = list[int]()
+
+        async def emit_all() -> None:
+            for number in range(12):
+                await parts.emit(LARGE)
+                sent.append(number)
+            await parts.end()
+
+        with anyio.fail_after(WITHIN):
+            async with anyio.create_task_group() as group:
+                group.start_soon(emit_all)
+                await stage.store.asked.wait()
+                assert len(sent) < 12
+                stage.store.let_go.set()
+    assert len(stage.store.values()) == 12
+
+
+async def test_the_oldest_parts_are_dropped_while_the_store_is_away() -> None:
+    """The handler does not wait, and those who read see that parts are missing by the numbers of the others."""
+    async with Stage(SlowStore(error=StoreUnavailableError("away"))) as stage:
+        with anyio.fail_after(WITHIN):
+            parts = stage.parts.of(delivery_of())
+            await parts.emit(b'"first"')
+            while not stage.retries.degraded:
+                await anyio.lowlevel.checkpoint()
+            for _ in range(20):
+                await parts.emit(LARGE)
+            stage.store.error = None
+            stage.store.let_go.set()
+            await parts.end()
+    first, rest = stage.store.kept
+    assert (first.number, first.count) == (1, 1)
+    assert (rest.count, rest.number + rest.count) == (3, 22)
+
+
+@pytest.mark.parametrize("verdict", [EmitVerdict.LOST, EmitVerdict.DAMAGED])
+async def test_nothing_more_is_sent_of_a_task_that_others_have(verdict: EmitVerdict) -> None:
+    async with Stage(SlowStore(verdict)) as stage:
+        stage.store.let_go.set()
+        parts = stage.parts.of(delivery_of())
+        await parts.emit(b"1")
+        while not parts.is_over:
+            await anyio.lowlevel.checkpoint()
+        await parts.emit(b"2")
+        await parts.end()
+    assert (stage.store.values(), stage.store.calls) == ([1], 1)
+
+
+async def test_parts_are_dropped_where_the_store_is_full() -> None:
+    async with Stage(SlowStore(error=StoreFullError("full"))) as stage:
+        with anyio.fail_after(WITHIN):
+            parts = stage.parts.of(delivery_of())
+            await parts.emit(b"1")
+            await parts.end()
+        assert not stage.retries.degraded
+    assert stage.store.calls == 1
+
+
+async def test_the_end_of_a_task_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_sender, "END_TIMEOUT", 0.01)
+    async with Stage(SlowStore(error=StoreUnavailableError("away"))) as stage:
+        parts = stage.parts.of(delivery_of())
+        await parts.emit(b"1")
+        await stage.store.asked.wait()
+        with anyio.fail_after(WITHIN):
+            await parts.end()
+        await parts.emit(b"2")
+        assert parts.values == []
+
+
+async def test_no_handler_waits_for_parts_that_nobody_sends_any_more() -> None:
+    async with Stage(SlowStore()) as stage:
+        parts = stage.parts.of(delivery_of())
+        await parts.emit(b"1")
+        await stage.store.asked.wait()
+    with anyio.fail_after(WITHIN):
+        await parts.emit(b"2")
+        await parts.end()
