@@ -39,6 +39,14 @@ def test_a_rate_is_a_number_whatever_is_done(done: int, total: int | None, text:
     assert rate.text(done) == text
 
 
+def test_more_than_was_estimated_is_no_more_than_the_total() -> None:
+    now = 0.0
+    rate = WorkRate("key", "read", 5, lambda: now, is_estimate=True)
+    now = 1.0
+    assert rate.text(4) == "4 of about 5 keys read, 4.0 a second, 0.2s left"
+    assert rate.text(9) == "9 of about 9 keys read, 9.0 a second"
+
+
 def shown(cli: Cli, *words: str) -> str:
     answer = cli.on_terminal(*words)
     assert answer.status == 0, answer.out
@@ -50,7 +58,7 @@ def test_clearing_and_cleaning_show_their_progress_on_a_terminal(cli: Cli) -> No
     assert "3 of 3 tasks cleared, " in shown(cli, "queue", "clear", "--yes")
     give_up(cli, "d", "e")
     assert re.search(r"5 of 5 tasks removed, [0-9.]+ a second", shown(cli, "tasks", "clean", "--yes"))
-    assert re.search(r"[0-9]+ keys deleted, ", shown(cli, "queue", "obliterate", "--yes"))
+    assert re.search(r"[0-9]+ of about [0-9]+ keys deleted, .* left", shown(cli, "queue", "obliterate", "--yes"))
 
 
 def test_the_total_of_a_cleaning_is_known_where_only_states_choose(
@@ -66,7 +74,13 @@ def test_the_total_of_a_cleaning_is_known_where_only_states_choose(
 
 def test_a_recovery_shows_how_much_it_has_read(cli: Cli) -> None:
     cli("submit", "a")
-    assert re.search(r"[0-9]+ keys read, ", shown(cli, "recover"))
+    assert re.search(r"[0-9]+ of about [0-9]+ keys read, ", shown(cli, "recover"))
+
+
+def test_clearing_delayed_tasks_too_shows_how_many_there_are_about(cli: Cli) -> None:
+    cli("submit", "a", "b", "--delay", "1h")
+    cli("submit", "c")
+    assert re.search(r"3 of about 3 tasks cleared, .* left", shown(cli, "queue", "clear", "--delayed", "--yes"))
 
 
 def test_in_a_pipe_short_work_prints_nothing_more(cli: Cli) -> None:

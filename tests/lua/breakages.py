@@ -32,6 +32,7 @@ from tests.lua import test_gauges as reporting
 from tests.lua import test_given_up as given_up
 from tests.lua import test_going_on as going_on
 from tests.lua import test_inbox as inbox
+from tests.lua import test_key_count as counting
 from tests.lua import test_list as listing
 from tests.lua import test_messages as messages
 from tests.lua import test_once as once
@@ -655,6 +656,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a steward gives up the duty of another", "report_duty", "if type(holder) == 'string' and holder ~= steward then return 0 end\nif ms == 0 then\n  if holder == steward then", "if type(holder) == 'string' and ms > 0 and holder ~= steward then return 0 end\nif ms == 0 then\n  if true then", reporting.test_one_steward_has_the_duty_until_it_gives_it_up),
     ("the duty is kept for ever", "report_duty", ", 'PX', ms)", ")", reporting.test_the_duty_of_a_steward_that_is_gone_passes_on),
     ("no duty beside something else", "report_duty", "type(holder) == 'string' and", "holder and", reporting.test_something_else_under_the_key_is_replaced),
+    ("keys of others are counted", "key_count", "string.sub(key, 1, #T) == T", "string.sub(key, 1, #T - 2) == string.sub(T, 1, #T - 2)", counting.test_keys_of_a_queue_whose_name_begins_so_are_not_counted),
     ("silent workers are counted too early", "gauges", "'(' .. string", "string", reporting.test_workers_without_heartbeats_are_silent_after_a_lease),
 ]
 # fmt: on

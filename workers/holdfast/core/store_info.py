@@ -76,6 +76,14 @@ class MemoryInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyCount:
+    """How many keys the database has, and about how many of them are of the queue. 0: nobody says."""
+
+    database: int
+    queue: int
+
+
+@dataclass(frozen=True, slots=True)
 class Gauges:
     """Numbers of the queue at one moment of the store's clock. `silent`: workers without a heartbeat for a lease;
     `webhooks`: those not delivered yet; `due_ms`: when the next schedule is due, None if none will be."""

@@ -107,6 +107,7 @@ class ComposedStore:
         self.counts = parts.admin.counts
         self.workers = parts.admin.workers
         self.incarnations = parts.admin.incarnations
+        self.key_count = parts.admin.key_count
         self.strays = parts.admin.strays
         self.peek_entries = parts.admin.peek_entries
         self.clear = parts.admin.clear

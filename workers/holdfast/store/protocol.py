@@ -32,7 +32,7 @@ from holdfast.core.schedule_records import (
 )
 from holdfast.core.served import ServedState
 from holdfast.core.steps import SleepKept, StepKept, StepRecord
-from holdfast.core.store_info import Gauges, LaneHead, StoreInfo
+from holdfast.core.store_info import Gauges, KeyCount, LaneHead, StoreInfo
 from holdfast.core.tasks import (
     MAX_CRASHES,
     Accepted,
@@ -388,6 +388,10 @@ class AdminStore(Protocol):
 
     async def incarnations(self, names: Collection[str]) -> dict[str, WorkerRecord]:
         """Those of these workers that are known: the living, and the dead for a day."""
+        ...
+
+    async def key_count(self) -> KeyCount:
+        """How many keys work on all of them has before it; that of the queue is an estimate."""
         ...
 
     async def strays(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class WorkProgress:
     """A context manager; `show` is called with the number that is done so far. The arguments are those of WorkRate."""
 
-    def __init__(self, noun: str, verb: str, total: int | None = None) -> None:
-        self._rate = WorkRate(noun, verb, total)
+    def __init__(self, noun: str, verb: str, total: int | None = None, *, is_estimate: bool = False) -> None:
+        self._rate = WorkRate(noun, verb, total, is_estimate=is_estimate)
         self._bar = _bar(total) if sys.stderr.isatty() else None
         self._task = self._bar.add_task(self._rate.text(0), total=total) if self._bar else None
 

@@ -13,13 +13,20 @@ SLOW = 10.0  # a second: below it, the rate is shown with a decimal
 
 
 class WorkRate:
-    """`noun` and `verb`: such as `task` and `cleared`. `total`: None where it is not known. `clock`: monotonic, in
-    seconds."""
+    """`noun` and `verb`: such as `task` and `cleared`. `total`: None where it is not known; `is_estimate`: it may be
+    wrong. `clock`: monotonic, in seconds."""
 
     def __init__(
-        self, noun: str, verb: str, total: int | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        noun: str,
+        verb: str,
+        total: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        is_estimate: bool = False,
     ) -> None:
         self.total = total
+        self._is_estimate = is_estimate
         self._noun, self._verb = noun, verb
         self._clock = clock
         self._begun = clock()
@@ -40,7 +47,11 @@ class WorkRate:
         return self.text(done)
 
     def _count(self, done: int) -> str:
-        return counted(done, self._noun) if self.total is None else f"{done} of {counted(self.total, self._noun)}"
+        if self.total is None:
+            return counted(done, self._noun)
+        if self._is_estimate:
+            return f"{done} of about {counted(max(done, self.total), self._noun)}"
+        return f"{done} of {counted(self.total, self._noun)}"
 
     def _left(self, done: int, rate: float) -> str:
         if self.total is None or not rate or done > self.total:

@@ -7,6 +7,7 @@ import rich_click
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.plurals import counted
+from holdfast.core.task_states import State
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.session import Session
@@ -67,8 +68,10 @@ def clear(session: Session, /, lane: str | None, delayed: bool, yes: bool) -> No
     confirm(f"Cancel all tasks that wait in {name}?", "clearing a queue cannot be undone", yes=yes)
 
     async def work(manager: TaskManager) -> int:
-        waiting = None if delayed else await manager.queue_length(lane)
-        with WorkProgress("task", "cleared", waiting) as progress:
+        total = await manager.queue_length(lane)
+        if delayed:  # in any lane: nobody counts those of one
+            total += await manager.count_tasks(State.DELAYED)
+        with WorkProgress("task", "cleared", total, is_estimate=delayed) as progress:
             return await manager.clear_queue(lane, delayed=delayed, on_step=progress.show)
 
     cleared = manage(session, work)
@@ -92,8 +95,10 @@ def obliterate(session: Session, /, force: bool, yes: bool) -> None:
     name = session.settings.queue_name
     confirm(f"Delete all data of {name}?", "deleting a queue cannot be undone", yes=yes)
 
+    total = ask(session, lambda store: store.key_count()).queue or None
+
     async def work(manager: TaskManager) -> int:
-        with WorkProgress("key", "deleted") as progress:
+        with WorkProgress("key", "deleted", total, is_estimate=True) as progress:
             return await manager.obliterate_queue(force=force, on_step=progress.show)
 
     deleted = manage(session, work, LONG_RETRIES)

@@ -64,7 +64,8 @@ async def _all(store: Store, settings: Settings, silence_ms: int, *, put_back: b
     """Reads all keys page by page; a task that appears twice is listed once."""
     strays: dict[str, Stray] = {}
     cursor, read, runs, retries = "", 0, settings.max_crashes, TERMINAL_RETRIES
-    with WorkProgress("key", "read") as progress:
+    total = (await retries.call(store.key_count)).database or None
+    with WorkProgress("key", "read", total, is_estimate=True) as progress:
         while True:
             page = await retries.call(store.strays, cursor, PAGE, silence_ms, put_back=put_back, max_crashes=runs)
             strays |= {stray.task_id: stray for stray in page.found}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from holdfast.core.store_info import KeyCount
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import MAX_CRASHES, Counts, Stray, Strays, WorkerRecord
 from holdfast.store.redis import decode
 from holdfast.store.redis.part import RedisPart
+
+KEYS_SAMPLED = 1000
 
 
 class RedisAdmin(RedisPart):
@@ -58,6 +61,10 @@ class RedisAdmin(RedisPart):
 
     async def clear(self, lane: str, limit: int) -> int:
         return await self._number("clear", self._keys.name(lane), limit)
+
+    async def key_count(self) -> KeyCount:
+        size, looked_at, ours = await self._run("key_count", KEYS_SAMPLED)
+        return KeyCount(size, -(-size * ours // looked_at) if looked_at else 0)
 
     async def strays(
         self, cursor: str, page: int, silence_ms: int, *, put_back: bool, max_crashes: int = MAX_CRASHES
