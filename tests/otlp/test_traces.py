@@ -26,6 +26,7 @@ from tests.otlp.receiver import Received, Receiver, attributes, receiving
 
 pytestmark = pytest.mark.anyio
 
+FIRES = 10
 PRODUCERS = {"trace_id": "0af7651916cd43dd8448eb211c80319c", "span_id": "b7ad6b7169203331"}
 
 
@@ -251,3 +252,21 @@ async def test_a_fire_of_a_schedule_is_a_span_that_the_run_links_to(short_path: 
         assert [link.span_id for link in process.links] == [fire.span_id]
         manager_ids = [span.span_id for span in receiver.spans() if span.name == f"fire {QUEUE}"]
         assert manager_ids == [fire.span_id]
+
+
+async def test_each_fire_of_a_schedule_that_goes_on_is_a_span_that_its_run_links_to(
+    short_path: Path, receiver: Receiver
+) -> None:
+    """Whether the steward makes it or, as a rule, the worker after its run."""
+    async with traced(short_path, receiver) as scene:
+        manager = TaskManager(scene.store, queue=QUEUE)
+        await manager.schedules.upsert("round", schedule="CONTINUE", limit=FIRES, text="echo hi")
+        for fire in receiver.until(lambda: len(found := fires_of(receiver, "round")) == FIRES and found):
+            run = delivered(receiver, attributes(fire.attributes)["holdfast.task.id"], 1)
+            assert [link.span_id for link in run.links] == [fire.span_id]
+            assert run.trace_id == fire.trace_id
+
+
+def fires_of(receiver: Receiver, schedule: str) -> list[Span]:
+    fires = [span for span in receiver.spans() if span.name == f"fire {QUEUE}"]
+    return [fire for fire in fires if attributes(fire.attributes)["holdfast.schedule.id"] == schedule]

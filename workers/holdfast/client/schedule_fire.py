@@ -102,6 +102,7 @@ class ScheduleFirer:
                 early.append(record.definition.schedule_id)
         for some in _parts(orders):
             answers = await self._store.fire(some, self._scope)
+            self._tell_fired(some, answers)
             early += [one.schedule_id for one, answer in zip(some, answers, strict=True) if answer == "stale"]
         return early
 

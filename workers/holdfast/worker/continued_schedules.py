@@ -16,6 +16,7 @@ import anyio
 import structlog
 
 from holdfast.core.quiet_hosts import HaltScope
+from holdfast.telemetry.port import FireSpans
 from holdfast.worker.context import WorkerContext
 
 if TYPE_CHECKING:
@@ -30,10 +31,12 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass
 class ContinuedSchedules:
-    """`timeout`: seconds for which firing may keep the worker from its next claim."""
+    """`timeout`: seconds for which firing may keep the worker from its next claim. `spans`: makes a span of each
+    fire."""
 
     context: WorkerContext
     timeout: float = TIMEOUT
+    spans: FireSpans | None = None
 
     @cached_property
     def _firer(self) -> ScheduleFirer:
@@ -41,7 +44,9 @@ class ContinuedSchedules:
 
         settings, spec = self.context.spec.settings, self.context.spec
         scope = HaltScope(socket.gethostname(), spec.halt or 0)
-        return ScheduleFirer(self.context.store, settings.queue_name, settings.max_message_bytes, scope=scope)
+        return ScheduleFirer(
+            self.context.store, settings.queue_name, settings.max_message_bytes, scope=scope, spans=self.spans
+        )
 
     async def fire(self, schedule_ids: Sequence[str]) -> None:
         """Fire these schedules. Never raises: a steward fires what is left."""

@@ -12,6 +12,7 @@ import structlog
 from holdfast.core.delivery import Pulled, Standing, Verdict
 from holdfast.core.pull_protocol import Request
 from holdfast.os.kill_points import Point, armed, reached
+from holdfast.telemetry.port import FireSpans
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.continued_schedules import ContinuedSchedules
@@ -28,10 +29,11 @@ _log = structlog.get_logger("holdfast.worker")
 @dataclass(slots=True)
 class Puller:
     """`answered` counts the pulls that were answered. `report_within`: seconds for which outcomes are kept at most,
-    while enough waits to begin."""
+    while enough waits to begin. `fire_spans` makes spans of the fires of schedules that go on."""
 
     context: WorkerContext
     ahead: ClaimsAhead
+    fire_spans: FireSpans | None = None
     fires: ContinuedSchedules = field(init=False)
     answered: int = 0
     report_within: float = REPORT_WITHIN
@@ -39,7 +41,7 @@ class Puller:
     _noted_quiet: bool = False
 
     def __post_init__(self) -> None:
-        self.fires = ContinuedSchedules(self.context)
+        self.fires = ContinuedSchedules(self.context, spans=self.fire_spans)
 
     async def pull_now(self) -> None:
         """Want a pull, and wait until one that began after this has been answered."""

@@ -67,7 +67,7 @@ class QueueWorker:
         self._drain = WorkerDrain(context, self._ahead)
         self._renewal = LeaseRenewal(context, self._ahead)
         self._registration = Registration(context, handler)
-        self._puller = Puller(context, self._ahead)
+        self._puller = Puller(context, self._ahead, telemetry.fires)
         self._listener = HintListener(context, self._puller, self._ahead)
         self._inbox = Inbox(context)
         self._declared_schedules = DeclaredSchedules(context, handler)
