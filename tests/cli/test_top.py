@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from threading import Timer
 
 import pytest
 
+from holdfastd.cli.top.look import STATUS_TIMEOUT
 from tests.cli.commands import Cli, clean
+from tests.cli.conftest import running
 from tests.forked import SUPERVISOR
 
 
@@ -111,6 +116,21 @@ def test_once_prints_all_panes(pool: Cli) -> None:
     for pane in ("workers", "lanes", "handlers", "tasks", "deaths", "schedules"):
         assert f"\n{pane}\n" in text
     assert "worker 0" in text
+
+
+def test_once_waits_for_a_supervisor_that_is_slow_to_answer(short_path: Path) -> None:
+    with running(short_path, "examples.wordcount:handle", "--workers", "1") as (cli, process):
+        os.kill(process.pid, signal.SIGSTOP)
+        goes_on = Timer(2 * STATUS_TIMEOUT, os.kill, (process.pid, signal.SIGCONT))
+        try:
+            late = cli("top", "--once", "--timeout", "0.01s").out
+            assert "; no supervisor answers on this host\n" in late
+            assert "worker 0" in late, "the store knows it"
+            goes_on.start()
+            assert "1/1 workers ready" in cli("top", "--once", "--timeout", "60s").out
+        finally:
+            goes_on.cancel()
+            os.kill(process.pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize("given", [["--once"], ["--once", "--json"]])

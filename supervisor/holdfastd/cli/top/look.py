@@ -45,10 +45,12 @@ class Look:
 
 @dataclass(slots=True)
 class Observer:
-    """Looks again and again; minutes that are over are read once."""
+    """Looks again and again; minutes that are over are read once. `timeout`: seconds for which the supervisor of this
+    host is waited for."""
 
     store: Store
     runtime_dir: Path
+    timeout: float = STATUS_TIMEOUT
     _over: dict[int, Rollup] = field(default_factory=dict[int, Rollup])
     _flow: Flow = field(default_factory=Flow)
 
@@ -76,7 +78,7 @@ class Observer:
 
     async def service(self) -> SupervisorStatus | None:
         """The supervisor of this host, if it answers."""
-        return await status_or_none(self.runtime_dir, STATUS_TIMEOUT)
+        return await status_or_none(self.runtime_dir, self.timeout)
 
     async def _minutes(self, now_ms: int) -> dict[int, Rollup]:
         this = now_ms // MINUTE * MINUTE

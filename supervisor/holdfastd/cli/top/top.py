@@ -17,6 +17,7 @@ from holdfast.errors import HoldfastError, StoreError
 from holdfast.store.protocol import Store
 from holdfast_config.environment import no_color
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, converse
 from holdfastd.cli.top import draw
@@ -30,14 +31,21 @@ from holdfastd.cli.why import why
 EVERY = 0.5  # seconds between looks
 NOTICE = 4  # looks for which an answer stays on the screen
 WIDTH = 10_000  # of a line in a pipe
+ONCE_TIMEOUT = 10.0  # seconds
 
 
 @rich_click.command(epilog="Examples: supervisor top; supervisor top --once; supervisor top --json | head -1")
 @click.option("--once", is_flag=True, help="Print all panes once, as text, and end.")
 @click.option("--host", metavar="NAME", help="Only workers of this host.")
+@click.option(
+    "--timeout",
+    type=DURATION,
+    default=ONCE_TIMEOUT,
+    help="With --once: how long to wait for the supervisor of this host.  [default: 10s]",
+)
 @options.store
 @options.pass_session
-def top(session: Session, /, once: bool, host: str | None) -> None:
+def top(session: Session, /, once: bool, host: str | None, timeout: float) -> None:
     """Show workers, lanes, handlers, tasks, deaths and schedules on one screen, twice a second.
 
     Press ? for the keys. In a pipe, or with --json, it prints one JSON document a second on a line of its own, until it
@@ -45,7 +53,7 @@ def top(session: Session, /, once: bool, host: str | None) -> None:
     """
     is_screen = sys.stdin.isatty() and sys.stdout.isatty() and not session.json
     if once:
-        look = ask(session, lambda store: _first(Observer(store, session.runtime_dir), host))
+        look = ask(session, lambda store: _first(Observer(store, session.runtime_dir, timeout), host))
         _print(session, look)
     elif is_screen:
         converse(session, lambda store: Top(session, store, host).run())
