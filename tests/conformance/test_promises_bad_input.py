@@ -95,6 +95,7 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         {"specs": [TaskSpec(text="good"), TaskSpec()]},
         {"specs": [TaskSpec(text="good")] * 150 + [TaskSpec(text="x", delay=-1)]},
     ],
+    "run_flow": [{"flow": bad} for bad in [5, None, "x", TaskSpec(text="x"), [TaskSpec(text="x")], Hostile()]],
     "prepare": [{"spec": bad} for bad in [5, None, {"text": "x"}, TaskSpec(), Hostile()]],
     "submit": [{"batch": bad} for bad in [5, None, "x", ["x"], [TaskSpec(text="x")], Hostile()]],
     "resume_task": [

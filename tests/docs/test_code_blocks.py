@@ -51,6 +51,23 @@ def test_toml_on_a_page_is_toml(page: Path) -> None:
 
 
 @pytest.mark.anyio
+async def test_the_flow_of_its_page_runs_and_says_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    page = ROOT / "docs/flows.md"
+    program, summary = blocks(page, "python")
+    there: dict[str, Any] = {"__name__": "words"}
+    exec(compile(program, "words.py", "exec"), there)
+    exec(compile(summary, "words.py", "exec"), there)
+    async with create_broker(type="memory") as broker, broker.working(there["handlers"]):
+        await there["main"]()
+        fetched = await there["fetch"].submit("one")
+        summed = await there["summary"].options(after=[fetched.task_id]).submit()
+        record = await summed.wait(60, raise_failed=True)
+    assert record.value == {fetched.task_id: "completed: all words of one"}
+    [shown] = blocks(page, "console")
+    assert capsys.readouterr().out.strip() == shown.splitlines()[-1]
+
+
+@pytest.mark.anyio
 async def test_the_handlers_of_the_page_for_movers_run() -> None:
     jobs, produce = blocks(ROOT / "docs/moving.md", "python")
     there: dict[str, object] = {}

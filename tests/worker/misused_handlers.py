@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, assert_type
 
-from holdfast import Handlers, Task
+from holdfast import Handlers, ParentValues, Task, TaskSpec, chain, gather
 from holdfast.client.task_handle import SyncTaskHandle, TaskHandle
 
 
@@ -49,6 +49,37 @@ async def with_pool(pool: Pool, region: str) -> str:
 @pooled.register("with both")
 async def with_both(task: Task, pool: Pool, region: str) -> str:
     return region
+
+
+@handlers.register("of parents")
+async def of_parents(counts: ParentValues[int], unit: str) -> float:
+    return float(sum(counts))
+
+
+@handlers.register("of parents with task")
+def of_parents_with_task(task: Task, counts: ParentValues[int], unit: str = "") -> int:
+    return sum(counts)
+
+
+async def flows() -> None:
+    assert_type(await chain(plain.bind("eu"), sync.bind("eu"), of_parents.bind("words")), TaskHandle[float])
+    chain(plain.bind("eu"), of_parents.bind())  # wrong
+    chain(plain.bind("eu"), of_parents.bind(7))  # wrong
+    chain(plain.bind("eu"), of_parents("words"))  # wrong
+    chain(plain.bind("eu"), of_parents.bind("words"), keey="k")  # wrong
+
+    counted = gather([sync.bind("eu"), sync.bind("us")], then=of_parents.bind("words"), key="counted")
+    assert_type(await counted, TaskHandle[float])
+    assert_type(await chain(plain.bind("eu"), counted), TaskHandle[float])
+    assert_type(counted.submit_sync(), SyncTaskHandle[float])
+    assert_type(await gather(sync.bind(region) for region in ["eu", "us"]), list[TaskHandle[int]])
+    assert_type(await gather([sync.bind("eu"), TaskSpec(text="us")], then=TaskSpec(text="both")), TaskHandle[Any])
+    gather([sync.bind("eu"), "us"])  # wrong
+    gather([sync.bind("eu")], then="report")  # wrong
+    assert_type(await of_parents(ParentValues([1, 2]), "words"), float)
+    assert_type(await of_parents_with_task.submit("words"), TaskHandle[int])
+    await of_parents.submit(ParentValues([1, 2]), "words")  # wrong
+    await of_parents(["a"], "words")  # wrong
 
 
 async def submit(task: Task, known: dict[str, str]) -> None:

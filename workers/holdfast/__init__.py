@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.app import create_broker
+    from holdfast.client.compose_flow import chain, gather
     from holdfast.client.event_stream import MissedEvents
     from holdfast.client.manager import TaskManager
     from holdfast.client.schedule_spec import ScheduleSpec
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from holdfast.client.task_spec import TaskSpec
     from holdfast.core.result_document import read_result
     from holdfast.errors import HoldfastError, Reject, Retry, RunEnded, StopSchedule, TaskFailed, UnsetSchedule
+    from holdfast.handler.parent_values import ParentValues
     from holdfast.handler.registry import Handlers
     from holdfast.handler.task import Task
     from holdfast.store import open_store
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Task",
     "Handlers",
+    "ParentValues",
     "Retry",
     "Reject",
     "StopSchedule",
@@ -31,6 +34,8 @@ __all__ = [
     "TaskSpec",
     "ScheduleSpec",
     "SubmitRetries",
+    "chain",
+    "gather",
     "MissedEvents",
     "read_result",
     "create_broker",
@@ -41,6 +46,7 @@ __all__ = [
 _HOMES = {
     "Task": "holdfast.handler.task",
     "Handlers": "holdfast.handler.registry",
+    "ParentValues": "holdfast.handler.parent_values",
     "Retry": "holdfast.errors",
     "Reject": "holdfast.errors",
     "StopSchedule": "holdfast.errors",
@@ -53,6 +59,8 @@ _HOMES = {
     "ScheduleSpec": "holdfast.client.schedule_spec",
     "SubmitRetries": "holdfast.client.submit_retries",
     "MissedEvents": "holdfast.client.event_stream",
+    "chain": "holdfast.client.compose_flow",
+    "gather": "holdfast.client.compose_flow",
     "read_result": "holdfast.core.result_document",
     "create_broker": "holdfast.app",
     "open_store": "holdfast.store",

@@ -101,6 +101,7 @@ class TaskManager:
 
     run_task = _sync(asynchronous.TaskManager.run_task)
     run_tasks = _sync(asynchronous.TaskManager.run_tasks)
+    run_flow = _sync(asynchronous.TaskManager.run_flow)
     submit = _sync(asynchronous.TaskManager.submit)
     cancel_task = _sync(asynchronous.TaskManager.cancel_task)
     pause_task = _sync(asynchronous.TaskManager.pause_task)

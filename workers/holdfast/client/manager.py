@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from holdfast.client.arguments import check_lane, check_list
 from holdfast.client.dead_letters import DeadLetters
@@ -28,10 +28,13 @@ from holdfast.client.submitter import Submitter
 from holdfast.client.task_control import TaskControl
 from holdfast.client.task_spec import TaskSpec
 from holdfast.client.validate import check_parts, chosen_retries
+from holdfast.core.plain_json import shown
 from holdfast.core.tasks import Receipt, Submission
+from holdfast.errors import InvalidTaskError
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
+    from holdfast.client.flow import Flow
     from holdfast.client.schedules import Schedules
     from holdfast.handler.registry import Handlers
 
@@ -169,6 +172,15 @@ class TaskManager:
         """
         drafts = [self.submitter.draft(spec) for spec in cast("list[TaskSpec]", check_list("specs", specs, "TaskSpec"))]
         return _accepted(*await self.submitter.submit_drafts(drafts))
+
+    async def run_flow(self, flow: Flow[Any, Any]) -> list[str]:
+        """Submit the tasks of a `chain` or a `gather`; their ids, each behind those that it runs after. The same flow
+        again is the same tasks. Raises as `run_tasks`: all are checked before the first is written."""
+        from holdfast.client.flow import Flow
+
+        if not isinstance(flow, Flow):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
+            raise InvalidTaskError(f"flow {shown(flow)}: a flow is expected, as chain() and gather() make them")
+        return await self.run_tasks(flow.specs(self._queue_name))
 
     prepare = delegate(_submitter, Submitter.prepare)
     submit = delegate(_submitter, Submitter.submit)

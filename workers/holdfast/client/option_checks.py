@@ -50,7 +50,7 @@ def _check_options(spec: TaskSpec) -> None:
     _check_expiry(spec)
     _check_webhook(spec.webhook)
     for what, key in (("key", spec.key), ("debounce", spec.debounce), ("unique", spec.unique)):
-        _check_key(what, key)
+        check_key(what, key)
     if spec.key is not None and spec.task_id is not None:
         raise InvalidTaskError("key and task_id exclude each other: the key makes the task id")
     if spec.debounce is not None:
@@ -98,7 +98,7 @@ def _check_expiry(spec: TaskSpec) -> None:
         raise InvalidTaskError(f"expires {shown(expires)}: is over before the delay of {shown(spec.delay)} s is")
 
 
-def _check_key(what: str, key: object) -> None:
+def check_key(what: str, key: object) -> None:
     if key is None:
         return
     if not isinstance(key, str):

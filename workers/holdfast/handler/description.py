@@ -40,6 +40,7 @@ def _described(name: str, callee: HandlerFunction) -> DescribedFunction:
     signature = callee.signature
     special = [*(["messages"] if signature.messages else []), *([signature.task] if signature.task else [])]
     special += [f"{each} (of a lifespan)" for each in signature.injected]
+    special += [f"{signature.values.name} (of parents)"] if signature.values else []
     own = [each if each in signature.required else f"{each}=…" for each in sorted(signature.known)]
     takes = tuple(special + own + (["**kwargs"] if signature.open else []))
     return DescribedFunction(name, _kind(callee), takes, callee.options)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from msgspec.structs import replace
 
 from holdfast.client.arguments import check, check_list
+from holdfast.client.flow import BoundTask
 from holdfast.client.task_options import OF_ONE_TASK, OF_SCHEDULED, ScheduleOptions, TaskOptions
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.plain_json import shown
@@ -74,6 +75,10 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         spec = TaskSpec(name=self.name, kwargs=self._arguments(args, kwargs), **self._options)
         check(spec)
         return spec if spec.lane else replace(spec, lane=self._handler().options.lane)
+
+    def bind(self, *args: P.args, **kwargs: P.kwargs) -> BoundTask[R]:
+        """A task with these arguments, checked, for `chain` and `gather`. Raises InvalidTaskError."""
+        return BoundTask(self.spec(*args, **kwargs), returned_by(self.function))
 
     async def submit(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
         """Submit a task with these arguments. Raises InvalidTaskError, and the errors of TaskManager.run_task."""

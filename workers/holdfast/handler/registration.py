@@ -1,6 +1,7 @@
 """The type of `handlers.register(…)`: it takes a function, and gives a handler whose tasks take its own parameters.
 
-A parameter that workers pass is left out of the task's: it stands first, the Task before the value of the lifespan. A
+A parameter that workers pass is left out of the task's: it stands first, the Task before the value of the lifespan, or
+before the values of parents. A
 function whose first parameter takes anything (`object`, Any, no annotation) matches each of these forms; it comes first
 and keeps its result's type, and type checkers accept any arguments for its tasks.
 
@@ -13,11 +14,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, final, overload
 
+from holdfast.handler.parent_values import ParentValues
 from holdfast.handler.registered_handler import RegisteredHandler
 from holdfast.handler.task import Task
 
 P = ParamSpec("P")
 R = TypeVar("R")
+V = TypeVar("V")
 
 
 @final
@@ -63,6 +66,36 @@ class Registration(Protocol[L]):  # pyright: ignore[reportInvalidTypeVarUse]  # 
     def __call__(
         self, function: Callable[Concatenate[Task, Unknown, ...], R], /
     ) -> RegisteredHandler[..., R, ..., R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, ParentValues[V], P], Coroutine[Any, Any, R]], /
+    ) -> RegisteredHandler[Concatenate[Task, ParentValues[V], P], Coroutine[Any, Any, R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, ParentValues[V], P], AsyncIterator[R]], /
+    ) -> RegisteredHandler[Concatenate[Task, ParentValues[V], P], AsyncIterator[R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, ParentValues[V], P], R], /
+    ) -> RegisteredHandler[Concatenate[Task, ParentValues[V], P], R, P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[ParentValues[V], P], Coroutine[Any, Any, R]], /
+    ) -> RegisteredHandler[Concatenate[ParentValues[V], P], Coroutine[Any, Any, R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[ParentValues[V], P], AsyncIterator[R]], /
+    ) -> RegisteredHandler[Concatenate[ParentValues[V], P], AsyncIterator[R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[ParentValues[V], P], R], /
+    ) -> RegisteredHandler[Concatenate[ParentValues[V], P], R, P, R]: ...
 
     @overload
     def __call__(

@@ -12,6 +12,7 @@ from holdfast.core.messages import Message
 from holdfast.errors import HandlerError
 from holdfast.handler.converters import Convert, MisfitError, convert_all, converters, prepare
 from holdfast.handler.injected_values import injected
+from holdfast.handler.parent_values import ValuesParameter, values_parameter
 from holdfast.handler.task import Task
 
 _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
@@ -21,7 +22,8 @@ _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
 class Signature:
     """`task`: the parameter that gets the task; `required` and `known`: those that kwargs may fill; `open`: any other
     kwargs, too; `convert`: converters of values by parameter; `injected`: those that get the value of a lifespan,
-    each with the type of the value; `own`: the parameters that a task has arguments for."""
+    each with the type of the value; `values`: the one that gets the values of parents; `own`: the parameters that a
+    task has arguments for."""
 
     messages: bool
     task: str | None
@@ -31,6 +33,7 @@ class Signature:
     convert: Mapping[str, Convert] = field(default_factory=dict[str, Convert])
     injected: Mapping[str, Any] = field(default_factory=dict[str, Any])
     own: inspect.Signature = field(default_factory=inspect.Signature)
+    values: ValuesParameter | None = None
 
     def fit(self, kwargs: Mapping[str, object]) -> dict[str, Any]:
         """The kwargs as the handler gets them. Raises MisfitError, and any error of the user's own validators."""
@@ -43,6 +46,8 @@ class Signature:
     def prepare(self) -> None:
         """Make the converters now, as they are shared by processes that are forked later."""
         prepare(self.convert)
+        if self.values is not None:
+            self.values.prepare()
 
     def _misfit(self, kwargs: Mapping[str, object]) -> str | None:
         if self.required <= kwargs.keys() <= self.known:
@@ -50,17 +55,22 @@ class Signature:
         if missing := self.required - kwargs.keys():
             return f"missing arguments: {', '.join(sorted(missing))}"
         reserved = {*(["messages"] if self.messages else []), self.task, *self.injected}
+        if self.values is not None:
+            reserved.add(self.values.name)
         strange = {name for name in kwargs if name in reserved or not (self.open or name in self.known)}
         if strange:
             return f"unexpected arguments: {', '.join(sorted(strange))}"
         return None
 
     def arguments(self, messages: list[Message], task: Task, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of a call, all by keyword: what `fit` has made of the kwargs, with the others added."""
+        """The arguments of a call, all by keyword: what `fit` has made of the kwargs, with the others added. Raises
+        MisfitError, ParentResultError, and any error of the user's own validators."""
         if self.messages:
             kwargs["messages"] = messages
         if self.task is not None:
             kwargs[self.task] = task
+        if self.values is not None:
+            kwargs[self.values.name] = self.values.values(task.parents.values())
         return kwargs
 
 
@@ -72,7 +82,8 @@ def inspect_signature(
     parameters = [one for one in parameters_of(function, what) if one.kind is not one.VAR_POSITIONAL]
     task = next((one.name for one in parameters if _takes_task(one)), None)
     wanted = injected((one for one in parameters if one.name not in ("messages", task)), types)
-    ours = ("messages", task, *wanted)
+    values = values_parameter(parameters)
+    ours = ("messages", task, *wanted, *([values.name] if values else []))
     own = [one for one in parameters if one.name not in ours and one.kind is not one.VAR_KEYWORD]
     required = frozenset(one.name for one in own if one.default is one.empty)
     _check(parameters, required, what, named=named)
@@ -85,6 +96,7 @@ def inspect_signature(
         convert=converters(own) if named else {},
         injected=wanted,
         own=inspect.Signature([one for one in parameters if one.name not in ours]),
+        values=values,
     )
 
 
@@ -130,6 +142,6 @@ def _check(parameters: list[inspect.Parameter], required: frozenset[str], what: 
         names = ", ".join(sorted(required))
         raise HandlerError(
             f"{what} has required parameters that nothing is passed to ({names}): "
-            "it may take messages, task, and values of lifespans that stand above it; "
-            "give others a default, or register it by name"
+            "it may take messages, task, ParentValues, and values of lifespans that stand above it; give "
+            "others a default, or register it by name"
         )
