@@ -110,6 +110,10 @@ class WouldBlockError(HoldfastError):
     """A call without async was made in a coroutine, whose event loop it would hold up; nothing was written."""
 
 
+class NotDueError(HoldfastError, TimeoutError):
+    """A test waits for a task that cannot end at the test's time; the message says when it is due."""
+
+
 class TaskFailed(HoldfastError):  # noqa: N818 - named as the state it tells of
     """A task that was waited for has failed, was rejected or was canceled. `type` and `traceback` are those of the
     exception in the worker, empty if there is none."""

@@ -15,13 +15,15 @@ from __future__ import annotations
 import functools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from holdfast.client import manager as asynchronous
 from holdfast.client.background_loop import BackgroundLoop
 from holdfast.client.event_stream import MissedEvents
+from holdfast.client.manager_in_scope import manager_of_test
 from holdfast.client.process_loop import ProcessLoop
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.sync_call import ServedByTest
 from holdfast.client.validate import check_database, check_parts, check_redis, chosen_retries
 from holdfast.core.emitted_parts import EmittedPart
 from holdfast.core.tasks import Happening, Submission, TaskRecord
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+Served = BackgroundLoop[asynchronous.TaskManager] | ServedByTest
 
 
 def _sync(
@@ -86,8 +90,10 @@ class TaskManager:
 
         self._loop = ProcessLoop(serve)
 
-    def _running(self) -> BackgroundLoop[asynchronous.TaskManager]:
-        return self._loop.running()
+    def _running(self) -> Served:
+        """The loop that serves its calls; in a test that of the test's manager, as this one may outlive the test."""
+        manager = manager_of_test()
+        return self._loop.running() if manager is None else ServedByTest(manager)
 
     def close(self) -> None:
         """Close its connections and end its thread; calls under way in other threads end with ClosedError."""
@@ -159,7 +165,7 @@ class TaskManager:
         return _each(background, background.served.events(task_id, since=since, kinds=kinds))
 
 
-def _each(background: BackgroundLoop[Any], values: AsyncGenerator[R, None]) -> Iterator[R]:
+def _each(background: Served, values: AsyncGenerator[R, None]) -> Iterator[R]:
     try:
         while (value := background.call(anext, values, None)) is not None:
             yield value

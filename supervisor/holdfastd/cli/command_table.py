@@ -15,6 +15,7 @@ from holdfastd.cli.common.lazy_command import LazyCommand, lazy
 COMMANDS = [
     lazy("start", "Start the supervisor and its workers, in the foreground.", "supervisor.start:start"),
     lazy("demo", "Run a demonstration: processes are killed, and no task is lost."),
+    lazy("init", "Write a handler, its settings and a test to begin with.", "init.init:init"),
     lazy("check", "Check the settings and the handler without starting anything.", "supervisor.check:check"),
     lazy("doctor", "Find problems of this installation and suggest a remedy for each."),
     lazy("stop", "Stop the supervisor after its running tasks have finished.", "supervisor.stop:stop"),

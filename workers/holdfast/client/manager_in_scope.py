@@ -3,18 +3,22 @@
 A broker counts for the code within its block and the tasks begun there, and for all other code of its event loop while
 no second broker is open in it. Where there is none, the settings name the store, as for `create_broker()`: it is opened
 once for each event loop, at the first call, and closed with the loop. Nothing is opened by an import or kept in a fork.
+The manager of a test comes before all others, in every thread and event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.store_source import find_source, names_memory
 from holdfast.errors import AmbiguousManagerError, StoreRefusedError
+from holdfast.store.substitute import substituted
 from holdfast_config import load
 
 NOBODY_RUNS_THEM = (
@@ -36,6 +40,7 @@ class OpenBroker:
 
 _around: ContextVar[OpenBroker | None] = ContextVar("holdfast_open_broker", default=None)
 _open: list[OpenBroker] = []
+_of_test: list[TaskManager] = []
 _of_settings: dict[asyncio.AbstractEventLoop, _OfSettings] = {}
 
 
@@ -52,6 +57,21 @@ def leave(entered: OpenBroker) -> None:
     _open.remove(entered)
     if _around.get() is entered:
         _around.set(entered.outer)
+
+
+@contextmanager
+def everywhere(manager: TaskManager) -> Generator[None]:
+    """Make this the manager of all code of this process while the block runs; its store stands in for all others."""
+    _of_test.append(manager)
+    try:
+        yield
+    finally:
+        _of_test.remove(manager)
+
+
+def manager_of_test() -> TaskManager | None:
+    """The manager of the test that runs; None outside of a test, and in a fork."""
+    return _of_test[-1] if _of_test and substituted() else None
 
 
 def loop_around() -> asyncio.AbstractEventLoop | None:
@@ -88,7 +108,7 @@ def manager_in_scope() -> TaskManager | None:
 async def current_manager() -> TaskManager:
     """The manager in scope, else that of the settings. Raises AmbiguousManagerError, ConfigError,
     StoreUnavailableError, StoreRefusedError (no store is named)."""
-    found = manager_in_scope()
+    found = manager_of_test() or manager_in_scope()
     if found is not None:
         return found
     loop = asyncio.get_running_loop()

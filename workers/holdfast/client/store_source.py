@@ -16,6 +16,7 @@ from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.worker_store import CurrentStore, worker_store
 from holdfast.errors import StoreRefusedError
 from holdfast.store import open_store
+from holdfast.store.substitute import substitute
 from holdfast_config import ConfigError, Settings
 from holdfast_config.trust import UntrustedError
 
@@ -76,6 +77,8 @@ def names_memory(settings: Settings) -> bool | None:
 
 async def find_source(settings: Settings, set_fields: Collection[str], *, in_memory: bool | None) -> StoreSource:
     """`in_memory`: None if the settings do not say; `set_fields`: the fields that the caller set itself."""
+    if (standing_in := substitute(settings.queue_name)) is not None:
+        return StoreSource(settings, nullcontext(standing_in), in_memory=True)
     if in_memory:
         return _memory(settings)
     if in_memory is False:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import anyio.from_thread
 
+from holdfast.client.manager import TaskManager
 from holdfast.client.manager_in_scope import loop_around, manager_in_scope
 from holdfast.client.process_loop import ProcessLoop
 from holdfast.errors import WouldBlockError
@@ -43,6 +45,17 @@ def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P
     if (loop := loop_around()) is not None:
         return asyncio.run_coroutine_threadsafe(_awaited(partial(function, *args, **kwargs)), loop).result()
     return _background.running().call(function, *args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedByTest:
+    """The manager of a test for code without async, in place of a manager in a loop of its own."""
+
+    served: TaskManager
+
+    def call(self, function: Callable[..., Awaitable[R]], *args: Any, **kwargs: Any) -> R:
+        """The result or the error of a coroutine function."""
+        return call_sync(function, *args, **kwargs)
 
 
 async def _awaited(call: Callable[[], Awaitable[R]]) -> R:

@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from holdfast.client.background_loop import BackgroundLoop
 from holdfast.client.manager import TaskManager
 from holdfast.client.schedules import Schedules as AsyncSchedules
+from holdfast.client.sync_call import ServedByTest
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,7 +29,7 @@ def _scheduling(
 class SyncSchedules:
     """The schedules of a manager's queue."""
 
-    def __init__(self, running: Callable[[], BackgroundLoop[TaskManager]]) -> None:
+    def __init__(self, running: Callable[[], BackgroundLoop[TaskManager] | ServedByTest]) -> None:
         self.running = running
 
     upsert = _scheduling(AsyncSchedules.upsert)

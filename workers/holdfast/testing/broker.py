@@ -1,0 +1,239 @@
+"""The broker of a test: tasks are kept in memory, run in the process of the test when it says so, and time is moved."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn
+
+import anyio
+
+from holdfast.client import manager_in_scope
+from holdfast.client.manager import TaskManager
+from holdfast.client.sync_call import call_sync
+from holdfast.client.wait import SETTLED
+from holdfast.client.worker_store import worker_store
+from holdfast.core.tasks import TaskRecord
+from holdfast.errors import HandlerError, HoldfastError, NotDueError, WouldBlockError
+from holdfast.handler.handler import Handler
+from holdfast.handler.lanes_of_handler import settled
+from holdfast.handler.provider import Provider
+from holdfast.handler.registry import Handlers
+from holdfast.handler.resolve import handler_from
+from holdfast.store.substitute import standing_in
+from holdfast.testing.idle_run import IdleRun
+from holdfast.testing.still_store import StillStore
+from holdfast.testing.submitted_task import HandlerOrName, SubmittedTask, Wanted, listed
+from holdfast_config import Settings
+
+NO_HANDLERS = (
+    "this broker has no handlers that could run tasks: let the fixture `holdfast_handlers` return a Handlers registry "
+    "or a function"
+)
+# The worker of a test is not recycled, exports nothing, and lives on while somebody looks around in a debugger.
+OF_TESTS = {
+    "scheduler_type": "memory",
+    "storage_type": "redis",
+    "database_url": None,
+    "otlp_endpoint": None,
+    "max_tasks": None,
+    "max_memory": None,
+    "lease": 86400.0,
+}
+
+AnyHandler = Callable[..., Any] | Handlers[Any] | Provider | Handler
+
+
+@contextmanager
+def memory_broker(handlers: AnyHandler | None, settings: Settings | None = None) -> Generator[MemoryBroker]:
+    """A broker for one test: while the block runs, all code of this process submits to it, whatever store is named.
+
+    Without handlers tasks are only kept. Attempts, retries, limits and lanes are those of `settings`. Raises
+    HandlerError for something that is no handler, StoreRefusedError within another such block.
+    """
+    broker = MemoryBroker(handlers, settings or Settings())
+    with standing_in(broker.store, broker.settings.queue_name), manager_in_scope.everywhere(broker.manager):
+        yield broker
+
+
+class MemoryBroker:
+    """`manager` submits and reads tasks, as everywhere; `.submit` of registered handlers uses it, too.
+
+    Nothing runs by itself: `run_until_idle` runs what can run now, `move_time` also what falls due meanwhile, and a
+    wait for a task runs the tasks before it waits. Time stands still between these calls.
+    """
+
+    def __init__(self, handlers: AnyHandler | None, settings: Settings) -> None:
+        settings = settings.model_copy(update=OF_TESTS)
+        self._handler: Handler | None = None
+        if handlers is not None:
+            name = getattr(handlers, "__name__", "the registry")
+            self._handler = handlers if isinstance(handlers, Handler) else handler_from(handlers, name, settings)
+            settings = settled(self._handler, settings, may_choose=True)
+        self.settings = settings
+        self.store = StillStore(settings.queue_name, round(time.time() * 1000), self._run_for_wait, self._check_ended)
+        self.manager = TaskManager(self.store, queue=settings.queue_name, max_message_bytes=settings.max_message_bytes)
+        self._turn = anyio.Lock()
+        self._has_begun = False
+
+    @property
+    def now(self) -> datetime:
+        """The time of the test, in UTC."""
+        return datetime.fromtimestamp(self.store.now_ms / 1000, UTC)
+
+    def begin_at(self, moment: datetime) -> None:
+        """Begin the test at this time, past or future. Raises ValueError for one without a zone, and HoldfastError once
+        something was submitted or has run: then time can only pass."""
+        if moment.utcoffset() is None:
+            raise ValueError(f"{moment.isoformat()}: a time with a zone is expected, as {moment.isoformat()}+00:00")
+        if self._has_begun or self.store.submitted:
+            raise HoldfastError("begin_at comes first in a test: now move_time(to=…) lets the time pass until then")
+        self.store.set_clock(round(moment.timestamp() * 1000))
+
+    def submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> list[SubmittedTask]:
+        """The tasks of this test, in their order: of this handler, with at least these arguments. Those that handlers
+        and schedules have submitted are among them. Raises TypeError for a parameter that the handler does not have."""
+        wanted = Wanted.of(handler, parameters)
+        return [task for task in self.store.submitted if wanted.fits(task)]
+
+    def assert_submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> SubmittedTask:
+        """The first task of this handler with at least these arguments; AssertionError, with what was submitted
+        instead, if there is none."""
+        __tracebackhide__ = True
+        if found := self.submitted(handler, **parameters):
+            return found[0]
+        raise AssertionError(f"{Wanted.of(handler, parameters)} was not submitted; {listed(self.store.submitted)}")
+
+    def assert_not_submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> None:
+        """AssertionError if there is a task of this handler with at least these arguments."""
+        __tracebackhide__ = True
+        if found := self.submitted(handler, **parameters):
+            raise AssertionError(f"{Wanted.of(handler, parameters)} was submitted; {listed(found)}")
+
+    async def run_until_idle(self) -> None:
+        """Run tasks until none can run at this time: what is delayed, and retries, wait for `move_time`. Exceptions of
+        handlers are recorded, as by every worker."""
+        async with self._running() as run:
+            await run.until_idle()
+
+    async def move_time(
+        self,
+        *,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+        to: datetime | None = None,
+    ) -> None:
+        """Let so much time pass, or all until `to`: what falls due meanwhile runs at its moment, one after the other.
+
+        Delayed tasks, retries, schedules, expiry: all go by this time. Raises ValueError for a time that has passed, or
+        has no zone.
+        """
+        until = self._moment(timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds), to)
+        if self._handler is not None:
+            async with self._running() as run:
+                await self._pass(run, until)
+        self.store.set_clock(until)
+
+    def run_until_idle_sync(self) -> None:
+        """As `run_until_idle`, for tests without async."""
+        _check_no_loop("run_until_idle")
+        call_sync(self.run_until_idle)
+
+    def move_time_sync(
+        self,
+        *,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+        to: datetime | None = None,
+    ) -> None:
+        """As `move_time`, for tests without async."""
+        _check_no_loop("move_time")
+        call_sync(self.move_time, days=days, hours=hours, minutes=minutes, seconds=seconds, to=to)
+
+    def _moment(self, length: timedelta, to: datetime | None) -> int:
+        """The end of so much time, in ms. Raises ValueError."""
+        if to is None:
+            until = self.store.now_ms + round(length.total_seconds() * 1000)
+        elif to.utcoffset() is None or length:
+            raise ValueError(f"to {to.isoformat()}: a time with a zone is expected, and no length of time beside it")
+        else:
+            until = round(to.timestamp() * 1000)
+        if until < self.store.now_ms:
+            raise ValueError(f"the time of a test cannot go back: it is {self.now.isoformat()}")
+        return until
+
+    async def _pass(self, run: IdleRun, until: int) -> None:
+        while (wait := await run.until_idle()) is not None and self.store.now_ms + wait <= until:
+            self.store.set_clock(self.store.now_ms + max(1, wait))
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncGenerator[IdleRun]:
+        """Run tasks within the block, in this event loop; one such block at a time."""
+        _check_asyncio()
+        if self._handler is None:
+            raise HandlerError(NO_HANDLERS)
+        if worker_store():
+            raise HoldfastError(
+                "a handler runs in the broker of its test: await the handle of a task, `wait()`, instead"
+            )
+        async with self._turn:
+            self.store.engine.announce()  # its event may belong to the loop of an earlier call
+            entered = manager_in_scope.enter(self.manager, self.settings.queue_name)
+            try:
+                await self._declare(self._handler)
+                yield IdleRun(self.store, self._handler, self.settings)
+            finally:
+                manager_in_scope.leave(entered)
+
+    async def _declare(self, handler: Handler) -> None:
+        """Declare the schedules of the registry, as each worker does."""
+        if not self._has_begun:
+            for schedule_id, spec in handler.schedules.items():
+                await self.manager.schedules.declare(schedule_id, spec, self.settings.application or "")
+        self._has_begun = True
+
+    async def _run_for_wait(self) -> None:
+        if self._handler is not None:
+            await self.run_until_idle()
+
+    async def _check_ended(self, task_ids: Sequence[str]) -> None:
+        """Raises NotDueError for the first of these tasks that has not ended and asks for nothing."""
+        for task_id in task_ids:
+            record = await self.manager.get_task(task_id)
+            if record.state not in SETTLED:
+                self._refuse_wait(record)
+
+    def _refuse_wait(self, record: TaskRecord) -> NoReturn:
+        where = f"task {record.task_id} is {record.state}"
+        if self._handler is None:
+            raise NotDueError(f"{where}, and {NO_HANDLERS}")
+        if record.due_ms is not None and record.due_ms > self.store.now_ms:
+            seconds = (record.due_ms - self.store.now_ms) / 1000
+            raise NotDueError(
+                f"{where} for {seconds:g} s more, and the time of a test stands still: move_time(seconds={seconds:g})"
+            )
+        raise NotDueError(f"{where}, and nothing of this test can run now: look at its `why`, or move_time(…)")
+
+
+def _check_no_loop(name: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise WouldBlockError(f"{name}_sync in a coroutine would block its event loop: await {name}(…)")
+
+
+def _check_asyncio() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise HoldfastError(
+            "Holdfast runs on asyncio alone: let the fixture `anyio_backend` return 'asyncio'"
+        ) from None

@@ -1,0 +1,56 @@
+"""The pytest plugin: the fixture `holdfast_broker`. pytest imports this at every start, so it imports nothing of
+Holdfast before a test uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from holdfast.testing.broker import MemoryBroker
+    from holdfast_config import Settings
+
+
+@pytest.fixture
+def holdfast_settings(request: pytest.FixtureRequest) -> Settings:
+    """The settings of the project's supervisor.toml, without those of the environment. Define a fixture of this name to
+    have others."""
+    from holdfast_config import ConfigError, load
+    from holdfast_config.load import USUAL
+
+    root = request.config.rootpath
+    folder = root if (root / USUAL).is_file() else Path.cwd()
+    try:
+        settings = load({"scheduler_type": "memory"}, environ={}, folder=folder)
+    except ConfigError as error:
+        pytest.fail(f"holdfast_settings: {error}", pytrace=False)
+    return settings.model_copy(update={"app_dir": folder / settings.app_dir})
+
+
+@pytest.fixture
+def holdfast_handlers(holdfast_settings: Settings) -> Any:
+    """The handlers that run the tasks of a test: those that supervisor.toml or agent.py names. Define a fixture of this
+    name to have others: a registry, a function, or None for tests in which tasks are only submitted."""
+    from holdfast.errors import HandlerError
+    from holdfast.handler.choose import handler_of
+
+    try:
+        return handler_of(holdfast_settings)
+    except HandlerError as error:
+        pytest.fail(
+            f"{error.traceback}holdfast_broker has no handlers: {error}; or define a fixture `holdfast_handlers` that "
+            "returns a Handlers registry, a function, or None",
+            pytrace=False,
+        )
+
+
+@pytest.fixture
+def holdfast_broker(holdfast_handlers: Any, holdfast_settings: Settings) -> Iterator[MemoryBroker]:
+    """A broker in memory for this test alone, with handlers that run in its process and a time that the test moves."""
+    from holdfast.testing.broker import memory_broker
+
+    with memory_broker(holdfast_handlers, holdfast_settings) as broker:
+        yield broker

@@ -1,0 +1,99 @@
+"""A store in memory for one test: its clock stands still until it is moved, and it keeps what was submitted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+
+import anyio
+
+from holdfast.client.worker_store import worker_store
+from holdfast.core.quiet_hosts import HaltScope
+from holdfast.core.schedule_records import FireOrder
+from holdfast.core.tasks import Accepted, Receipt, Submission
+from holdfast.store.memory import MemoryStore
+from holdfast.testing.submitted_task import SubmittedTask, submitted_task
+
+TIME = "time of the test"  # a key beside those of the queue
+# In place of the scripts' shared part `clock`, which asks the server for the time.
+CLOCK = f"local NOW = tonumber(redis.call('GET', '{TIME}'))"
+
+MADE = frozenset({Accepted.NEW, Accepted.TURN, Accepted.PENDING})
+
+Look = Callable[[Sequence[str]], Awaitable[None]]
+
+
+def _tell_nobody() -> None:
+    """Default of `telling`."""
+
+
+class StillStore(MemoryStore):
+    """`run`: what a wait for tasks does first, as no worker runs beside the test. `check` raises for tasks that did not
+    end by that: the caller would wait without end. `submitted`: the tasks that the store has accepted from
+    producers, and those that schedules have made, in their order."""
+
+    def __init__(self, queue: str, now_ms: int, run: Callable[[], Awaitable[None]], check: Look) -> None:
+        super().__init__(queue, {"clock": CLOCK}, most_waiting=sys.maxsize)
+        self.submitted: list[SubmittedTask] = []
+        self._tell = _tell_nobody
+        self._run, self._check = run, check
+        self._submit, self._submit_with_options, self._fire = self.submit, self.submit_with_options, self.fire
+        self._notices = self.settled
+        self.submit = self._note_submit
+        self.submit_with_options = self._note_submit_with_options
+        self.fire = self._note_fire
+        self.settled = self._run_and_notify
+        self.set_clock(now_ms)
+
+    @property
+    def now_ms(self) -> int:
+        """The store's time."""
+        return self._now_ms
+
+    def set_clock(self, now_ms: int) -> None:
+        """Move the store's time to this moment."""
+        self._now_ms = now_ms
+        self.engine.look("SET", TIME, now_ms)
+
+    async def _note_submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
+        answers = await self._submit(submissions)
+        self._note(one for one, answer in zip(submissions, answers, strict=True) if answer in MADE)
+        return answers
+
+    async def _note_submit_with_options(self, submissions: Sequence[Submission]) -> list[Receipt]:
+        receipts = await self._submit_with_options(submissions)
+        answered = zip(submissions, receipts, strict=True)
+        self._note(one for one, receipt in answered if receipt.accepted in MADE)
+        return receipts
+
+    async def _note_fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
+        answers = await self._fire(orders, scope)
+        for order, answer in zip(orders, answers, strict=True):
+            if answer == "fired":
+                self._note(fire.task for fire in order.fires)
+        return answers
+
+    @contextmanager
+    def telling(self, submitted: Callable[[], None]) -> Generator[None]:
+        """Call this function after each submission while the block runs."""
+        self._tell = submitted
+        try:
+            yield
+        finally:
+            self._tell = _tell_nobody
+
+    def _note(self, accepted: Iterable[Submission]) -> None:
+        self.submitted += [submitted_task(one, self.now_ms) for one in accepted]
+        self._tell()
+
+    def _run_and_notify(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
+        """Notices of ended tasks. Outside of a handler the tasks are run first: nobody else would."""
+        return self._notices(task_ids) if worker_store() else self._after_run(task_ids)
+
+    async def _after_run(self, task_ids: Sequence[str]) -> AsyncGenerator[str]:
+        yield ""  # the caller looks at its tasks, which may have ended before
+        with anyio.CancelScope(shield=True):  # the caller looks again after some seconds; a run may take longer
+            await self._run()
+        yield ""
+        await self._check(task_ids)
