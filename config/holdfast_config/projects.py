@@ -69,7 +69,7 @@ class Project:
 
 def noted(folder: Path) -> Project | None:
     """The project that the note in this folder names; None if there is none that can be read."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         note = cast("dict[str, object]", json.loads((folder / NOTE).read_text("utf-8")))
         path, device, inode = note["path"], note["device"], note["inode"]
         if isinstance(path, str) and isinstance(device, int) and isinstance(inode, int):

@@ -21,6 +21,7 @@ from holdfast_config.trust import ServiceFolder
 SOCKET_PATH_LIMIT = 107
 LONGEST_SOCKET = CONTROL_SOCKET = "control.sock"
 SUPERVISOR_LOCK = "supervisor.lock"  # in the runtime folder, held by the supervisor
+STORE_SOCKET = "store.sock"
 STORE = "store"  # the folder of the embedded store's data in the state folder
 ABOVE = 0o755
 

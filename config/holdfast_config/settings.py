@@ -20,7 +20,7 @@ from holdfast_config.submit_settings import SubmitSettings
 from holdfast_config.trust import ServiceFolder
 from holdfast_config.values import duration, integer, one_of
 
-STORE_SOCKET = "store.sock"
+STORE_SOCKET = service_folders.STORE_SOCKET
 QUEUE = "bindu:tasks"
 MEMORY = "memory://"
 SOURCES = "sources"  # the argument of Settings that holds the sources to read

@@ -61,6 +61,23 @@ def test_bash_completes_task_ids_of_the_store(cli: Cli) -> None:
     assert sorted(by_bash("supervisor", "why", "inv", environ=environ)) == ["invoice-1", "invoice-2"]
 
 
+@pytest.mark.flaky(reruns=2, reason="a store that does not answer within a second is not waited for")
+def test_bash_completes_the_id_of_any_task_not_only_of_those_that_are_listed_first(cli: Cli) -> None:
+    lines = "\n".join(f"many-{n:03}" for n in range(300)).encode()
+    assert (
+        cli(
+            "submit",
+            "--jsonl",
+            "-",
+            stdin=b"\n".join(b'{"text": "x", "task_id": "%s"}' % line for line in lines.split()),
+        ).status
+        == 0
+    )
+    environ = {"REDIS_URL": cli.options[1], "REDIS_QUEUE_NAME": cli.options[3]}
+    assert by_bash("supervisor", "why", "many-299", environ=environ) == ["many-299"]
+    assert len(by_bash("supervisor", "why", "many-00", environ=environ)) == 10
+
+
 def test_without_a_store_no_id_is_offered_and_nothing_is_said(alone: Cli) -> None:
     runtime_dir = alone.options[1]
     assert by_bash("supervisor", "why", "x", environ={"HOLDFAST_RUNTIME_DIR": runtime_dir}) == []

@@ -18,6 +18,7 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import every_setting
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.views import running_service
+from holdfastd.embedded import project_data
 
 DEFAULT = "default"
 
@@ -34,17 +35,20 @@ def config() -> None:
 @click.option("--given", is_flag=True, help="Omit settings that have their default.")
 @every_setting
 @options.common
-@options.pass_session
+@options.pass_reading_session
 def show(session: Session, /, handler: str | None, given: bool) -> None:
     """Show each setting with its value and its origin: flag, variable, file, credential or default.
 
     Takes the same arguments as `supervisor start` and reads the same files. Logins and passwords are masked. If a
-    supervisor runs in the runtime folder, its queue, store and workers come first, on standard error.
+    supervisor runs in the runtime folder, its queue, store and workers come first, on standard error, then the project
+    and its data.
     """
     session.flags["handler"] = handler
     settings = session.settings  # prints a notice for a file that was found
     if not session.json:
         for line in running_service.words(running_service.look(settings.runtime_folder), settings):
+            output.note(line)
+        for line in project_data.of_command(session.resolved.settings):
             output.note(line)
     session.warn()
     rows = [row for row in _rows(session.resolved) if not given or row[2] != DEFAULT]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--deep", is_flag=True, help="Compare all keys of a large queue, too: Redis waits meanwhile.")
 @settings_but("strict", "deep")
 @options.common
-@options.pass_session
+@options.pass_reading_session
 def doctor(session: Session, /, handler: str | None, strict: bool, deep: bool) -> int:
     """Check everything that a supervisor needs: kernel, limits, handler, folders, Redis, queue, collector, unit.
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import msgspec
 
-CONTROL_SOCKET = "control.sock"
+from holdfast_config import service_folders
+
+CONTROL_SOCKET = service_folders.CONTROL_SOCKET
 
 
 class AskStatus(msgspec.Struct, frozen=True, tag_field="do", tag="status"):

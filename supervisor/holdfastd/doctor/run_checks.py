@@ -35,6 +35,7 @@ from holdfastd.doctor.handler_import import Imported, Trial
 from holdfastd.doctor.resources import Need
 from holdfastd.doctor.running_service import RunningInfo
 from holdfastd.doctor.store import Expectation
+from holdfastd.embedded import project_data
 from holdfastd.version import installed
 
 CHECK_TIMEOUT = 20.0  # seconds
@@ -97,6 +98,9 @@ def _need(settings: Settings, trial: Trial, service: RunningInfo) -> Need:
 
 
 def _folders(settings: Settings) -> Iterator[Finding]:
+    for remark in project_data.remarks(settings):
+        text, _, command = remark.partition(": `")
+        yield Check("folders", "project").warning(text, command.replace("`", ""))
     sockets, data = folders.look(settings)
     yield from folders.judge(sockets, keeps_data=False)
     yield from folders.judge(data, keeps_data=settings.embedded)

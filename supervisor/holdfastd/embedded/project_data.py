@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast_config import projects, running_pools, service_folders
+from holdfast_config import Settings, projects, running_pools, service_folders
 from holdfast_config.projects import Project
 
 
@@ -69,9 +69,17 @@ def _is_alike(left: Project, project: Project) -> bool:
     return left.path.name == project.path.name and left.is_gone()
 
 
-def remarks(project: Project | None, state: Path) -> Iterator[str]:
-    """Lines on data that the pool with this state folder uses or could use, and that is not in the project's folder."""
-    if project is None or service_folders.state_base().named:
+def of_command(settings: Settings) -> Iterator[str]:
+    """A line that names the project, and those on data that is not in its folder; nothing if all folders are named."""
+    if settings.project is not None and not (settings.runtime_folder.named and settings.state_folder.named):
+        yield f"the project is {settings.project.path}"
+    yield from remarks(settings)
+
+
+def remarks(settings: Settings) -> Iterator[str]:
+    """Lines on data that this pool uses or could use, and that is not in the project's folder."""
+    project, state = settings.project, settings.state_dir
+    if project is None or not settings.embedded or service_folders.state_base().named:
         return
     own = of(project)
     if state == service_folders.state_base().value:

@@ -9,9 +9,8 @@ import anyio
 import msgspec
 
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
-from holdfast_config import ConfigError, Settings
+from holdfast_config import ConfigError, Settings, service_folders
 
-CONTROL_SOCKET = "control.sock"  # the name that holdfastd.control.socket_protocol gives it
 ASK_STATUS = b'{"do":"status"}\n'
 ANSWER_TIMEOUT = 5.0  # seconds; a supervisor answers at once unless it is stopped
 MASKED = "***"
@@ -61,7 +60,7 @@ class RunningSupervisor:
 
 async def running_supervisor(folder: Path) -> RunningSupervisor | None:
     """The supervisor of this runtime folder; None if none runs there. Raises StoreError if it cannot be asked."""
-    path = folder / CONTROL_SOCKET
+    path = folder / service_folders.CONTROL_SOCKET
     try:
         with anyio.fail_after(ANSWER_TIMEOUT):
             answer = msgspec.json.decode(await _answer(path), type=_Answer)

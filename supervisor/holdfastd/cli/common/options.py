@@ -31,6 +31,16 @@ def pass_timeline_session(command: Callable[..., Any]) -> Callable[..., Any]:
     return pass_session(update_wrapper(called, command))
 
 
+def pass_reading_session(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`pass_session` for commands that change nothing: they find the service of this host by themselves."""
+
+    def called(session: Session, /, *arguments: Any, **options: Any) -> Any:
+        session.reads = True
+        return command(session, *arguments, **options)
+
+    return pass_session(update_wrapper(called, command))
+
+
 def setting(field: str, meaning: str, metavar: str) -> Decorator[Any]:
     """A flag for one field of Settings, which checks the value."""
     return click.option(

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Session:
-    """`flags` are settings by field name, as they were typed; `json`: documents instead of tables. `wide`:
-    tables as wide as they are, also on a terminal. `own_process`: this
-    process runs this command and nothing else."""
+    """`flags` are settings by field name, as they were typed; `json`: documents instead of tables. `wide`: tables as
+    wide as they are, also on a terminal. `own_process`: this process runs this command and nothing else. `reads`: the
+    command changes nothing, so it may look at the service of the host."""
 
     flags: dict[str, object] = field(default_factory=dict[str, object])
     json: bool = False
@@ -28,6 +28,7 @@ class Session:
     timeline: bool = False  # a timeline command: .redbike.conf has precedence over other settings files
     debug: bool = False
     own_process: bool = False
+    reads: bool = False
 
     @cached_property
     def settings(self) -> Settings:
@@ -37,12 +38,21 @@ class Session:
         """
         from holdfast_config.secret_values import hide_secrets
 
-        settings = self.resolved.settings
+        settings = self._of_service(self.resolved.settings) if self.reads else self.resolved.settings
         hide_secrets(settings)
         for notice in self.resolved.notices:
             output.note(notice)
         self.debug = self.debug or settings.log_level == "debug"
         return settings
+
+    def _of_service(self, settings: Settings) -> Settings:
+        from holdfastd.cli.common import service_pool  # not for commands that write
+
+        folder = service_pool.found(settings)
+        if folder is None:
+            return settings
+        output.note(f"no supervisor runs for this project: this is the service in {folder}")
+        return service_pool.of_service(settings, folder)
 
     @cached_property
     def resolved(self) -> Resolved:

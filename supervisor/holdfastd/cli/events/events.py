@@ -39,7 +39,7 @@ LAST = 20  # events shown without --since and --limit
     "--kind", "kinds", type=click.Choice(EVENTS), multiple=True, help="Only events of this kind (repeatable)."
 )
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def events(
     session: Session,
     /,

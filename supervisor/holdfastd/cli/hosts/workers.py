@@ -33,7 +33,7 @@ FIT = TableFit(("incarnation",), drop=("incarnation", "pid"))
 )
 @options.wide
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def workers(session: Session, /, with_deaths: bool) -> None:
     """List the workers of all hosts of this queue, or with --deaths the last deaths of this supervisor's processes."""
     if with_deaths:

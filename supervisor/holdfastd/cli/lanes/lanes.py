@@ -40,7 +40,7 @@ def lanes() -> None:
 @lanes.command("list", epilog="Example: supervisor lanes list --json")
 @options.wide
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def list_(session: Session, /) -> None:
     """List lanes: waiting and running tasks, workers, weight, timeout, limits, and why a lane does not move."""
     snapshot, quiet = ask(session, partial(_look, session.settings.lane_names))
@@ -60,7 +60,7 @@ def list_(session: Session, /) -> None:
 @lanes.command(epilog="Example: supervisor lanes show bindu:tasks:mail")
 @click.argument("lane")
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def show(session: Session, /, lane: str) -> None:
     """Show one lane in full."""
     name = _known(lane)

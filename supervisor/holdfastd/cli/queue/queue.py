@@ -31,7 +31,7 @@ def queue() -> None:
 
 @queue.command(epilog="Example: supervisor queue length --json")
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def length(session: Session, /) -> None:
     """Print the number of waiting entries of each lane."""
     lanes = ask(session, lambda store: store.counts()).lanes
@@ -45,7 +45,7 @@ def length(session: Session, /) -> None:
 @lane_option
 @limit_option
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def peek(session: Session, /, lane: str | None, limit: int) -> None:
     """Show the next entries without removing them."""
     name = lane or session.settings.queue_name

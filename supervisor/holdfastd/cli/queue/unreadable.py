@@ -60,7 +60,7 @@ def unreadable(context: click.Context, session: Session, /, limit: int) -> None:
 @limit_option
 @options.wide
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def list_(session: Session, /, limit: int) -> None:
     """List the entries, newest first, like the command without a verb."""
     _list(session, limit)
@@ -78,7 +78,7 @@ def _list(session: Session, limit: int, /) -> None:
 @unreadable.command(epilog="Example: supervisor queue unreadable show 1767225600000-1a2b3c4d")
 @click.argument("address")
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def show(session: Session, /, address: str) -> None:
     """Show one entry in full, as far as it was kept (64 KiB)."""
     each = ask(session, lambda store: store.unreadable_at(address))

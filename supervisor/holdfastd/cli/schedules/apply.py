@@ -21,7 +21,7 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 @rich_click.command(epilog="Example: supervisor schedules diff schedules.toml")
 @_file
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def diff(session: Session, /, file: Path) -> int:
     """Show the changes that `apply` would make. Exit status 1 if there are any, 2 if the file is invalid."""
     declared = read_file(file)

@@ -42,7 +42,7 @@ FIT = TableFit(("task",), ("detail",), drop=("scheduled for", "detail"))
 @click.option("--schedule", help="AT:<time>, or a recurrence rule.")
 @when
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def next_(session: Session, /, schedule_id: str | None, count: int, after: str | None, **given: Any) -> None:
     """Show the next fires of a schedule, or of a cadence given by options, in its time zone and in UTC."""
     if schedule_id is not None:
@@ -86,7 +86,7 @@ def _of_stored(
 @click.argument("schedule_id", metavar="ID")
 @limit_option
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def history(session: Session, /, schedule_id: str, limit: int) -> None:
     """Show the history of a schedule's fires, newest first. The last hundred lines are kept."""
 

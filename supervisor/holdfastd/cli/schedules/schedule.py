@@ -58,7 +58,7 @@ def remove(context: click.Context, session: Session, /, schedule_id: str) -> Non
 @rich_click.command(epilog="Example: supervisor schedules show nightly")
 @click.argument("schedule_id", metavar="ID")
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def show(session: Session, /, schedule_id: str) -> None:
     """Show a schedule in full."""
     answer = schedule_views.document(manage(session, lambda manager: manager.schedules.get(schedule_id)))

@@ -43,7 +43,7 @@ def schedules(context: click.Context, session: Session, /, as_csv: bool) -> None
 @limit_option
 @options.wide
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def list_(session: Session, /, limit: int, cursor: str) -> None:
     """List schedules in the order of their next fires."""
     page = manage(session, lambda manager: manager.schedules.list(limit, cursor))

@@ -31,7 +31,7 @@ from holdfastd.cli.stats.report import Report
 @click.option("--csv", "is_csv", is_flag=True, help="Print CSV, a row for each handler.")
 @options.wide
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def stats(session: Session, /, handler: str | None, lane: str | None, since: float, is_csv: bool) -> None:
     """Show rates, failures, waiting times and run times of a period, of all hosts, beside those of the period before.
 

@@ -40,6 +40,6 @@ def start(session: Session, /, handler: str | None) -> int:
     logging.configure(settings.log_level, settings.log_format)
     check_name(settings)
     session.warn()
-    for line in project_data.remarks(settings.project, settings.state_dir) if settings.embedded else ():
+    for line in project_data.remarks(settings):
         output.note(line)
     return service_process.run(service_process.ServiceOrder(settings, session.flags, setting_files(session.flags)))

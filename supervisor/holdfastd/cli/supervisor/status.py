@@ -82,7 +82,7 @@ class StoreNumbers:
 @rich_click.command(epilog="Example: supervisor status --json")
 @options.wide
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def status(session: Session, /) -> int:
     """Show the supervisor, its processes with memory and CPU, its problems, and the number of tasks by state."""
     service = ask(session.runtime_dir, AskStatus())

@@ -77,7 +77,7 @@ def dead() -> None:
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number to list.")
 @options.wide
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def list_dead_letters(session: Session, /, name: str | None, older: float | None, limit: int) -> None:
     """List dead letters, newest first. With --json it prints one document per line."""
 
@@ -106,7 +106,7 @@ def _cells(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
 @dead.command(epilog="Example: supervisor dead show 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
 @click.argument("task_id", type=TASK_ID)
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def show(session: Session, /, task_id: str) -> None:
     """Show a dead letter in full: its request, its last error with the traceback, its trail."""
     chosen = whole_id(session, task_id)

@@ -38,7 +38,7 @@ supervisor tasks list --lane high --name billing.send_statement --limit 20"""
 @click.option("--cursor", default="", help="Continue after an earlier list: the cursor that it printed.")
 @options.wide
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor: str, **wanted: Any) -> None:
     """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first.
 

@@ -33,7 +33,7 @@ for command in (list_tasks, follow, cancel, pause, resume, remove, clean):
 @tasks.command(epilog="Example: supervisor tasks show 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
 @click.argument("task_id", type=TASK_ID)
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def show(session: Session, /, task_id: str) -> None:
     """Show one task in full: its counts, result, last error and trail."""
     chosen = whole_id(session, task_id)
@@ -63,7 +63,7 @@ def retry(session: Session, /, task_ids: tuple[str, ...], reason: str) -> int:
 
 @tasks.command(epilog="Example: supervisor tasks count --json")
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def count(session: Session, /) -> None:
     """Count tasks by state."""
     counts = ask(session, lambda store: store.counts())

@@ -44,7 +44,7 @@ ONCE_TIMEOUT = 10.0  # seconds
     help="With --once: how long to wait for the supervisor of this host.  [default: 10s]",
 )
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def top(session: Session, /, once: bool, host: str | None, timeout: float) -> None:
     """Show workers, lanes, handlers, tasks, deaths and schedules on one screen, twice a second.
 

@@ -32,7 +32,7 @@ STATUS_TIMEOUT = 1.0  # seconds for the supervisor to answer; its part is not es
 @rich_click.command(epilog="Example: supervisor why 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
 @click.argument("task_id", type=TASK_ID)
 @options.store
-@options.pass_session
+@options.pass_reading_session
 def why(session: Session, /, task_id: str) -> None:
     """Show the history of a task, how long it waited and ran, its present state, what comes next, what you can do.
 

@@ -1,0 +1,53 @@
+"""Commands that only read find the service of this host by themselves, where their project has no supervisor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast_config import running_pools, service_folders
+
+if TYPE_CHECKING:
+    from holdfast_config import Settings
+    from holdfast_config.running_pools import RunningPool
+
+ANSWER_TIMEOUT = 1.0  # seconds: the parent answers at once
+DATA = Path("/var/lib")  # where systemd makes state folders, under the names of runtime folders
+MASKED = "***"
+
+
+def found(settings: Settings, services: Sequence[RunningPool] | None = None) -> Path | None:
+    """The runtime folder of the only service of this host; None if there are several, a folder is named, or the
+    project's own supervisor or embedded store runs."""
+    if settings.runtime_folder.named or settings.scheduler_type == "memory":
+        return None
+    own = (settings.runtime_dir / name for name in (service_folders.CONTROL_SOCKET, service_folders.STORE_SOCKET))
+    if any(service_folders.listens(path) for path in own):
+        return None
+    there = running_pools.services() if services is None else services
+    return there[0].runtime_dir if len(there) == 1 else None
+
+
+def of_service(settings: Settings, folder: Path, data: Path = DATA) -> Settings:
+    """These settings with the folders of the service and, if they name no store, with its store and queue."""
+    changed: dict[str, object] = {"runtime_dir": folder}
+    if (data / folder.name).is_dir():
+        changed["state_dir"] = data / folder.name
+    return settings.model_copy(update=changed | (_store(settings, folder) if settings.embedded else {}))
+
+
+def _store(settings: Settings, folder: Path) -> dict[str, object]:
+    """The store and the queue of the service; nothing if it does not answer this user, or gives away no password."""
+    from holdfastd.control.client import ask  # slow to import, and rarely needed
+    from holdfastd.control.errors import ControlError
+    from holdfastd.control.socket_protocol import AskStatus
+
+    try:
+        store = ask(folder, AskStatus(), ANSWER_TIMEOUT).store
+    except (ControlError, OSError):  # the command itself will say why
+        return {}
+    changed: dict[str, object] = {} if store.embedded or MASKED in store.url else {"redis_url": store.url}
+    if store.queue and "queue_name" not in settings.model_fields_set:
+        changed["queue_name"] = store.queue
+    return changed
