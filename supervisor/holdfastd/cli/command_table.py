@@ -10,7 +10,7 @@ import rich_click
 from holdfast.exits import Exit
 from holdfastd.cli.common import options
 from holdfastd.cli.common.click_version import set_version
-from holdfastd.cli.common.lazy_command import LazyCommand, lazy
+from holdfastd.cli.common.lazy_command import LazyCommand, lazy, named_as_called
 
 COMMANDS = [
     lazy("start", "Start the supervisor and its workers, in the foreground.", "supervisor.start:start"),
@@ -130,3 +130,4 @@ cli = CommandTable(
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
+named_as_called(cli)

@@ -6,7 +6,8 @@ import click
 import rich_click
 from click.shell_completion import get_completion_class
 
-from holdfastd.cli.common import options, output
+from holdfastd.cli.common import options
+from holdfastd.cli.common.called_name import command_name
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -25,7 +26,7 @@ def completion(context: click.Context, /, shell: str) -> None:
     assert kind is not None
     group = context.find_root().command
     # Not `source()`: that starts a bash only to check its version.
-    name = output.command_name()
+    name = command_name()
     variable = f"_{name.upper()}_COMPLETE"  # set by the script when it calls the command; click derives the name
     completer = kind(group, {}, name, variable)
     click.echo(completer.source_template % completer.source_vars())

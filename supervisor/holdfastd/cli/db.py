@@ -95,7 +95,7 @@ def _print(version: int, standing: LedgerStatus | None) -> None:
     if standing is not None:
         output.text(ledger_status.summary(standing))
     else:
-        output.text("run: supervisor db upgrade" if version < migrate.newest() else "upgrade Holdfast on this host")
+        output.hint("run: supervisor db upgrade" if version < migrate.newest() else "upgrade Holdfast on this host")
 
 
 def _with_database(session: Session, work: Callable[[Database], Awaitable[T]]) -> T:

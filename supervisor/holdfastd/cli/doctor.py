@@ -64,8 +64,8 @@ def _status(findings: Sequence[Finding], strict: bool) -> int:
 def _print(findings: Sequence[Finding]) -> None:
     wide = max(len(finding.subject) for finding in findings)
     for finding in findings:
-        output.text(f"{finding.level:<8} {finding.subject:<{wide}}  {finding.look}: {finding.found}")
+        output.hint(f"{finding.level:<8} {finding.subject:<{wide}}  {finding.look}: {finding.found}")
         if finding.fix:
-            output.text(f"{'':<8} {'':<{wide}}  -> {finding.fix}")
+            output.hint(f"{'':<8} {'':<{wide}}  -> {finding.fix}")
     counts = Counter(str(finding.level) for finding in findings)
     output.text(", ".join(f"{word}: {counts[word]}" for word in ("problem", "warning", "note", "ok")))

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from holdfastd.cli import service_process
-from holdfastd.cli.common import output, streams
+from holdfastd.cli.common import streams
+from holdfastd.cli.common.called_name import command_name
 from holdfastd.cli.common.session import Session
 
 
@@ -38,7 +39,7 @@ def _command(arguments: Sequence[str], session: Session) -> int:
     from holdfastd.cli.command_table import cli  # slow to import, and the process of a service does not need it
 
     _check_encoding(arguments)
-    return int(cli.main(list(arguments), prog_name=output.command_name(), standalone_mode=False, obj=session) or 0)
+    return int(cli.main(list(arguments), prog_name=command_name(), standalone_mode=False, obj=session) or 0)
 
 
 def _ended(session: Session, work: Callable[[], int]) -> int:

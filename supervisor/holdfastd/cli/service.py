@@ -140,7 +140,7 @@ def _tell(session: Session, todo: Sequence[InstallStep], site: Site, *, now: boo
         output.note(note)
     if orders:
         output.text("next:\n" + "\n".join(f"  {' '.join(order)}" for order in orders), keep=output.LINE_END)
-    output.text(f"then:\n  supervisor status --runtime-dir {site.runtime_dir}", keep=output.LINE_END)
+    output.hint(f"then:\n  supervisor status --runtime-dir {site.runtime_dir}", keep=output.LINE_END)
 
 
 def _notes(todo: Sequence[InstallStep], site: Site) -> list[str]:

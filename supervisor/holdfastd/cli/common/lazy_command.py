@@ -9,24 +9,36 @@ from typing import Any
 import click
 import rich_click
 
+from holdfastd.cli.common.called_name import NAMES, as_called, command_name
+
 
 class LazyCommand(rich_click.RichCommand):
     """A placeholder for the command `module:attribute`, with the one line that the group's help shows."""
 
     def __init__(self, name: str, target: str, summary: str) -> None:
-        super().__init__(name=name, help=summary, add_help_option=False)
+        super().__init__(name=name, help=as_called(summary), add_help_option=False)
         self.target = target
 
     def load(self) -> click.Command:
         gc.enable()
         module, _, attribute = self.target.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
-        return command
+        return named_as_called(command)
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         return self.load().make_context(info_name, args, parent, **extra)
+
+
+def named_as_called(command: click.Command) -> click.Command:
+    """The command, with the name by which this program was called in its help and in that of its subcommands."""
+    if command_name() != NAMES[0]:
+        command.help, command.epilog = as_called(command.help or ""), as_called(command.epilog or "")
+        for inner in command.commands.values() if isinstance(command, click.Group) else ():
+            if not isinstance(inner, LazyCommand):
+                named_as_called(inner)
+    return command
 
 
 def lazy(name: str, summary: str, target: str | None = None) -> LazyCommand:

@@ -6,16 +6,11 @@ import json
 import os
 import sys
 
+from holdfastd.cli.common.called_name import as_called, command_name
+
 LINE_END = "\n"
 STDERR = 2
 LONGEST = 900  # characters of a line for people
-NAMES = ("supervisor", "holdfast")  # of this command
-
-
-def command_name() -> str:
-    """The name by which this command was called; `supervisor` where it was called otherwise."""
-    name = sys.argv[0].rpartition("/")[2]
-    return name if name in NAMES else NAMES[0]
 
 
 def safe(value: str, keep: str = "") -> str:
@@ -58,6 +53,11 @@ def piece(value: str) -> None:
     sys.stdout.flush()
 
 
+def hint(value: str, keep: str = "") -> None:
+    """Prints a line for people that may tell them to call a command, by the name by which this one was called."""
+    text(as_called(value), keep)
+
+
 def note(text: str, level: str = "info") -> None:
     """Prints a remark on standard error; the journal learns its level."""
     remark(safe(text, keep=LINE_END), level)
@@ -67,7 +67,7 @@ def remark(text: str, level: str) -> None:
     """Prints escaped text on standard error, without secrets; the journal learns its level."""
     from holdfast_config.secret_texts import mask  # seldom needed, and slow to import
 
-    line = f"{command_name()}: {shortened(mask(text))}"
+    line = f"{command_name()}: {shortened(as_called(mask(text)))}"
     if "JOURNAL_STREAM" in os.environ:
         from holdfast_config.journal import is_journal, prioritised  # seldom needed, and slow to import
 

@@ -43,14 +43,14 @@ def _known(session: Session, beginning: str) -> Collection[str]:
     async def look() -> None:
         with anyio.move_on_after(COMPLETION_TIMEOUT):
             async with aclosing(RedisStore(session.resolved.settings.redis)) as store:
-                async for task_id in _beginning(store, beginning):
+                async for task_id in ids_beginning(store, beginning):
                     found[task_id] = None
 
     anyio.run(look)
     return found
 
 
-async def _beginning(store: RedisStore, beginning: str) -> AsyncGenerator[str]:
+async def ids_beginning(store: RedisStore, beginning: str) -> AsyncGenerator[str]:
     """Without a beginning the tasks that run or wait first; else ids among all keys of the queue."""
     from holdfast.core.tasks import Wanted  # slow to import
 

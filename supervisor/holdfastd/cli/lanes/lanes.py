@@ -50,7 +50,7 @@ def list_(session: Session, /) -> None:
         output.document(document | {"quiet": host_views.documents(quiet)})
         return
     for line in host_views.lines(quiet, snapshot.now_ms):
-        output.text(line)
+        output.hint(line)
     table(COLUMNS, [_cells(lane, snapshot) for lane in snapshot.lanes], FIT, wide=session.wide)
     if bounded := [(name, _rate(order)) for name, order in snapshot.handlers.items() if order.value]:
         output.text("")

@@ -34,7 +34,7 @@ def reload(session: Session, /, wait: bool, timeout: float | None) -> int:
     if session.json:
         output.document({"reloading": True})
     else:
-        output.text("reloading: the log shows the result, and so does `supervisor reload --wait`")
+        output.hint("reloading: the log shows the result, and so does `supervisor reload --wait`")
     return Exit.OK
 
 

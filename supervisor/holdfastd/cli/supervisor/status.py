@@ -125,7 +125,7 @@ def _print(service: SupervisorStatus, store: StoreNumbers | str, *, wide: bool) 
     if waiting := suspects_view.words(service.quarantine):
         output.text(waiting)
     for line in () if isinstance(store, str) else host_views.lines(store.quiet, store.lanes.now_ms):
-        output.text(line)
+        output.hint(line)
     output.text("")
     table(COLUMNS, [_cells(process) for process in service.processes], FIT, wide=wide)
     _print_deaths(service, wide=wide)
@@ -135,13 +135,13 @@ def _print(service: SupervisorStatus, store: StoreNumbers | str, *, wide: bool) 
     else:
         _print_counts(store.counts)
         for lane, why in store.paused.items():
-            output.text(f"lane {lane} is paused: {why}")
+            output.hint(f"lane {lane} is paused: {why}")
         filled = (
             f"lane {name}: a producer pushes at the wrong end, where workers take: {x}"
             for name, x in store.wrong_end.items()
         )
         for line in (*store.unserved, *filled):
-            output.text(line)
+            output.hint(line)
 
 
 def _cells(process: ProcessStatus) -> tuple[object, ...]:

@@ -45,7 +45,7 @@ def why(session: Session, /, task_id: str) -> None:
         output.document(document(snapshot, known, _spans(session, snapshot)))
     else:
         for line in _lines(session, snapshot, known):
-            output.text(line)
+            output.hint(line)
 
 
 async def lines(session: Session, task_id: str, store: Store, /) -> list[str]:
