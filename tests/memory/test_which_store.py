@@ -13,10 +13,10 @@ import structlog
 from structlog.typing import EventDict
 
 from holdfast import create_broker
-from holdfast.client.running_supervisor import CONTROL_SOCKET, RunningSupervisor
+from holdfast.client.running_supervisor import RunningSupervisor
 from holdfast.core.task_states import State
 from holdfast.errors import StoreUnavailableError, UnservedTasksError
-from holdfast_config import ConfigError, RedisSettings, Settings
+from holdfast_config import ConfigError, RedisSettings, Settings, service_folders
 from holdfastd.control import socket_protocol
 from tests.cli.conftest import running
 
@@ -202,4 +202,4 @@ async def test_what_has_ended_or_was_served_may_be_left() -> None:
 
 
 def test_client_and_server_name_one_socket() -> None:
-    assert CONTROL_SOCKET == socket_protocol.CONTROL_SOCKET
+    assert service_folders.CONTROL_SOCKET == socket_protocol.CONTROL_SOCKET
