@@ -15,11 +15,12 @@ _MASKED = frozenset({"redis_url", "redis_host", "otlp_endpoint"})
 @dataclass(frozen=True, slots=True)
 class ValueWithOrigin:
     """A value, with the `key` as the user wrote it and its file, if any. `named` is false for a default that depends on
-    the machine."""
+    the machine; `is_of_project` for one that depends on the project as well."""
 
     key: str
     value: object
     named: bool = True
+    is_of_project: bool = False
 
 
 def without_secrets(field: str, value: str) -> str:

@@ -118,7 +118,9 @@ def _path(base: ValueWithOrigin) -> Path:
 
 def _of_project(base: ValueWithOrigin, project: Project) -> ValueWithOrigin:
     """The project's folder in the base; a folder of systemd is that of its service."""
-    return base if base.named else ValueWithOrigin(base.key, _path(base) / project.name, named=False)
+    if base.named:
+        return base
+    return ValueWithOrigin(base.key, _path(base) / project.name, named=False, is_of_project=True)
 
 
 def _of_service(variable: str, environ: Mapping[str, str]) -> ValueWithOrigin | None:

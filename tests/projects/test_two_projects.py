@@ -84,6 +84,21 @@ def test_the_settings_file_names_the_project_then_the_folder_of_agent_py(home: H
         assert app("status").status == 0
 
 
+def test_config_show_tells_the_project_of_the_default_folders(home: Home) -> None:
+    project = home.project("one")
+    answer = project("config", "show", "--json")
+    assert answer.err == ""
+    for field, variable, base in (
+        ("state_dir", "XDG_STATE_HOME", home.data),
+        ("runtime_dir", "XDG_RUNTIME_DIR", home.sockets),
+    ):
+        row = answer.document[field]
+        assert row["source"] == f"{variable}, project {project.folder}"
+        assert Path(row["value"]).parent == base
+    named = home.at(project.folder, "--runtime-dir", "/run/x")("config", "show", "--json").document
+    assert named["runtime_dir"] == {"value": "/run/x", "source": "--runtime-dir"}
+
+
 def test_a_command_elsewhere_names_the_pools_that_run(home: Home) -> None:
     one, two, elsewhere = home.project("one"), home.project("two"), home.at(home.folder)
     with pool(one), pool(two):

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from holdfast_config import Settings
 from holdfast_config.load import Resolved
-from holdfast_config.origin import without_secrets
+from holdfast_config.origin import ValueWithOrigin, without_secrets
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import every_setting
@@ -40,15 +40,15 @@ def show(session: Session, /, handler: str | None, given: bool) -> None:
     """Show each setting with its value and its origin: flag, variable, file, credential or default.
 
     Takes the same arguments as `supervisor start` and reads the same files. Logins and passwords are masked. If a
-    supervisor runs in the runtime folder, its queue, store and workers come first, on standard error, then the project
-    and its data.
+    supervisor runs in the runtime folder, its queue, store and workers come first, on standard error, then a remark on
+    data that is not in the project's folder.
     """
     session.flags["handler"] = handler
     settings = session.settings  # prints a notice for a file that was found
     if not session.json:
         for line in running_service.words(running_service.look(settings.runtime_folder), settings):
             output.note(line)
-        for line in project_data.of_command(session.resolved.settings):
+        for line in project_data.remarks(session.resolved.settings):
             output.note(line)
     session.warn()
     rows = [row for row in _rows(session.resolved) if not given or row[2] != DEFAULT]
@@ -61,7 +61,15 @@ def show(session: Session, /, handler: str | None, given: bool) -> None:
 def _rows(resolved: Resolved) -> Iterator[tuple[str, object, str]]:
     for field in Settings.model_fields:
         origin = resolved.origins.get(field)
-        yield field, _plain(field, getattr(resolved.settings, field)), origin.key if origin else DEFAULT
+        yield field, _plain(field, getattr(resolved.settings, field)), _source(resolved, origin)
+
+
+def _source(resolved: Resolved, origin: ValueWithOrigin | None) -> str:
+    """The origin in words; of a default folder with the project that it is for."""
+    if origin is None:
+        return DEFAULT
+    project = resolved.settings.project
+    return f"{origin.key}, project {project.path}" if origin.is_of_project and project else origin.key
 
 
 def _plain(field: str, value: object) -> object:

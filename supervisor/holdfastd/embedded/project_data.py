@@ -69,13 +69,6 @@ def _is_alike(left: Project, project: Project) -> bool:
     return left.path.name == project.path.name and left.is_gone()
 
 
-def of_command(settings: Settings) -> Iterator[str]:
-    """A line that names the project, and those on data that is not in its folder; nothing if all folders are named."""
-    if settings.project is not None and not (settings.runtime_folder.named and settings.state_folder.named):
-        yield f"the project is {settings.project.path}"
-    yield from remarks(settings)
-
-
 def remarks(settings: Settings) -> Iterator[str]:
     """Lines on data that this pool uses or could use, and that is not in the project's folder."""
     project, state = settings.project, settings.state_dir
