@@ -10,6 +10,7 @@ import click
 import rich_click
 
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.called_name import command_name
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.init.first_files import EXAMPLE, FILES
@@ -69,7 +70,7 @@ def _in_the_way(folder: Path, found: list[str]) -> str:
 
 def _following(folder: Path) -> list[tuple[str, str]]:
     """The next commands, each with its meaning."""
-    name = output.command_name()
+    name = command_name()
     is_here = folder.resolve() == Path.cwd()
     missing = "" if find_spec("pytest") else "; first: pip install pytest"
     return [
