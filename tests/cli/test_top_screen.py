@@ -162,6 +162,18 @@ def test_on_a_narrow_screen_the_columns_that_matter_least_go() -> None:
     assert "process" in narrow
 
 
+def test_long_texts_are_shortened_before_columns_go() -> None:
+    look = busy_look("report.build_quarterly_statement_for_region")
+    rows = PANES["workers"].rows(
+        replace(look, workers=[replace(worker("host", 1), running=(next(iter(look.running)),))])
+    )
+    header, row = aligned(PANES["workers"], rows, 60)
+    assert {"process", "state", "handler", "task", "age"} <= set(header.split())
+    assert row.count("report.build_qu…") == 2
+    assert len(row) <= 60
+    assert "report.build_quarterly_statement_for_region" in aligned(PANES["workers"], rows, 200)[1]
+
+
 @pytest.mark.parametrize("width", [80, 100, 200])
 def test_the_bar_of_this_minute_is_shown_on_every_screen(width: int) -> None:
     states = dict.fromkeys(State, 1_345)

@@ -21,6 +21,7 @@ from holdfastd.cli.views import host_views
 GAP = 2  # characters between columns
 WIDE = 200  # characters of a line that goes to no screen
 WIDEST = 40  # characters of one cell, where others want room
+SHORTEST = 16  # characters to which a text is shortened before other columns go
 SHORT_FOOTER = "1-6 pane  / filter  s sort  Enter why  ? all keys  q end"
 FOOTER = "1-6 pane  / filter  s sort  Enter why  Q quiet  U resume  R retry  C cancel  ? help  q end"
 
@@ -160,19 +161,22 @@ def _line(
 
 
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> dict[int, int]:
-    """The widths of the columns that are shown: those that matter least go until the rest fits, and the last column
-    gets what is left. A column without a text goes first."""
+    """The widths of the columns that are shown. Long texts are shortened first, then the columns that matter least go,
+    until the rest fits; the columns that matter most get what is left. A column without a text goes first."""
     full = {
         i: max(len(column.title), *(len(row[i]) for row in cells))
         for i, column in enumerate(columns)
         if any(row[i] for row in cells)
     }
-    shown = {i: min(size, WIDEST) for i, size in full.items()}
-    while len(shown) > 1 and sum(shown.values()) + GAP * (len(shown) - 1) > width:
+    shown = {i: size if columns[i].is_number else min(size, SHORTEST) for i, size in full.items()}
+    while len(shown) > 1 and _length(shown) > width:
         del shown[min(shown, key=lambda i: columns[i].keeps)]
-    spare = width - sum(shown.values()) - GAP * (len(shown) - 1)
-    for i in sorted(shown, key=lambda i: -columns[i].keeps):
-        more = min(max(0, spare), full[i] - shown[i])
-        shown[i] += more
-        spare -= more
+    for widest in (WIDEST, width):
+        for i in sorted(shown, key=lambda i: -columns[i].keeps):
+            wanted = min(full[i], widest) - shown[i]
+            shown[i] += max(0, min(wanted, width - _length(shown)))
     return shown
+
+
+def _length(widths: Mapping[int, int]) -> int:
+    return sum(widths.values()) + GAP * (len(widths) - 1)
