@@ -167,10 +167,10 @@ def test_long_texts_are_shortened_before_columns_go() -> None:
     rows = PANES["workers"].rows(
         replace(look, workers=[replace(worker("host", 1), running=(next(iter(look.running)),))])
     )
-    header, row = aligned(PANES["workers"], rows, 60)
-    assert {"process", "state", "handler", "task", "age"} <= set(header.split())
-    assert row.count("report.build_qu…") == 2
-    assert len(row) <= 60
+    header, row = aligned(PANES["workers"], rows, 64)
+    assert {"process", "state", "tasks", "handler", "task", "age"} <= set(header.split())
+    assert "report.build_qu…" in row
+    assert len(row) <= 64
     assert "report.build_quarterly_statement_for_region" in aligned(PANES["workers"], rows, 200)[1]
 
 

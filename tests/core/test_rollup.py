@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.histogram import bucketed
-from holdfast.core.rollup import Figures, Histogram, Rollup, Series, fields_of, read_field, rollup_of, sum_of
+from holdfast.core.rollup import (
+    Example,
+    Figures,
+    Histogram,
+    Rollup,
+    Series,
+    field_of,
+    fields_of,
+    read_field,
+    rollup_of,
+    sum_of,
+)
 
 NAMES = st.text(min_size=0, max_size=12)
 SAMPLES = st.lists(st.floats(1e-5, 1e4), max_size=20)
@@ -90,3 +102,32 @@ def test_a_figure_of_another_version_is_passed_over() -> None:
     fields = [(b"completed 1 lh", b"3"), (b"novel 1 lh", b"12 4 1 5 2"), (b"recovery 1 lh", b"2000 4 1")]
     [found] = rollup_of(fields).values()
     assert (dict(found.outcomes), found.recovery) == ({"completed": 3}, Histogram(2000, Counter({4: 1})))
+
+
+OLD, NEW = (Example(7, 3, at_ms, "ab" * 16, "cd" * 8) for at_ms in (1000, 2000))
+
+
+@pytest.mark.parametrize("examples", [(OLD, NEW), (NEW, OLD)])
+def test_of_two_examples_of_an_outcome_the_newest_is_kept(examples: tuple[Example, ...]) -> None:
+    series = Series("l", "h")
+    name = field_of("example:completed", series).encode()
+    rollups = [rollup_of([(name, each.spelled())]) for each in examples]
+    assert sum_of(rollups)[series].examples == {"completed": NEW}
+    assert not fields_of(sum_of(rollups)), "it is of the moment"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(b"", b"1 2 3", b"a 2 3 " + b"ab" * 16 + b" " + b"cd" * 8),
+        *(
+            b"1 2 3 ab cd",
+            b"1 2 3 " + b"xy" * 16 + b" " + b"cd" * 8,
+            b"1 2 3 " + b"-1" * 16 + b" " + b"cd" * 8,
+            b"\xff",
+        ),
+    ],
+)
+def test_an_example_that_is_none_is_passed_over(text: bytes) -> None:
+    name = field_of("example:completed", Series("l", "h")).encode()
+    assert [figures.examples for figures in rollup_of([(name, text)]).values()] in ([], [{}])

@@ -72,6 +72,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("samples are added each time", "add_samples", "if tonumber(r[2] or '0') >= number then return 'ALREADY' end\n", "", rollup.test_samples_are_added_once_for_each_number),
     ("figures may take any memory", "rollup", "tonumber(call('HGET', key, SIZE) or 0) + bytes > ROLLUP_BYTES", "false", rollup.test_rollups_of_a_queue_stay_below_their_bound),
     ("figures have no bound", "rollup", "is_new and call('HLEN', key) >= FIGURES_KEPT", "false", rollup.test_figures_of_very_many_handlers_are_counted_as_other),
+    ("an example is kept once", "rollup", "if known == 1 then call('HSET', key, field, example) end", "if known == 1 then call('HSETNX', key, field, example) end", rollup.test_an_example_takes_the_place_of_the_one_before),
+    ("examples take the room of counts", "rollup", "2 * fields < FIGURES_KEPT", "true", rollup.test_examples_leave_half_of_a_rollup_to_counts),
     ("a rollup stays for ever", "rollup", "  call('PEXPIRE', key, ROLLUP_KEPT_MS)\n", "", rollup.test_outcomes_of_one_request_are_counted_by_handler),
     ("a wait goes on over a crash", "lane", "'due', '', 'queued', NOW) end", "'due', '') end", rollup.test_a_claim_says_how_long_the_task_has_waited),
     (

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.core.delivery import Settle
 from holdfast.core.histogram import bucketed
-from holdfast.core.rollup import MINUTE, TEN_MINUTES, Figures, Histogram, Series, field_of
+from holdfast.core.rollup import MINUTE, TEN_MINUTES, Example, Figures, Histogram, Series, field_of
 from tests.lua.namespace import Namespace, settlement
 
 pytestmark = pytest.mark.anyio
@@ -112,6 +112,36 @@ async def test_samples_are_added_once_for_each_number(space: Namespace) -> None:
     assert found.runs["completed"].buckets == Counter({-3: 2, 5: 2, 9: 4})
     assert found.runs["completed"].micros == 37
     assert found.sizes == Counter({"result": 10})
+
+
+def example(name: str, at_ms: int = 1) -> dict[str, int | bytes]:
+    return {field_of("example:completed", Series("l", name)): Example(5, 2, at_ms, "ab" * 16, "cd" * 8).spelled()}
+
+
+async def test_an_example_takes_the_place_of_the_one_before(space: Namespace) -> None:
+    await space.register("a")
+    for number, at_ms in enumerate((1, 20_000), 1):
+        await space.store.add_samples("a", number, example("mail", at_ms))
+    [found] = (await figures(space)).values()
+    assert {outcome: each.at_ms for outcome, each in found.examples.items()} == {"completed": 20_000}
+    await space.check()
+
+
+async def test_examples_leave_half_of_a_rollup_to_counts(space: Namespace) -> None:
+    await space.register("a")
+    for number in range(1, 301):
+        await space.store.add_samples("a", number, example(f"h{number}"))
+    assert sum(bool(each.examples) for each in (await figures(space)).values()) == 199
+    await space.store.add_samples("a", 301, example("h7", 9))
+    assert (await figures(space))[Series("l", "h7")].examples["completed"].at_ms == 9
+    await space.store.add_samples("a", 302, {field_of("bytes:result", Series("l", "late")): 1})
+    assert (await figures(space))[Series("l", "late")].sizes["result"] == 1
+
+
+async def test_something_else_under_the_key_of_a_rollup_takes_no_example(space: Namespace) -> None:
+    await space.register("a")
+    await space.do("SET", space.key(f"rollup:{await space.store.clock_ms() // MINUTE}"), "x")
+    await space.store.add_samples("a", 1, example("mail"))
 
 
 async def test_a_minute_of_one_histogram_alone_expires(space: Namespace) -> None:

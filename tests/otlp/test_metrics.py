@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from holdfast.telemetry.metric_table import TABLE, Kind
+from holdfast.telemetry.readings import MOST_EXEMPLARS
 from tests.cli.commands import ROOT, Cli
 from tests.cli.conftest import running
 from tests.cli.scraping import Scraper
@@ -76,6 +80,41 @@ def test_a_collector_gets_the_metrics_that_prometheus_gets(pool: tuple[Cli, Scra
     scrape = scraper.until(lambda now: now.value("holdfast_task_run_seconds_count") == 3)
     assert scrape.value("holdfast_task_run_seconds_sum") == newest(receiver, "holdfast.task.run").sum
     assert not [name for name, _, _ in scrape.samples if name.startswith("messaging")]
+
+
+def test_histograms_have_the_ids_of_spans(pool: tuple[Cli, Scraper], receiver: Receiver) -> None:
+    """As exemplars; for Prometheus those that ask for OpenMetrics get them."""
+    cli, scraper = pool
+    assert cli("submit", "a", "b c", "--wait").status == 0
+    for name in ("holdfast.task.run", "holdfast.task.wait", "messaging.process.duration"):
+        exemplars = receiver.until(lambda name=name: getattr(newest(receiver, name), "exemplars", None))
+        assert 0 < len(exemplars) <= MOST_EXEMPLARS
+        point = newest(receiver, name)
+        for each in exemplars:
+            assert receiver.until(lambda each=each: find(process_spans(receiver), each))
+            assert 0 <= each.as_double <= point.sum + 0.001
+            assert point.time_unix_nano - 300e9 < each.time_unix_nano <= point.time_unix_nano
+    pattern = re.compile(
+        r'holdfast_task_run_seconds_bucket\{.*le="([^"]+)".*\} \S+ # \{span_id="(\w+)",trace_id="(\w+)"\} (\S+)'
+    )
+    _, text = scraper.get("/metrics", Accept="application/openmetrics-text; version=1.0.0")
+    found = pattern.findall(text)
+    assert found
+    for bound, span_id, trace_id, seconds in found:
+        assert float(seconds) <= float(bound)
+        ids = {(span.span_id.hex(), span.trace_id.hex()) for span in process_spans(receiver)}
+        assert (span_id, trace_id) in ids
+    assert "# {" not in scraper.get("/metrics")[1]
+
+
+def process_spans(receiver: Receiver) -> list[Span]:
+    return [span for span in receiver.spans() if span.name == f"process {LANE}"]
+
+
+def find(spans: list[Span], exemplar: Any) -> Span | None:
+    return next(
+        (each for each in spans if (each.span_id, each.trace_id) == (exemplar.span_id, exemplar.trace_id)), None
+    )
 
 
 def test_histograms_are_exponential_and_counters_cumulative(pool: tuple[Cli, Scraper], receiver: Receiver) -> None:

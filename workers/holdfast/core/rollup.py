@@ -5,6 +5,7 @@ handler is empty for tasks that name none. The figures:
 
 - an outcome of deliveries (`completed`, `retry`, …; `canceled` and others that no worker settled): a number;
 - `bytes:operation`, `bytes:result`: numbers;
+- `example:<outcome>`: the slowest run of a second whose trace was sampled (see `Example`);
 - `wait` (from when a task could be claimed to its claim), `run:<outcome>` (of its handler) and `recovery` (from the
   loss of its worker to when it was put back): histograms, spelled
   `<sum of the samples in microseconds> <bucket> <number of samples> <bucket> <number of samples> …`
@@ -36,6 +37,7 @@ RUN = "run:"
 WAIT = "wait"
 RECOVERY = "recovery"
 BYTES = "bytes:"
+EXAMPLE = "example:"
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder(dict[str, bytes]).decode
@@ -77,15 +79,38 @@ class Histogram:
         return cls(micros, Counter(dict(zip(flat[::2], flat[1::2], strict=True))))
 
 
+class Example(NamedTuple):
+    """One run, with its span: `micros` it took, after a wait of `waited_ms`; it ended at `at_ms` (Unix time)."""
+
+    micros: int
+    waited_ms: int
+    at_ms: int
+    trace_id: str
+    span_id: str
+
+    def spelled(self) -> bytes:
+        return " ".join(map(str, self)).encode()
+
+    @classmethod
+    def read(cls, text: bytes) -> Example:
+        """Raises ValueError for what is none."""
+        micros, waited_ms, at_ms, trace_id, span_id = text.decode().split(" ")
+        if (len(trace_id), len(bytes.fromhex(trace_id)), len(span_id), len(bytes.fromhex(span_id))) != (32, 16, 16, 8):
+            raise ValueError(text)
+        return cls(int(micros), int(waited_ms), int(at_ms), trace_id, span_id)
+
+
 @dataclass(slots=True)
 class Figures:
-    """The figures of one series. `outcomes`: number of deliveries by outcome; `runs`: run times by outcome."""
+    """The figures of one series. `outcomes`: number of deliveries by outcome; `runs`: run times by outcome; `examples`:
+    the newest of each outcome."""
 
     outcomes: Counter[str] = field(default_factory=Counter[str])
     sizes: Counter[str] = field(default_factory=Counter[str])
     wait: Histogram = field(default_factory=Histogram)
     runs: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
     recovery: Histogram = field(default_factory=Histogram)
+    examples: dict[str, Example] = field(default_factory=dict[str, Example])
 
     @property
     def run(self) -> Histogram:
@@ -107,6 +132,12 @@ class Figures:
         self.recovery.add(other.recovery.micros, other.recovery.buckets)
         for outcome, runs in other.runs.items():
             self.runs.setdefault(outcome, Histogram()).add(runs.micros, runs.buckets)
+        for outcome, example in other.examples.items():
+            self._keep_newest(outcome, example)
+
+    def _keep_newest(self, outcome: str, example: Example) -> None:
+        if outcome not in self.examples or self.examples[outcome].at_ms < example.at_ms:
+            self.examples[outcome] = example
 
     def take(self, figure: str, value: bytes) -> None:
         """Add one field of a stored rollup."""
@@ -116,6 +147,8 @@ class Figures:
         elif figure.startswith(RUN):
             found = Histogram.read(value)
             self.runs.setdefault(figure.removeprefix(RUN), Histogram()).add(found.micros, found.buckets)
+        elif figure.startswith(EXAMPLE):
+            self._keep_newest(figure.removeprefix(EXAMPLE), Example.read(value))
         elif figure.startswith(BYTES):
             self.sizes[figure.removeprefix(BYTES)] += int(value)
         else:
@@ -159,7 +192,7 @@ def sum_of(rollups: Iterable[Rollup]) -> Rollup:
 
 
 def fields_of(rollup: Rollup) -> Mapping[str, bytes]:
-    """The fields under which a rollup is stored."""
+    """The fields under which a rollup is stored, without examples: those are of the moment."""
     fields: dict[str, bytes] = {}
     for series, figures in rollup.items():
         for outcome, number in figures.outcomes.items():

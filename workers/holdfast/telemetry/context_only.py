@@ -26,6 +26,10 @@ class _ProducersSpan:
     def __init__(self, origin: SpanContext | None) -> None:
         self._origin = origin
 
+    @property
+    def traceparent(self) -> str:
+        return ""
+
     @contextmanager
     def inside(self) -> Generator[None]:
         if self._origin is None:

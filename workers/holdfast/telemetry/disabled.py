@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 class _Nothing:
     __slots__ = ()
 
+    @property
+    def traceparent(self) -> str:
+        return ""
+
     def inside(self) -> _Nothing:
         return self
 

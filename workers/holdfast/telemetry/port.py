@@ -18,6 +18,11 @@ class Span(Protocol):
     """One delivery. It is sent when its outcome is known to the store: if the worker dies before that, the steward
     reports the run as lost."""
 
+    @property
+    def traceparent(self) -> str:
+        """The header that names it; empty where nothing is sent by us."""
+        ...
+
     def inside(self) -> AbstractContextManager[object]:
         """Around the run of the handler; spans that the handler makes are within it."""
         ...

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from holdfast.core.rollup import OTHER, Histogram
 from holdfast.telemetry.metric_table import MOST_NAMES, Kind, Metric
 
 Labels = tuple[str, ...]
+MOST_EXEMPLARS = 4  # of one histogram
 LONGEST_NAME = 128  # characters of a label's value
+
+
+class Exemplar(NamedTuple):
+    """A sample of a histogram in seconds, with the ids of its trace and span in hexadecimal."""
+
+    at_ms: int
+    value: float
+    trace_id: str
+    span_id: str
 
 
 class BoundedNames:
@@ -39,6 +50,7 @@ class Readings:
         self.report_began_ms = report_began_ms
         self._values: dict[Metric, dict[Labels, float]] = {}
         self._histograms: dict[Metric, dict[Labels, Histogram]] = {}
+        self._exemplars: dict[Metric, dict[Labels, list[Exemplar]]] = {}
 
     def set(self, metric: Metric, value: float, *labels: str) -> None:
         values = self._values.setdefault(metric, {})
@@ -49,6 +61,16 @@ class Readings:
         assert metric.kind is Kind.HISTOGRAM
         histograms = self._histograms.setdefault(metric, {})
         histograms.setdefault(labels, Histogram()).add(histogram.micros, histogram.buckets)
+
+    def add_exemplar(self, metric: Metric, exemplar: Exemplar, *labels: str) -> None:
+        kept = self._exemplars.setdefault(metric, {}).setdefault(labels, [])
+        kept.append(exemplar)
+        kept.sort(reverse=True)
+        del kept[MOST_EXEMPLARS:]
+
+    def exemplars(self, metric: Metric, labels: Labels) -> Sequence[Exemplar]:
+        """The newest samples of a histogram whose spans are known, the newest first."""
+        return self._exemplars.get(metric, {}).get(labels, ())
 
     def values(self) -> Iterator[tuple[Metric, dict[Labels, float]]]:
         yield from self._values.items()
@@ -61,3 +83,4 @@ class Readings:
         self.report_began_ms = self.report_began_ms or other.report_began_ms
         self._values |= other._values
         self._histograms |= other._histograms
+        self._exemplars |= other._exemplars

@@ -336,7 +336,8 @@ class RunningTasks:
         if report and report.kind is _RELEASE:
             self.released += 1
         if report and running.called_at:
-            self.samples.add(delivery, running.task.operation.name, report, time.monotonic() - running.called_at)
+            seconds = time.monotonic() - running.called_at
+            self.samples.add(delivery, running.task.operation.name, report, seconds, running.span)
         is_reported = is_latest and self._finish(delivery.task_id, report)
         if self._spans is not None and running.span is not None and not isinstance(outcome, Deferred):
             running.span.ended(outcome, report)

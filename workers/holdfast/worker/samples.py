@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import anyio
 
 from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.histogram import bucket_of_ms, bucketed
-from holdfast.core.rollup import BYTES, RUN, WAIT, Histogram, Series, field_of
+from holdfast.core.rollup import BYTES, EXAMPLE, RUN, WAIT, Example, Histogram, Series, field_of
+from holdfast.telemetry.port import Span
 from holdfast.worker.context import WorkerContext
 
+SAMPLED = 1  # of the flags of a trace
 EVERY = 1.0  # seconds: so much of what it has measured is lost with a worker that dies
 
 
-class Measured:
-    """The runs of one series with one outcome. `seconds`, `waited_ms`: one for each run; the sizes: sums in bytes."""
+class Slowest(NamedTuple):
+    seconds: float
+    waited_ms: int
+    at_ms: int
+    span: Span
 
-    __slots__ = ("operations", "results", "seconds", "waited_ms")
+
+class Measured:
+    """The runs of one series with one outcome. `seconds`, `waited_ms`: one for each run; the sizes: sums in bytes;
+    `slowest`: of the runs that have a span."""
+
+    __slots__ = ("operations", "results", "seconds", "slowest", "waited_ms")
 
     def __init__(self) -> None:
+        self.slowest: Slowest | None = None
         self.seconds: list[float] = []
         self.waited_ms: list[int] = []
         self.operations = 0
@@ -36,8 +49,10 @@ class Samples:
         default_factory=dict[tuple[str, "str | None", Settle], Measured]
     )
 
-    def add(self, delivery: Delivery, handler: str | None, report: Settlement, seconds: float) -> None:
-        """Note a run that ended. Every task comes through here."""
+    def add(
+        self, delivery: Delivery, handler: str | None, report: Settlement, seconds: float, span: Span | None = None
+    ) -> None:
+        """Note a run that ended, with its span if it has one. Every task comes through here."""
         key = (delivery.lane, handler, report.kind)
         measured = self._measured.get(key)
         if measured is None:
@@ -46,6 +61,8 @@ class Samples:
         measured.waited_ms.append(delivery.waited_ms)
         measured.operations += len(delivery.operation)
         measured.results += len(report.result)
+        if span is not None and (measured.slowest is None or measured.slowest.seconds < seconds):
+            measured.slowest = Slowest(seconds, delivery.waited_ms, time.time_ns() // 1_000_000, span)
 
     async def serve(self) -> None:
         """Send what was measured, once a second; never returns."""
@@ -71,6 +88,14 @@ def _waits(waited_ms: list[int]) -> Counter[int]:
     return buckets
 
 
+def _example(slowest: Slowest) -> Example | None:
+    """None if its trace is not sampled."""
+    _, trace_id, span_id, flags = (*slowest.span.traceparent.split("-"), "", "", "")[:4]
+    if not flags or not int(flags, 16) & SAMPLED:
+        return None
+    return Example(round(1e6 * slowest.seconds), slowest.waited_ms, slowest.at_ms, trace_id, span_id)
+
+
 def _fields(measured: dict[tuple[str, str | None, Settle], Measured]) -> dict[str, int | bytes]:
     fields: dict[str, int | bytes] = {}
     waits: dict[Series, Histogram] = {}
@@ -78,6 +103,8 @@ def _fields(measured: dict[tuple[str, str | None, Settle], Measured]) -> dict[st
         series = Series(lane, handler or "")
         histogram = Histogram(round(1e6 * sum(runs.seconds)), bucketed(runs.seconds))
         fields[field_of(RUN + outcome, series)] = histogram.spelled()
+        if runs.slowest is not None and (example := _example(runs.slowest)):
+            fields[field_of(EXAMPLE + outcome, series)] = example.spelled()
         waits.setdefault(series, Histogram()).add(1000 * sum(runs.waited_ms), _waits(runs.waited_ms))
         for what, size in (("operation", runs.operations), ("result", runs.results)):
             name = field_of(BYTES + what, series)

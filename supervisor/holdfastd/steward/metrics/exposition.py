@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 from prometheus_client import Metric as Family
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar as Spelled
 
 from holdfast.core.histogram import lower_bound
 from holdfast.core.rollup import Histogram
 from holdfast.telemetry.metric_table import BOUNDS, Kind, Metric
-from holdfast.telemetry.readings import Readings
+from holdfast.telemetry.readings import Exemplar, Readings
 
 
 class _Given(Collector):
@@ -29,7 +31,7 @@ class _Given(Collector):
         for metric, histograms in self._readings.histograms():
             if metric.only_otlp:
                 continue
-            yield _family(metric, histograms)
+            yield _family(metric, histograms, self._readings)
 
 
 def exposed(readings: Readings, accept: str) -> tuple[str, bytes]:
@@ -49,8 +51,20 @@ def cumulative(histogram: Histogram) -> list[tuple[str, float]]:
     return list(zip([*map(str, BOUNDS), "+Inf"], map(float, totals), strict=True))
 
 
-def _family(metric: Metric, histograms: dict[tuple[str, ...], Histogram]) -> HistogramMetricFamily:
+def _family(metric: Metric, histograms: dict[tuple[str, ...], Histogram], readings: Readings) -> HistogramMetricFamily:
     family = HistogramMetricFamily(metric.prometheus_name, metric.meaning, labels=metric.labels)
     for labels, histogram in histograms.items():
-        family.add_metric(labels, cumulative(histogram), histogram.micros / 1e6)
+        exemplars = _by_bucket(readings.exemplars(metric, labels))
+        buckets = [(bound, count, exemplars.get(bound)) for bound, count in cumulative(histogram)]
+        family.add_metric(labels, cast("Any", buckets), histogram.micros / 1e6)
     return family
+
+
+def _by_bucket(exemplars: Sequence[Exemplar]) -> dict[str, Spelled]:
+    """The newest exemplar of each bucket; only OpenMetrics has them."""
+    found: dict[str, Spelled] = {}
+    for each in exemplars:
+        bound = next((str(bound) for bound in BOUNDS if each.value <= bound), "+Inf")
+        ids = {"trace_id": each.trace_id, "span_id": each.span_id}
+        found.setdefault(bound, Spelled(ids, each.value, each.at_ms / 1000))
+    return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
+from opentelemetry.sdk.metrics import Exemplar as Spelled
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
     Buckets,
@@ -26,7 +27,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from holdfast.core.histogram import SCALE
 from holdfast.core.rollup import Histogram
 from holdfast.telemetry.metric_table import Kind, Metric, Scope, Unit
-from holdfast.telemetry.readings import Labels, Readings
+from holdfast.telemetry.readings import Exemplar, Labels, Readings
 from holdfast.telemetry.resource import hostless
 from holdfast.telemetry.semantic_names import HOLDFAST
 
@@ -58,7 +59,10 @@ def _all(readings: Readings, now: int) -> Iterator[tuple[Metric, DataT]]:
     for metric, values in readings.values():
         yield metric, _numbers(metric, values, began if metric.since_report else 0, now)
     for metric, histograms in readings.histograms():
-        points = [_point(_attributes(metric, labels), each, began, now) for labels, each in histograms.items()]
+        points = [
+            _point(_attributes(metric, labels), each, began, now, readings.exemplars(metric, labels))
+            for labels, each in histograms.items()
+        ]
         yield metric, ExponentialHistogram(points, _CUMULATIVE)
 
 
@@ -70,7 +74,9 @@ def _numbers(metric: Metric, values: Mapping[Labels, float], began: int, now: in
     return Sum(points, _CUMULATIVE, is_monotonic=True) if metric.kind is Kind.COUNTER else Gauge(points)
 
 
-def _point(attributes: dict[str, str], histogram: Histogram, began: int, now: int) -> ExponentialHistogramDataPoint:
+def _point(
+    attributes: dict[str, str], histogram: Histogram, began: int, now: int, exemplars: Sequence[Exemplar]
+) -> ExponentialHistogramDataPoint:
     first, last = min(histogram.buckets), max(histogram.buckets)
     counts = [histogram.buckets[bucket] for bucket in range(first, last + 1)]
     return ExponentialHistogramDataPoint(
@@ -86,7 +92,12 @@ def _point(attributes: dict[str, str], histogram: Histogram, began: int, now: in
         flags=0,
         min=_UNKNOWN,
         max=_UNKNOWN,
+        exemplars=[_exemplar(each) for each in exemplars],
     )
+
+
+def _exemplar(given: Exemplar) -> Spelled:
+    return Spelled({}, given.value, given.at_ms * 1_000_000, int(given.span_id, 16), int(given.trace_id, 16))
 
 
 def _attributes(metric: Metric, labels: Labels) -> dict[str, str]:

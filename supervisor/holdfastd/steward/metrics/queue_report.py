@@ -9,11 +9,12 @@ from holdfast.core.store_info import Gauges
 from holdfast.core.tasks import Counts, LedgerStatus
 from holdfast.store.protocol import Ledger, Store
 from holdfast.telemetry import metric_table as table
-from holdfast.telemetry.readings import BoundedNames, Readings
+from holdfast.telemetry.readings import BoundedNames, Exemplar, Readings
 from holdfast.telemetry.semantic_names import HOLDFAST, PROCESS
 from holdfast_config import Settings
 from holdfastd.steward.metrics.delivery_totals import DeliveryTotals
 
+EXEMPLAR_KEPT_MS = 2 * MINUTE
 _ERRORS = frozenset({Settle.FAILED, Settle.REJECTED, Settle.EXHAUSTED, Settle.UNREADABLE, Settle.RETRY})
 
 
@@ -37,7 +38,9 @@ class QueueReport:
         self._set_counts(readings, await self._store.counts())
         since = self._totals.since(gauges.now_ms)
         minutes = await self._store.minutes(since, gauges.now_ms // MINUTE * MINUTE + MINUTE)
-        self._set_deliveries(readings, self._totals.add(minutes, gauges.now_ms))
+        totals = self._totals.add(minutes, gauges.now_ms)
+        self._set_deliveries(readings, totals)
+        self._set_exemplars(readings, totals, gauges.now_ms)
         readings.report_began_ms = self._totals.began_ms
         if isinstance(self._store, Ledger):
             self._set_ledger(readings, await self._store.ledger())
@@ -90,6 +93,19 @@ class QueueReport:
                 readings.add_histogram(table.TASK_RUN, run, queue, handler)
                 error = outcome if outcome in _ERRORS else ""
                 readings.add_histogram(table.PROCESS_DURATION, run, HOLDFAST, PROCESS, lane, error)
+
+    def _set_exemplars(self, readings: Readings, totals: Rollup, now_ms: int) -> None:
+        queue = self._queue
+        for (lane, handler), figures in totals.items():
+            for outcome, one in figures.examples.items():
+                if abs(now_ms - one.at_ms) > EXEMPLAR_KEPT_MS:
+                    continue
+                run = Exemplar(one.at_ms, one.micros / 1e6, one.trace_id, one.span_id)
+                wait = run._replace(value=one.waited_ms / 1000)
+                readings.add_exemplar(table.TASK_WAIT, wait, queue, lane)
+                readings.add_exemplar(table.TASK_RUN, run, queue, handler)
+                error = outcome if outcome in _ERRORS else ""
+                readings.add_exemplar(table.PROCESS_DURATION, run, HOLDFAST, PROCESS, lane, error)
 
     def _set_ledger(self, readings: Readings, ledger: LedgerStatus) -> None:
         readings.set(table.LEDGER_LAG, ledger.behind_ms / 1000, self._queue)

@@ -1,5 +1,5 @@
 -- use: clock limits
--- provides: add_figure add_histogram roll
+-- provides: add_figure add_histogram keep_example roll
 -- The rollup of this minute: figures by lane and handler, as core/rollup.py spells them. Figures are no reason to fail: where
 -- somebody has written something else under the key nothing is counted.
 local function rollup_key() return KEY.rollup .. math.floor(NOW / ROLLUP_MS) end
@@ -52,6 +52,14 @@ local function add_histogram(field, added)
   local place = grown > 0 and room_for(key, field, grown, not kept) or field
   if place ~= field then sum = sum_of(call('HGET', key, place) or '', added) end
   call('HSET', key, place, sum)
+end
+
+-- Keeps the newest example of a series, while the rollup is less than half full: counts need the room more.
+local function keep_example(field, example)
+  local key = rollup_key()
+  local known, fields = redis.pcall('HEXISTS', key, field), redis.pcall('HLEN', key)
+  if known == 0 and 2 * fields < FIGURES_KEPT and room_for(key, field, #field + #example, true) == field then known = 1 end
+  if known == 1 then call('HSET', key, field, example) end
 end
 
 -- Counts an outcome of a task of this lane and handler ('' or nil: it names none).

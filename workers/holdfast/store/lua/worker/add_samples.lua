@@ -1,6 +1,6 @@
 -- Add what a worker has measured to the rollup of this minute.
--- KEYS: the public queue. ARGV: incarnation, number of this call, then per field its name and what is added: a number, or a
---       histogram.
+-- KEYS: the public queue. ARGV: incarnation, number of this call, then per field its name and what is added: a number, a
+--       histogram, or an example, which takes the place of the one before.
 -- Answers: OK; ALREADY: it was added before; UNKNOWN: there is no such worker.
 -- flags: allow-oom
 -- use: rollup
@@ -11,6 +11,12 @@ if tonumber(r[2] or '0') >= number then return 'ALREADY' end
 call('HSET', worker, 'sampled', number)
 for i = 3, #ARGV, 2 do
   local n = tonumber(ARGV[i + 1])
-  if n then add_figure(ARGV[i], n) else add_histogram(ARGV[i], ARGV[i + 1]) end
+  if n then
+    add_figure(ARGV[i], n)
+  elseif string.sub(ARGV[i], 1, 8) == 'example:' then
+    keep_example(ARGV[i], ARGV[i + 1])
+  else
+    add_histogram(ARGV[i], ARGV[i + 1])
+  end
 end
 return 'OK'

@@ -1,0 +1,59 @@
+"""Samples of runs: of those with a sampled span the slowest is an example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from holdfast.core.delivery import Settle, Settlement
+from holdfast.core.rollup import Rollup, Series, rollup_of
+from holdfast.telemetry.port import Span
+from holdfast.worker.samples import Samples
+from tests.worker.handlers import delivery_of
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Store:
+    """Keeps what is sent."""
+
+    sent: Rollup
+
+    async def add_samples(self, _worker: str, _number: int, fields: dict[str, int | bytes]) -> None:
+        spelled = [(name, value if isinstance(value, bytes) else b"%d" % value) for name, value in fields.items()]
+        self.sent = rollup_of((name.encode(), value) for name, value in spelled)
+
+
+async def call(_: str, work: Any) -> object:
+    return await work()
+
+
+def span(letter: str, flags: str = "01") -> Span:
+    return cast("Span", SimpleNamespace(traceparent=f"00-{letter * 32}-{letter * 16}-{flags}"))
+
+
+async def sent(*runs: tuple[float, Span | None]) -> Any:
+    store = Store({})
+    context: Any = SimpleNamespace(store=store, incarnation="i", retries=SimpleNamespace(call=call))
+    samples, report = Samples(context), Settlement("t-1", "1:i:1", Settle.COMPLETED, b"")
+    for seconds, its_span in runs:
+        samples.add(delivery_of(waited_ms=7), "mail", report, seconds, its_span)
+    await samples.send()
+    return store.sent[Series("q", "mail")]
+
+
+async def test_the_slowest_run_is_the_example() -> None:
+    figures = await sent((0.5, span("a")), (2.0, span("b")), (1.0, span("c")), (9.0, None))
+    example = figures.examples["completed"]
+    assert (example.micros, example.waited_ms, example.trace_id, example.span_id) == (2_000_000, 7, "b" * 32, "b" * 16)
+    assert figures.run.count == 4
+
+
+@pytest.mark.parametrize("unsampled", [span("a", "00"), cast("Span", SimpleNamespace(traceparent=""))])
+async def test_a_run_without_a_sampled_span_is_none(unsampled: Span) -> None:
+    assert not (await sent((1.0, unsampled))).examples
+    assert not (await sent((1.0, None))).examples
