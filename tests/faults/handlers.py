@@ -114,6 +114,13 @@ async def steps(task: Task, number: str) -> list[int]:
     return [await task.step(f"step {n}", call_step, task.id, n) for n in range(int(number))]
 
 
+async def inquire(task: Task, argument: str) -> list[object]:
+    """A step, a question, a step: what they answer; each step answers how often it has been called."""
+    first = await task.step("step 0", call_step, task.id, 0)
+    answer = await task.question(argument or "what?")
+    return [first, answer, await task.step("step 1", call_step, task.id, 1)]
+
+
 async def doze(task: Task, argument: str) -> list[int]:
     """`times [seconds]`: so often a sleep and a step, which answers how often it has been called."""
     times, _, seconds = argument.partition(" ")
@@ -296,6 +303,7 @@ VERBS: dict[str, Verb] = {
         gather,
         gather_when_told,
         doze,
+        inquire,
         pipe,
         hold,
         hang_once,

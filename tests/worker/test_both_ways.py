@@ -407,6 +407,7 @@ BOUNDED: dict[str, tuple[dict[str, Any], Delivery]] = {
     "by its producer's usual timeout": ({}, usually_bounded()),
     "by messages that have to be read": ({}, delivery_of(history=(b"{}", b"{}"), earlier=2)),
     "by parents whose results have to be read": ({}, delivery_of(is_child=True)),
+    "by steps, of which one may be a question": ({}, delivery_of(turn=2, has_steps=True)),
     "by an operation that cannot be read": ({}, delivery_of(operation=b"{")),
 }
 

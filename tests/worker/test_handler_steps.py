@@ -26,12 +26,13 @@ LONG = 8.0  # seconds, to which no test comes unless it fails
 
 @dataclass
 class KeptSteps:
-    """A log in memory; `verdict`: its answer to each step; `now_ms`: its clock."""
+    """A log in memory; `verdict`: its answer to each step; `now_ms`: its clock; `turn`: the one that runs."""
 
     steps: dict[int, StepRecord] = field(default_factory=dict[int, StepRecord])
     verdict: StepVerdict = StepVerdict.OK
     looks: int = 0
     now_ms: int = 0
+    turn: int = 1
     given_up: threading.Event = field(default_factory=threading.Event)
 
     def of(self, _: Delivery) -> KeptSteps:
@@ -45,7 +46,7 @@ class KeptSteps:
     async def keep(self, place: int, name: str, result: bytes) -> StepKept:
         await anyio.lowlevel.cancel_shielded_checkpoint()
         if self.verdict is StepVerdict.OK:
-            self.steps[place] = StepRecord(place, name, 1, self.now_ms, result)
+            self.steps[place] = StepRecord(place, name, self.turn, self.now_ms, result)
         return StepKept(self.verdict, name)
 
     async def sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:

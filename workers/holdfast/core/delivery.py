@@ -16,7 +16,8 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds. `history` ends
     with the last turn before this one, an operation and a result of each; `earlier`: the number of such items before
     them. `waited_ms`: since it could be claimed. `run`: the number of this run of the task, from 1; hand-overs that
-    were given back before they had begun are none. `is_child`: it was submitted after other tasks."""
+    were given back before they had begun are none. `is_child`: it was submitted after other tasks. `has_steps`: it is
+    a later turn, and steps of the task are recorded."""
 
     task_id: str
     claim: str
@@ -35,6 +36,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     waited_ms: int = 0
     run: int = 1
     is_child: bool = False
+    has_steps: bool = False
 
     @property
     def incarnation(self) -> str | None:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 import msgspec
@@ -52,8 +53,13 @@ class Result(msgspec.Struct, frozen=True):
     @property
     def value(self) -> object:
         """The value that the handler returned: a text, a JSON value, None; a list if it returned several."""
-        values = [_content(part) for part in self.parts]
-        return values[0] if len(values) == 1 else values or None
+        return value_of(self.parts)
+
+
+def value_of(parts: Iterable[Part]) -> object:
+    """The text or JSON value of one part; a list of those of several, None for no part."""
+    values = [_content(part) for part in parts]
+    return values[0] if len(values) == 1 else values or None
 
 
 _result_decoder = msgspec.json.Decoder(Result)

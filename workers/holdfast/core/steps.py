@@ -74,6 +74,11 @@ def shown(name: str) -> str:
     return f"question {name.removeprefix(QUESTION)!r}" if name.startswith(QUESTION) else _MARKED.get(name, repr(name))
 
 
+def question_name(text: str) -> str:
+    """The name under which this question stands."""
+    return QUESTION + "".join(char if char.isprintable() else " " for char in text[:SHOWN])
+
+
 def flaw_in_name(name: object) -> str:
     """The reason why this cannot name a step, or empty."""
     if not isinstance(name, str):

@@ -1,22 +1,27 @@
-"""Sleeps of one delivery: each ends the run, and a later run goes on behind it.
+"""Sleeps and questions of one delivery: each ends the run, and a later run goes on behind it.
 
 A sleep stands among the steps of the task, with the time at which it ends. The run that comes to it ends with RunEnded,
 its worker gives the task back until that time, and the run after that comes by the steps and by the sleep.
+
+A question and its answer are two steps. The run that comes to the question ends its turn with it. The first run of a
+later turn records the message of that turn as the answer, and each later run gets this one.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from datetime import timedelta
+from typing import Any, NamedTuple, Protocol
 
 import anyio
 import anyio.from_thread
+import msgspec
 
 from holdfast.core.outcomes import Asleep, Outcome
 from holdfast.core.retry import LONGEST
-from holdfast.core.steps import SLEEP
+from holdfast.core.steps import ANSWER, SLEEP, question_name
 from holdfast.errors import RunEnded, StepError
+from holdfast.handler.returned_value import outcome_of
 from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.steps import Steps, require_handler_thread
 
@@ -24,15 +29,40 @@ WAITED_FOR = 1000  # ms: for the end of so short a sleep the handler waits itsel
 DAYS = round(LONGEST / 86400)
 
 
+QUESTIONS = ("input-required", "auth-required")  # the states in which a question leaves its task
+
+_decode = msgspec.json.Decoder().decode
+
+
+class Turn(Protocol):
+    """The turn whose handler calls."""
+
+    @property
+    def turn(self) -> int: ...
+
+    @property
+    def runner(self) -> asyncio.Task[None] | None:
+        """The asyncio task that runs the handler; None: any one does."""
+        ...
+
+    def answer(self) -> object:
+        """The content of its message; None if it has none of its own."""
+        ...
+
+
+class Answer(NamedTuple):
+    value: Any
+
+
 class Pauses:
-    """`is_own`: the code that calls is the handler itself, and none that runs beside it."""
+    """The sleeps and questions of this turn."""
 
-    __slots__ = ("_is_own", "_notes", "_steps")
+    __slots__ = ("_notes", "_steps", "_turn")
 
-    def __init__(self, steps: Steps, notes: RunNotes, is_own: Callable[[], bool]) -> None:
+    def __init__(self, steps: Steps, notes: RunNotes, turn: Turn) -> None:
         self._steps = steps
         self._notes = notes
-        self._is_own = is_own
+        self._turn = turn
 
     async def sleep(self, milliseconds: int) -> None:
         """Return when the sleep is over; a run that comes before that ends here."""
@@ -54,13 +84,48 @@ class Pauses:
         await anyio.sleep(kept.left_ms / 1000)
         return None
 
+    async def ask(self, text: str, state: str) -> Any:
+        """The answer; a run that comes before it ends here."""
+        self._require_own("question")
+        return self._answered(await self._asked(*self._begin_question(text, state), text, state))
+
+    def ask_in_thread(self, text: str, state: str) -> Any:
+        """As `ask`, for a handler that runs in a thread."""
+        places = self._begin_question(text, state)
+        require_handler_thread("question", question_name(text))
+        return self._answered(anyio.from_thread.run(self._asked, *places, text, state))
+
+    def _begin_question(self, text: str, state: str) -> tuple[int, int]:
+        """The places of the question and of its answer."""
+        if flaw := flaw_in_question(text, state):
+            raise StepError(flaw)
+        return self._steps.begin(question_name(text)), self._steps.begin(ANSWER)
+
+    async def _asked(self, place: int, answer_place: int, text: str, state: str) -> Answer | Outcome:
+        name = question_name(text)
+        asked = await self._steps.find(place, name)
+        answered = await self._steps.find(answer_place, ANSWER)
+        if answered is not None:
+            return Answer(_decode(answered.result))
+        if asked is not None and asked.turn < self._turn.turn:
+            return Answer(await self._steps.keep(answer_place, ANSWER, self._turn.answer()))
+        if asked is None:
+            await self._steps.keep(place, name, {"state": state, "question": text})
+        return outcome_of({"state": state, "prompt": text}, self._notes.max_bytes)
+
+    def _answered(self, answer: Answer | Outcome) -> Any:
+        if not isinstance(answer, Answer):
+            self._end(answer)
+            return None
+        return answer.value
+
     def _end(self, ending: Outcome | None) -> None:
         if ending is not None:
             self._notes.ending = ending
             raise RunEnded
 
     def _require_own(self, call: str) -> None:
-        if not self._is_own():
+        if self._turn.runner not in (None, asyncio.current_task()):
             raise StepError(
                 f"task.{call} is called in an asyncio task of its own, as in a task group or in asyncio.gather: "
                 "it ends the run of the handler, so call it in the handler itself, when what runs beside it has ended"
@@ -82,6 +147,10 @@ def milliseconds(seconds: float | timedelta, minutes: float, hours: float, days:
     )
 
 
-def is_own_task(runner: asyncio.Task[None] | None) -> bool:
-    """True in the asyncio task that runs the handler; None: any one does."""
-    return runner is None or asyncio.current_task() is runner
+def flaw_in_question(text: object, state: object) -> str:
+    """The reason why this cannot be asked, or empty."""
+    if not isinstance(text, str) or not text.strip():
+        return f"task.question takes a text, not {text!r:.40}"
+    if state not in QUESTIONS:
+        return f"task.question: state is {' or '.join(QUESTIONS)}, not {state!r:.40}"
+    return ""

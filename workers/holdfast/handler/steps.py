@@ -18,7 +18,7 @@ import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
-from holdfast.core.steps import MOST_STEPS, SleepKept, StepKept, StepRecord, StepVerdict, flaw_in_name, shown
+from holdfast.core.steps import MOST_STEPS, QUESTION, SleepKept, StepKept, StepRecord, StepVerdict, flaw_in_name, shown
 from holdfast.errors import RunEnded, StepError, StepMismatchError
 from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.threads import GRACE, Ended, captured
@@ -133,15 +133,22 @@ class Steps:
         """True if a step was recorded at this moment of the store's clock or later."""
         return any(step.at_ms >= at_ms for step in (self._recorded or {}).values())
 
+    async def asked_in(self) -> frozenset[int]:
+        """The turns in which questions are recorded."""
+        return frozenset(step.turn for step in (await self._all()).values() if step.name.startswith(QUESTION))
+
     async def find(self, place: int, name: str) -> StepRecord | None:
         """The step that is recorded at this place. Raises StepMismatchError if it is another one."""
-        async with self._loading:
-            if self._recorded is None:
-                self._recorded = await self._log.recorded()
-        step = self._recorded.get(place)
+        step = (await self._all()).get(place)
         if step is not None and step.name != name:
             raise _mismatch(place, name, step.name)
         return step
+
+    async def _all(self) -> dict[int, StepRecord]:
+        async with self._loading:
+            if self._recorded is None:
+                self._recorded = await self._log.recorded()
+        return self._recorded
 
     async def keep(self, place: int, name: str, value: object) -> Any:
         """The value as it is recorded."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Any, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
 import anyio.from_thread
 import msgspec
@@ -14,8 +14,10 @@ import structlog
 
 from holdfast.core.delivery import Delivery
 from holdfast.core.parent_results import ParentResult
+from holdfast.core.result_document import value_of
+from holdfast.handler.asking_turn import as_traced, is_resumed
 from holdfast.handler.emitted import PartLog, UnkeptParts, part_to_json, require_handler_thread
-from holdfast.handler.pauses import Pauses, is_own_task, milliseconds
+from holdfast.handler.pauses import Pauses, milliseconds
 from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.steps import StepLog, Steps, UnrecordedSteps
 from holdfast.handler.turn import read_turn
@@ -90,6 +92,23 @@ class Task:
         """The same delivery with more of its history: all messages of the turn are its operation."""
         self._delivery = delivery
         self.operation, self.unreadable = read_turn(delivery, self._max_bytes)
+
+    def go_on(self, asked: Delivery) -> None:
+        """This turn answers a question: the handler goes on with the operation of the turn that has asked it."""
+        operation, self.unreadable = read_turn(asked, self._max_bytes)
+        self.operation = as_traced(operation, self.operation)
+
+    def asked_in(self) -> Awaitable[frozenset[int]]:
+        """The turns in which the handler has asked questions."""
+        return self._of_this_run().asked_in()
+
+    def answer(self) -> object:
+        """The content of this turn's messages: a text or a JSON value, a list of several; None if the task was resumed
+        without a message."""
+        if is_resumed(self._delivery):
+            return None
+        operation, _ = read_turn(self._delivery, self._max_bytes)
+        return value_of(part for message in operation.messages for part in message["parts"])
 
     @property
     def id(self) -> str:
@@ -232,9 +251,24 @@ class Task:
         """As `sleep`, in a handler that is a plain function."""
         self._of_pauses().sleep_in_thread(milliseconds(seconds, minutes, hours, days))
 
+    async def question(self, text: str, *, state: Literal["input-required", "auth-required"] = "input-required") -> Any:
+        """Ask, and get the answer, without a slot meanwhile: the turn ends here as `state`, with `text` as its prompt,
+        and in the turn of the next message the task runs again, with the arguments and steps that it had, and goes on
+        behind this call.
+
+        The answer is the text or the JSON value of that message, a list if it has several parts, None if the task was
+        resumed without one. Question and answer are recorded as two steps; the run ends with RunEnded, which is no
+        Exception. Raises StepMismatchError if something else is recorded at this place, StepError for a text that
+        cannot be asked, or in an asyncio task of its own."""
+        return await self._of_pauses().ask(text, state)
+
+    def question_sync(self, text: str, *, state: Literal["input-required", "auth-required"] = "input-required") -> Any:
+        """As `question`, in a handler that is a plain function."""
+        return self._of_pauses().ask_in_thread(text, state)
+
     def _of_pauses(self) -> Pauses:
         if self._pauses is None:
-            self._pauses = Pauses(self._of_this_run(), self.notes, lambda: is_own_task(self.runner))
+            self._pauses = Pauses(self._of_this_run(), self.notes, self)
         return self._pauses
 
     def _of_this_run(self) -> Steps:

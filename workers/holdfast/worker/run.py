@@ -29,6 +29,7 @@ from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
 from holdfast.core.outcomes import Deferred, HandlerStopped, Outcome, Raised
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settle import settlement
+from holdfast.handler.asking_turn import turn_before
 from holdfast.handler.failures import outcome_of_error
 from holdfast.handler.function import HandlerFunction
 from holdfast.handler.handler import Handler
@@ -253,7 +254,8 @@ class RunningTasks:
 
     def _unbounded(self, delivery: Delivery, task: Task) -> HandlerFunction | None:
         """The handler of this delivery, if it is a coroutine that nothing bounds and nothing is to be waited for."""
-        if task.unreadable or delivery.earlier or delivery.is_child or delivery.timeout_ms is not None:
+        is_plain = not (task.unreadable or delivery.has_steps)
+        if not is_plain or delivery.earlier or delivery.is_child or delivery.timeout_ms is not None:
             return None
         function = self.handler.choose(task.operation.name)
         if type(function) is not HandlerFunction or not function.is_unbounded:
@@ -271,6 +273,8 @@ class RunningTasks:
         while not running.task.unreadable and not is_whole(delivery):
             delivery = await self._with_more(delivery)
             running.task.take(delivery)
+        if delivery.has_steps and not running.task.unreadable:
+            delivery = await self._as_asked(delivery, running.task)
         name = running.task.operation.name
         places = self._options(running).concurrency
         if name is None or places is None:
@@ -318,6 +322,18 @@ class RunningTasks:
         """The delivery with all earlier messages that the operation asks for: a pull carries only so many bytes."""
         while not task.unreadable and lacks_messages(delivery, task.operation):
             delivery = await self._with_more(delivery)
+        return delivery
+
+    async def _as_asked(self, delivery: Delivery, task: Task) -> Delivery:
+        """The delivery as it was in the turn whose handler goes on in this one: the first of a row of questions."""
+        asked_in = await task.asked_in()
+        asked = turn_before(delivery, asked_in)
+        while asked is not None:
+            while not is_whole(asked):
+                asked = await self._with_more(asked)
+            delivery = asked
+            task.go_on(delivery)
+            asked = turn_before(delivery, asked_in)
         return delivery
 
     async def _with_more(self, delivery: Delivery) -> Delivery:

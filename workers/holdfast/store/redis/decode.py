@@ -57,7 +57,7 @@ def _delivery(row: list[Any]) -> Delivery:
     if len(row) == SHORT:
         return _first_delivery(row)
     task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, raw, saved, past, *rest = row
-    earlier, waited, unbegun, *child = rest
+    earlier, waited, unbegun, child, steps = rest
     return Delivery(
         task_id.decode(),
         claim.decode(),
@@ -75,7 +75,8 @@ def _delivery(row: list[Any]) -> Delivery:
         earlier,
         waited,
         int(delivery) - int(unbegun),
-        bool(child),
+        child == 1,
+        steps == 1,
     )
 
 

@@ -8,8 +8,9 @@ local function row(id, name, delivery, r)
   if r[2] ~= '1' then history, earlier = turns_before(id, math.huge, turns_asked(operation)) end
   if delivery ~= 1 then checkpoint = call('GET', KEY.checkpoint .. id) or '' end
   count_told(#checkpoint)
+  local steps = r[2] ~= '1' and call('EXISTS', KEY.steps .. id) or 0   -- a question may be among them
   return {id, name, r[1], r[2], tostring(delivery), r[4] or '0', r[5] or '0', r[6] or '', r[7] or '', r[8] or '',
-    operation, checkpoint, history, earlier, math.max(0, NOW - (r[17] or r[18] or NOW)), r[19] or '0', r[20] and 1 or nil}
+    operation, checkpoint, history, earlier, math.max(0, NOW - (r[17] or r[18] or NOW)), r[19] or '0', r[20] and 1 or 0, steps}
 end
 
 -- Claims a task, unless it has expired. `r`: its facts. The claim of a usual task is noted in its record (see trail): else its
