@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any, assert_type
 
-from holdfast import Handlers, ParentValues, Task, TaskSpec, chain, gather
+from holdfast import Handlers, ParentValues, Task, TaskSpec, chain, create_broker, gather
 from holdfast.client.task_handle import SyncTaskHandle, TaskHandle
+from holdfast.core.emitted_parts import EmittedPart
 
 
 class Pool: ...
 
 
+class Model: ...
+
+
 handlers = Handlers()
 pooled = Handlers[Pool]()
+stocked = Handlers[Pool, Model]()
 
 
 @handlers.register("plain")
@@ -82,6 +88,31 @@ async def flows() -> None:
     await of_parents(["a"], "words")  # wrong
 
 
+@stocked.register("with two")
+async def with_two(pool: Pool, model: Model, region: str) -> str:
+    return region
+
+
+@stocked.register("with the second")
+async def with_second(model: Model, region: str) -> str:
+    return region
+
+
+@stocked.register("with the task and the second")
+def with_task_and_second(task: Task, model: Model, region: str) -> str:
+    return region
+
+
+@stocked.register("with all")
+async def with_all(task: Task, pool: Pool, model: Model, *, copies: int) -> AsyncIterator[int]:
+    yield copies
+
+
+@stocked.register("with none")
+async def with_none(region: str) -> bytes:
+    return region.encode()
+
+
 async def submit(task: Task, known: dict[str, str]) -> None:
     assert_type(await plain.submit("eu", copies=2), TaskHandle[dict[str, int]])
     await plain.submit("eu", copis=2)  # wrong
@@ -100,6 +131,19 @@ async def submit(task: Task, known: dict[str, str]) -> None:
     await with_pool.submit(Pool(), "eu")  # wrong
     await with_both.submit("eu")
     await with_both.submit(region=7)  # wrong
+    assert_type(await with_two.submit("eu"), TaskHandle[str])
+    await with_two.submit(Pool(), Model(), "eu")  # wrong
+    await with_two.submit(Model(), "eu")  # wrong
+    await with_second.submit(region="eu")
+    await with_second.submit(7)  # wrong
+    assert_type(with_task_and_second.submit_sync("eu"), SyncTaskHandle[str])
+    with_task_and_second.submit_sync("eu", "us")  # wrong
+    assert_type(await with_all.submit(copies=2), TaskHandle[int])
+    await with_all.submit(2)  # wrong
+    await with_none.submit(Pool(), "eu")  # wrong
+    assert_type(await with_two(Pool(), Model(), "eu"), str)
+    await with_two("eu")  # wrong
+
     assert_type(await generator.submit(3), TaskHandle[float])
     assert_type(await of_anything.submit({"any": "thing"}, more=2), TaskHandle[int])
 
@@ -116,6 +160,22 @@ async def submit(task: Task, known: dict[str, str]) -> None:
     await plain.every(300, id="plain").schedule("eu", copis=2)  # wrong
     plain.every(300)  # wrong
     plain.cron("0 6 * * *", id="plain", zone="UTC")  # wrong
+    await plain.rrule("FREQ=DAILY;BYHOUR=6", id="plain", timezone="Europe/Berlin").schedule("eu")
+    await plain.rrule("FREQ=DAILY", id="plain").schedule(7)  # wrong
+    plain.rrule(3600, id="plain")  # wrong
+    await plain.at(datetime(2030, 1, 1, tzinfo=UTC), id="plain").schedule(region="eu")
+    plain.at("2030-01-01T00:00:00Z", id="plain").schedule_sync(copies=2)  # wrong
+    plain.at(id="plain")  # wrong
+
+    async for part in (await plain.submit("eu")).stream(after=3):
+        assert_type(part, EmittedPart)
+    (await plain.submit("eu")).stream(3)  # wrong
+    await task.emit({"any": ["value"]})
+    await task.emit()  # wrong
+
+    async with create_broker(handlers=pooled) as broker, broker.working(stocked):
+        await broker.manager.run_task("hello")
+    create_broker(handlers=Pool())  # wrong
 
     handle = await plain.submit("eu")
     assert_type((await handle.wait()).value, dict[str, int] | None)

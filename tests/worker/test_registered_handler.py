@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import datetime
 import json
+import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -81,6 +85,12 @@ def pass_on(left: int) -> str:
     sent.cancel("not needed")
     assert sent.wait(timeout=WITHIN).state is State.CANCELED
     return add.options(lane="test:sums").submit_sync(left).task_id
+
+
+def pass_over(handler: Any, left: int) -> tuple[object, ...]:
+    """Called in another process, with a handler that was pickled."""
+    spec = handler.spec(left)
+    return spec.name, spec.lane, dict(spec.kwargs, right=1)
 
 
 @handlers.register("lie")
@@ -195,6 +205,47 @@ async def test_the_value_of_a_lifespan_is_no_argument_of_a_task_wherever_the_lif
 
     async with opened() as broker, broker.working(own):
         assert (await (await take.submit(2)).wait(timeout=WITHIN, raise_failed=True)).value == 6
+
+
+async def test_values_of_two_lifespans_are_no_arguments_of_a_task() -> None:
+    own = Handlers[Pool, Order]()
+
+    @own.lifespan
+    async def order() -> AsyncIterator[Order]:
+        yield Order(5, datetime.date(2030, 1, 1))
+
+    @own.register("take")
+    async def take(pool: Pool, order: Order, times: int) -> int:
+        return pool.size * order.number * times
+
+    @own.lifespan
+    async def pool() -> AsyncIterator[Pool]:
+        yield Pool()
+
+    async with opened() as broker, broker.working(own):
+        assert (await (await take.submit(2)).wait(timeout=WITHIN, raise_failed=True)).value == 30
+
+
+def test_it_is_pickled_by_reference_as_a_function_is() -> None:
+    assert pickle.loads(pickle.dumps(add)) is add
+    assert copy.deepcopy({"handler": add})["handler"] is add
+    later = pickle.loads(pickle.dumps(add.options(delay=5).options(lane="high")))
+    assert (later.spec(1).delay, later.spec(1).lane, later.function) == (5, "high", add.function)
+
+    @Handlers().register("local")
+    def local() -> None: ...
+
+    with pytest.raises((pickle.PicklingError, AttributeError), match="local"):
+        pickle.dumps(local)
+
+
+def test_processes_of_a_pool_call_it() -> None:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        assert pool.submit(pass_over, add.options(lane="high"), 4).result(WITHIN) == (
+            "add",
+            "high",
+            {"left": 4, "right": 1},
+        )
 
 
 async def test_misused_options_are_named() -> None:
@@ -342,6 +393,12 @@ async def test_a_schedule_runs_the_handler_with_its_arguments() -> None:
         with anyio.fail_after(WITHIN):
             await ran.wait()
         assert await total.cron("0 6 1 * *", id="monthly", timezone="Europe/Berlin").schedule(1) is not None
+        assert await total.rrule("FREQ=DAILY;BYHOUR=6", id="daily").schedule(1) is not None
+        moment = datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC)
+        for at in (moment, moment.timestamp(), "2100-01-01T00:00:00Z"):
+            assert await total.at(at, id="once").schedule(2, right=3) == moment
+        local = await total.at(moment.replace(tzinfo=None), id="local", timezone="Europe/Berlin").schedule(2)
+        assert local == moment - datetime.timedelta(hours=1)
         kept = await broker.manager.schedules.get("monthly")
     assert json.loads(kept.definition.spec)["kwargs"] == {"left": 1}
 

@@ -46,7 +46,7 @@ def create_broker(
     redis_url: str | None = None,
     queue_name: str | None = None,
     max_connections: int | None = None,
-    handlers: Handlers | None = None,
+    handlers: Handlers[Any, Any] | None = None,
     retries: SubmitRetries | None = None,
     patience: SubmitRetries | None = None,
 ) -> Broker:
@@ -88,7 +88,7 @@ class Broker:
     def __init__(
         self,
         settings: Settings,
-        handlers: Handlers | None,
+        handlers: Handlers[Any, Any] | None,
         retries: SubmitRetries | None,
         set_fields: Collection[str],
         *,
@@ -132,7 +132,11 @@ class Broker:
 
     @asynccontextmanager
     async def working(
-        self, handler: Callable[..., Any] | Handlers | Provider, *, workers: int = 1, drain_timeout: float = DRAIN
+        self,
+        handler: Callable[..., Any] | Handlers[Any, Any] | Provider,
+        *,
+        workers: int = 1,
+        drain_timeout: float = DRAIN,
     ) -> AsyncGenerator[None]:
         """Run tasks with this function or registry in this process, as `supervisor start` would, while the block runs.
 

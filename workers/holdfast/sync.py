@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from holdfast.client import manager as asynchronous
 from holdfast.client.background_loop import BackgroundLoop
@@ -69,7 +69,7 @@ class TaskManager:
         database: PostgresSettings | None = None,
         max_message_bytes: int = 1048576,
         retries: SubmitRetries | None = None,
-        handlers: Handlers | None = None,
+        handlers: Handlers[Any, Any] | None = None,
         patience: SubmitRetries | None = None,
     ) -> None:
         check_redis(settings)

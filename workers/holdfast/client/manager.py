@@ -85,7 +85,7 @@ class TaskManager:
         queue: str,
         max_message_bytes: int = 1048576,
         retries: SubmitRetries | None = None,
-        handlers: Handlers | None = None,
+        handlers: Handlers[Any, Any] | None = None,
         patience: SubmitRetries | None = None,
         trace_baggage: bool = False,
     ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -53,7 +53,7 @@ class StoreSource:
             _log.info(self.info)
 
     def manager(
-        self, store: Store, retries: SubmitRetries | None = None, handlers: Handlers | None = None
+        self, store: Store, retries: SubmitRetries | None = None, handlers: Handlers[Any, Any] | None = None
     ) -> TaskManager:
         """The manager of the queue in this store, which was opened; without `retries` the settings count."""
         return TaskManager(

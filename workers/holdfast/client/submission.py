@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import urandom
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -98,7 +98,7 @@ def built(
     )
 
 
-def registered(spec: TaskSpec, handlers: Handlers) -> TaskSpec:
+def registered(spec: TaskSpec, handlers: Handlers[Any, Any]) -> TaskSpec:
     """The task of a named handler with its lane from the registry, its arguments checked. Raises InvalidTaskError."""
     check(spec)
     if spec.name is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -45,7 +45,7 @@ class Submitter:
         queue: str,
         retries: SubmitRetries,
         max_bytes: int,
-        handlers: Handlers | None,
+        handlers: Handlers[Any, Any] | None,
         *,
         baggage: bool = False,
     ) -> None:

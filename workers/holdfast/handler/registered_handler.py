@@ -15,13 +15,11 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from msgspec.structs import replace
-
 from holdfast.client.arguments import check, check_list
 from holdfast.client.flow import BoundTask
 from holdfast.client.task_options import OF_ONE_TASK, OF_SCHEDULED, ScheduleOptions, TaskOptions
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.plain_json import shown
+from holdfast.core.plain_json import check_json, shown
 from holdfast.errors import InvalidTaskError
 from holdfast.handler.converters import returned_by
 from holdfast.handler.function import FunctionObject, HandlerFunction
@@ -44,14 +42,22 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
     The manager of the broker in scope submits, else one of the settings: see `holdfast.client.manager_in_scope`.
     """
 
-    def __init__(self, name: str, handler: Callable[[], HandlerFunction], options: TaskOptions | None = None) -> None:
-        """`handler` gives the present handler of this name: a lifespan that is registered later changes it."""
+    def __init__(
+        self,
+        name: str,
+        handler: Callable[[], HandlerFunction],
+        options: TaskOptions | None = None,
+        registered: RegisteredHandler[..., Any, ..., Any] | None = None,
+    ) -> None:
+        """`handler` gives the present handler of this name: a lifespan that is registered later changes it.
+        `registered`: the handler without options; None: this one is."""
         function = handler().function
         functools.update_wrapper(self, function)
         self.function: Callable[..., Any] = function
         self.name = name
         self._handler = handler
         self._options: TaskOptions = options or {}
+        self._registered = registered or self
 
     def __call__(self, *args: Called.args, **kwargs: Called.kwargs) -> Answered:
         """Call the function here, as in a test. Nothing is submitted."""
@@ -61,20 +67,26 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
     def __repr__(self) -> str:
         return f"<handler {self.name!r}: {self.function!r}>"
 
+    def __reduce__(self) -> str | tuple[object, ...]:
+        """Pickled by reference, as a function is: by the name in its module."""
+        return self.function.__qualname__ if self._registered is self else (_with, (self._registered, self._options))
+
     def options(self, **options: Unpack[TaskOptions]) -> RegisteredHandler[Called, Answered, P, R]:
         """A handler that submits with these options (fields of TaskSpec) as well as those of this one. Raises
         InvalidTaskError."""
         _check_names("option", options, TaskOptions)
         chosen: TaskOptions = {**self._options, **options}
         check(TaskSpec(name=self.name, **chosen))
-        return RegisteredHandler(self.name, self._handler, chosen)
+        return RegisteredHandler(self.name, self._handler, chosen, self._registered)
 
     def spec(self, *args: P.args, **kwargs: P.kwargs) -> TaskSpec:
         """A task with these arguments, checked, for `submit_many` and `TaskManager.run_tasks`. Raises
         InvalidTaskError."""
-        spec = TaskSpec(name=self.name, kwargs=self._arguments(args, kwargs), **self._options)
-        check(spec)
-        return spec if spec.lane else replace(spec, lane=self._handler().options.lane)
+        arguments = self._arguments(args, kwargs)
+        check_json("kwargs", arguments)  # the options were checked when they were given
+        lane = self._options.get("lane") or self._handler().options.lane
+        options: TaskOptions = {**self._options, "lane": lane}
+        return TaskSpec(name=self.name, kwargs=arguments, **options)
 
     def bind(self, *args: P.args, **kwargs: P.kwargs) -> BoundTask[R]:
         """A task with these arguments, checked, for `chain` and `gather`. Raises InvalidTaskError."""
@@ -124,6 +136,31 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
     ) -> ScheduledHandler[P]:
         """The handler on the schedule `id`, at the times of a cron expression; options as in ScheduleSpec."""
         return ScheduledHandler(self, id, {"cron": cron, **options})
+
+    def rrule(
+        self,
+        rrule: str,
+        /,
+        *,
+        id: str,  # noqa: A002 - the schedule's
+        **options: Unpack[ScheduleOptions],
+    ) -> ScheduledHandler[P]:
+        """The handler on the schedule `id`, at the times of a recurrence rule (RFC 5545); options as in
+        ScheduleSpec."""
+        return ScheduledHandler(self, id, {"rrule": rrule, **options})
+
+    def at(
+        self,
+        at: datetime | float | str,
+        /,
+        *,
+        id: str,  # noqa: A002 - the schedule's
+        **options: Unpack[ScheduleOptions],
+    ) -> ScheduledHandler[P]:
+        """The handler on the schedule `id`, once, at a moment: a datetime, Unix seconds or ISO 8601, without a zone in
+        that of the schedule; options as in ScheduleSpec."""
+        moment = at.isoformat() if isinstance(at, datetime) else at
+        return ScheduledHandler(self, id, {"at": moment, **options})
 
     def scheduled(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The task of a schedule as ScheduleSpec has it. InvalidTaskError for options that schedules do not have."""
@@ -188,6 +225,13 @@ class ScheduledHandler(Generic[P]):
         from holdfast.client.manager_in_scope import current_manager
 
         return await (await current_manager()).schedules.upsert(self.schedule_id, **self._moments, **task)
+
+
+def _with(
+    handler: RegisteredHandler[Called, Answered, P, R], options: TaskOptions
+) -> RegisteredHandler[Called, Answered, P, R]:
+    """A handler with these options, unpickled."""
+    return handler.options(**options)
 
 
 def _by_name(bound: inspect.BoundArguments) -> dict[str, object]:

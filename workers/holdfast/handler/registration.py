@@ -1,13 +1,16 @@
 """The type of `handlers.register(…)`: it takes a function, and gives a handler whose tasks take its own parameters.
 
-A parameter that workers pass is left out of the task's: it stands first, the Task before the value of the lifespan, or
-before the values of parents. A
-function whose first parameter takes anything (`object`, Any, no annotation) matches each of these forms; it comes first
-and keeps its result's type, and type checkers accept any arguments for its tasks.
+A parameter that workers pass is left out of the task's: it stands first, the Task before the values of lifespans (these
+in the order of `Handlers[First, Second]`) or before the values of parents. A function whose first parameter takes
+anything (`object`, Any, no annotation) matches each of these forms; it comes first and keeps its result's type, and
+type checkers accept any arguments for its tasks.
 
 For each form there is one overload for coroutines, one for async generators, whose last value is the result, and one
 for everything else. They overlap, as an object may be a coroutine: the first that fits counts.
 """
+
+# What a lifespan yields might be a Task: the first form counts.
+# mypy: disable-error-code="overload-overlap"
 
 from __future__ import annotations
 
@@ -32,12 +35,13 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     L = TypeVarWithDefault("L", default=Unknown)
+    M = TypeVarWithDefault("M", default=Unknown)
 else:
-    L = TypeVar("L")
+    L, M = TypeVar("L"), TypeVar("M")
 
 
-class Registration(Protocol[L]):  # pyright: ignore[reportInvalidTypeVarUse]  # mypy knows that it is invariant
-    """A decorator for handlers. `L`: the type of the value that a lifespan yields."""
+class Registration(Protocol[L, M]):  # pyright: ignore[reportInvalidTypeVarUse]  # mypy knows that they are invariant
+    """A decorator for handlers. `L`, `M`: the types of the values that two lifespans yield."""
 
     @overload
     def __call__(
@@ -65,6 +69,21 @@ class Registration(Protocol[L]):  # pyright: ignore[reportInvalidTypeVarUse]  # 
     @overload
     def __call__(
         self, function: Callable[Concatenate[Task, Unknown, ...], R], /
+    ) -> RegisteredHandler[..., R, ..., R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, L, Unknown, ...], Coroutine[Any, Any, R]], /
+    ) -> RegisteredHandler[..., Coroutine[Any, Any, R], ..., R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, L, Unknown, ...], AsyncIterator[R]], /
+    ) -> RegisteredHandler[..., AsyncIterator[R], ..., R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, L, Unknown, ...], R], /
     ) -> RegisteredHandler[..., R, ..., R]: ...
 
     @overload
@@ -99,6 +118,21 @@ class Registration(Protocol[L]):  # pyright: ignore[reportInvalidTypeVarUse]  # 
 
     @overload
     def __call__(
+        self, function: Callable[Concatenate[Task, L, M, P], Coroutine[Any, Any, R]], /
+    ) -> RegisteredHandler[Concatenate[Task, L, M, P], Coroutine[Any, Any, R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, L, M, P], AsyncIterator[R]], /
+    ) -> RegisteredHandler[Concatenate[Task, L, M, P], AsyncIterator[R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, L, M, P], R], /
+    ) -> RegisteredHandler[Concatenate[Task, L, M, P], R, P, R]: ...
+
+    @overload
+    def __call__(
         self, function: Callable[Concatenate[Task, L, P], Coroutine[Any, Any, R]], /
     ) -> RegisteredHandler[Concatenate[Task, L, P], Coroutine[Any, Any, R], P, R]: ...
 
@@ -111,6 +145,21 @@ class Registration(Protocol[L]):  # pyright: ignore[reportInvalidTypeVarUse]  # 
     def __call__(
         self, function: Callable[Concatenate[Task, L, P], R], /
     ) -> RegisteredHandler[Concatenate[Task, L, P], R, P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, M, P], Coroutine[Any, Any, R]], /
+    ) -> RegisteredHandler[Concatenate[Task, M, P], Coroutine[Any, Any, R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, M, P], AsyncIterator[R]], /
+    ) -> RegisteredHandler[Concatenate[Task, M, P], AsyncIterator[R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Task, M, P], R], /
+    ) -> RegisteredHandler[Concatenate[Task, M, P], R, P, R]: ...
 
     @overload
     def __call__(
@@ -129,6 +178,21 @@ class Registration(Protocol[L]):  # pyright: ignore[reportInvalidTypeVarUse]  # 
 
     @overload
     def __call__(
+        self, function: Callable[Concatenate[L, M, P], Coroutine[Any, Any, R]], /
+    ) -> RegisteredHandler[Concatenate[L, M, P], Coroutine[Any, Any, R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[L, M, P], AsyncIterator[R]], /
+    ) -> RegisteredHandler[Concatenate[L, M, P], AsyncIterator[R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[L, M, P], R], /
+    ) -> RegisteredHandler[Concatenate[L, M, P], R, P, R]: ...
+
+    @overload
+    def __call__(
         self, function: Callable[Concatenate[L, P], Coroutine[Any, Any, R]], /
     ) -> RegisteredHandler[Concatenate[L, P], Coroutine[Any, Any, R], P, R]: ...
 
@@ -141,6 +205,21 @@ class Registration(Protocol[L]):  # pyright: ignore[reportInvalidTypeVarUse]  # 
     def __call__(
         self, function: Callable[Concatenate[L, P], R], /
     ) -> RegisteredHandler[Concatenate[L, P], R, P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[M, P], Coroutine[Any, Any, R]], /
+    ) -> RegisteredHandler[Concatenate[M, P], Coroutine[Any, Any, R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[M, P], AsyncIterator[R]], /
+    ) -> RegisteredHandler[Concatenate[M, P], AsyncIterator[R], P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[M, P], R], /
+    ) -> RegisteredHandler[Concatenate[M, P], R, P, R]: ...
 
     @overload
     def __call__(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast.core.plain_json import shown
@@ -26,16 +26,23 @@ from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.lifespan import Lifespan, inspect_lifespan
 from holdfast.handler.middleware import inspect_middleware
 from holdfast.handler.registered_handler import RegisteredHandler
-from holdfast.handler.registration import L, Registration
+from holdfast.handler.registration import L, M, Registration
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 NAME_LENGTH = 200
 
 
-class Handlers(Generic[L]):
+class Handlers(Generic[L, M]):
     """Handlers by name, and at most one for operations that name none. Registering raises HandlerError for a handler
-    that could not be called. `Handlers[Pool]()`: for type checkers, a lifespan's value is a Pool."""
+    that could not be called. `Handlers[Pool]()`: for type checkers, a lifespan's value is a Pool; two values are
+    `Handlers[Pool, Model]()`, and handlers take them in this order."""
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, types: object) -> type[Handlers]:
+            """Types are for type checkers alone; their defaults, of a later Python, are not needed here."""
+            return cls
 
     def __init__(self) -> None:
         self._named: dict[str, HandlerFunction] = {}
@@ -52,7 +59,7 @@ class Handlers(Generic[L]):
         timeout: float | None = None,
         concurrency: int | None = None,
         lane: str | None = None,
-    ) -> Registration[L]:
+    ) -> Registration[L, M]:
         """A decorator: operations that call `name` run this function, with their kwargs as its annotations say.
 
         It makes a RegisteredHandler of it, which is called as the function, and whose `submit` takes its arguments.
@@ -74,7 +81,7 @@ class Handlers(Generic[L]):
             )
             return RegisteredHandler(name, lambda: self._named[name])
 
-        return cast("Registration[L]", keep)
+        return cast("Registration[L, M]", keep)
 
     def schedule(self, schedule_id: str, /, **spec: Any) -> None:
         """Define a schedule of this application, with the arguments of ScheduleSpec. Its workers declare it.
