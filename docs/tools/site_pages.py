@@ -49,7 +49,12 @@ def linked(text: str) -> Iterator[Path]:
         path = target(link)
         yield path
         if path.is_dir():
-            yield from (file for file in path.iterdir() if file.is_file())
+            yield from (inside for inside in path.rglob("*") if is_source(inside))
+
+
+def is_source(path: Path) -> bool:
+    """False for what Python leaves beside it."""
+    return "__pycache__" not in path.parts
 
 
 def target(link: str) -> Path:
@@ -64,7 +69,9 @@ def shown(path: Path) -> str:
     """The page of a file or a folder; the search leaves it out."""
     head = f"---\nsearch:\n  exclude: true\n---\n# {path.relative_to(ROOT)}\n\n"
     if path.is_dir():
-        return head + "\n".join(f"- [{file.name}]({path.name}/{file.name}.md)" for file in sorted(path.iterdir()))
+        return head + "\n".join(
+            f"- [{file.name}]({path.name}/{file.name}.md)" for file in sorted(path.iterdir()) if is_source(file)
+        )
     return f"{head}````{LANGUAGES.get(path.suffix[1:], 'text')}\n{path.read_text()}````\n"
 
 

@@ -1,0 +1,10 @@
+from holdfast import Handlers, Task
+
+handlers = Handlers()
+
+
+@handlers.register("make_report")
+async def make_report(task: Task, region: str, year: int) -> dict[str, int]:
+    task.progress(1, 2)
+    total = await task.step("count", sum, range(year))
+    return {region: total}

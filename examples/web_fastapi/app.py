@@ -1,0 +1,53 @@
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from agent import make_report
+from fastapi import FastAPI, HTTPException, Request
+from pydantic import BaseModel
+
+from holdfast import create_broker
+from holdfast.errors import StoreUnavailableError, UnknownTaskError
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async with create_broker() as broker:  # in each process, after any fork; .submit() finds it
+        app.state.manager = broker.manager
+        yield
+
+
+app = FastAPI(lifespan=lifespan)
+
+
+class Wanted(BaseModel):
+    region: str
+    year: int
+
+
+@app.post("/reports", status_code=202)
+async def submit(wanted: Wanted) -> dict[str, str]:
+    try:
+        sent = await make_report.options(key=f"{wanted.region}-{wanted.year}").submit(wanted.region, wanted.year)
+    except StoreUnavailableError as error:  # after 10 s of trying: the client may repeat its request
+        raise HTTPException(503, "try again") from error
+    return {"task": sent.task_id, "status": f"/reports/{sent.task_id}"}
+
+
+@app.get("/reports/{task_id}")
+async def status(task_id: str, request: Request) -> dict[str, object]:
+    try:
+        record = await request.app.state.manager.get_task(task_id)
+    except UnknownTaskError as error:
+        raise HTTPException(404, "no such report") from error
+    return {
+        "state": record.state,
+        "progress": record.progress,
+        "value": record.value,
+        "error": record.error and record.error.message,
+    }
+
+
+@app.post("/reports/sync", status_code=202)
+def submit_in_a_thread(wanted: Wanted) -> dict[str, str]:
+    sent = make_report.submit_sync(wanted.region, wanted.year)  # uses the same broker
+    return {"task": sent.task_id, "status": f"/reports/{sent.task_id}"}
