@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.parent_results import ParentResult
 from holdfast.core.served import ServedState
 from holdfast.core.steps import ANSWER, QUESTION, SLEEP
 from holdfast.core.task_states import State
@@ -14,6 +15,7 @@ from holdfast.core.tasks import Place, TaskRecord, WorkerKind, WorkerRecord
 from holdfast.core.trail import LAYOUTS, TrailStep, read_step
 from holdfast.why.history import TaskHistory, beginning, events_of, words
 from holdfast.why.outlook import TaskSnapshot, outlook
+from holdfast.why.parent_words import parent_documents, parent_words
 
 NOW = 1_700_000_100_000
 INCARNATION = "0123456789abcdef"
@@ -151,6 +153,26 @@ def test_a_recovery_tells_how_long_after_the_death_it_was(died: int, later: str)
 )
 def test_a_beginning_in_words(more: dict[str, Any], sentence: str) -> None:
     assert beginning(replace(TASK, **more)) == sentence
+
+
+def test_parents_in_words_begin_with_those_that_did_not_complete() -> None:
+    parents = [
+        *(ParentResult(f"p{n}", State.COMPLETED, size=9) for n in range(5)),
+        ParentResult("failed", State.FAILED, reason="ValueError: x"),
+        ParentResult("runs", State.WORKING, has_ended=False),
+        ParentResult("lost", None),
+    ]
+    assert parent_words(parents).split("; ") == [
+        "failed failed: ValueError: x",
+        "runs has not ended (working)",
+        "lost gone",
+        "p0 completed",
+        "p1 completed",
+        "and 3 others",
+    ]
+    assert parent_documents(parents[-1:]) == [
+        {"task_id": "lost", "state": "gone", "has_ended": True, "reason": "", "bytes": 0}
+    ]
 
 
 SERVED = ServedState("high", "", living=2, in_lane=2, able=2)

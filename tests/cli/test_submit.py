@@ -260,11 +260,20 @@ def test_a_family_on_the_command_line(cli: Cli) -> None:
     assert record["expires"] > record["created"]
     lines = cli("why", child).out.splitlines()
     assert "waits for 1 task to end" in lines[2]
+    assert lines[-3] == "parents: p has not ended (submitted)"
     assert lines[-2].startswith("now: waits until p (submitted) has ended; it runs even if one does not complete")
     story = cli("why", child, "--json").document
     assert (story["state"], story["waits_for"]) == ("waiting", ["p"])
     assert f"{child} " in cli("tasks", "list", "--state", "waiting").out
     assert [event["event"] for event in cli("events", "--json").lines][-2:] == ["accepted", "waits"]
+    parent = {"task_id": "p", "state": "submitted", "has_ended": False, "reason": "", "bytes": 0}
+    assert story["parents"] == record["parents"] == [parent]
+    cli("tasks", "cancel", "p", "--reason", "not wanted")
+    assert "parents: p canceled: not wanted" in cli("why", child).out.splitlines()
+    assert "parents      p canceled: not wanted" in cli("tasks", "show", child).out.splitlines()
+    assert (
+        cli("why", "p", "--json").document["parents"] == cli("tasks", "show", "p", "--json").document["parents"] == []
+    )
     unknown = cli("submit", "c", "--after", "nobody")
     assert unknown.status == 1
     assert "task nobody, after which" in unknown.err

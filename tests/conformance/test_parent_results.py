@@ -57,7 +57,10 @@ async def test_a_child_has_the_results_of_its_parents_in_the_order_of_after(stan
     with pytest.raises(ParentResultError, match=r"^parent p3: it has not ended: it is submitted$"):
         _ = found["p3"].value
     await end(stand, "p2")
-    await end(stand, "p3")
+    [p3] = await stand.take("a", 1)
+    await stand.settle("a", p3, Settle.COMPLETED, result=document("of p3"))  # nobody has been told yet
+    assert (await values(stand, "c"))[0] == ("p3", "of p3")
+    await stand.store.promote(10)
     child = await end(stand, "c")
     assert (child.is_child, (await stand.task("c")).state) == (True, "completed")
     assert await values(stand, "c") == [("p3", "of p3"), ("p1", "of p1"), ("p2", "of p2")]

@@ -383,6 +383,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a child has no results of parents that have ended before", "submit_options", "      results.give(id, name)\n", ""),
     ("a child has no results of parents that it waited for", "parents", "    results.give(id, parent)\n", ""),
     ("a child is delivered as a task without parents", "claims", "r[20] and 1 or nil}", "nil}", parent_results.test_a_child_has_the_results_of_its_parents_in_the_order_of_after),
+    ("a parent that has ended has not, until its children are told", "parent_results", "if not TERMINAL[r[1]] then return", "if true then return", parent_results.test_a_child_has_the_results_of_its_parents_in_the_order_of_after),
     ("parents in any order", "parents_of", "return a[1] < b[1] end)", "return a[2] < b[2] end)", parent_results.test_a_child_has_the_results_of_its_parents_in_the_order_of_after),
     ("the results of all parents in one answer", "parents_of", "if with_results and bytes > 0 and", "if false and", parent_results.test_results_are_read_in_pages_and_within_a_bound),
     ("results that are not wanted are sent", "parents_of", "with_results and size > 0 and", "size > 0 and", parent_results.test_results_are_read_in_pages_and_within_a_bound),

@@ -132,7 +132,7 @@ async def test_a_failed_part_fails_what_follows_or_is_none() -> None:
         strict = await gather([give.bind(1), refuse.bind()], then=add.options(if_parent_fails="run").bind())
         record = await strict.wait(WITHIN)
         assert (record.state, record.error is not None and record.error.type) == (State.REJECTED, "BadArguments")
-        assert ", as it is rejected: argument numbers: Input should be a valid integer" in record.reason
+        assert " is rejected and has no value: argument numbers: Input should be a valid integer" in record.reason
 
 
 async def test_a_value_that_does_not_fit_rejects_the_task_and_names_the_parent() -> None:

@@ -42,7 +42,7 @@ class ValuesParameter:
         try:
             return convert_all(self.convert, {self.name: None if has_none else parent.value})[self.name]
         except MisfitError as misfit:
-            why = f", as it is {parent.state or 'gone'}" if has_none else ""
+            why = f" is {parent.state or 'gone'} and has no value" if has_none else ""
             raise MisfitError(f"parent {parent.task_id}{why}: {misfit}") from None
 
 

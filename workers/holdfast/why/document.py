@@ -11,6 +11,7 @@ from holdfast.core.trail import KEPT, TrailStep
 from holdfast.why import history
 from holdfast.why.next_commands import commands
 from holdfast.why.outlook import TaskSnapshot, outlook
+from holdfast.why.parent_words import parent_documents
 from holdfast.why.task_spans import TaskSpan
 from holdfast.why.task_times import TaskTimes, task_times
 from holdfast.why.times import moment, span
@@ -61,6 +62,7 @@ def document(snapshot: TaskSnapshot, known: history.TaskHistory, spans: Sequence
         "service": asdict(snapshot.service) if snapshot.service else None,
         "due": moment(task.due_ms),
         "waits_for": list(task.waits_for),
+        "parents": parent_documents(snapshot.after),
         "expires": moment(task.expires_ms),
         "retry_of": task.retry_of,
         "retried_as": task.retried_as,

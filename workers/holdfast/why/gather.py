@@ -15,6 +15,7 @@ from holdfast.core.trail import TrailStep, read_trail
 from holdfast.errors import UnknownTaskError
 from holdfast.store.protocol import Store
 from holdfast.store.recorded_steps import recorded_steps
+from holdfast.store.results_of_parents import results_of_parents
 from holdfast.why.outlook import TaskSnapshot
 from holdfast_config import Settings
 
@@ -48,6 +49,7 @@ async def gather(
         service=service if task.state is State.SUBMITTED else None,
         unknown_ms=round(limits.unknown_handler_timeout * 1000),
         parents=await _parents(store, task.waits_for[:PARENTS]),
+        after=tuple((await results_of_parents(store, task_id, 0)).values()) if task.if_parent_fails else (),
     )
     return snapshot, workers
 

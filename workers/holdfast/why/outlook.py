@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from holdfast.core.parent_results import ParentResult
 from holdfast.core.plurals import counted
 from holdfast.core.served import ServedState
 from holdfast.core.submit_options import IfParentFails
@@ -26,8 +27,9 @@ class TaskSnapshot:
 
     `keep_ms`, `max_attempts` and `unknown_ms` (the time that a task waits for its handler) are those of the running
     workers (`are_registered`), else of the settings of this command. `owner` runs the task. `parents` are the first of
-    the tasks that it waits for. `held_up`: the orders because of which no host claims tasks. `service`: the workers
-    that could run it. `held_back`: the reason why the supervisor of this host starts no quarantine worker, or empty.
+    the tasks that it waits for; `after`: all that it was submitted after, without their results. `held_up`: the orders
+    because of which no host claims tasks. `service`: the workers that could run it. `held_back`: the reason why the
+    supervisor of this host starts no quarantine worker, or empty.
     """
 
     task: TaskRecord
@@ -38,6 +40,7 @@ class TaskSnapshot:
     place: Place | None = None
     owner: WorkerRecord | None = None
     parents: tuple[TaskRecord, ...] = ()
+    after: tuple[ParentResult, ...] = ()
     held_up: tuple[str, ...] = ()
     service: ServedState | None = None
     unknown_ms: int = 0

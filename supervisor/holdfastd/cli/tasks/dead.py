@@ -26,7 +26,7 @@ from holdfastd.cli.common.tables import table
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.whole_ids import whole_id, whole_ids
 from holdfastd.cli.tasks import retry_tasks
-from holdfastd.cli.tasks.tasks import describe
+from holdfastd.cli.tasks.tasks import show_task
 from holdfastd.cli.views import task_views
 
 PAGE = 100  # dead letters read or deleted at once
@@ -114,10 +114,7 @@ def show(session: Session, /, task_id: str) -> None:
     if not task.dead:
         then = f"; it runs again as {task.retried_as}" if task.retried_as else ""
         raise CommandError(f"task {chosen} is not a dead letter; its state is {task.state}{then}")
-    if session.json:
-        output.document(task_views.whole(task))
-    else:
-        describe(task)
+    show_task(session, task)
 
 
 @dead.command(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 import rich_click
 
+from holdfast.core.parent_results import ParentResult
 from holdfast.core.tasks import TaskRecord
 from holdfast.exits import Exit
+from holdfast.store.results_of_parents import results_of_parents
+from holdfast.why.parent_words import parent_documents, parent_words
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, manage
@@ -38,10 +43,7 @@ def show(session: Session, /, task_id: str) -> None:
     """Show one task in full: its counts, result, last error and trail."""
     chosen = whole_id(session, task_id)
     task = manage(session, lambda manager: manager.get_task(chosen))
-    if session.json:
-        output.document(task_views.whole(task))
-    else:
-        describe(task)
+    show_task(session, task)
 
 
 @tasks.command(epilog="Example: supervisor tasks retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
@@ -74,10 +76,27 @@ def count(session: Session, /) -> None:
         table(("state", "tasks"), list(states.items()))
 
 
-def describe(task: TaskRecord) -> None:
+def show_task(session: Session, task: TaskRecord, /) -> None:
+    """Print a task in full, with the states of the tasks that it was submitted after."""
+    parents = _parents(session, task)
+    if session.json:
+        output.document(task_views.whole(task) | {"parents": parent_documents(parents)})
+    else:
+        describe(task, parents)
+
+
+def _parents(session: Session, task: TaskRecord, /) -> Sequence[ParentResult]:
+    if not task.if_parent_fails:
+        return ()
+    return tuple(ask(session, lambda store: results_of_parents(store, task.task_id, 0)).values())
+
+
+def describe(task: TaskRecord, parents: Sequence[ParentResult]) -> None:
     for name, value in task_views.whole(task).items():
         if name not in {"trail", "error"} and value not in (None, "", False, []):
             output.text(f"{name.replace('_', ' '):<12} {output.readable(value)}", keep=output.LINE_END)
+    if parents:
+        output.text(f"parents      {parent_words(parents)}")
     for line in task_views.failure(task):
         output.text(line)
     output.text("trail")

@@ -15,6 +15,7 @@ from holdfast.why.document import document, rows, times
 from holdfast.why.gather import gather
 from holdfast.why.next_commands import commands
 from holdfast.why.outlook import TaskSnapshot, outlook
+from holdfast.why.parent_words import parent_words
 from holdfast.why.task_times import words
 from holdfast.why.times import moment
 from holdfastd.cli.common import options, output
@@ -71,6 +72,7 @@ def _lines(session: Session, snapshot: TaskSnapshot, known: history.TaskHistory,
         *aligned([(moment(at), since, what) for at, since, what, _ in rows(snapshot, known)], right={1}),
         f"times: {words(times(snapshot))}",
         *task_spans.words(_spans(session, snapshot)),
+        *([f"parents: {parent_words(snapshot.after)}"] if snapshot.after else []),
         f"now: {outlook(snapshot)}",
         f"you can: {'; '.join(commands(snapshot.task))}",
     ]

@@ -80,15 +80,24 @@ local function parent_results()
     return #known / 2
   end
 
+  -- The results of a parent stand with its record, as long as nobody has been told of its end.
+  local function found_there(parent, place)
+    local r = read(parent, 'state', 'reason', 'turn')
+    if not TERMINAL[r[1]] then return place, r[1] or 'gone' end
+    return place, r[1], r[2] or '', r[3] or '', KEY.result .. parent .. ':' .. (r[3] or '')
+  end
+
   -- What a child has of a parent: place, state, reason, turn, and the key of the result (nil: there is none); of a parent that has not ended
   -- place and state alone. A parent that ends without a result has none, and so has one that an earlier version has deleted.
   local function found(parent, noted)
     local place, finished = string.match(noted, '^(%d+) ?(%d*)$')
-    if finished == '' then return tonumber(place), read(parent, 'state')[1] or 'gone' end
+    if finished == '' then return found_there(parent, tonumber(place)) end
     local name = name_of(parent, finished)
     local r = call('HMGET', KEY.outcome .. name, 'state', 'reason', 'turn')
     local result = KEY.given .. name
-    if call('EXISTS', result) == 0 then result = read(parent, 'finished')[1] == finished and KEY.result .. parent .. ':' .. (r[3] or '') or nil end
+    if call('EXISTS', result) == 0 then
+      result = read(parent, 'finished')[1] == finished and KEY.result .. parent .. ':' .. (r[3] or '') or nil
+    end
     return tonumber(place), r[1] or 'gone', r[2] or '', r[3] or '', result
   end
 
