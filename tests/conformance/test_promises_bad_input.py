@@ -41,6 +41,7 @@ def nested(depth: int) -> object:
 
 
 BAD_IDS = ["", " ", "a b", "a:b", "a/b", "x" * 129, "ü", "a\n", "\udc80", 5, None, b"t1", ["t1"], Hostile()]
+BAD_BATCHES = [*BAD_IDS, "x" * 101]
 BAD_LANES = [5, "", "a b", "a\n", "x" * 129, "\udc80", b"a", Hostile()]
 BAD_LANES += [
     "{bindu:tasks}:due",
@@ -94,6 +95,20 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         {"specs": [{"text": "x"}]},
         {"specs": [TaskSpec(text="good"), TaskSpec()]},
         {"specs": [TaskSpec(text="good")] * 150 + [TaskSpec(text="x", delay=-1)]},
+        *({"specs": [TaskSpec(text="x")], "batch": bad} for bad in BAD_BATCHES if bad is not None),
+        *({"specs": [TaskSpec(text="x")], "batch": "b", "then": bad} for bad in [5, "x", TaskSpec(), Hostile()]),
+        {"specs": [TaskSpec(text="x")], "then": TaskSpec(text="x")},
+        {"specs": [], "batch": "b"},
+        {"specs": [TaskSpec(text="x", task_id="t")] * 2, "batch": "b"},
+        {"specs": [TaskSpec(text="x", task_id="b.then")], "batch": "b", "then": TaskSpec(text="x")},
+        {"specs": [TaskSpec(text="x", unique="u")], "batch": "b"},
+        {"specs": [TaskSpec(text="x")], "batch": "b", "then": TaskSpec(text="x", unique="u")},
+        {"specs": [TaskSpec(text="x"), TaskSpec(text="x", delay=-1)], "batch": "b"},
+    ],
+    "batch": [{"batch_id": bad} for bad in BAD_BATCHES],
+    "batches": [
+        *({"limit": bad} for bad in [0, -1, 10_001, 1.5, "3", True, None, Hostile()]),
+        *({"cursor": bad} for bad in [5, None, "nonsense", "-1", "9" * 99]),
     ],
     "run_flow": [{"flow": bad} for bad in [5, None, "x", TaskSpec(text="x"), [TaskSpec(text="x")], Hostile()]],
     "prepare": [{"spec": bad} for bad in [5, None, {"text": "x"}, TaskSpec(), Hostile()]],

@@ -17,6 +17,7 @@ from tests.conformance import test_steps as steps
 from tests.lua import test_after as after
 from tests.lua import test_ahead as ahead
 from tests.lua import test_audit as audit
+from tests.lua import test_batches as batches
 from tests.lua import test_bounded_work as bounded_work
 from tests.lua import test_bounds as bounds
 from tests.lua import test_control as control
@@ -654,6 +655,41 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("what has not ended is forgotten", "forget_tasks", "if TERMINAL[read(id, 'state')[1]] then", "if read(id, 'state')[1] then", forgetting.test_only_what_has_ended_is_forgotten),
     ("a queue is deleted under its workers", "obliterate", "if workers > 0 and not force then", "if false then", forgetting.test_a_namespace_with_workers_is_obliterated_only_by_force),
     ("lists of any name stay", "obliterate", "if empty_lanes() then return {cursor, 0} end", "", forgetting.test_nothing_is_left_of_an_obliterated_namespace),
+    # Batches.
+    ("an end is counted twice", "batches", "if not (score and band) or score >= BAND then return false end", "if not (score and band) then return false end", batches.test_ends_stay_counted_when_their_tasks_are_deleted),
+    ("an end is not counted", "ties", "    elseif kind == 'batch' then batching().count_end(id, name, read(id, 'state')[1])\n", "", batches.test_the_callback_begins_when_the_last_task_has_ended),
+    ("an open batch ends", "batches", "if not r.sealed or r.ended or count_in(batch, 0) ~= 0 then return end", "if r.ended or count_in(batch, 0) ~= 0 then return end", batches.test_a_batch_whose_tasks_end_before_its_last_one_comes_ends_with_that_one),
+    ("a batch ends again", "batches", "if not r.sealed or r.ended or count_in(batch, 0) ~= 0 then return end", "if not r.sealed or count_in(batch, 0) ~= 0 then return end", batches.test_a_retry_after_the_end_changes_the_counts_and_makes_no_second_callback),
+    ("a batch ends before its tasks", "batches", "if not r.sealed or r.ended or count_in(batch, 0) ~= 0 then return end", "if not r.sealed or r.ended then return end", batches.test_the_callback_begins_when_the_last_task_has_ended),
+    ("a callback begins twice", "batches", "    if redis.pcall('SREM', KEY.ties .. id, 'callback|' .. batch) ~= 1 then return end\n", "", batches.test_a_canceled_callback_stays_canceled),
+    ("a callback waits for nothing else", "batches", "    if left > 0 or r[1] ~= 'waiting' then return end\n", "    if r[1] ~= 'waiting' then return end\n", batches.test_a_callback_may_wait_for_other_tasks_besides),
+    ("a paused callback begins", "batches", "    if left > 0 or r[1] ~= 'waiting' then return end\n", "    if left > 0 then return end\n", batches.test_a_paused_callback_begins_when_it_is_resumed),
+    ("a late callback waits for ever", "batches", "    if not facts_of(batch).ended then return true end\n", "    if true then return true end\n", batches.test_a_callback_that_comes_after_the_end_of_its_batch_begins_at_once),
+    ("a batch is never full", "batches", "if r.submitted >= r.expected then seal(batch, 'producer') end", "", batches.test_the_callback_begins_when_the_last_task_has_ended),
+    ("a batch is sealed one task early", "batches", "if r.submitted >= r.expected then seal(", "if r.submitted + 1 >= r.expected then seal(", batches.test_a_batch_whose_tasks_end_before_its_last_one_comes_ends_with_that_one),
+    ("other tasks join a batch", "batches", "if r.digest and r.digest ~= digest then return 'other-batch' end", "", batches.test_a_batch_id_with_other_tasks_is_refused_and_nothing_is_written),
+    ("a task that was deleted comes again", "batches", "    if r.digest and r.submitted >= r.expected and place ~= '0' then return 'duplicate' end\n", "", batches.test_a_retried_task_that_was_deleted_does_not_come_again),
+    ("a task is taken from elsewhere", "batches", "and 'duplicate' or 'taken' end", "and 'duplicate' end", batches.test_a_task_that_is_there_already_is_not_taken_into_a_batch),
+    ("a closed batch takes tasks", "batches", "    if r.sealed and place ~= '0' then return 'batch-closed' end\n", "", batches.test_an_operator_seals_what_a_dead_producer_has_left),
+    ("a retry is no task of the batch", "retry", "  batching().replace(id, new)\n", "", batches.test_a_retry_takes_the_place_of_its_task),
+    ("a retried task still counts", "batches", "place + BANDS.retried * BAND, id)", "score, id)", batches.test_a_retry_takes_the_place_of_its_task),
+    ("the end of a retry is not counted", "batches", "    call('SADD', KEY.ties .. new, 'batch|' .. batch)\n", "", batches.test_a_retry_takes_the_place_of_its_task),
+    ("a task that was canceled early stays open", "messages", "'canceled before it came', has_rest(id))", "'canceled before it came', false)", batches.test_a_cancel_that_came_before_its_task_counts),
+    ("a batch is deleted under its callback", "deletion", "if state and not TERMINAL[state] then", "if false then", batches.test_a_batch_is_deleted_after_its_tasks_and_not_before_its_callback_has_ended),
+    ("batches stay for ever", "trim", "forget_batches(until_then, BATCHES_AT_ONCE)\n", "", batches.test_a_batch_is_deleted_after_its_tasks_and_not_before_its_callback_has_ended),
+    ("a deleted end of an earlier version is gone", "deletion", "if batch then batching().count_end(id, batch, r[2]) end", "", batches.test_an_end_by_an_earlier_version_is_counted_when_its_task_is_deleted),
+    ("a cancel leaves the callback", "batch_cancel", "if known.callback and not known.ended then cancel(known.callback, ARGV[3]) end\n", "", batches.test_a_cancel_ends_the_callback_and_the_open_tasks_in_steps),
+    ("a canceled batch takes tasks", "batch_cancel", "batching().seal(batch, 'cancel')\n", "", batches.test_a_canceled_batch_takes_no_more_tasks),
+    ("a cancel has no bound", "batch_cancel", "'LIMIT', 0, ARGV[2])", "'LIMIT', 0, -1)", batches.test_a_cancel_that_is_broken_off_is_finished_by_the_next),
+    ("ends by an earlier version are not counted", "batch_look", "if how and batching().count_end(page[i], batch, how) then counted = counted + 1 end", "", batches.test_a_look_takes_bounded_steps_and_rests),
+    ("a look begins anew each time", "batch_look", "is_over and 0 or page[#page])", "0)", batches.test_a_look_takes_bounded_steps_and_rests),
+    ("a look does not rest", "batch_look", "if due > NOW then return {0, due - NOW} end\n", "", batches.test_a_look_takes_bounded_steps_and_rests),
+    ("a task that is gone holds its batch open", "batch_look", "state == false and 'gone' or", "", batches.test_a_task_whose_record_is_gone_does_not_hold_its_batch_open),
+    ("a look counts while a ledger rebuilds", "batch_look", "if call('HEXISTS', KEY.meta, 'rebuilding') == 1 then return {0, BATCH_LOOK_MS} end\n", "", batches.test_a_look_counts_nothing_while_a_ledger_rebuilds),
+    ("tasks of the next page are shown", "batch_tasks", "offset + first, offset + last, 'BYSCORE'", "offset + first, offset + last + 1, 'BYSCORE'", batches.test_tasks_are_listed_by_places_in_pages),
+    ("a list of tasks ends early", "batch_tasks", "highest > last and 1 or 0", "0", batches.test_tasks_are_listed_by_places_in_pages),
+    ("batches of any name are listed", "batch_list", "if string.sub(batch, 1, #ARGV[3]) == ARGV[3] then", "if true then", batches.test_batches_are_listed_the_latest_first),
+    ("a callback has no counts", "claims", "if place ~= '0' then return {batch, place} end", "if true then return {batch, place} end", batches.test_a_task_is_given_its_batch_and_the_callback_the_counts),
     # What metrics are read from.
     ("two stewards report the queue", "report_duty", "and holder ~= steward then", "and false then", reporting.test_one_steward_has_the_duty_until_it_gives_it_up),
     ("a steward gives up the duty of another", "report_duty", "if type(holder) == 'string' and holder ~= steward then return 0 end\nif ms == 0 then\n  if holder == steward then", "if type(holder) == 'string' and ms > 0 and holder ~= steward then return 0 end\nif ms == 0 then\n  if true then", reporting.test_one_steward_has_the_duty_until_it_gives_it_up),

@@ -27,7 +27,16 @@ def _leads() -> dict[TaskEvent, set[State]]:
 
 
 PAUSES = {"pause-asked": True, "pause-withdrawn": False, "suspended": False, "resumed": False, "message": False}
-OTHERS = ("worker-", "host-", "lane-", "schedule-", "webhook-", "requested", "asked")  # not of the state of a task
+OTHERS = (
+    "worker-",
+    "host-",
+    "lane-",
+    "schedule-",
+    "webhook-",
+    "batch-",
+    "requested",
+    "asked",
+)  # not of the state of a task
 BEHIND: dict[Row, set[str]] = {  # these come only behind such an event, in the same script
     (State.SUBMITTED, TaskEvent.DELAYED): {"accepted", "crashed", "ready", "restored"},
     (State.SUBMITTED, TaskEvent.DEAD_LETTER): {"crashed"},

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from tests.lua.batches import batches_breaches
 from tests.lua.emitted import emitted_breaches
 from tests.lua.gates import gates_breaches
 from tests.lua.messages import joins_breaches, messages_breaches
@@ -55,6 +56,7 @@ def breaches(
         gates_breaches(view),
         orphans(view),
         ties_breaches(view),
+        batches_breaches(view),
         emitted_breaches(view),
     )
     return [breach for check in checks for breach in check]

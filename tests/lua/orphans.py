@@ -62,6 +62,9 @@ SINGLE = frozenset(
         "schedules",
         "webhooks",
         "control:webhooks",
+        "batches",
+        "batch_looks",
+        "batches_ended",
         "abouts",
         "noted",
         "conversations",
@@ -115,6 +118,8 @@ def _belongs(view: View, kind: str, name: str) -> bool:
         return name in view.index("deaths")
     if kind == "webhook":
         return name in view.index("webhooks")
+    if kind in {"batch", "batch_tasks"}:
+        return name in view.index("batches")
     if kind in {"schedule", "fires"}:
         return name in view.index("schedules")
     if kind == "names":

@@ -70,7 +70,8 @@ def test_no_two_lua_files_have_one_name_and_each_is_found_by_its_name() -> None:
 
 def test_an_operation_is_in_the_folder_of_its_subject() -> None:
     assert {file.parent.name for file in FOLDER.rglob("*.lua")} == {
-        "conversation", "host", "inspect", "lane", "ledger", "queue", "schedule", "shared", "task", "webhook", "worker",
+        "batch", "conversation", "host", "inspect", "lane", "ledger", "queue", "schedule", "shared", "task", "webhook",
+        "worker",
     }  # fmt: skip
     assert {file.parent.parent for file in FOLDER.rglob("*.lua")} == {FOLDER}
 

@@ -32,9 +32,10 @@ def ties_breaches(view: View) -> Iterator[str]:
 
 def _family(view: View, task_id: str, task: dict[str, str], ties: set[str]) -> Iterator[str]:
     parents = {one.removeprefix("parent|") for one in ties if one.startswith("parent|")}
-    if len(parents) != int(task.get("waits_for", 0)):
-        yield f"I15 {task_id} waits for {task.get('waits_for')}, its ties are {sorted(parents)}"
-    if task["state"] == "waiting" and not parents:
+    batch = [one for one in ties if one.startswith("callback|")]
+    if len(parents) + len(batch) != int(task.get("waits_for", 0)):
+        yield f"I15 {task_id} waits for {task.get('waits_for')}, its ties are {sorted([*parents, *batch])}"
+    if task["state"] == "waiting" and not parents and not batch:
         yield f"I15 {task_id} waits for nobody"
     if parents and task["state"] not in {"waiting", "suspended"}:
         yield f"I15 {task_id} is {task['state']} and waits for {sorted(parents)}"

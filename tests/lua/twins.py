@@ -18,7 +18,7 @@ from redis.exceptions import ResponseError
 
 from holdfast.core.delivery import Holding, Settle, Settlement
 from holdfast.core.served import ServedLane, ServedWork
-from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.submit_options import BatchPlace, SubmitOptions
 from holdfast.core.tasks import Introduction, Submission
 from holdfast.errors import StoreError
 from holdfast.store.redis.scripts import text
@@ -174,6 +174,8 @@ async def submit_with_options(pair: Twins) -> None:
         ]
     )
     task_id = pair.new_id()
+    if pair.tasks % 4 == 0:
+        options = SubmitOptions(batch=BatchPlace(f"b{pair.tasks // 40}", pair.tasks % 40 // 4, 6, "d1"))
 
     def made(space: Namespace) -> Submission:
         plain = submission(task_id, space.queue)

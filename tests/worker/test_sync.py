@@ -15,14 +15,16 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.client import batch as asynchronous_batch
 from holdfast.client import manager as asynchronous
 from holdfast.client import schedules as asynchronous_schedules
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.sync_batch import SyncBatch
 from holdfast.client.sync_schedules import SyncSchedules
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.result_document import read_result
 from holdfast.core.task_states import State
-from holdfast.errors import ClosedError, InvalidTaskError, StoreUnavailableError, UnknownTaskError
+from holdfast.errors import ClosedError, InvalidTaskError, StoreUnavailableError, UnknownBatchError, UnknownTaskError
 from holdfast.sync import TaskManager
 from holdfast_config import RedisSettings
 from tests.worker.processes import PATIENCE, worker
@@ -51,8 +53,9 @@ def public(kind: type) -> dict[str, object]:
     [
         (public(TaskManager), public(asynchronous.TaskManager), {"close"}),
         (public(SyncSchedules), public(asynchronous_schedules.Schedules), set[str]()),
+        (public(SyncBatch), public(asynchronous_batch.Batch), set[str]()),
     ],
-    ids=["TaskManager", "Schedules"],
+    ids=["TaskManager", "Schedules", "Batch"],
 )
 def test_it_has_the_names_and_docstrings_of_the_async_one(
     ours: dict[str, object], theirs: dict[str, object], more: set[str]
@@ -72,6 +75,20 @@ def test_tasks_are_submitted_and_waited_for(manager: TaskManager) -> None:
     ids = manager.run_tasks(TaskSpec(text=f"number {n}") for n in range(5))
     assert {record.task_id for record in manager.wait_all(ids)} == set(ids)
     assert manager.count_tasks("completed") == 6
+
+
+@pytest.mark.usefixtures("echo")
+def test_a_batch_is_submitted_waited_for_and_read(manager: TaskManager) -> None:
+    ids = manager.run_tasks([TaskSpec(text="a"), TaskSpec(text="b")], batch="b1", then=TaskSpec(text="all"))
+    batch = manager.batch("b1")
+    assert batch.wait(timeout=PATIENCE).counts.completed == 2
+    assert [task.task_id for task in batch.tasks("completed")] == ids
+    assert read_result(manager.wait("b1.then", timeout=PATIENCE).result).value == "all"
+    assert [each.batch_id for each in manager.batches().batches] == ["b1"]
+    with pytest.raises(UnknownBatchError):
+        manager.batch("nobody").record()
+    with pytest.raises(InvalidTaskError):
+        manager.batch("a b")
 
 
 def test_tasks_are_steered_and_looked_at(manager: TaskManager) -> None:

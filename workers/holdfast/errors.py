@@ -94,6 +94,19 @@ class UnknownTaskError(HoldfastError):
     """No task with this id."""
 
 
+class UnknownBatchError(HoldfastError):
+    """No batch with this id."""
+
+
+class BatchConflictError(HoldfastError):
+    """This id of a batch was used before with other tasks, or one of its tasks is there already and is not of this
+    batch; the message names it. Nothing was written for it."""
+
+
+class BatchClosedError(HoldfastError):
+    """An operator has sealed or canceled this batch before all its tasks had come; nothing was written."""
+
+
 class InvalidTaskError(HoldfastError, ValueError):
     """An argument cannot be accepted; nothing was written."""
 

@@ -23,6 +23,7 @@ from holdfast.client.event_stream import MissedEvents
 from holdfast.client.manager_in_scope import manager_of_test
 from holdfast.client.process_loop import ProcessLoop
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.sync_batch import SyncBatch, each
 from holdfast.client.sync_call import ServedByTest
 from holdfast.client.validate import check_database, check_parts, check_redis, chosen_retries
 from holdfast.core.emitted_parts import EmittedPart
@@ -130,6 +131,7 @@ class TaskManager:
     dead_letters = _sync(asynchronous.TaskManager.dead_letters)
     purge_dead_letters = _sync(asynchronous.TaskManager.purge_dead_letters)
 
+    batches = _sync(asynchronous.TaskManager.batches)
     why = _sync(asynchronous.TaskManager.why)
     workers = _sync(asynchronous.TaskManager.workers)
     lanes = _sync(asynchronous.TaskManager.lanes)
@@ -143,6 +145,10 @@ class TaskManager:
 
         return SyncSchedules(self._running)
 
+    @functools.wraps(asynchronous.TaskManager.batch)
+    def batch(self, batch_id: str) -> SyncBatch:
+        return SyncBatch(self._running, batch_id)
+
     @functools.wraps(asynchronous.TaskManager.prepare)
     def prepare(self, spec: TaskSpec) -> Submission:
         return self._running().served.prepare(spec)
@@ -150,24 +156,16 @@ class TaskManager:
     @functools.wraps(asynchronous.TaskManager.wait_all)
     def wait_all(self, task_ids: Iterable[str]) -> Iterator[TaskRecord]:
         background = self._running()
-        return _each(background, background.served.wait_all(task_ids))
+        return each(background, background.served.wait_all(task_ids))
 
     @functools.wraps(asynchronous.TaskManager.stream)
     def stream(self, task_id: str, *, after: int = 0) -> Iterator[EmittedPart]:
         background = self._running()
-        return _each(background, background.served.stream(task_id, after=after))
+        return each(background, background.served.stream(task_id, after=after))
 
     @functools.wraps(asynchronous.TaskManager.events)
     def events(
         self, task_id: str | None = None, *, since: str | float | None = None, kinds: Iterable[str] = ()
     ) -> Iterator[Happening | MissedEvents]:
         background = self._running()
-        return _each(background, background.served.events(task_id, since=since, kinds=kinds))
-
-
-def _each(background: Served, values: AsyncGenerator[R, None]) -> Iterator[R]:
-    try:
-        while (value := background.call(anext, values, None)) is not None:
-            yield value
-    finally:
-        background.call(values.aclose)
+        return each(background, background.served.events(task_id, since=since, kinds=kinds))

@@ -31,6 +31,7 @@ COMMANDS = [
     ),
     lazy("submit", "Submit tasks and, if wanted, wait for their results.", "submit.submit:submit"),
     lazy("tasks", "List, show, follow, cancel, pause, resume, retry, count and remove tasks.", "tasks.tasks:tasks"),
+    lazy("batches", "List, show, seal and cancel batches of tasks.", "batches.batches:batches"),
     lazy("why", "Show what happened to a task and what will happen next.", "why.why:why"),
     lazy("dead", "List, show, retry and remove dead letters.", "tasks.dead:dead"),
     lazy("recover", "Put tasks of lost workers back into the queue.", "tasks.recover:recover"),

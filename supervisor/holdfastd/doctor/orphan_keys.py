@@ -69,6 +69,7 @@ def _ends(parents: Mapping[str, str]) -> Iterator[str]:
 _INDEXED: Mapping[str, tuple[str, ...]] = {  # index of the owners to the kinds of their keys
     "deaths": ("death",),
     "webhooks": ("webhook",),
+    "batches": ("batch", "batch_tasks"),
     "schedules": ("schedule", "fires"),
     "handlers": ("names",),
     "catalog_digests": ("catalog",),

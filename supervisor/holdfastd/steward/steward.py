@@ -20,6 +20,7 @@ from holdfast.store.protocol import Ledger, Store
 from holdfast.telemetry.port import Telemetry
 from holdfast_config.logging import tell_repeats
 from holdfastd.steward.clock_watch import ClockWatch
+from holdfastd.steward.duties.batch_counts import batch_counts
 from holdfastd.steward.duties.bells import bells
 from holdfastd.steward.duties.burst_progress import burst_progress
 from holdfastd.steward.duties.emptied_store import EmptiedStore
@@ -166,6 +167,7 @@ class Steward:
             yield LaneAudit(store, lane).duty()
         yield unserved_tasks(store, settings.unknown_handler_timeout)
         yield UndeclaredSchedules(store).duty()
+        yield batch_counts(store)
         yield retention(store, settings.keep, watch)
         yield preflight_duty(store)
         yield Webhooks(store, settings).duty()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,9 @@ class Ledger:
     born: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     unique: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     debounced: dict[str, str] = field(default_factory=dict[str, str])
+    batches: Counter[str] = field(default_factory=Counter[str])  # tasks that each was given
+    callbacks: set[str] = field(default_factory=set[str])  # batches that have one
+    closed: set[str] = field(default_factory=set[str])  # batches that take no more
 
     def accept(self, task_id: str, message_id: str) -> None:
         self.accepted.add(task_id)

@@ -10,6 +10,8 @@ LEASE_MS, GRACE_MS, KEEP_MS = 5_000, 1_000, 30_000
 async def promote(world: World) -> None:
     promoted, _ = await world.space.store.promote(10)
     world.seen["promoted"] += promoted
+    counted, _ = await world.space.store.look_at_batches(10)
+    world.require(not counted, f"{counted} ends of tasks were not counted in their batches")
 
 
 async def unserved(world: World) -> None:

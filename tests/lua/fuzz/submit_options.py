@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.core.delivery import Delivery
-from holdfast.core.submit_options import IfParentFails, SubmitOptions
+from holdfast.core.submit_options import BatchPlace, IfParentFails, SubmitOptions
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Accepted, Receipt, Submission, TaskRecord
 from tests.lua.fuzz.world import World
@@ -21,6 +21,7 @@ async def submit(world: World) -> None:
     options = wanted.options
     assert options
     parents = [await _look(world, parent) for parent in options.after]
+    waits = options.batch is not None and options.batch.place == 0 and not await _has_ended(world, options.batch.batch)
     holder = await _holder(world, options)
     replaced = await _first_life(world, world.ledger.debounced.get(options.debounce, ""))
     [receipt] = await world.space.store.submit_with_options([wanted])
@@ -32,7 +33,7 @@ async def submit(world: World) -> None:
         world.require(receipt == Receipt(Accepted.NO_PARENT, unknown), f"{task_id} after {unknown}: {receipt}")
     else:
         world.require(receipt == Receipt(Accepted.NEW, task_id), f"{task_id} is new: {receipt}")
-        await _accepted(world, wanted, options, [one for one in parents if one])
+        await _accepted(world, wanted, options, [one for one in parents if one], waits=waits)
         await _replaced(world, task_id, replaced)
         return
     world.require(await _look(world, task_id) is None, f"{task_id} was refused and is there")
@@ -58,7 +59,46 @@ def _wanted(world: World, task_id: str) -> Submission:
             options = replace(options, unique=key, unique_ms=dice.choice([50, 3000]))
         case _:
             pass
-    return submission(task_id, dice.choice(world.lanes), delay_ms=delay, options=options)
+    lane = dice.choice(world.lanes)
+    return submission(task_id, lane, delay_ms=delay, options=_batched(world, task_id, options))
+
+
+OF_ONE_BATCH = 60  # names that are drawn one after the other
+EXPECTED = 3  # tasks of a batch
+
+
+def _batched(world: World, task_id: str, options: SubmitOptions) -> SubmitOptions:
+    """Most submissions are of a batch; its callback comes first, last or in between. Nothing is drawn for it."""
+    number, ledger = int(task_id[1:]), world.ledger
+    batch = f"b{number // OF_ONE_BATCH}"
+    if number % 4 == 0 or batch in ledger.closed:
+        return options
+    if number % 2 and batch not in ledger.callbacks:
+        return replace(options, batch=BatchPlace(batch, 0, EXPECTED, "d1"))
+    if ledger.batches[batch] == EXPECTED:
+        return options
+    return replace(options, batch=BatchPlace(batch, ledger.batches[batch] + 1, EXPECTED, "d1"))
+
+
+async def _joined(world: World, place: BatchPlace, number: int) -> None:
+    """Of a batch; some of these are sealed or canceled by an operator before all their tasks have come."""
+    ledger, store, batch = world.ledger, world.space.store, place.batch
+    if place.place == 0:
+        ledger.callbacks.add(batch)
+    else:
+        ledger.batches[batch] += 1
+    world.seen["of batches"] += 1
+    if number % 5 == 0 and ledger.batches[batch] < EXPECTED:
+        ledger.closed.add(batch)
+        if number % 2:
+            await store.cancel_batch(batch, 2, "asked")
+        else:
+            await store.seal_batch(batch)
+
+
+async def _has_ended(world: World, batch: str) -> bool:
+    record = await world.space.store.batch(batch)
+    return record is not None and record.ended_ms is not None
 
 
 async def _look(world: World, task_id: str) -> TaskRecord | None:
@@ -74,7 +114,9 @@ async def _holder(world: World, options: SubmitOptions) -> str:
     return task_id if task and task.state not in TERMINAL else ""
 
 
-async def _accepted(world: World, wanted: Submission, options: SubmitOptions, parents: list[TaskRecord]) -> None:
+async def _accepted(
+    world: World, wanted: Submission, options: SubmitOptions, parents: list[TaskRecord], *, waits: bool
+) -> None:
     ledger, task_id = world.ledger, wanted.task_id
     ledger.accept(task_id, wanted.message_id)
     ledger.options[task_id] = options
@@ -90,13 +132,15 @@ async def _accepted(world: World, wanted: Submission, options: SubmitOptions, pa
     task = await _look(world, task_id)
     if ended and options.if_parent_fails is IfParentFails.FAIL:
         right = {State.FAILED}
-    elif any(one.state not in TERMINAL for one in parents):
+    elif waits or any(one.state not in TERMINAL for one in parents):
         right = {State.WAITING}
     else:
         right = {State.DELAYED} if wanted.delay_ms else {State.SUBMITTED}
     assert task
     ledger.born[task_id, task_id] = task.created_ms
     world.require(task.state in right, f"{task_id} should be {right}, is {task.state}")
+    if options.batch:
+        await _joined(world, options.batch, int(task_id[1:]))
     if world.chance(0.2):
         again = await world.space.store.submit_with_options([wanted])
         world.require(again == [Receipt(Accepted.DUPLICATE, task_id)], f"{task_id} again is {again}")
@@ -120,6 +164,14 @@ async def _replaced(world: World, task_id: str, before: TaskRecord | None) -> No
 async def begun(world: World, deliveries: Sequence[Delivery]) -> None:
     """Nobody begins before its parents have ended, nor with one that has failed it, nor after its time."""
     for delivery in deliveries:
+        if delivery.batch and delivery.batch.is_callback and ".r" not in delivery.task_id:
+            world.seen["callbacks"] += 1
+            counts = delivery.batch.counts
+            world.require(counts is not None, f"{delivery.task_id} is a callback and was given no counts")
+            ended = await world.space.store.batch(delivery.batch.id)
+            world.require(
+                ended is None or ended.ended_ms is not None, f"{delivery.task_id} runs, its batch has not ended"
+            )
         options = world.ledger.options.get(delivery.task_id)
         if options is None:
             continue

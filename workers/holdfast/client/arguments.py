@@ -9,6 +9,7 @@ from typing import cast
 import msgspec
 
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.batches import BATCH_ID_RULE, is_batch_id
 from holdfast.core.identity import TASK_ID_RULE, is_task_id
 from holdfast.core.plain_json import check_json, is_number, shown
 from holdfast.core.settle import one_line
@@ -48,6 +49,12 @@ def check(spec: TaskSpec) -> None:
 def check_id(value: object) -> str:
     if not isinstance(value, str) or not is_task_id(value):
         raise InvalidTaskError(f"task_id {shown(value)}: {TASK_ID_RULE} are allowed")
+    return value
+
+
+def check_batch_id(value: object) -> str:
+    if not isinstance(value, str) or not is_batch_id(value):
+        raise InvalidTaskError(f"batch {shown(value)}: {BATCH_ID_RULE} are allowed")
     return value
 
 

@@ -16,18 +16,21 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from holdfast.client.arguments import check_lane, check_list
+from holdfast.client.arguments import check_cursor, check_lane, check_limit, check_list
+from holdfast.client.batch import Batch
+from holdfast.client.batch_drafts import drafts_of_batch
 from holdfast.client.dead_letters import DeadLetters
 from holdfast.client.delegate import delegate
 from holdfast.client.query import TaskQueries
 from holdfast.client.queue_control import QueueControl
 from holdfast.client.queue_views import QueueViews
-from holdfast.client.submission import raise_refusals
+from holdfast.client.submission import Draft, raise_refusals
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.submitter import Submitter
 from holdfast.client.task_control import TaskControl
 from holdfast.client.task_spec import TaskSpec
 from holdfast.client.validate import check_parts, chosen_retries
+from holdfast.core.batches import BatchPage
 from holdfast.core.plain_json import shown
 from holdfast.core.tasks import Receipt, Submission
 from holdfast.errors import InvalidTaskError
@@ -164,13 +167,26 @@ class TaskManager:
         )
         return await self.submitter.run(spec)
 
-    async def run_tasks(self, specs: Iterable[TaskSpec]) -> list[str]:
-        """Submit a batch, which is held in memory; the ids in its order. All are checked before the first is written.
+    async def run_tasks(
+        self, specs: Iterable[TaskSpec], *, batch: str | None = None, then: TaskSpec | None = None
+    ) -> list[str]:
+        """Submit many tasks, which are held in memory; the ids in their order. All are checked before the first is
+        written.
 
         If the store refuses some (MessageConflictError, TaskEndedError, UnknownTaskError name the first), the others
         are submitted all the same.
+
+        With an id in `batch` they are one batch (`TaskManager.batch`): it is sealed when the last of them is submitted,
+        and when all have ended, `then` begins, once. Tasks without an id are called `<batch>.1` and so on, and `then`
+        `<batch>.then`, so the same call again adds nothing, and completes a call that was cut off. Raises
+        BatchConflictError and BatchClosedError besides.
         """
         drafts = [self.submitter.draft(spec) for spec in cast("list[TaskSpec]", check_list("specs", specs, "TaskSpec"))]
+        if batch is not None:
+            callback = None if then is None else self.submitter.draft(then)
+            return await self._run_batch(drafts_of_batch(self._queue_name, batch, drafts, callback), len(drafts))
+        if then is not None:
+            raise InvalidTaskError("then needs batch: the id of the batch whose end it waits for")
         return _accepted(*await self.submitter.submit_drafts(drafts))
 
     async def run_flow(self, flow: Flow[Any, Any]) -> list[str]:
@@ -181,6 +197,19 @@ class TaskManager:
         if not isinstance(flow, Flow):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
             raise InvalidTaskError(f"flow {shown(flow)}: a flow is expected, as chain() and gather() make them")
         return await self.run_tasks(flow.specs(self._queue_name))
+
+    async def _run_batch(self, drafts: Sequence[Draft], number: int) -> list[str]:
+        """The ids of the tasks, without the callback, which is the first draft if there is one."""
+        ids = _accepted(*await self.submitter.submit_drafts(drafts))
+        return ids[len(ids) - number :]
+
+    def batch(self, batch_id: str) -> Batch:
+        """The batch with this id: its record and counts, its tasks, its end. The store is asked by its methods."""
+        return Batch(self._store, self.retries, batch_id)
+
+    async def batches(self, limit: int = 100, cursor: str = "") -> BatchPage:
+        """A page of batches, the latest first; its cursor continues the list, and is empty at its end."""
+        return await self.retries.call(self._store.batches, check_limit(limit), check_cursor(cursor))
 
     prepare = delegate(_submitter, Submitter.prepare)
     submit = delegate(_submitter, Submitter.submit)

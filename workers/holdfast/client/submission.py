@@ -18,6 +18,8 @@ from holdfast.core.plain_json import shown
 from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.tasks import Accepted, Receipt, Submission
 from holdfast.errors import (
+    BatchClosedError,
+    BatchConflictError,
     HoldfastError,
     InvalidTaskError,
     LaneTypeError,
@@ -143,3 +145,17 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
             key = f"key {one.lane}" if ":" in one.lane else f"key, which ends in }}:lane:{one.lane},"
             text = f"lane {shown(one.lane)}: its {key} holds something else than a list"
             return LaneTypeError(f"{text}; rename it (RENAME), or name another lane")
+        case word:
+            return _refused_by_batch(one, word)
+
+
+def _refused_by_batch(one: Submission, word: Accepted) -> HoldfastError:
+    batch = one.options.batch.batch if one.options and one.options.batch else ""
+    if word is Accepted.OTHER_BATCH:
+        text = f"batch {batch} was submitted before with other tasks"
+        return BatchConflictError(f"{text}; give these tasks a new batch id")
+    if word is Accepted.TAKEN:
+        text = f"task {one.task_id} is there already and is not of batch {batch}, which stays open without it"
+        return BatchConflictError(f"{text}; `supervisor batches cancel {batch}` ends the batch")
+    text = f"batch {batch} was sealed or canceled by an operator before task {one.task_id} came"
+    return BatchClosedError(f"{text}; submit the tasks that are missing as another batch")

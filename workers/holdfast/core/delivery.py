@@ -11,13 +11,15 @@ from enum import StrEnum
 
 import msgspec
 
+from holdfast.core.batches import DeliveredBatch
+
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
     """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds. `history` ends
     with the last turn before this one, an operation and a result of each; `earlier`: the number of such items before
     them. `waited_ms`: since it could be claimed. `run`: the number of this run of the task, from 1; hand-overs that
     were given back before they had begun are none. `is_child`: it was submitted after other tasks. `has_steps`: it is
-    a later turn, and steps of the task are recorded."""
+    a later turn, and steps of the task are recorded. `batch`: the one that it is a task, or the callback, of."""
 
     task_id: str
     claim: str
@@ -37,6 +39,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     run: int = 1
     is_child: bool = False
     has_steps: bool = False
+    batch: DeliveredBatch | None = None
 
     @property
     def incarnation(self) -> str | None:

@@ -54,6 +54,9 @@ class Accepted(StrEnum):
     UNKNOWN = "unknown"  # `message` alone: there is no such task; nothing changed
     NO_PARENT = "no-parent"  # a task that it is to wait for is not known; nothing changed
     NO_LIST = "no-list"  # its lane is a key that holds something else; nothing changed
+    OTHER_BATCH = "other-batch"  # its batch was submitted before with other tasks; nothing changed
+    BATCH_CLOSED = "batch-closed"  # an operator has sealed or canceled its batch; nothing changed
+    TAKEN = "taken"  # the task is there and is not of this batch; nothing changed
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -130,7 +133,7 @@ class TaskRecord(Generic[V]):
 
     `runs`: its hand-overs to a worker, the present one included, but for those that were given back before they had
     begun; `attempts`: the runs of this turn that raised. `progress` is what the handler has shown last. `read` makes
-    `value` of the JSON value.
+    `value` of the JSON value. `batch`: the batch that it is a task of, or, with `is_callback`, the callback of.
     """
 
     task_id: str
@@ -165,6 +168,8 @@ class TaskRecord(Generic[V]):
     if_parent_fails: str = ""
     expires_ms: int | None = None
     runs: int = 0
+    batch: str = ""
+    is_callback: bool = False
     read: Callable[[Any], Any] | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -12,6 +12,7 @@ import anyio.from_thread
 import msgspec
 import structlog
 
+from holdfast.core.batches import DeliveredBatch
 from holdfast.core.delivery import Delivery
 from holdfast.core.parent_results import ParentResult
 from holdfast.core.result_document import value_of
@@ -136,6 +137,12 @@ class Task:
     @property
     def attempts(self) -> int:
         return self._delivery.attempts
+
+    @property
+    def batch(self) -> DeliveredBatch | None:
+        """The batch that it is a task of (`id`, `place`), or whose callback it is: then with the `counts` of how its
+        tasks have ended. None: it is of no batch."""
+        return self._delivery.batch
 
     @property
     def idempotency_key(self) -> str:

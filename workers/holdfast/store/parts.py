@@ -25,6 +25,7 @@ class StoreParts:
     events: protocol.EventStore
     inspect: protocol.InspectStore
     schedules: protocol.ScheduleStore
+    batches: protocol.BatchStore
     webhooks: protocol.WebhookStore
     conversations: protocol.ConversationStore
     rollups: protocol.RollupStore
@@ -147,6 +148,13 @@ class ComposedStore:
         self.undeclared_schedules = parts.schedules.undeclared_schedules
         self.schedule_history = parts.schedules.schedule_history
         self.wait_fires = parts.schedules.wait_fires
+
+        self.batch = parts.batches.batch
+        self.batches = parts.batches.batches
+        self.batch_tasks = parts.batches.batch_tasks
+        self.seal_batch = parts.batches.seal_batch
+        self.cancel_batch = parts.batches.cancel_batch
+        self.look_at_batches = parts.batches.look_at_batches
 
         self.take_notices = parts.webhooks.take_notices
         self.notice_done = parts.webhooks.notice_done

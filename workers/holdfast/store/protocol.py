@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from holdfast.core.batches import BatchPage, BatchRecord, BatchTask, Canceled
 from holdfast.core.conversations import About, Conversation, NotedWrite
 from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, Standing
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict, PartsPage
@@ -578,6 +579,33 @@ class ScheduleStore(Protocol):
         ...
 
 
+class BatchStore(Protocol):
+    """The calls about batches; their tasks are submitted by `submit_with_options`."""
+
+    async def batch(self, batch_id: str) -> BatchRecord | None: ...
+
+    async def batches(self, limit: int, cursor: str = "", beginning: str = "") -> BatchPage:
+        """A page of batches, the latest first: those among `limit` whose ids begin so."""
+        ...
+
+    async def batch_tasks(self, batch_id: str, after: int, limit: int) -> tuple[tuple[BatchTask, ...], bool]:
+        """The tasks at the `limit` places behind `after`, in order; True if there are places behind these."""
+        ...
+
+    async def seal_batch(self, batch_id: str) -> str:
+        """Let a batch take no more tasks: `sealed`, `again` or `unknown`."""
+        ...
+
+    async def cancel_batch(self, batch_id: str, limit: int, reason: str) -> Canceled:
+        """Cancel the callback and at most `limit` open tasks."""
+        ...
+
+    async def look_at_batches(self, limit: int) -> tuple[int, int | None]:
+        """Count ends that an earlier version has not counted, among at most `limit` open tasks of one batch; the number
+        that was counted, and milliseconds until there is more to look at (None: no batch is open)."""
+        ...
+
+
 class WebhookStore(Protocol):
     """The calls about webhooks, the URLs that are told of a task's end."""
 
@@ -709,6 +737,7 @@ class Store(
     EventStore,
     InspectStore,
     ScheduleStore,
+    BatchStore,
     WebhookStore,
     ConversationStore,
     RollupStore,

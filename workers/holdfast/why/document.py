@@ -63,6 +63,7 @@ def document(snapshot: TaskSnapshot, known: history.TaskHistory, spans: Sequence
         "due": moment(task.due_ms),
         "waits_for": list(task.waits_for),
         "parents": parent_documents(snapshot.after),
+        "batch": task.batch or None,
         "expires": moment(task.expires_ms),
         "retry_of": task.retry_of,
         "retried_as": task.retried_as,

@@ -50,6 +50,7 @@ async def gather(
         unknown_ms=round(limits.unknown_handler_timeout * 1000),
         parents=await _parents(store, task.waits_for[:PARENTS]),
         after=tuple((await results_of_parents(store, task_id, 0)).values()) if task.if_parent_fails else (),
+        batch=await store.batch(task.batch) if task.batch else None,
     )
     return snapshot, workers
 

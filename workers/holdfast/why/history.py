@@ -134,7 +134,14 @@ def _promoted(step: TrailStep, _: TaskHistory) -> str:
 
 
 def _waits(step: TrailStep, _: TaskHistory) -> str:
-    return f"waits for {counted(step.number, 'task')} to end"
+    if not step.other:
+        return f"waits for {counted(step.number, 'task')} to end"
+    tasks = f" and {counted(step.number - 1, 'task')}" if step.number > 1 else ""
+    return f"waits for batch {step.other}{tasks} to end"
+
+
+def _ready(step: TrailStep, _: TaskHistory) -> str:
+    return f"batch {step.other} has ended" if step.other else "all tasks that it waited for have ended"
 
 
 def _parent_failed(step: TrailStep, _: TaskHistory) -> str:
@@ -181,7 +188,7 @@ _WORDS: dict[str, Callable[[TrailStep, TaskHistory], str]] = {
     "resumed": _plain("resumed"),
     "canceled": _plain("canceled"),
     "waits": _waits,
-    "ready": _plain("all tasks that it waited for have ended"),
+    "ready": _ready,
     "parent-failed": _parent_failed,
     "expired": _expired,
     "unknown-handler": _unknown_handler,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from holdfast.core.batches import BatchRecord
 from holdfast.core.parent_results import ParentResult
 from holdfast.core.plurals import counted
 from holdfast.core.served import ServedState
@@ -41,6 +42,7 @@ class TaskSnapshot:
     owner: WorkerRecord | None = None
     parents: tuple[TaskRecord, ...] = ()
     after: tuple[ParentResult, ...] = ()
+    batch: BatchRecord | None = None
     held_up: tuple[str, ...] = ()
     service: ServedState | None = None
     unknown_ms: int = 0
@@ -50,7 +52,7 @@ class TaskSnapshot:
 
 def outlook(snapshot: TaskSnapshot) -> str:
     """The state and the next event of a task, in one sentence."""
-    sentence = _SENTENCES[snapshot.task.state](snapshot) + _unless_expired(snapshot)
+    sentence = _SENTENCES[snapshot.task.state](snapshot) + _unless_expired(snapshot) + _of_batch(snapshot)
     waiting = snapshot.task.pending
     return (
         f"{sentence}; {counted(waiting, 'message')} for it {_verb(waiting)} until this turn has ended"
@@ -130,11 +132,27 @@ def _delayed(snapshot: TaskSnapshot) -> str:
 
 def _waiting(snapshot: TaskSnapshot) -> str:
     named = [f"{each.task_id} ({each.state})" for each in snapshot.parents]
-    others = len(snapshot.task.waits_for) - len(named)
+    if snapshot.task.is_callback and snapshot.batch is not None and snapshot.batch.ended_ms is None:
+        named.append(f"batch {snapshot.task.batch} ({_progress(snapshot.batch)})")
+    others = len(snapshot.task.waits_for) - len(snapshot.parents)
     if others > 0:
         named.append(counted(others, "other"))
     then = "; it runs even if one does not complete" if snapshot.task.if_parent_fails == IfParentFails.RUN else ""
     return f"waits until {' and '.join(named)} {'has' if len(named) == 1 else 'have'} ended{then}"
+
+
+def _progress(batch: BatchRecord) -> str:
+    counts = batch.counts
+    missing = batch.expected - counts.total if batch.sealed_ms is None else 0
+    tasks = f"{counts.open} of {counted(counts.total, 'task')} open"
+    return f"{tasks}, {missing} not submitted yet" if missing > 0 else tasks
+
+
+def _of_batch(snapshot: TaskSnapshot) -> str:
+    task, batch = snapshot.task, snapshot.batch
+    if batch is None or task.is_callback:
+        return ""
+    return f"; a task of batch {task.batch}: {_progress(batch)}"
 
 
 def _unless_expired(snapshot: TaskSnapshot) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
+from holdfast.core.batches import DeliveredBatch, batch_counts
 from holdfast.core.delivery import Delivery, Pulled, Standing, Verdict
 from holdfast.core.identity import sha1_hex
 from holdfast.core.parent_results import ParentResult
@@ -57,7 +58,7 @@ def _delivery(row: list[Any]) -> Delivery:
     if len(row) == SHORT:
         return _first_delivery(row)
     task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, raw, saved, past, *rest = row
-    earlier, waited, unbegun, child, steps = rest
+    earlier, waited, unbegun, child, steps, batch = rest
     return Delivery(
         task_id.decode(),
         claim.decode(),
@@ -77,7 +78,12 @@ def _delivery(row: list[Any]) -> Delivery:
         int(delivery) - int(unbegun),
         child == 1,
         steps == 1,
+        _batch(*batch) if batch else None,
     )
+
+
+def _batch(batch_id: bytes, place: bytes, *counts: int) -> DeliveredBatch:
+    return DeliveredBatch(batch_id.decode(), int(place), batch_counts(counts) if counts else None)
 
 
 def pulled(answer: list[Any]) -> Pulled:
@@ -151,6 +157,8 @@ def _task_record(task_id: str, answer: list[Any]) -> TaskRecord:
         waits_for=tuple(sorted(parent.decode() for parent in parents)),
         if_parent_fails=fields.get("if_parent_fails", ""),
         expires_ms=number("expires") or None,
+        batch=fields.get("batch", "").rpartition(" ")[2],
+        is_callback=fields.get("batch", "").startswith("0 "),
     )
 
 

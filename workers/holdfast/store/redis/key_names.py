@@ -95,6 +95,12 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "declared": "declared",  # set: schedules that code declares
         "catalog": "catalog:",  # set: schedules that the code of workers declares, by digest
         "catalog_digests": "catalog_digests",  # set: those digests
+        # batches
+        "batch": "batch:",  # hash: the facts of a batch
+        "batch_tasks": "batch_tasks:",  # sorted set: its tasks by their places, in the bands of their ends
+        "batches": "batches",  # sorted set: all batches, by when they were made
+        "batch_looks": "batch_looks",  # sorted set: those that have not ended, by when to look at them
+        "batches_ended": "batches_ended",  # sorted set: those that have, by when
         # webhooks
         "webhooks": "webhooks",  # sorted set: those that are not delivered yet, by when to try
         "webhook": "webhook:",  # hash: one of them

@@ -22,7 +22,8 @@ def _packed(options: SubmitOptions | None) -> Value:
         return ""
     expiry = (given(options.expires_ms), given(options.expires_in_ms))
     keys = (options.debounce, options.unique, given(options.unique_ms), options.webhook)
-    return _pack((options.after, options.if_parent_fails, *expiry, *keys))
+    batch = options.batch.text if options.batch else ""
+    return _pack((options.after, options.if_parent_fails, *expiry, *keys, batch))
 
 
 def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:

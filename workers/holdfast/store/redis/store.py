@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.store.parts import ComposedStore, StoreParts
 from holdfast.store.redis.admin import RedisAdmin
+from holdfast.store.redis.batches import RedisBatches
 from holdfast.store.redis.connection import Connection
 from holdfast.store.redis.conversations import RedisConversations
 from holdfast.store.redis.events import RedisEvents
@@ -53,6 +54,7 @@ class RedisStore(ComposedStore):
             events=RedisEvents(connection),
             inspect=RedisInspect(connection),
             schedules=RedisSchedules(connection),
+            batches=RedisBatches(connection),
             webhooks=RedisWebhooks(connection),
             conversations=RedisConversations(connection),
             rollups=RedisRollups(connection),

@@ -40,6 +40,7 @@ local function read_event(fields)
   if of == 'schedule' then return name_fact('schedule|' .. e.id) end
   if of == 'lane' then return name_fact('rules|') end
   if of == 'host' then return name_fact('quiet|') end
+  if of == 'batch' then return end   -- what the records of its tasks say
   if e.event == 'webhook-set' then return name_fact('webhook|') end
   for id in string.gmatch(e.id, '%S+') do name_task(id) end   -- see tell_each
 end

@@ -1,7 +1,17 @@
--- use: task_record lane journal expiry gates history damage rules workers clock usual_record
+-- use: task_record lane journal expiry gates history damage rules workers clock usual_record batches
 -- provides: claim claimed_in
 -- Claims of tasks. A claim is `delivery:incarnation:request`. A pull answers one flat row for each (see store/redis/decode.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
+-- The batch of a task, its place there, and for the callback the counts; {} of most tasks.
+local function batch_row(field)
+  if not field then return {} end
+  local place, _, _, batch = batching().parse(field)
+  if place ~= '0' then return {batch, place} end
+  local counts = {batch, place}
+  for band = 0, BANDS.gone do counts[#counts + 1] = batching().count_in(batch, band) or 0 end
+  return counts
+end
+
 local function row(id, name, delivery, r)
   local history, earlier, checkpoint, operation = {}, 0, '', call('GET', KEY.op .. id)
   count_told(#operation)
@@ -10,7 +20,8 @@ local function row(id, name, delivery, r)
   count_told(#checkpoint)
   local steps = r[2] ~= '1' and call('EXISTS', KEY.steps .. id) or 0   -- a question may be among them
   return {id, name, r[1], r[2], tostring(delivery), r[4] or '0', r[5] or '0', r[6] or '', r[7] or '', r[8] or '',
-    operation, checkpoint, history, earlier, math.max(0, NOW - (r[17] or r[18] or NOW)), r[19] or '0', r[20] and 1 or 0, steps}
+    operation, checkpoint, history, earlier, math.max(0, NOW - (r[17] or r[18] or NOW)), r[19] or '0', r[20] and 1 or 0, steps,
+    batch_row(r[21])}
 end
 
 -- Claims a task, unless it has expired. `r`: its facts. The claim of a usual task is noted in its record (see trail): else its

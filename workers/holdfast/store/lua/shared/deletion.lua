@@ -1,5 +1,5 @@
--- use: task_record limits journal agenda clock parent_results
--- provides: forget
+-- use: task_record limits journal agenda clock parent_results batches
+-- provides: forget forget_batches
 -- Deletes everything that is kept of tasks that have ended. A task stays for now if its children have not all been told of its
 -- end, or its messages have not all been set aside.
 -- Answers how many were deleted, and whether there is more to delete: results are deleted in bounded steps.
@@ -11,7 +11,7 @@ local function forget(all)
   local room, forgotten, results = RESULTS_AT_ONCE, 0, nil
   for _, id in ipairs(ids) do
     if room <= 0 then break end
-    local r = read(id, 'turn', 'state', 'given', 'if_parent_fails', 'finished')
+    local r = read(id, 'turn', 'state', 'given', 'if_parent_fails', 'finished', 'batch')
     results = (r[3] or r[4]) and (results or parent_results()) or results
     if r[3] then results.keep(id, r[5], r[1]) end
     local said = string.match(r[1] or '', '^%d+$')
@@ -22,6 +22,8 @@ local function forget(all)
       break
     end
     room, forgotten = room - turns - (r[4] and results.release(id) or 0), forgotten + 1
+    local batch = r[6] and batching().batch_of(r[6])
+    if batch then batching().count_end(id, batch, r[2]) end   -- an earlier version may have ended it
     if r[2] then
       tally(r[2], -1)
       count(r[2])
@@ -33,4 +35,21 @@ local function forget(all)
   end
   if forgotten > 0 then count('trimmed', forgotten) end
   return forgotten, forgotten < #ids
+end
+
+-- Deletes batches that ended before a moment, at most `limit`, with their lists of tasks; one whose callback has not ended stays.
+-- Answers how many it looked at.
+local function forget_batches(before, limit)
+  local page = call('ZRANGEBYSCORE', KEY.batches_ended, '-inf', before, 'LIMIT', 0, limit)
+  for _, batch in ipairs(page) do
+    local state = read(batching().facts_of(batch).callback or '', 'state')[1]
+    if state and not TERMINAL[state] then
+      call('ZADD', KEY.batches_ended, NOW, batch)
+    else
+      call('UNLINK', KEY.batch .. batch, KEY.batch_tasks .. batch)
+      call('ZREM', KEY.batches_ended, batch)
+      call('ZREM', KEY.batches, batch)
+    end
+  end
+  return #page
 end

@@ -2,7 +2,7 @@
 -- provides: AGENDA_WORK WINDOW_BYTES DECODED_BYTES HISTORY_ITEMS PENDING_KEPT JOINED_AT_ONCE ASIDE_AT_ONCE RESULTS_AT_ONCE SCAN
 -- provides: GO_ON_AT_ONCE GATES GATES_AT_ONCE SUSPECT_CRASHES SUSPECT_RECOVERIES SUSPECTS MOVED BELLS WRONG_END_KEPT_MS
 -- provides: STEPS_KEPT STEPS_BYTES PARTS_KEPT PARTS_BYTES PARTS_AT_ONCE PARTS_TOLD COUNTS_FOR_MS ROLLUP_MS ROLLUP_KEPT_MS
--- provides: FIGURES_KEPT ROLLUP_BYTES
+-- provides: FIGURES_KEPT ROLLUP_BYTES BATCHES_AT_ONCE BATCH_LOOK_MS
 -- Bounds of what is kept and of what is read here.
 local EVENTS_KEPT = 100000        -- entries of the events stream, about; one may name several tasks
 local TRAIL_KEPT = 64             -- transitions kept per task
@@ -26,6 +26,8 @@ local PARTS_KEPT = 10000          -- parts that a task has emitted, about
 local PARTS_BYTES = 1048576       -- and bytes of them
 local PARTS_AT_ONCE = 200         -- batches of them that are dropped, or read, in one command or call
 local PARTS_TOLD = 262144         -- bytes of them in one answer; one batch more may exceed it
+local BATCHES_AT_ONCE = 10       -- that are forgotten in one call: their keys are freed in the background
+local BATCH_LOOK_MS = 15000       -- between two looks for ends of its tasks that an earlier version has not counted
 local SCAN = 64                   -- entries one pull looks at beyond those it claims
 local GO_ON_AT_ONCE = 16         -- schedules that go on whose fires a worker makes between two pulls; stewards make the others
 local GATES = 16                  -- gates of a lane that one pull looks at

@@ -20,7 +20,7 @@ local function canceled_early(id)
   if not at then return false end
   call('ZREM', KEY.cancels, id)
   if NOW - at > CANCELS_KEPT_MS then return false end
-  finish(id, 'canceled', 'canceled before it came', false)
+  finish(id, 'canceled', 'canceled before it came', has_rest(id))
   note_end('canceled', id, 'canceled before it came')
   return true
 end

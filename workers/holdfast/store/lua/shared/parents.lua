@@ -1,4 +1,4 @@
--- use: task_record lane journal task_end ties clock parent_results
+-- use: task_record lane journal task_end ties clock parent_results batches
 -- provides: waiting go_on
 -- Tasks that wait for other tasks (their parents) to end. A parent exists before its child, and a task names its parents only
 -- when it is made: so no tasks wait in a circle.
@@ -9,7 +9,10 @@ local function waiting()
   local function hold(id)
     write(id, 'state', 'waiting', 'owner', '')
     call('ZADD', KEY.waiting, NOW, id)
-    note('waits', id, read(id, 'waits_for')[1])
+    local r = read(id, 'waits_for', 'batch')
+    local batch = r[2] and batching().batch_of(r[2])
+    local is_open = batch and call('SISMEMBER', KEY.ties .. id, 'callback|' .. batch) == 1
+    note('waits', id, r[1] .. (is_open and ' batch ' .. batch or ''))
   end
 
   local function fail(id, parent, fate)

@@ -44,10 +44,13 @@ local function wait_for(id, parents, policy)
   return count, parent, fate
 end
 
--- Starts a new task, makes it wait for its parents, or ends it because a parent has failed.
-local function start_after(id, parents, policy, at)
+-- Starts a new task, makes it wait for its parents, or ends it because a parent has failed. `others`: how many ends it waits for
+-- besides (of a batch).
+local function start_after(id, parents, policy, at, others)
   local count, parent, fate = wait_for(id, parents, policy)
-  if #parents > 0 then write(id, 'if_parent_fails', policy, 'waits_for', count, 'begins', at) end
+  count = count + others
+  if #parents > 0 then write(id, 'if_parent_fails', policy) end
+  if #parents + others > 0 then write(id, 'waits_for', count, 'begins', at) end
   if parent then
     held.fail(id, parent, fate)
   elseif count > 0 then

@@ -1,6 +1,7 @@
--- use: agenda clock
+-- use: agenda clock task_record batches
 -- provides: ties
--- Ties: everything that points at a task until it ends, as a set: `parent|<task it waits for>`, `expires|`, `unique|<key>`, `debounce|<key>`.
+-- Ties: everything that points at a task until it ends, as a set: `parent|<task it waits for>`, `expires|`, `unique|<key>`, `debounce|<key>`,
+-- `batch|<its batch>`, `callback|<batch whose end it waits for>`.
 -- The end of a task undoes them, so nothing points at a task that has ended; the end of a parent is put on the agenda,
 -- as its children may be many.
 local function ties()
@@ -25,6 +26,7 @@ local function ties()
   local function undo(id, kind, name)
     if kind == 'parent' then leave_parent(id, name)
     elseif kind == 'expires' then agenda.strike('expire', id)
+    elseif kind == 'batch' then batching().count_end(id, name, read(id, 'state')[1])
     elseif holder_of(kind, name) == id then call('HDEL', T .. kind, name) end
   end
 

@@ -6,7 +6,7 @@
 -- Keeps: I3, I4, I6, I9: of the ended task only that it was retried is written.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: messages promotion limits journal lane task_record parent_results
+-- use: messages promotion limits journal lane task_record parent_results batches
 local LONGEST_ID = 128
 local AGAIN = {failed = true, rejected = true, canceled = true}
 local KEPT = {'name', 'concurrency_key', 'max_attempts', 'timeout', 'webhook'}   -- what its producer asked for
@@ -43,6 +43,7 @@ local function copy(new, root, number)
     write(new, 'if_parent_fails', policy)
     parent_results().give_again(id, new)
   end
+  batching().replace(id, new)
   note('retry-of', new, id)
   to_tail(new)
 end

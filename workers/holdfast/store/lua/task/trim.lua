@@ -1,8 +1,8 @@
--- Delete tasks that ended long enough ago, in bounded steps; and counts of pushes at the wrong end of lanes that were last
+-- Delete tasks that ended long enough ago, in bounded steps; batches that did; and counts of pushes at the wrong end of lanes that were last
 -- seen a day ago.
 -- KEYS: the public queue. ARGV: keep (ms), limit, a moment (ms) that they must have ended before ('' for none).
 -- Answers: how many were deleted; the limit where there is more to delete.
--- Keeps: I6, I14: nothing of a deleted task stays behind.
+-- Keeps: I6, I14: nothing of a deleted task stays behind. A batch stays longer than its tasks: it ends after them.
 -- flags: allow-oom
 -- use: clock deletion limits
 local counts = call('HGETALL', KEY.wrong_end)   -- one a lane that a steward watches
@@ -14,6 +14,7 @@ end
 local until_then = NOW - tonumber(ARGV[1])
 if ARGV[3] ~= '' then until_then = math.min(until_then, tonumber(ARGV[3]) - 1) end
 local limit = tonumber(ARGV[2])
+forget_batches(until_then, BATCHES_AT_ONCE)
 local page = call('ZRANGEBYSCORE', KEY.finished, '-inf', until_then, 'LIMIT', 0, limit)
 local forgotten, more = forget(page)
 if #page == limit and forgotten > 0 then more = true end   -- one that stays for now does not hide those behind it

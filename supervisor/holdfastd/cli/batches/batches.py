@@ -1,0 +1,214 @@
+"""`supervisor batches`: lists and shows batches, seals those whose producer is gone, cancels them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+import rich_click
+
+from holdfast.client.manager import TaskManager
+from holdfast.core.batches import BatchRecord, BatchState, TaskEnd
+from holdfast.core.identity import is_task_id
+from holdfast.core.plurals import counted
+from holdfast.errors import UnknownBatchError
+from holdfast.store.protocol import Store
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.confirm import confirm
+from holdfastd.cli.common.error_report import CommandError
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
+from holdfastd.cli.common.table_fit import TableFit
+from holdfastd.cli.common.tables import plain, table
+from holdfastd.cli.common.whole_ids import CUT
+from holdfastd.cli.views.times import moment, span
+
+COLUMNS = ("batch", "state", "tasks", "open", "completed", "failed", "rejected", "canceled", "gone", "age", "callback")
+FIT = TableFit(ids=("batch", "callback"), drop=("gone", "rejected", "canceled", "age", "callback", "completed"))
+PAGE = 1000  # batches that are looked at in one step for a beginning
+LISTED = 5  # ids that an error names
+NO_PRODUCER = (
+    "not all its tasks were submitted; if its producer is gone, submit them again or `supervisor batches seal`"
+)
+
+
+@rich_click.group(epilog="Example: supervisor batches list")
+def batches() -> None:
+    """List and show batches of tasks, seal and cancel them.
+
+    BATCH is the id of a batch, or the beginning of one.
+    """
+
+
+@batches.command("list", epilog="Example: supervisor batches list --json")
+@click.option("--cursor", default="", help="Continue after an earlier page: the cursor that it printed.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number of batches."
+)
+@options.wide
+@options.store
+@options.pass_session
+def list_(session: Session, /, limit: int, cursor: str) -> None:
+    """List batches, the latest first: the number of their tasks by how these have ended."""
+    page = manage(session, lambda manager: manager.batches(limit, cursor))
+    if session.json:
+        listed = [document(each) for each in page.batches]
+        output.document({"batches": listed, "unreadable": list(page.unreadable), "cursor": page.cursor})
+        return
+    table(COLUMNS, [_cells(each) for each in page.batches], FIT, wide=session.wide)
+    for batch_id in page.unreadable:
+        output.note(f"batch {batch_id}: its record cannot be read, as somebody else has changed it")
+    if page.cursor:
+        output.note(f"there may be more: --cursor {page.cursor}")
+
+
+@batches.command(epilog="Example: supervisor batches show import-7 --tasks failed")
+@click.argument("batch")
+@click.option(
+    "--tasks",
+    "end",
+    type=click.Choice([str(end) for end in TaskEnd if end is not TaskEnd.RETRIED]),
+    help="Also list the tasks that have ended so, at most --limit.",
+)
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number of tasks."
+)
+@options.store
+@options.pass_session
+def show(session: Session, /, batch: str, end: str | None, limit: int) -> None:
+    """Show one batch: its counts, its callback, when it was sealed and has ended."""
+
+    async def look(manager: TaskManager, batch_id: str) -> tuple[BatchRecord, list[str]]:
+        found = list[str]()
+        if end is not None:
+            async for task in manager.batch(batch_id).tasks(end):
+                found.append(task.task_id)
+                if len(found) == limit:
+                    break
+        return await manager.batch(batch_id).record(), found
+
+    batch_id = _whole(session, batch, is_exact=False)
+    record, task_ids = manage(session, lambda manager: look(manager, batch_id))
+    if session.json:
+        output.document(document(record) | ({"tasks": task_ids} if end else {}))
+        return
+    plain([row for row in _rows(record) if row[1] not in (None, "")])
+    for task_id in task_ids:
+        output.text(task_id)
+
+
+@batches.command(epilog="Example: supervisor batches seal import-7")
+@click.argument("batch")
+@options.store
+@options.pass_session
+def seal(session: Session, /, batch: str) -> None:
+    """Seal a batch whose producer is gone: it takes no more tasks, and ends when those that it has have ended."""
+    batch_id = _whole(session, batch, is_exact=True)
+    word = ask(session, lambda store: store.seal_batch(batch_id))
+    if word == "unknown":
+        raise _unknown(batch_id)
+    record = manage(session, lambda manager: manager.batch(batch_id).record())
+    if session.json:
+        output.document(document(record))
+    else:
+        what = "sealed" if word == "sealed" else "was sealed already"
+        output.text(f"{batch_id} {what} with {counted(record.counts.total, 'task')}, {record.counts.open} open")
+
+
+@batches.command(epilog="Example: supervisor batches cancel import-7 --yes")
+@click.argument("batch")
+@click.option(
+    "--reason",
+    default="its batch was canceled by an operator",
+    show_default=True,
+    help="Reason, kept in the trail of each task.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@options.store
+@options.pass_session
+def cancel(session: Session, /, batch: str, reason: str, yes: bool) -> None:
+    """Cancel the callback of a batch and its tasks that have not ended. Running handlers are interrupted."""
+    batch_id = _whole(session, batch, is_exact=True)
+    before = manage(session, lambda manager: manager.batch(batch_id).record())
+    question = f"Cancel batch {batch_id} with {counted(before.counts.open, 'open task')}?"
+    confirm(question, "canceling a batch cannot be undone", yes=yes)
+    record = manage(session, lambda manager: manager.batch(batch_id).cancel(reason), LONG_RETRIES)
+    canceled = record.counts.canceled - before.counts.canceled
+    if session.json:
+        output.document(document(record) | {"canceled_now": canceled})
+    elif record.state is BatchState.CANCELED:
+        output.text(f"{batch_id} canceled, with {counted(canceled, 'task')}")
+    else:
+        output.text(f"{batch_id} had ended already")
+
+
+def document(record: BatchRecord) -> dict[str, object]:
+    counts = asdict(record.counts) | {"ended": record.counts.ended}
+    return {
+        "batch": record.batch_id,
+        "state": str(record.state),
+        "expected": record.expected,
+        "counts": counts,
+        "callback": record.then or None,
+        "created": moment(record.created_ms),
+        "sealed": moment(record.sealed_ms),
+        "sealed_by": record.sealed_by or None,
+        "ended": moment(record.ended_ms),
+        "canceled": moment(record.canceled_ms),
+    }
+
+
+def _cells(record: BatchRecord) -> tuple[object, ...]:
+    counts = record.counts
+    tasks = f"{counts.total} of {record.expected}" if record.state is BatchState.OPEN else str(counts.total)
+    ends = (counts.open, counts.completed, counts.failed, counts.rejected, counts.canceled, counts.gone or None)
+    return (record.batch_id, str(record.state), tasks, *ends, span(record.now_ms - record.created_ms), record.then)
+
+
+def _rows(record: BatchRecord) -> list[tuple[object, object]]:
+    counts = record.counts
+    by_end = [(end, getattr(counts, end)) for end in ("completed", "failed", "rejected", "canceled", "gone", "retried")]
+    ended = ", ".join(f"{number} {end}" for end, number in by_end if number)
+    is_open = record.state is BatchState.OPEN
+    return [
+        ("batch", record.batch_id),
+        ("state", f"{record.state}: {NO_PRODUCER}" if is_open else str(record.state)),
+        ("tasks", f"{counts.total} of {record.expected}" if is_open else counts.total),
+        ("open", counts.open),
+        ("ended", f"{counts.ended}{f' ({ended})' if ended else ''}"),
+        ("callback", record.then),
+        ("created", moment(record.created_ms)),
+        ("sealed", record.sealed_ms and f"{moment(record.sealed_ms)} by {record.sealed_by}"),
+        ("ended at", moment(record.ended_ms)),
+        ("canceled", moment(record.canceled_ms)),
+    ]
+
+
+def _whole(session: Session, word: str, /, *, is_exact: bool) -> str:
+    """The id of the batch that is meant. `is_exact`: for a command that changes it a word is a beginning only where it
+    ends with an ellipsis."""
+    return ask(session, lambda store: _found(store, word, is_exact=is_exact))
+
+
+async def _found(store: Store, word: str, *, is_exact: bool) -> str:
+    beginning = word.removesuffix(CUT[0]).removesuffix(CUT[1])
+    if not is_task_id(beginning):
+        raise _unknown(output.safe(word))
+    if word == beginning and (is_exact or await store.batch(word) is not None):
+        return word
+    found, cursor = list[str](), ""
+    while len(found) <= LISTED:
+        page = await store.batches(PAGE, cursor, beginning)
+        found += [each.batch_id for each in page.batches]
+        if not (cursor := page.cursor):
+            break
+    if len(found) > 1:
+        more = " and more" if len(found) > LISTED else ""
+        raise CommandError(f"{word} is not one batch: the ids {', '.join(found[:LISTED])}{more} begin so")
+    if not found:
+        raise _unknown(word)
+    return found[0]
+
+
+def _unknown(batch_id: str) -> CommandError:
+    return CommandError(str(UnknownBatchError(f"no batch {batch_id}; `supervisor batches list` has all")))

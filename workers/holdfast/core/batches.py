@@ -1,0 +1,141 @@
+"""Batches: tasks that one producer submits under one id, and perhaps a callback, which runs when all have ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.core.task_states import State
+
+BATCH_ID_RULE = "1 to 100 letters, digits and . _ @ -"
+MOST_TASKS = 1_000_000  # of a batch
+
+_BATCH_ID = re.compile(r"[A-Za-z0-9._@-]{1,100}")
+
+
+def is_batch_id(text: str) -> bool:
+    return _BATCH_ID.fullmatch(text) is not None
+
+
+class BatchState(StrEnum):
+    OPEN = "open"  # not all its tasks have been submitted
+    SEALED = "sealed"  # it takes no more tasks, and some have not ended
+    ENDED = "ended"  # all have, and its callback was made due
+    CANCELED = "canceled"  # by `cancel`, with its callback
+
+
+class TaskEnd(StrEnum):
+    """How a task of a batch has ended, in the order in which the store counts them."""
+
+    OPEN = "open"  # it has not
+    COMPLETED = "completed"
+    FAILED = "failed"
+    REJECTED = "rejected"
+    CANCELED = "canceled"
+    RETRIED = "retried"  # one of the above, and a retry stands in its place
+    GONE = "gone"  # its record was deleted before its end was counted
+
+
+ENDS = tuple(TaskEnd)  # by the number of their band
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCounts:
+    """The number of tasks of a batch by how they have ended; `total` of those that were submitted, each once. `gone`:
+    their records were deleted before their ends were counted. `retried`: retries that stand in their places."""
+
+    total: int = 0
+    open: int = 0
+    completed: int = 0
+    failed: int = 0
+    rejected: int = 0
+    canceled: int = 0
+    gone: int = 0
+    retried: int = 0
+
+    @property
+    def ended(self) -> int:
+        return self.total - self.open
+
+
+def batch_counts(counts: Sequence[int]) -> BatchCounts:
+    """From the number of tasks in each band."""
+    by_end = {str(end): count for end, count in zip(ENDS, counts, strict=True)}
+    return BatchCounts(total=sum(counts) - by_end[TaskEnd.RETRIED], **by_end)
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredBatch:
+    """The batch of a task that was handed to a worker. `place`: the task's, from 1. `counts`: where it is the callback,
+    those of its batch, as they are when it is handed over."""
+
+    id: str
+    place: int
+    counts: BatchCounts | None = None
+
+    @property
+    def is_callback(self) -> bool:
+        return self.place == 0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """A batch as the store has it. `expected`: the tasks that its producer has announced; `then`: the id of its
+    callback, empty if it has none. `sealed_by`: producer, operator or cancel. Times are Unix milliseconds."""
+
+    batch_id: str
+    counts: BatchCounts
+    expected: int
+    created_ms: int
+    sealed_ms: int | None
+    ended_ms: int | None
+    canceled_ms: int | None
+    sealed_by: str = ""
+    then: str = ""
+    now_ms: int = 0
+
+    @property
+    def state(self) -> BatchState:
+        if self.canceled_ms is not None:
+            return BatchState.CANCELED
+        if self.ended_ms is not None:
+            return BatchState.ENDED
+        return BatchState.OPEN if self.sealed_ms is None else BatchState.SEALED
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPage:
+    """A page of batches, the latest first; the cursor is empty at the end of the list. `unreadable`: ids of those whose
+    keys somebody has damaged."""
+
+    batches: tuple[BatchRecord, ...]
+    cursor: str
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTask:
+    """A task of a batch: its place, from 1, and how it has ended. A retry stands at the place of its task."""
+
+    place: int
+    task_id: str
+    end: TaskEnd
+
+    @property
+    def state(self) -> State | None:
+        """The state in which it has ended; None if it has not, or nobody knows."""
+        return State(self.end) if self.end in _STATES else None
+
+
+_STATES = frozenset({TaskEnd.COMPLETED, TaskEnd.FAILED, TaskEnd.REJECTED, TaskEnd.CANCELED})
+
+
+@dataclass(frozen=True, slots=True)
+class Canceled:
+    """A step of canceling a batch. `word`: canceled, ended or unknown; `left`: open tasks, for the next steps."""
+
+    word: str
+    tasks: int
+    left: int

@@ -1,0 +1,87 @@
+"""The Redis calls about batches; their tasks are submitted with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from holdfast.core.batches import ENDS, BatchPage, BatchRecord, BatchTask, Canceled, batch_counts
+from holdfast.errors import UnreadableRecordError
+from holdfast.store.redis.connection import DAMAGED
+from holdfast.store.redis.decode import pairs
+from holdfast.store.redis.pages import read_position
+from holdfast.store.redis.part import RedisPart
+
+
+class RedisBatches(RedisPart):
+    async def batch(self, batch_id: str) -> BatchRecord | None:
+        answer = await self._run("batch_show", batch_id)
+        if answer == DAMAGED.encode():
+            raise _damaged(batch_id)
+        return batch_record(batch_id, answer) if answer else None
+
+    async def batches(self, limit: int, cursor: str = "", beginning: str = "") -> BatchPage:
+        """By rank: while batches come and go a page may repeat or miss one."""
+        start, found, unreadable = read_position(cursor), list[BatchRecord](), list[str]()
+        total, ids = await self._run("batch_list", start, limit, beginning)
+        for batch_id in (each.decode(errors="backslashreplace") for each in ids):
+            try:
+                record = await self.batch(batch_id)
+            except UnreadableRecordError:
+                unreadable.append(batch_id)
+            else:
+                found += [record] if record else []
+        following = start + limit
+        return BatchPage(tuple(found), str(following) if following < total else "", tuple(unreadable))
+
+    async def batch_tasks(self, batch_id: str, after: int, limit: int) -> tuple[tuple[BatchTask, ...], bool]:
+        answer = await self._run("batch_tasks", batch_id, after, limit)
+        if answer == DAMAGED.encode():
+            raise _damaged(batch_id)
+        more, rows = answer
+        return tuple(map(_task, rows)), more == 1
+
+    async def seal_batch(self, batch_id: str) -> str:
+        return await self._word("batch_seal", batch_id)
+
+    async def cancel_batch(self, batch_id: str, limit: int, reason: str) -> Canceled:
+        word, tasks, left = await self._run("batch_cancel", batch_id, limit, reason)
+        return Canceled(word.decode(), tasks, left)
+
+    async def look_at_batches(self, limit: int) -> tuple[int, int | None]:
+        counted, wait = await self._run("batch_look", limit)
+        return counted, None if wait < 0 else wait
+
+
+def batch_record(batch_id: str, answer: Sequence[Any]) -> BatchRecord:
+    """Raises UnreadableRecordError if a fact is missing or has an impossible value."""
+    flat, counts, now = answer
+    facts = {name: value.decode(errors="replace") for name, value in pairs(flat)}
+    try:
+        return BatchRecord(
+            batch_id=batch_id,
+            counts=batch_counts(counts),
+            expected=int(facts["expected"]),
+            created_ms=int(facts["created"]),
+            sealed_ms=_moment(facts, "sealed"),
+            ended_ms=_moment(facts, "ended"),
+            canceled_ms=_moment(facts, "canceled"),
+            sealed_by=facts.get("sealed_by", ""),
+            then=facts.get("callback", ""),
+            now_ms=now,
+        )
+    except (KeyError, ValueError):
+        raise _damaged(batch_id) from None
+
+
+def _task(row: Sequence[Any]) -> BatchTask:
+    place, band, task_id = row
+    return BatchTask(place, task_id.decode(), ENDS[int(band)])
+
+
+def _moment(facts: Mapping[str, str], name: str) -> int | None:
+    return int(facts[name]) if facts.get(name) else None
+
+
+def _damaged(batch_id: str) -> UnreadableRecordError:
+    return UnreadableRecordError(f"the record of batch {batch_id!a} cannot be read: somebody else has changed its keys")
