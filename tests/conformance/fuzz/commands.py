@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
 from holdfast.core.emitted_parts import EmittedBatch
+from holdfast.core.submit_options import IfParentFails, SubmitOptions
 from holdfast.core.tasks import Submission, WorkerKind
 from tests.conformance.fuzz.table import LANES, Table
 from tests.conformance.stand import Stand
@@ -26,6 +27,19 @@ async def submit(table: Table) -> None:
         return [submission(i, lane or stand.queue, delay_ms=delay, max_attempts=most) for i, lane, delay, most in made]
 
     await table.ask("submit", lambda stand: stand.store.submit(batch(stand)))
+
+
+async def submit_after(table: Table) -> None:
+    """A child of one task or of several; some are not known."""
+    dice = table.dice
+    child, parents = table.task(), tuple(dict.fromkeys(table.task() for _ in range(dice.randint(1, 3))))
+    if child in parents:
+        return
+    options = SubmitOptions(after=parents, if_parent_fails=dice.choice(list(IfParentFails)))
+    await table.ask(
+        "submit after",
+        lambda stand: stand.store.submit_with_options([submission(child, stand.queue, options=options)]),
+    )
 
 
 async def message(table: Table) -> None:
@@ -167,10 +181,12 @@ async def look(table: Table) -> None:
     task = table.task()
     await table.ask("get", lambda stand: stand.store.get(task))
     await table.ask("place", lambda stand: stand.store.place(task))
+    await table.ask("parents", lambda stand: stand.store.parents(task))
 
 
 COMMANDS: dict[Callable[[Table], Awaitable[None]], float] = {
     submit: 10,
+    submit_after: 4,
     message: 6,
     push: 6,
     order: 5,

@@ -183,6 +183,25 @@ async def begun(world: World, deliveries: Sequence[Delivery]) -> None:
                 task.state in TERMINAL and options.if_parent_fails is IfParentFails.RUN
             )
             world.require(ended, f"{delivery.task_id} runs, its parent {parent} is {task.state}")
+        if await _first_life(world, delivery.task_id):
+            await _has_results(world, delivery, options)
+
+
+async def _has_results(world: World, delivery: Delivery, options: SubmitOptions) -> None:
+    """It has the ends of all its parents, forgotten ones included, in the order of `after`."""
+    parents, following = await world.space.store.parents(delivery.task_id)
+    named = tuple(each.task_id for each in parents)
+    world.require(
+        following is not None or named == options.after, f"{delivery.task_id} has {named}, not {options.after}"
+    )
+    world.require(
+        delivery.is_child == bool(options.after), f"{delivery.task_id} is delivered as child: {delivery.is_child}"
+    )
+    for each in parents:
+        world.require(each.has_ended, f"{delivery.task_id} runs without the end of {each.task_id}")
+        fits = each.state is State.COMPLETED or options.if_parent_fails is IfParentFails.RUN
+        world.require(fits, f"{delivery.task_id} runs, and has that its parent {each.task_id} is {each.state}")
+    world.seen["results of parents"] += bool(parents)
 
 
 async def _first_life(world: World, task_id: str) -> TaskRecord | None:

@@ -15,7 +15,8 @@ MOST_BYTES = 16 << 20  # of the results of one task's parents that a worker read
 
 @dataclass(frozen=True, slots=True)
 class ParentResult:
-    """The end of a parent. `state`: None if its record was deleted before it ended; `reason`: why it did not complete.
+    """The end of a parent. `state`: None if another program has deleted its record before its end was noted; `reason`:
+    why it did not complete.
 
     `document`: its result as the store has it, of `size` bytes; None if it was not read.
     """
@@ -41,8 +42,10 @@ class ParentResult:
         return failure_in(self.document)
 
     def _flaw(self) -> str:
+        if self.state is None:
+            return "its record was deleted by another program, or by an earlier version of Holdfast"
         if not self.has_ended:
-            return f"it has not ended: it is {self.state or 'gone'}"
+            return f"it has not ended: it is {self.state}"
         if self.size and self.document is None:
             return (
                 f"its result of {self.size} bytes was not read, as the results of the parents of one task are larger "
