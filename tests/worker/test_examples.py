@@ -12,12 +12,15 @@ from typing import Any
 import anyio
 import pytest
 
-from examples import agent, lookup, primes, search, wordcount
+from examples import agent, lookup, primes, search, tally, wordcount
+from holdfast import TaskManager
 from holdfast.core.outcomes import Completed, InputAsked, Outcome, Rejected
 from holdfast.handler.resolve import resolve
 from holdfast.handler.task import Task
+from holdfast_config.kill_spec import Point
 from tests.faults.process import PATIENCE
 from tests.faults.scene import Scene, stage
+from tests.faults.work import QUEUE
 from tests.worker.handlers import delivery_of, document, run_handler
 from tests.worker.programs import program
 
@@ -211,3 +214,22 @@ async def test_the_shell_script_rejects_a_message_without_text() -> None:
 @pytest.mark.parametrize("name", ["agent", "primes", "wordcount", "search", "lookup"])
 def test_each_example_resolves_as_its_docstring_says(name: str) -> None:
     assert resolve(f"examples.{name}:handle", ROOT).default is not None
+
+
+@pytest.mark.slow
+async def test_tally_adds_up_each_file_once_however_often_workers_are_killed(short_path: Path) -> None:
+    """With -9, before a file is counted, when it is, and while the count is reported."""
+    points = (Point.HANDLER, Point.BEFORE_SETTLE, Point.SETTLE_SENT)
+    texts = short_path / "texts"
+    texts.mkdir()
+    for number in range(120):
+        (texts / f"{number:03}").write_text(f"all of file{number}")
+    async with stage(short_path, handler="examples.tally:handlers", workers=2, concurrency=1, kill_at=points) as scene:
+        for point in points:
+            scene.pool.order(point)
+        ids = await TaskManager(scene.store, queue=QUEUE).run_flow(tally.tally(texts))
+        for _ in points:
+            scene.pool.until("died")
+        record = await scene.completed(ids[-1])
+    expected = {"all": 120, "of": 120} | {f"file{number}": 1 for number in range(120)}
+    assert record.value == expected
