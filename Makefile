@@ -128,6 +128,9 @@ bench-ledger: .venv/developing ## storage in PostgreSQL: tasks copied a second, 
 bench-postgres: .venv/developing ## PostgreSQL storage beside procrastinate and pgqueuer: writes docs/performance.md
 	$(BIN)/python -m bench.postgres $(ARGS)
 
+step-kills: .venv/developing ## `task.step` while 200 workers are killed: how often each step was called; takes some minutes; STEP_KILLS=20 for fewer
+	STEP_KILLS=$(or $(STEP_KILLS),200) $(BIN)/python -m pytest -q -s -p no:cacheprovider tests/faults/test_steps.py -k again_and_again
+
 chaos: .venv/developing ## faults of every kind against a running pool; SECONDS=300 SEED=1 choose
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) --report chaos-report
 

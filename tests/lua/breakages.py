@@ -356,6 +356,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("an answer holds all parts", "parts", "if bytes > 0 and bytes + #batch > PARTS_TOLD then", "if false then", bounded_work.test_parts_are_read_in_pages),
     ("parts are read again", "parts", "batch.position <= after", "false", bounded_work.test_parts_are_read_in_pages),
     ("parts stay when their task is forgotten", "deletion", ", KEY.parts .. id)", ")", emitted.test_parts_go_with_their_task),
+    ("an answer holds the names of all steps", "step_names", "if bytes > 0 and bytes", "if false and bytes", bounded_work.test_steps_are_read_in_pages),
     ("an answer holds all steps", "steps", "if bytes > 0 and bytes", "if false and bytes", bounded_work.test_steps_are_read_in_pages),
     ("a retry forgets what was said", "retry", "call('RENAME', KEY.retrying .. id, KEY.history .. new)", "call('DEL', KEY.retrying .. id)", retry.test_what_was_said_in_earlier_turns_belongs_to_the_retry),
     ("a retry forgets its limits", "retry", "if value then write(new, field, value) end", "", retry.test_what_ended_badly_runs_again_as_another_task, (Settle.FAILED,)),

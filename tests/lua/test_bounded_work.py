@@ -187,6 +187,8 @@ async def test_steps_are_read_in_pages(space: Namespace) -> None:
         steps, following = await space.store.steps("t1", following)
         pages += [len(steps)]
     assert pages == [1, 1, 1, 1, 1]
+    names, again = await space.store.step_names("t1", 3)
+    assert ([step.place for step in names], [step.size for step in names], again) == ([3], [MIB // 2 + 2], 4)
 
 
 async def emitter(space: Namespace) -> Callable[[int, bytes], Awaitable[None]]:

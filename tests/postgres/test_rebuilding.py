@@ -9,10 +9,13 @@ import pytest
 
 from holdfast.core.delivery import Settle
 from holdfast.core.served import ServedLane, ServedWork
+from holdfast.core.steps import ANSWER, SLEEP, question_name
 from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Accepted, Startable, WorkerKind
+from holdfast.core.trail import is_asleep, read_trail
 from holdfast.store.ledger import rebuild
+from holdfast.store.recorded_steps import recorded_steps, step_names
 from holdfast.store.results_of_parents import results_of_parents
 from tests.lua.operations import introduction, run, submission
 from tests.postgres.ledger import Ledger
@@ -75,6 +78,56 @@ async def test_every_state_comes_back(books: Ledger) -> None:
     assert {each.task_id: each.checkpoint for each in await books.redis.take("b")} == {"runs": b'"half"', "waits": None}
     ((step,), _) = await books.redis.store.steps("runs")
     assert (step.place, step.name, step.result) == (0, "fetch", b'"page"')
+
+
+async def test_a_sleep_and_a_question_come_back_at_the_same_place(books: Ledger) -> None:
+    """And an answer that was recorded: the run after the loss goes on behind it."""
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("sleeps")
+    [run] = await books.redis.take("a", 1)
+    await books.store.step("sleeps", run.claim, 0, "fetch", b'"page"')
+    kept = await books.store.sleep("sleeps", run.claim, 1, SLEEP, 3_600_000)
+    await books.redis.settle("a", run, Settle.SLEEP, delay_ms=kept.due_ms)
+    for task_id in ("asks", "goes-on"):
+        await books.submit(task_id)
+        [run] = await books.redis.take("a", 1)
+        await books.store.step(task_id, run.claim, 0, question_name("which?"), b"{}")
+        await books.redis.settle("a", run, Settle.INPUT_REQUIRED)
+    await books.redis.message("goes-on", "m2")
+    [run] = await books.redis.take("a", 1)
+    await books.store.step("goes-on", run.claim, 1, ANSWER, b'"this"')
+    before = {task_id: await recorded_steps(books.redis.store, task_id) for task_id in ("sleeps", "asks", "goes-on")}
+    await books.keep()
+    await books.lose()
+    assert {task_id: await recorded_steps(books.redis.store, task_id) for task_id in before} == before
+    task = await books.redis.task("sleeps")
+    assert (task.state, task.due_ms, task.attempts) == ("delayed", kept.due_ms, 0)
+    assert is_asleep(task.state, read_trail(task.trail))
+    await books.redis.register("b")
+    [again] = await books.redis.take("b")
+    assert (again.task_id, again.turn, again.has_steps) == ("goes-on", 2, True)
+    await books.redis.message("asks", "m2")
+    [answered] = await books.redis.take("b")
+    assert (answered.task_id, answered.turn, answered.has_steps) == ("asks", 2, True)
+    await books.redis.check()
+
+
+async def test_the_steps_of_a_task_that_only_the_ledger_remembers_have_their_names(books: Ledger) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t")
+    [run] = await books.redis.take("a", 1)
+    for place, name in enumerate(("fetch", "think")):
+        await books.store.step("t", run.claim, place, name, b'"page"')
+    await books.redis.settle("a", run, Settle.COMPLETED)
+    await books.keep()
+    there = await step_names(books.store, "t")
+    await books.redis.clock.advance(1)
+    assert await books.store.trim(0, 10) == 1
+    assert await books.redis.store.get("t") is None
+    assert await step_names(books.store, "t") == there
+    assert [(step.place, step.name, step.size) for step in there] == [(0, "fetch", 6), (1, "think", 6)]
 
 
 @pytest.mark.parametrize("keeps_parent", [True, False])

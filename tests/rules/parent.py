@@ -11,6 +11,13 @@ _NOTIFIER = "tests/supervisor/test_status_notifier.py"
 
 PARENT = [
     Rule(
+        "what a drained worker could not give back is counted once",
+        "supervisor/holdfastd/core/drain.py",
+        "        return child.held\n",
+        "        return 0\n",
+        "tests/supervisor/test_drain.py::test_what_a_drained_worker_could_not_give_back_is_counted_once",
+    ),
+    Rule(
         "tasks of a worker that died before the stop are not cut off by it",
         "supervisor/holdfastd/core/notify_steward.py",
         " if death.while_stopping else 0\n",

@@ -652,6 +652,13 @@ WORKER = [
         "tests/worker/test_both_ways.py::test_what_is_bounded_takes_all_steps",
     ),
     Rule(
+        "an error of a canceled task is no failure",
+        f"{_HERE}/run.py",
+        "running.stopped_by in _OTHERS:",
+        "False:",
+        "tests/worker/test_canceled_steps.py::test_a_canceled_step_is_no_failure_that_is_retried",
+    ),
+    Rule(
         "a turn that may answer a question takes all steps",
         f"{_HERE}/run.py",
         "not (task.unreadable or delivery.has_steps)",

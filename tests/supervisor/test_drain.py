@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from holdfast.ipc.channel import Beat, Drain, Leave
+from holdfast.ipc.channel import Beat, Drain, Drained, Leave
 from holdfastd.core.parent_events import Event, ScaleAsked, Signalled, StopAsked
 from holdfastd.core.policy import SupervisionPolicy
 from tests.supervisor.histories import STEWARD, STORE, TERM, History, events_logged, forks, kills, sent, worker
@@ -145,6 +145,20 @@ def test_what_a_beat_has_told_of_is_not_counted_twice() -> None:
     known = history.view.cut_off
     history.acknowledge(gone, known)
     assert history.view.cut_off == known > 0
+
+
+@pytest.mark.parametrize("status", [0, -signal.SIGABRT])
+def test_what_a_drained_worker_could_not_give_back_is_counted_once(status: int) -> None:
+    """It has given back one task; two more are put back when it has ended, by itself or by the parent."""
+    history = busy()
+    gone = history.child(W).incarnation
+    history.event(TERM)
+    history.tick()
+    history.hear(W, Drained(1, held=2))
+    history.die(W, status)
+    history.acknowledge(gone, 2)
+    history.die(STEWARD, 0)
+    assert (history.view.over, history.view.cut_off) == (75, 3)
 
 
 def test_tasks_of_a_worker_that_died_before_the_stop_are_not_cut_off_by_it() -> None:

@@ -72,9 +72,9 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
         case BootFailed(code=code, error=error, traceback=traceback):
             failed = replace(child, boot_error=BootError(code, error, traceback))
             return (view, ()) if boot_failures.has_served(view, child) else (seated(view, child.slot, failed), ())
-        case Drained(released=released):
+        case Drained(released=released, held=held):
             view = replace(view, cut_off=view.cut_off + (released if view.stopping else 0))
-            return seated(view, child.slot, replace(child, drained=True, running=())), ()
+            return seated(view, child.slot, replace(child, drained=True, held=held, running=())), ()
         case Acknowledged() | Changed() | Left() | SuspectsWaiting():
             return _read_service(view, message, now)
 

@@ -160,9 +160,11 @@ def _each(view: View, children: list[Child], act: Callable[[Child], ChildStep], 
 def cut_off(child: Child) -> int:
     """The number of tasks that this worker's end left unfinished, beside those it released, as far as the parent
     knows."""
+    if child.drained:
+        return child.held
     if child.leaving is not None and child.leaving.stage >= StopStage.ABORTING and child.ready_at is not None:
         return max(1, len(child.running))
-    return 0 if child.drained else len(child.running)
+    return len(child.running)
 
 
 def keeps(view: View, slot: Slot) -> bool:

@@ -121,7 +121,8 @@ class Forking:
 @dataclass(frozen=True, slots=True)
 class Child:
     """One incarnation. `last_message_at`: the time of its last message; `settled`: tasks settled since its start;
-    `generation`: of the code that it runs; `recycle_reason`: why it asks to be replaced, or empty."""
+    `generation`: of the code that it runs; `recycle_reason`: why it asks to be replaced, or empty;
+    `held`: the tasks that it has drained without giving them back."""
 
     slot: Slot
     incarnation: str
@@ -136,6 +137,7 @@ class Child:
     settled: int = 0
     degraded: str = ""
     drained: bool = False
+    held: int = 0
     dumped: bool = False
     sigstopped_at: float | None = None
     boot_error: BootError | None = None

@@ -60,6 +60,23 @@ class StepRecord:
     result: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class StepHead:
+    """A recorded step without its result, which has `size` bytes."""
+
+    place: int
+    name: str
+    turn: int
+    at_ms: int
+    size: int
+
+
+def read_head(place: int, head: bytes, size: int) -> StepHead:
+    """Raises ValueError for a text that no Holdfast writes."""
+    turn, at_ms, name = head.decode().split(" ", 2)
+    return StepHead(place, name, int(turn), int(at_ms), size)
+
+
 def read_step(place: int, text: bytes) -> StepRecord:
     """The step that a text of the store holds. Raises ValueError for a text that no Holdfast writes."""
     head, _, result = text.partition(b"\n")

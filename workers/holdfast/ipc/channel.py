@@ -44,9 +44,11 @@ class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged"):
 
 
 class Drained(msgspec.Struct, frozen=True, tag="drained"):
-    """Worker: about to exit, this many tasks were released unfinished."""
+    """Worker: about to exit, this many tasks were released unfinished; `held`: so many it could not give back, which
+    are recovered when it has ended."""
 
     released: int
+    held: int = 0
 
 
 class Changed(msgspec.Struct, frozen=True, tag="changed"):

@@ -90,6 +90,7 @@ class ComposedStore:
         self.task_ids = parts.tasks.task_ids
         self.place = parts.tasks.place
         self.steps = parts.tasks.steps
+        self.step_names = parts.tasks.step_names
         self.parents = parts.tasks.parents
         self.emitted_parts = parts.tasks.emitted_parts
         self.retry = parts.tasks.retry

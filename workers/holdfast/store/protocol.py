@@ -32,7 +32,7 @@ from holdfast.core.schedule_records import (
     Undeclared,
 )
 from holdfast.core.served import ServedState
-from holdfast.core.steps import SleepKept, StepKept, StepRecord
+from holdfast.core.steps import SleepKept, StepHead, StepKept, StepRecord
 from holdfast.core.store_info import Gauges, KeyCount, LaneHead, StoreInfo
 from holdfast.core.tasks import (
     MAX_CRASHES,
@@ -331,6 +331,10 @@ class TaskStore(Protocol):
 
     async def emitted_parts(self, task_id: str, after: int) -> PartsPage:
         """The parts of a task behind a position, as many as one answer holds."""
+        ...
+
+    async def step_names(self, task_id: str, first: int = 0) -> tuple[tuple[StepHead, ...], int | None]:
+        """As `steps`, without the results; of a task that only the ledger remembers, too."""
         ...
 
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:

@@ -14,7 +14,7 @@ from holdfast.core.tasks import TaskRecord, WorkerRecord
 from holdfast.core.trail import TrailStep, read_trail
 from holdfast.errors import UnknownTaskError
 from holdfast.store.protocol import Store
-from holdfast.store.recorded_steps import recorded_steps
+from holdfast.store.recorded_steps import step_names
 from holdfast.store.results_of_parents import results_of_parents
 from holdfast.why.outlook import TaskSnapshot
 from holdfast_config import Settings
@@ -59,7 +59,7 @@ async def _recorded_steps(store: Store, task_id: str) -> list[TrailStep]:
     """The results that its handler has recorded, as lines of the history."""
     steps = [
         TrailStep(step.at_ms, "step", number=step.place + 1, other=step.name)
-        for step in await recorded_steps(store, task_id)
+        for step in await step_names(store, task_id)
     ]
     return sorted(steps, key=lambda step: step.at_ms)
 

@@ -70,7 +70,7 @@ class InProcessWorker:
         """Read its messages and note that it has drained; the rest is for a parent that could replace it."""
         while True:
             if isinstance(message := await self.link.hear(), Drained):
-                self.released = message.released
+                self.released = message.released + message.held
                 self.drained.set()
 
 

@@ -56,6 +56,8 @@ from holdfast_config.current_task import CURRENT
 
 _RELEASE = Settle.RELEASE  # looked up once, as it is compared for each task
 
+_OTHERS = frozenset({"cancel", "lost", "fenced"})  # of a task that has ended, or that another process owns
+
 _log = structlog.get_logger("holdfast.worker")
 
 
@@ -345,6 +347,8 @@ class RunningTasks:
         is_latest = self._running[delivery.task_id] is running
         if not is_latest:  # its outcome is not that of the turn that was claimed since
             outcome = HandlerStopped(running.stopped_by)
+        elif isinstance(outcome, Raised) and running.stopped_by in _OTHERS:
+            outcome = HandlerStopped(running.stopped_by)  # as by a step that could not be recorded any more
         checkpoint = running.task.notes.checkpoint
         policy = self._retry_policy_of(running) if isinstance(outcome, Raised) else self._retry_policy
         report = settlement(outcome, delivery, policy, random.random(), checkpoint)

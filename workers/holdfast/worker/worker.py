@@ -153,7 +153,7 @@ class QueueWorker:
                 await self._puller.pull_now()
                 await self._samples.send()
         held = self._context.exchange.held
-        self._link.send(Drained(self._running.released + len(held)))
+        self._link.send(Drained(self._running.released, len(held)))
         await self._link.flush(LAST_MESSAGES_TIMEOUT)
         if held and self._own_process:
             os._exit(self._exit)  # a thread that will not stop would keep the process from ending

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from holdfast.core.steps import StepHead, read_head
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Submission, TaskRecord, Wanted
 from holdfast.errors import InvalidTaskError
@@ -24,6 +25,18 @@ async def task(sql: Any, queue: str, task_id: str, *, payloads: bool) -> TaskRec
         return record(found[0], payloads=payloads)
     accepted = await requests.first_of(sql, queue, task_id)
     return None if accepted is None else _accepted(accepted, payloads=payloads)
+
+
+async def step_names(sql: Any, queue: str, task_id: str) -> tuple[StepHead, ...]:
+    """The steps that the ledger has read of a task, without their results, in the order of their places."""
+    found = [
+        read_head(int(place), head, len(result))
+        for dump in await tasks.these(sql, queue, [task_id])
+        for place, text in zip(dump.steps[::2], dump.steps[1::2], strict=True)
+        for head, mark, result in [text.partition(b"\n")]
+        if mark  # none: the sum of their bytes, which stands beside them
+    ]
+    return tuple(sorted(found, key=lambda step: step.place))
 
 
 def ended_of(wanted: Wanted) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.core.steps import StepHead
 from holdfast.core.tasks import (
     Obliterated,
     Page,
@@ -53,6 +54,13 @@ class LedgerTasks:
             return record
         async with self._database.transaction() as sql:
             return await lookup.task(sql, self._queue.name, task_id, payloads=payloads)
+
+    async def step_names(self, task_id: str, first: int = 0) -> tuple[tuple[StepHead, ...], int | None]:
+        found, following = await self._redis.step_names(task_id, first)
+        if found or first:
+            return found, following
+        async with self._database.transaction() as sql:
+            return await lookup.step_names(sql, self._queue.name, task_id), None
 
     async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
         """Those that Redis has, then those that have ended and that only the ledger remembers."""

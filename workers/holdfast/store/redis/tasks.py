@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.core.emitted_parts import PartsPage, read_batch
 from holdfast.core.parent_results import ParentResult
-from holdfast.core.steps import StepRecord, read_step
+from holdfast.core.steps import StepHead, StepRecord, read_head, read_step
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Obliterated, Page, Place, RetryAnswer, TaskIds, TaskRecord, Wanted
 from holdfast.store.redis import decode, pages
@@ -55,6 +55,11 @@ class RedisTasks(RedisPart):
         state, last, more, *batches = await self._run("parts", task_id, after)
         found = (part for batch in batches for part in read_batch(batch))
         return PartsPage(state.decode(), last, more == 0, tuple(part for part in found if part.position > after))
+
+    async def step_names(self, task_id: str, first: int = 0) -> tuple[tuple[StepHead, ...], int | None]:
+        following, *flat = await self._run("step_names", task_id, first)
+        found = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
+        return tuple(read_head(*each) for each in found), None if following < 0 else following
 
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:
         """The history of a task of many turns is copied in several steps."""
