@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality
+from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from holdfast.telemetry.metric_table import TABLE, Kind
@@ -21,7 +21,7 @@ from tests.cli.commands import ROOT, Cli
 from tests.cli.conftest import running
 from tests.cli.scraping import Scraper
 from tests.otlp.metric_points import newest, value
-from tests.otlp.receiver import GRPC, HTTP, Mode, Receiver, Signal, receiving
+from tests.otlp.receiver import GRPC, HTTP, Mode, Receiver, Signal, attributes, receiving
 
 OFTEN = {"OTEL_METRIC_EXPORT_INTERVAL": "1000"}
 LANE = "bindu:tasks"
@@ -180,3 +180,39 @@ def test_the_last_values_are_sent_at_the_end() -> None:
             assert cli("submit", "a", "b", "--wait").status == 0
             assert completed(receiver) == 0
         receiver.until(lambda: completed(receiver) == 2)
+
+
+def test_deltas_add_up_over_a_collector_that_fails() -> None:
+    with (
+        receiving() as receiver,
+        started(receiver, OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="delta") as (cli, _),
+    ):
+        receiver.until(lambda: newest(receiver, "holdfast.lane.depth"))
+        assert cli("submit", "a", "b", "c", "--wait").status == 0
+        receiver.until(lambda: sum_of_deltas(receiver) == 3)
+        receiver.become(Mode.ANSWERS_500)
+        receiver.until(lambda: receiver.requests[Mode.ANSWERS_500, Signal.METRICS])
+        assert cli("submit", "d", "e", "--wait").status == 0
+        receiver.become(Mode.NORMAL)
+        receiver.until(lambda: sum_of_deltas(receiver) == 5)
+        runs = receiver.until(lambda: sum_of_runs(receiver) == 5 and found(receiver, "holdfast.task.run"))
+        delta = AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA
+        assert {metric.exponential_histogram.aggregation_temporality for metric in runs} == {delta}
+        assert {metric.sum.aggregation_temporality for metric in found(receiver, "holdfast.deliveries")} == {delta}
+
+
+def found(receiver: Receiver, name: str) -> list[Metric]:
+    return [metric for metric in receiver.metrics() if metric.name == name]
+
+
+def sum_of_deltas(receiver: Receiver) -> int:
+    sent = [point for metric in found(receiver, "holdfast.deliveries") for point in metric.sum.data_points]
+    return sum(point.as_int for point in sent if attributes(point.attributes)["outcome"] == "completed")
+
+
+def sum_of_runs(receiver: Receiver) -> int:
+    return sum(
+        point.count
+        for metric in found(receiver, "holdfast.task.run")
+        for point in metric.exponential_histogram.data_points
+    )

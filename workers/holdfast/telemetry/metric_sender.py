@@ -10,8 +10,9 @@ import logging
 import os
 from threading import Event, Thread
 
-from opentelemetry.sdk.metrics.export import MetricExporter, MetricsData
+from opentelemetry.sdk.metrics.export import MetricExporter, MetricExportResult, MetricsData
 
+from holdfast.telemetry.metric_deltas import MetricDeltas
 from holdfast.telemetry.providers import SHUTDOWN_SECONDS
 
 _OWN_ENDPOINT = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"  # the standard's, for this signal alone
@@ -20,8 +21,11 @@ _log = logging.getLogger(__name__)
 
 
 class MetricSender:
-    def __init__(self, exporter: MetricExporter) -> None:
+    """`deltas`: metrics are sent as deltas; None: as they are."""
+
+    def __init__(self, exporter: MetricExporter, deltas: MetricDeltas | None = None) -> None:
         self._exporter = exporter
+        self._deltas = deltas
         self._newest: MetricsData | None = None
         self._wanted = Event()
         self._ends = False
@@ -31,7 +35,7 @@ class MetricSender:
     @classmethod
     def towards(cls, endpoint: str, *, grpc: bool) -> MetricSender:
         """Sends to the collector at `endpoint`."""
-        return cls(_grpc(endpoint) if grpc else _http(endpoint))
+        return cls(_grpc(endpoint) if grpc else _http(endpoint), MetricDeltas.preferred())
 
     def offer(self, metrics: MetricsData) -> None:
         self._newest = metrics
@@ -55,7 +59,10 @@ class MetricSender:
 
     def _send(self, metrics: MetricsData) -> None:
         try:
-            self._exporter.export(metrics)  # pyright: ignore[reportUnknownMemberType]  # **kwargs without a type
+            given = metrics if self._deltas is None else self._deltas.since_taken(metrics)
+            result = self._exporter.export(given)  # pyright: ignore[reportUnknownMemberType]  # **kwargs without a type
+            if self._deltas is not None and result is MetricExportResult.SUCCESS:
+                self._deltas.taken()
         except Exception:
             _log.exception("metrics could not be sent to the collector")
 
