@@ -57,3 +57,20 @@ async def test_the_slowest_run_is_the_example() -> None:
 async def test_a_run_without_a_sampled_span_is_none(unsampled: Span) -> None:
     assert not (await sent((1.0, unsampled))).examples
     assert not (await sent((1.0, None))).examples
+
+
+async def test_runs_are_told_apart_by_lane_handler_and_outcome() -> None:
+    store = Store({})
+    context: Any = SimpleNamespace(store=store, incarnation="i", retries=SimpleNamespace(call=call))
+    samples, order = Samples(context), [("a", "mail"), ("b", "mail"), ("a", None), ("a", "mail")]
+    for kind in (Settle.COMPLETED, Settle.FAILED, Settle.COMPLETED):
+        for lane, handler in order:
+            samples.add(delivery_of(lane=lane), handler, Settlement("t-1", "1:i:1", kind, b""), 1.0)
+    await samples.send()
+    counted = {tuple(series): {k: run.count for k, run in each.runs.items()} for series, each in store.sent.items()}
+    once, twice = {"completed": 2, "failed": 1}, {"completed": 4, "failed": 2}
+    assert counted == {("a", "mail"): twice, ("b", "mail"): once, ("a", ""): once}
+    await samples.send()
+    samples.add(delivery_of(lane="a"), "mail", Settlement("t-1", "1:i:1", Settle.FAILED, b""), 1.0)
+    await samples.send()
+    assert {series.lane: each.run.count for series, each in store.sent.items()} == {"a": 1}

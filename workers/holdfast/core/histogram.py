@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
 SCALE = 3  # each doubling has 2^SCALE buckets
@@ -19,9 +19,10 @@ Buckets: TypeAlias = Mapping[int, int]  # bucket → number of samples
 _per_doubling = float(2**SCALE)
 
 
-def bucketed(samples: Iterable[float]) -> Counter[int]:
+def bucketed(samples: Collection[float]) -> Counter[int]:
     """The buckets of these samples in seconds. Each step is one of C: a worker does this for every task."""
-    doublings = map(math.log2, map(SHORTEST.__add__, samples))
+    some_are_short = min(samples, default=SHORTEST) < SHORTEST
+    doublings = map(math.log2, map(SHORTEST.__add__, samples) if some_are_short else samples)
     return Counter(map(math.floor, map(_per_doubling.__mul__, doublings)))
 
 
