@@ -1,4 +1,4 @@
-"""Asks promtool which alerts of config/alerts.yml fire on scrapes of a real supervisor.
+"""Asks promtool which alerts of config/alerts.yml fire on scrapes of a real supervisor, and what a dashboard shows.
 
     timeline = Timeline(scraper)
     timeline.add(minutes=20)           # as it is now, for so long
@@ -40,9 +40,8 @@ class Timeline:
     def add(self, *, minutes: int, fits: Callable[[Scrape], bool] = lambda _: True) -> None:
         """The first scrape that fits, for so many minutes."""
         for name, labels, value in self.scraper.until(fits).samples:
-            if not name.endswith("_bucket"):
-                values = self.minutes.setdefault((name, frozenset(labels.items())), [])
-                values += [None] * (self.length - len(values)) + [value] * minutes
+            values = self.minutes.setdefault((name, frozenset(labels.items())), [])
+            values += [None] * (self.length - len(values)) + [value] * minutes
         self.length += minutes
 
     def series(self) -> list[dict[str, str]]:
@@ -53,15 +52,24 @@ class Timeline:
 
 
 def assert_fired(timeline: Timeline, *alerts: str, healthy_minutes: int) -> None:
-    """In the first minutes no alert has fired, in the end exactly these have. Skips the test without promtool."""
+    """In the first minutes no alert has fired, in the end exactly these have."""
+    _assert_answers(timeline, [_fired(healthy_minutes - 1, ()), _fired(timeline.length - 1, alerts)])
+
+
+def assert_shown(timeline: Timeline, expressions: Sequence[str]) -> None:
+    """In the end each of these has an answer."""
+    minute, one = f"{timeline.length - 1}m", [{"labels": "{}", "value": 1}]
+    _assert_answers(
+        timeline, [{"expr": f"group({each})", "eval_time": minute, "exp_samples": one} for each in expressions]
+    )
+
+
+def _assert_answers(timeline: Timeline, expected: Sequence[dict[str, Any]]) -> None:
+    """Skips the test without promtool."""
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("promtool, of the package prometheus, is not on the path")
-    test = {
-        "interval": "1m",
-        "input_series": timeline.series(),
-        "promql_expr_test": [_expected(healthy_minutes - 1, ()), _expected(timeline.length - 1, alerts)],
-    }
+    test = {"interval": "1m", "input_series": timeline.series(), "promql_expr_test": expected}
     document = {"rule_files": [str(ALERTS)], "evaluation_interval": "1m", "tests": [test]}
     done = subprocess.run(
         [promtool, "test", "rules", "/dev/stdin"],
@@ -73,7 +81,7 @@ def assert_fired(timeline: Timeline, *alerts: str, healthy_minutes: int) -> None
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def _expected(minute: int, alerts: Sequence[str]) -> dict[str, Any]:
+def _fired(minute: int, alerts: Sequence[str]) -> dict[str, Any]:
     samples = [{"labels": f'{{alertname="{alert}"}}', "value": 1} for alert in sorted(alerts)]
     return {"expr": FIRED, "eval_time": f"{minute}m", "exp_samples": samples}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,8 +12,8 @@ from pathlib import Path
 
 from redis import Redis
 
-from tests.cli.alerting import Timeline, assert_fired
-from tests.cli.commands import Cli, clean
+from tests.cli.alerting import Timeline, assert_fired, assert_shown
+from tests.cli.commands import ROOT, Cli, clean
 from tests.cli.conftest import running
 from tests.cli.scraping import Scraper
 from tests.forked import SUPERVISOR
@@ -81,6 +82,15 @@ def test_killed_workers_failures_dead_letters_and_unreadable_entries(short_path:
         timeline.add(minutes=5)
     alerts = ("HoldfastDeaths", "HoldfastFailures", "HoldfastDeadLetters", "HoldfastUnreadable")
     assert_fired(timeline, *alerts, healthy_minutes=HEALTHY)
+    assert_shown(timeline, shown_by_the_dashboard())
+
+
+def shown_by_the_dashboard() -> list[str]:
+    """What its panels ask for, but for the one of PostgreSQL."""
+    panels = json.loads((ROOT / "config/grafana.json").read_text())["panels"]
+    asked = [target["expr"] for panel in panels for target in panel["targets"]]
+    found = [each.replace("$queue", ".*").replace("$__rate_interval", "10m") for each in asked]
+    return [each for each in found if "ledger" not in each]
 
 
 def test_a_backlog_that_grows_and_no_workers(cli: Cli) -> None:
