@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import psutil
 from redis import Redis
 
 from tests.cli.alerting import Timeline, assert_fired, assert_shown
@@ -32,6 +35,7 @@ async def handle(messages):
 """
 HEALTHY = 20  # minutes
 ROUNDS = 5
+WEBHOOKS = 1100
 
 
 @contextmanager
@@ -51,7 +55,9 @@ def dispatcher(cli: Cli, name: str) -> Iterator[Scraper]:
     """A steward without workers on the queue of `cli`."""
     place = cli.folder / f"{name}.sock"
     command = [SUPERVISOR, "dispatch", *cli.options, "--metrics", f"unix:{place}"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cli.folder, env=clean({})) as process:
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, cwd=cli.folder, env=clean(cli.environ)
+    ) as process:
         assert process.stderr is not None
         try:
             assert next(line for line in process.stderr if "steward ready" in line)
@@ -128,6 +134,43 @@ def test_workers_that_die_at_their_start(short_path: Path) -> None:
             os.kill(pid, signal.SIGKILL)
         timeline.add(minutes=10, fits=lambda now: now.value("holdfast_breaker_open") == 1)
     assert_fired(timeline, "HoldfastBreakerOpen", "HoldfastWorkersMissing", "HoldfastDeaths", healthy_minutes=HEALTHY)
+
+
+def test_a_receiver_of_webhooks_that_is_away(cli: Cli) -> None:
+    lines = "".join(f"{line}\n" for line in range(WEBHOOKS))
+    with closing(socket.create_server(("127.0.0.1", 0))) as nobody, dispatcher(cli, "one") as scraper:
+        receiver = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
+        timeline = Timeline(scraper)
+        timeline.add(minutes=HEALTHY, fits=lambda now: now.value("holdfast_reporter") == 1)
+        assert cli("submit", "--lines", "-", "--webhook", receiver, stdin=lines.encode()).status == 0
+        assert cli("queue", "clear", "--yes").out == f"{WEBHOOKS} cleared\n"
+        timeline.add(minutes=20, fits=lambda now: now.value("holdfast_webhooks_waiting") > 1000)
+    assert_fired(timeline, "HoldfastWebhooksWait", healthy_minutes=HEALTHY)
+
+
+def test_a_schedule_that_no_host_may_fire(short_path: Path) -> None:
+    with pool(short_path) as (cli, timeline):
+        assert cli("control", "HALT").status == 0
+        timeline.add(minutes=1, fits=lambda now: now.value("holdfast_schedules") == 0)
+        assert cli("schedules", "set", "nightly", "late", "--at", "2020-01-31T12:00:00Z").status == 0
+        timeline.add(minutes=5, fits=lambda now: now.value("holdfast_schedules_lateness_seconds") > 0)
+    assert_fired(timeline, "HoldfastSchedulesLate", healthy_minutes=HEALTHY)
+
+
+def test_a_host_whose_processes_are_gone_at_once(cli: Cli) -> None:
+    lease = {"HOLDFAST_LEASE": "1", "HOLDFAST_LEASE_GRACE": "3600"}
+    words = ("agent:handle", "--workers", "2", *cli.options, "--state-dir", str(cli.folder / "state"))
+    with dispatcher(replace(cli, environ=lease), "one") as scraper:
+        timeline = Timeline(scraper)
+        timeline.add(minutes=HEALTHY, fits=lambda now: now.value("holdfast_reporter") == 1)
+        (cli.folder / "agent.py").write_text(HANDLER)
+        with running(cli.folder, *words, environ=lease) as (_, process):
+            family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+            for number in (signal.SIGSTOP, signal.SIGKILL):
+                for each in family:
+                    each.send_signal(number)
+        timeline.add(minutes=5, fits=lambda now: now.value("holdfast_leases", state="silent") == 2)
+    assert_fired(timeline, "HoldfastSilentWorkers", healthy_minutes=HEALTHY)
 
 
 def test_a_reporter_that_is_not_scraped(cli: Cli) -> None:
