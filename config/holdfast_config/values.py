@@ -17,6 +17,9 @@ from holdfast_config.lanes import Lane, Rate, lanes, queue, rates
 
 STANDARD_PREFIX = "whsec_"  # of a webhook secret in base64
 
+SHORTEST_TOKEN = 16  # characters
+
+_HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.ASCII)
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
 VERBS = ("status", "workers", "scale", "reload", "stop")
 _SWITCH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
@@ -117,6 +120,22 @@ def _key_of(secret: str) -> bytes:
         return secret.encode()
     encoded = secret.removeprefix(STANDARD_PREFIX)
     return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+
+
+def web_token(value: SecretStr) -> SecretStr:
+    """Accepts a token that cannot be guessed."""
+    token = value.get_secret_value()
+    if not (len(token) >= SHORTEST_TOKEN and token.isascii() and token.isprintable() and " " not in token):
+        raise ValueError(f"must be {SHORTEST_TOKEN} or more letters, digits and signs, without spaces")
+    return value
+
+
+def host_names(value: object) -> str:
+    """Accepts names of hosts, separated by commas."""
+    names = [name.strip().lower() for name in text(value).split(",") if name.strip()]
+    if not all(_HOST.fullmatch(name) for name in names):
+        raise ValueError("must be names of hosts, such as queue.example.org, separated by commas")
+    return ",".join(names)
 
 
 def http_url(value: object) -> str:
@@ -224,6 +243,8 @@ Host = Annotated[str, BeforeValidator(host)]
 RedisUrl = Annotated[str, BeforeValidator(redis_url)]
 Webhook = Annotated[str, BeforeValidator(webhook)]
 WebhookSecret = Annotated[SecretStr, AfterValidator(webhook_secret)]
+WebToken = Annotated[SecretStr, AfterValidator(web_token)]
+HostNames = Annotated[str, BeforeValidator(host_names)]
 Listen = Annotated[str, BeforeValidator(listen)]
 HttpUrl = Annotated[str, BeforeValidator(http_url)]
 TraceUrl = Annotated[str, BeforeValidator(trace_url)]

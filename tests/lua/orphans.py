@@ -46,6 +46,7 @@ SINGLE = frozenset(
         "finished",
         "dead",
         "unreadable",
+        "activity",
         "events",
         "counters",
         "tally",

@@ -37,6 +37,7 @@ COMMANDS = [
     lazy("recover", "Put tasks of lost workers back into the queue.", "tasks.recover:recover"),
     lazy("events", "Show the events of tasks and workers, past or live.", "events.events:events"),
     lazy("stats", "Show rates, failures and times of the last hours or days.", "stats.stats:stats"),
+    lazy("web", "Serve the dashboard of the queue to browsers."),
     lazy("top", "Show on one screen what runs, refreshed twice a second.", "top.top:top"),
     lazy(
         "schedules",

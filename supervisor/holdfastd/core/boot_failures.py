@@ -21,6 +21,9 @@ CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS
 # Codes of a steward's first preflight that end the service.
 FINAL = frozenset({ChildExit.UNAVAILABLE, ChildExit.BOOT_FAILED})
 
+# Tasks run without these: they are started again and again.
+NEVER_ENDS_SERVICE = frozenset({ChildKind.QUARANTINE, ChildKind.WEB})
+
 _GIVES_UP = {
     ChildKind.WORKER: Exit.CONFIG,
     ChildKind.STEWARD: Exit.BUG,
@@ -32,7 +35,7 @@ _GIVES_UP = {
 def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
     """A child has died before it was ready: print its error, and end the service where another attempt cannot help."""
     view, shown = _print(view, child)
-    if child.slot.kind is ChildKind.QUARANTINE:
+    if child.slot.kind in NEVER_ENDS_SERVICE:
         return view, shown
     if _ever_served(view, child.slot.kind) or view.stopping is not None or not _counts(child, cause):
         return view, shown

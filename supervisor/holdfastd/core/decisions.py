@@ -44,13 +44,13 @@ from holdfastd.core.parent_events import (
     Tick,
 )
 from holdfastd.core.policy import ROUND, SupervisionPolicy
-from holdfastd.core.slots import STEWARD, STORE, WATCHER, Child, Vacant
+from holdfastd.core.slots import STEWARD, STORE, WATCHER, WEB, Child, Vacant
 from holdfastd.core.view import Step, View, seated
 
 
 def begin(policy: SupervisionPolicy, workers: int, now: float) -> View:
     """The view before the first fork."""
-    wanted = ((STORE, policy.embedded), (STEWARD, True), (WATCHER, policy.watched))
+    wanted = ((STORE, policy.embedded), (STEWARD, True), (WATCHER, policy.watched), (WEB, policy.web))
     services = [slot for slot, is_wanted in wanted if is_wanted]
     return View(policy, workers, now, seats={slot: Vacant(now) for slot in services})
 

@@ -18,7 +18,7 @@ from holdfastd.core.view import Step, Stopping, View, removed, seated
 
 ORDER = (
     CLAIMING,
-    frozenset({ChildKind.WATCHER, ChildKind.LOADER}),
+    frozenset({ChildKind.WATCHER, ChildKind.WEB, ChildKind.LOADER}),
     frozenset({ChildKind.STEWARD}),
     frozenset({ChildKind.STORE}),
 )

@@ -28,6 +28,7 @@ class SupervisionPolicy:
     boot_timeout: float = 60.0
     embedded: bool = False
     watched: bool = False  # a watcher asks for reloads
+    web: bool = False  # a web process serves the dashboard
     preloaded: bool = False  # a loader imports the handler once, and forks the workers
 
     @property

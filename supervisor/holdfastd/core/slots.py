@@ -17,6 +17,7 @@ class ChildKind(StrEnum):
     STORE = "store"
     STEWARD = "steward"
     WATCHER = "watcher"
+    WEB = "web"
     LOADER = "loader"
     WORKER = "worker"
     QUARANTINE = "quarantine"
@@ -36,6 +37,7 @@ class Slot(NamedTuple):
 STORE = Slot(ChildKind.STORE)
 STEWARD = Slot(ChildKind.STEWARD)
 WATCHER = Slot(ChildKind.WATCHER)
+WEB = Slot(ChildKind.WEB)
 LOADER = Slot(ChildKind.LOADER)
 
 

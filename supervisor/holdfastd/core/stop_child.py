@@ -27,6 +27,8 @@ _ENTER = {
     (ChildKind.STEWARD, StopStage.KILLING): signal.SIGKILL,
     (ChildKind.WATCHER, StopStage.ABORTING): signal.SIGABRT,
     (ChildKind.WATCHER, StopStage.KILLING): signal.SIGKILL,
+    (ChildKind.WEB, StopStage.ABORTING): signal.SIGABRT,
+    (ChildKind.WEB, StopStage.KILLING): signal.SIGKILL,
     (ChildKind.LOADER, StopStage.ABORTING): signal.SIGABRT,
     (ChildKind.LOADER, StopStage.KILLING): signal.SIGKILL,
     (ChildKind.STORE, StopStage.KILLING): signal.SIGKILL,
@@ -44,7 +46,7 @@ def ask_worker(child: Child, why: Why, cancel_at: float, deadline: float) -> Chi
 
 
 def ask_service(child: Child, now: float, why: Why = Why.STOP) -> ChildStep:
-    """Ask the steward, the watcher or the loader to finish and leave; the steward acknowledges all deaths first."""
+    """Ask a service process that is not the store to finish and leave; the steward acknowledges all deaths first."""
     deadline = now + STEWARD_LEAVE
     abort_at = deadline + ABORT_SLACK
     leaving = Leaving(why, StopStage.ASKED, deadline, abort_at, abort_at + ABORT_GRACE)

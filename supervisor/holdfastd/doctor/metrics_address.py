@@ -9,7 +9,7 @@ from http.client import HTTPConnection, HTTPException
 
 from holdfast_config import Settings
 from holdfast_config.listen_address import ListenAddress, parse
-from holdfastd.control.metrics_socket import ListenError, MetricsSocket
+from holdfastd.control.listening_socket import ListenError, ListeningSocket
 from holdfastd.doctor.finding import Check, Finding
 
 ANSWER_TIMEOUT = 5.0  # seconds
@@ -50,7 +50,7 @@ def _refused(address: ListenAddress) -> tuple[str, str]:
     stays, also a socket that a killed supervisor has left."""
     if address.path is not None:
         return ("", "") if address.path.parent.is_dir() else ("its folder does not exist", "make it, or choose another")
-    place = MetricsSocket(str(address))
+    place = ListeningSocket(str(address))
     try:
         place.open()
     except ListenError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -15,13 +16,13 @@ from holdfast.worker.main import run as work
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.settings import STORE_SOCKET
-from holdfastd.control.metrics_socket import MetricsSocket
+from holdfastd.control.listening_socket import DASHBOARD, ListeningSocket
 from holdfastd.core.announce import Announce
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import ChildKind, Slot
 from holdfastd.embedded.launch import data_directory, prepare
 from holdfastd.embedded.start_failure import read_start_failure
-from holdfastd.parent import make_folders, preload
+from holdfastd.parent import dashboard_token, make_folders, preload
 from holdfastd.parent.preload_handler import is_preloaded, preload_handler
 from holdfastd.parent.reload_settings import reloadable_settings
 from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
@@ -52,6 +53,8 @@ def run(
     if why_not := refusal(settings):
         announce(why_not, "error")
         return Exit.CONFIG
+    if settings.web:
+        settings = dashboard_token.chosen(settings, announce)
     preload.preload(telemetry=settings.otlp_endpoint is not None)
     preload.freeze()
     if settings.reload:
@@ -71,7 +74,8 @@ def service_spec(
     def read_again() -> WorkerCode:
         return _worker(reloadable_settings(settings, reread()) if reread else settings, folder)
 
-    metrics = MetricsSocket(settings.metrics)
+    metrics = ListeningSocket(settings.metrics)
+    dashboard = ListeningSocket(settings.web, DASHBOARD)
 
     def steward(first: bool, channel: socket.socket) -> int:
         return serve(StewardSpec(settings, first, metrics=metrics.listener), channel)
@@ -99,7 +103,16 @@ def service_spec(
         group_verbs=settings.control_group_verbs,
         metrics=metrics,
         sends_logs=settings.otlp_endpoint is not None and is_wanted("LOGS"),
+        web=partial(_serve_dashboard, settings, dashboard) if settings.web else None,
+        dashboard=dashboard,
     )
+
+
+def _serve_dashboard(settings: Settings, dashboard: ListeningSocket, channel: socket.socket) -> int:
+    """Runs in the child, which alone imports the packages of the extra `web`."""
+    serve_in_child: Callable[[Settings, socket.socket | None, socket.socket], int]
+    serve_in_child = importlib.import_module("holdfastd.web.main").run
+    return serve_in_child(settings, dashboard.listener, channel)
 
 
 def _worker(settings: Settings, folder: Path | None) -> WorkerCode:

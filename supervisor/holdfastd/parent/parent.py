@@ -190,7 +190,9 @@ class Parent:
 
 
 def _policy(spec: ServiceSpec) -> SupervisionPolicy:
-    return replace(spec.policy, embedded=spec.store is not None, watched=spec.watcher is not None)
+    return replace(
+        spec.policy, embedded=spec.store is not None, watched=spec.watcher is not None, web=spec.web is not None
+    )
 
 
 def _store(spec: ServiceSpec) -> StoreStatus:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfastd.control.metrics_socket import MetricsSocket
+from holdfastd.control.listening_socket import ListeningSocket
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import Slot
 from holdfastd.embedded.launch import StoreLaunch
@@ -41,7 +41,8 @@ class ServiceSpec:
     password.
 
     `reread` gives the code of workers after a reload; it raises ConfigError. `group_verbs`: requests that members of
-    the service's group may send to the control socket. `metrics`: the socket on which the steward serves them.
+    the service's group may send to the control socket. `metrics`, `dashboard`: the sockets on which
+    the steward and the web process serve them.
     `sends_logs`: the steward sends the parent's log to a collector.
     """
 
@@ -57,5 +58,7 @@ class ServiceSpec:
     queue: str = ""
     storage: str = ""
     group_verbs: tuple[str, ...] = ()
-    metrics: MetricsSocket = field(default_factory=MetricsSocket)
+    metrics: ListeningSocket = field(default_factory=ListeningSocket)
     sends_logs: bool = False
+    web: Callable[[socket.socket], int] | None = None
+    dashboard: ListeningSocket = field(default_factory=ListeningSocket)

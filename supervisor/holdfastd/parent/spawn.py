@@ -64,6 +64,11 @@ class ChildFactory:
             case ChildKind.WATCHER:
                 assert spec.watcher is not None
                 return ChildSetup(incarnation, "holdfast: watch", f"holdfast: {slot}", spec.watcher)
+            case ChildKind.WEB:
+                assert spec.web is not None
+                return ChildSetup(
+                    incarnation, "holdfast: web", f"holdfast: {slot}", spec.web, spec.dashboard.descriptors
+                )
             case ChildKind.STORE:
                 return self._store(incarnation)
 

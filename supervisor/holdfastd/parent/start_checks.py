@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from holdfast_config import Settings
+from holdfast_config.listen_address import parse
 from holdfast_config.settings import STORE_SOCKET
 from holdfastd.control.socket_protocol import CONTROL_SOCKET
 from holdfastd.core import capacity
@@ -13,7 +14,12 @@ from holdfastd.parent import host
 BOTH = "with --reload each worker imports the handler: leave out --preload or --reload"
 ELSEWHERE = "remove it, or choose another --runtime-dir"
 NO_LIBRARY = "--reload needs the library watchfiles: pip install 'holdfast-supervisor[reload]'"
-
+WEB_LIBRARIES = ("starlette", "uvicorn", "jinja2", "itsdangerous")
+NO_WEB = "--web needs the extra web: pip install 'holdfast-supervisor[web]'"
+OPEN = (
+    "--web {address} would send the token over the network in clear: name --web-cert-file and --web-key-file, or"
+    " listen on loopback or a unix socket behind a proxy that has TLS"
+)
 
 # With the queue in memory there is one process, which is neither forked nor replaced.
 _OTHERS = (
@@ -22,6 +28,7 @@ _OTHERS = (
 _NEEDS_MORE = {
     "workers": "other processes would not see it",
     "reload": "a reload would lose it",
+    "web": "a dashboard would not see it",
     "burst": "it is empty at the start, and nobody else can submit",
     "max_tasks": "a successor would not see it",
     "max_memory": "a successor would not see it",
@@ -39,6 +46,16 @@ def _memory_queue_refusal(settings: Settings) -> str:
     return ""
 
 
+def web_refusal(settings: Settings, address: str | None = None) -> str:
+    """The reason why the dashboard cannot be served with these settings, at their address or another, or empty."""
+    if any(find_spec(library) is None for library in WEB_LIBRARIES):
+        return NO_WEB
+    listen = parse(address or settings.web or "")
+    if listen.path is None and not listen.is_loopback and settings.web_cert_file is None:
+        return OPEN.format(address=listen)
+    return ""
+
+
 def refusal(settings: Settings) -> str:
     """One line that says why the service cannot start here, or empty. Raises the limit on open files."""
     if settings.scheduler_type == "memory" and (why_not := _memory_queue_refusal(settings)):
@@ -51,4 +68,6 @@ def refusal(settings: Settings) -> str:
         return BOTH
     if settings.reload and find_spec("watchfiles") is None:
         return NO_LIBRARY
+    if settings.web and (why_not := web_refusal(settings)):
+        return why_not
     return capacity.refusal(host.measure(), 0, settings.workers)

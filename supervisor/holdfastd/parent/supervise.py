@@ -11,7 +11,7 @@ import traceback
 from holdfast.exits import Exit
 from holdfast.os import locks
 from holdfast_config import service_folders
-from holdfastd.control.metrics_socket import ListenError
+from holdfastd.control.listening_socket import ListenError
 from holdfastd.core.announce import Announce
 from holdfastd.embedded.errors import StoreLaunchError
 from holdfastd.parent import make_folders, prctl
@@ -43,7 +43,7 @@ def _guarded(spec: ServiceSpec, announce: Announce, kernel: Kernel) -> int:
     faulthandler.enable(STDERR)  # inherited by every fork: a child that crashes or is aborted shows its stacks
     prctl.become_subreaper()
     try:
-        with spec.metrics.opened(announce):
+        with spec.metrics.opened(announce), spec.dashboard.opened(announce):
             return Parent(spec, announce, kernel).run()
     except (StoreLaunchError, ListenError) as error:
         announce(str(error), "error")

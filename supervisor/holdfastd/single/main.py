@@ -27,12 +27,12 @@ from holdfast.telemetry.logs import sent_logs
 from holdfast.worker import output_capture
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
-from holdfastd.control.metrics_socket import ListenError, MetricsSocket
+from holdfastd.control.listening_socket import ListenError, ListeningSocket
 from holdfastd.core.announce import Announce
 from holdfastd.parent.start_checks import refusal
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.shutdown import end_threads, status
-from holdfastd.single.signals import ended_at_once, heed, heeded
+from holdfastd.single.signals import heed, heeded
 from holdfastd.single.watchdog import ping_watchdog
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.steward import Steward
@@ -49,7 +49,7 @@ def run(settings: Settings, announce: Announce) -> int:
     with TemporaryDirectory(prefix="holdfast-") as folder:  # the lock files of other services' workers are not ours
         inside = settings.model_copy(update={"runtime_dir": Path(folder)})
         try:
-            with MetricsSocket(settings.metrics).opened(announce) as listener, _sent_logs(settings):
+            with ListeningSocket(settings.metrics).opened(announce) as listener, _sent_logs(settings):
                 return anyio.run(_boot, inside, announce, listener, backend_options={"use_uvloop": True})
         except ListenError as error:
             announce(str(error), "error")
@@ -66,8 +66,7 @@ async def _boot(settings: Settings, announce: Announce, metrics: socket.socket |
     with anyio.open_signal_receiver(*heeded()) as signals, serving(settings.queue_name) as store:
         belong_to_process(settings, store)
         try:
-            with ended_at_once(announce, settings.runtime_dir):
-                handler = handler_of(settings)
+            handler = handler_of(settings)
             settings = settled(handler, settings, may_choose=True)
         except HandlerError as error:
             announce(f"{error.traceback}{error}", "error")

@@ -28,6 +28,7 @@ class StoreParts:
     batches: protocol.BatchStore
     webhooks: protocol.WebhookStore
     conversations: protocol.ConversationStore
+    activity: protocol.ActivityStore
     rollups: protocol.RollupStore
     metrics: protocol.MetricsStore
 
@@ -178,6 +179,9 @@ class ComposedStore:
         self.push = parts.conversations.push
         self.pushes = parts.conversations.pushes
         self.forget_push = parts.conversations.forget_push
+
+        self.note_activity = parts.activity.note_activity
+        self.activity_before = parts.activity.activity_before
 
         self.minutes = parts.rollups.minutes
         self.ten_minutes = parts.rollups.ten_minutes

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from holdfast.core.activity import Activity
 from holdfast.core.batches import BatchPage, BatchRecord, BatchTask, Canceled
 from holdfast.core.conversations import About, Conversation, NotedWrite
 from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, Standing
@@ -701,6 +702,18 @@ class ConversationStore(Protocol):
     async def forget_push(self, task_id: str) -> None: ...
 
 
+class ActivityStore(Protocol):
+    """The calls about the changes that operators have made on the dashboard."""
+
+    async def note_activity(self, activity: Activity) -> None:
+        """Keep it. The last 10,000 are kept."""
+        ...
+
+    async def activity_before(self, position: str, limit: int) -> tuple[Activity, ...]:
+        """Those before a position ('' from the last one), newest first."""
+        ...
+
+
 class RollupStore(Protocol):
     """The calls about rollups, by their start in milliseconds of the store's clock."""
 
@@ -744,6 +757,7 @@ class Store(
     BatchStore,
     WebhookStore,
     ConversationStore,
+    ActivityStore,
     RollupStore,
     MetricsStore,
     Protocol,

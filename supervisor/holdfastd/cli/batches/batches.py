@@ -21,7 +21,7 @@ from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
 from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import plain, table
 from holdfastd.cli.common.whole_ids import CUT
-from holdfastd.cli.views.times import moment, span
+from holdfastd.documents.times import moment, span
 
 COLUMNS = ("batch", "state", "tasks", "open", "completed", "failed", "rejected", "canceled", "gone", "age", "callback")
 FIT = TableFit(ids=("batch", "callback"), drop=("gone", "rejected", "canceled", "age", "callback", "completed"))

@@ -16,7 +16,7 @@ from holdfastd.cli.common.store_session import TERMINAL_RETRIES, converse
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.whole_ids import whole_ids
 from holdfastd.cli.events.follow import EventPrinter, follow, last, since_then
-from holdfastd.cli.views import times
+from holdfastd.documents import times
 
 LAST = 20  # events shown without --since and --limit
 

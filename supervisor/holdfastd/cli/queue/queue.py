@@ -15,7 +15,7 @@ from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.cli.queue.unreadable import unreadable
-from holdfastd.cli.views import task_views
+from holdfastd.documents import task_documents
 
 lane_option = click.option("--lane", help="Name of the lane. Default: the queue itself.", metavar="NAME")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -51,7 +51,7 @@ def peek(session: Session, /, lane: str | None, limit: int) -> None:
     name = lane or session.settings.queue_name
     for entry in ask(session, lambda store: store.peek_entries(name, limit)):
         if session.json:
-            output.line(task_views.decoded(entry))
+            output.line(task_documents.decoded(entry))
         else:
             output.text(entry.decode("utf-8", "backslashreplace"))
 

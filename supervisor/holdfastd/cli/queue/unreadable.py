@@ -22,7 +22,7 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.views import times
+from holdfastd.documents import times
 
 COLUMNS = ("address", "at", "lane", "reason", "bytes", "entry")
 FIT = TableFit(texts=("entry", "reason"), drop=("bytes", "entry", "lane", "at"))

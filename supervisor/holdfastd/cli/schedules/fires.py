@@ -23,7 +23,7 @@ from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.schedules import schedule_views
 from holdfastd.cli.schedules.schedule_options import limit_option, spec_of, when
-from holdfastd.cli.views import times
+from holdfastd.documents import times
 
 COLUMNS = ("at (UTC)", "what", "scheduled for", "task", "detail")
 FIT = TableFit(("task",), ("detail",), drop=("scheduled for", "detail"))

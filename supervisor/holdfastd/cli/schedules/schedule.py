@@ -14,7 +14,7 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.schedules import schedule_views
 from holdfastd.cli.schedules.schedule_options import spec_of, what, when
-from holdfastd.cli.views import times
+from holdfastd.documents import times
 
 FORMER = "unset"  # the former name of `remove`, whose answer has this word
 

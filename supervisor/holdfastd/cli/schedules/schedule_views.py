@@ -9,7 +9,7 @@ import msgspec
 from holdfast.core.cadence import restored, words
 from holdfast.core.schedule_records import Occurrence, ScheduleRecord
 from holdfastd.cli.common.table_fit import TableFit
-from holdfastd.cli.views.times import utc
+from holdfastd.documents.times import utc
 
 FIT = TableFit(texts=("cadence", "owner"), drop=("failures", "owner", "fires", "cadence"))
 COLUMNS = ("schedule", "next (UTC)", "state", "fires", "failures", "owner", "cadence")

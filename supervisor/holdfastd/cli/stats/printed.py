@@ -14,10 +14,10 @@ from holdfast.core.statistics import Percentiles, Statistic
 from holdfastd.cli.common import output
 from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import plain, table
-from holdfastd.cli.stats.report import Compared, Report
-from holdfastd.cli.views import times
 from holdfastd.cli.views.seconds import seconds
 from holdfastd.cli.views.sparklines import sparkline
+from holdfastd.documents import times
+from holdfastd.documents.period_report import Compared, Report
 
 MOST = 10  # handlers of a table
 COLUMNS = ("runs", "a second", "failed", "retries", "crashes", "wait p50", "p95", "p99", "run p50", "p95", "p99")

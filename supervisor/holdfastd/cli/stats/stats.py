@@ -14,7 +14,7 @@ from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.stats.printed import print_csv, print_text
-from holdfastd.cli.stats.report import Report
+from holdfastd.documents.period_report import Report
 
 
 @rich_click.command(epilog="Examples: supervisor stats; supervisor stats --since 1d --handler mail.send --json")

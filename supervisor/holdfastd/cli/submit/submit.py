@@ -30,6 +30,7 @@ from holdfastd.cli.submit.printed_answers import PrintedAnswers
 from holdfastd.cli.submit.progress_bar import ProgressBar
 from holdfastd.cli.submit.submit_windows import SubmitListener, Tally, submit_all
 from holdfastd.cli.views import task_views
+from holdfastd.documents import task_documents
 
 EXCLUSIVE = (  # two options that exclude each other, and the reason
     ("key", "task_id", "the key makes the task id"),
@@ -232,7 +233,7 @@ def _listener(
             if session.for_people:
                 progress.print(output.safe(task_views.outcome_line(record), keep=output.LINE_END))
             else:
-                progress.print(output.compact(task_views.outcome(record)))
+                progress.print(output.compact(task_documents.outcome(record)))
 
     return SubmitListener(accepted, _warn, refused, settled if wait else None)
 

@@ -27,7 +27,7 @@ from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.whole_ids import whole_id, whole_ids
 from holdfastd.cli.tasks import retry_tasks
 from holdfastd.cli.tasks.tasks import show_task
-from holdfastd.cli.views import task_views
+from holdfastd.documents import task_documents
 
 PAGE = 100  # dead letters read or deleted at once
 WHICH = "name the dead letters by TASK_ID, or select them with --all, --name or --older"
@@ -92,7 +92,7 @@ def list_dead_letters(session: Session, /, name: str | None, older: float | None
     tasks = manage(session, look)
     if session.json:
         for task in tasks:
-            output.line(task_views.listed(task))
+            output.line(task_documents.listed(task))
     else:
         now_ms = int(time.time() * 1000)
         table(COLUMNS, [_cells(each, now_ms) for each in tasks], FIT, wide=session.wide)

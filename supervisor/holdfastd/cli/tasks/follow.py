@@ -19,7 +19,7 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, manage
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.whole_ids import whole_id
-from holdfastd.cli.views import times
+from holdfastd.documents import times
 
 KEPT = "\n\t"  # of the control characters in a text
 

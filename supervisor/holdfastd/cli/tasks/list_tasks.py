@@ -17,6 +17,7 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.views import task_views
+from holdfastd.documents import task_documents
 
 PAGE = 100  # tasks read at once
 STATE = click.Choice([str(state) for state in State])
@@ -62,7 +63,7 @@ def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor:
     tasks, more = manage(session, look)
     if session.json:
         for task in tasks:
-            output.line(task_views.listed(task))
+            output.line(task_documents.listed(task))
     else:
         now_ms = int(time.time() * 1000)
         table(

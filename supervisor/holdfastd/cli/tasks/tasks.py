@@ -23,7 +23,8 @@ from holdfastd.cli.tasks.cancel_pause_resume import cancel, pause, resume
 from holdfastd.cli.tasks.follow import follow
 from holdfastd.cli.tasks.list_tasks import list_tasks
 from holdfastd.cli.tasks.remove import clean, remove
-from holdfastd.cli.views import task_views, times
+from holdfastd.cli.views import task_views
+from holdfastd.documents import task_documents, times
 
 
 @rich_click.group(epilog="Example: supervisor tasks list --state working")
@@ -80,7 +81,7 @@ def show_task(session: Session, task: TaskRecord, /) -> None:
     """Print a task in full, with the states of the tasks that it was submitted after."""
     parents = _parents(session, task)
     if session.json:
-        output.document(task_views.whole(task) | {"parents": parent_documents(parents)})
+        output.document(task_documents.whole(task) | {"parents": parent_documents(parents)})
     else:
         describe(task, parents)
 
@@ -92,7 +93,7 @@ def _parents(session: Session, task: TaskRecord, /) -> Sequence[ParentResult]:
 
 
 def describe(task: TaskRecord, parents: Sequence[ParentResult]) -> None:
-    for name, value in task_views.whole(task).items():
+    for name, value in task_documents.whole(task).items():
         if name not in {"trail", "error"} and value not in (None, "", False, []):
             output.text(f"{name.replace('_', ' '):<12} {output.readable(value)}", keep=output.LINE_END)
     if parents:

@@ -12,7 +12,7 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
-from holdfastd.cli.views import times
+from holdfastd.documents import times
 
 
 @rich_click.command(

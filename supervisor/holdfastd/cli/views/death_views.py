@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from holdfast.core.duration_words import duration
 from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.views import process_names
-from holdfastd.cli.views.times import moment
 from holdfastd.control.socket_protocol import DeathStatus
+from holdfastd.documents.times import moment
 
 FIT = TableFit(texts=("detail", "last tasks"), drop=("peak MiB", "lived", "last tasks", "pid", "status"))
 COLUMNS = ("at", "process", "pid", "cause", "detail", "status", "lived", "peak MiB", "last tasks")

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.core import host_words
 from holdfast.core.quiet_hosts import Quiet
-from holdfastd.cli.views.times import moment
+from holdfastd.documents.times import moment
 
 
 def lines(quiet: Sequence[Quiet], now_ms: int) -> Iterator[str]:

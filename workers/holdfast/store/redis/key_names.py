@@ -118,6 +118,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         # the namespace
         "meta": "meta",  # hash: version, ledger and settings of the namespace
         "events": "events",  # stream: what happened
+        "activity": "activity",  # stream: what operators have changed on the dashboard
         "rollup": "rollup:",  # hash: the figures of a minute, by lane and handler
         "rollups": "rollups:",  # text: the figures of ten minutes, packed
         "reporter": "reporter",  # text: the steward that reports the figures of the queue

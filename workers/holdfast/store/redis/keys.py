@@ -105,6 +105,10 @@ class Keys:
         return self._key("dead")
 
     @property
+    def activity(self) -> str:
+        return self._key("activity")
+
+    @property
     def events(self) -> str:
         return self._key("events")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.store.parts import ComposedStore, StoreParts
+from holdfast.store.redis.activity import RedisActivity
 from holdfast.store.redis.admin import RedisAdmin
 from holdfast.store.redis.batches import RedisBatches
 from holdfast.store.redis.connection import Connection
@@ -57,6 +58,7 @@ class RedisStore(ComposedStore):
             batches=RedisBatches(connection),
             webhooks=RedisWebhooks(connection),
             conversations=RedisConversations(connection),
+            activity=RedisActivity(connection),
             rollups=RedisRollups(connection),
             metrics=RedisMetrics(connection),
         )

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from holdfast.client.periods import Period
 from holdfast.core.rollup import MINUTE, sum_of
 from holdfast.core.statistics import Statistic, by_handler, by_lane, in_all, runs_over_time, statistics
-from holdfastd.cli.views import times
+from holdfastd.documents import times
 
 STEPS = 60  # of the course of runs, at most
 

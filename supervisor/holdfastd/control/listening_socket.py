@@ -1,5 +1,5 @@
-"""The socket on which the steward serves metrics. The supervisor opens it before its first fork and keeps it: a taken
-port ends the start, and a new steward goes on with the same socket."""
+"""A socket on which a child serves HTTP. The supervisor opens it before its first fork and keeps it: a taken port ends
+the start, and a new child goes on with the same socket."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.errors import HoldfastError
@@ -24,36 +25,50 @@ _MEND = {
     errno.EACCES: (Exit.PERMISSION, "this user may not open it: choose a port from 1024 on, or a folder of its own"),
     errno.ENOENT: (Exit.CONFIG, "the folder of the socket does not exist: make it, or choose another"),
 }
-_OTHER = (Exit.CONFIG, "choose another --metrics")
+_OTHER = (Exit.CONFIG, "choose another address")
 _IN_THE_WAY = (Exit.CONFIG, "a file that is no socket is there: remove it, or choose another path")
 _LIVE = (Exit.CONFIG, "another process listens on it: end that one, or choose another path")
 
 
 class ListenError(HoldfastError):
-    """Metrics cannot be served at this address. `code`: the exit status of the service."""
+    """Nothing can be served at this address. `code`: the exit status of the service."""
 
-    def __init__(self, address: str, why: str, end: tuple[Exit, str]) -> None:
+    def __init__(self, service: ServedService, address: str, why: str, end: tuple[Exit, str]) -> None:
         self.code, mend = end
-        super().__init__(f"--metrics {address}: {why}: {mend}")
+        super().__init__(f"{service.option} {address}: {why}: {mend}")
 
 
-class MetricsSocket:
-    """`address` as in the settings; None: no metrics are served."""
+@dataclass(frozen=True, slots=True)
+class ServedService:
+    """`name`: as it is announced; `option`: that sets the address; `path`: of its first page."""
 
-    def __init__(self, address: str | None = None) -> None:
+    name: str
+    option: str
+    path: str
+
+
+METRICS = ServedService("metrics", "--metrics", "/metrics")
+DASHBOARD = ServedService("dashboard", "--web", "/")
+
+
+class ListeningSocket:
+    """`address` as in the settings; None: nothing is served."""
+
+    def __init__(self, address: str | None = None, service: ServedService = METRICS) -> None:
         self._address = None if address is None else parse(address)
+        self._service = service
         self.listener: socket.socket | None = None
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """The descriptors that a steward keeps."""
+        """The descriptors that the child keeps."""
         return () if self.listener is None else (self.listener.fileno(),)
 
     @contextmanager
     def opened(self, announce: Announce) -> Generator[socket.socket | None]:
         """Listen while the block runs, and announce where. Raises ListenError."""
         if url := self.open():
-            announce(f"metrics at {url}")
+            announce(f"{self._service.name} at {url}")
         try:
             yield self.listener
         finally:
@@ -64,13 +79,13 @@ class MetricsSocket:
         if self._address is None:
             return ""
         try:
-            self.listener = _bound(self._address)
+            self.listener = self._bound(self._address)
         except OSError as error:
             known = _MEND.get(error.errno or 0, _OTHER)
-            raise ListenError(str(self._address), error.strerror or str(error), known) from None
+            raise self._error(error.strerror or str(error), known) from None
         self.listener.listen(BACKLOG)
         self.listener.setblocking(False)
-        return _shown(self._address, self.listener)
+        return self._shown(self._address, self.listener)
 
     def close(self) -> None:
         """Stop listening; the file of a unix socket is removed."""
@@ -81,29 +96,37 @@ class MetricsSocket:
         if self._address.path is not None:
             self._address.path.unlink(missing_ok=True)
 
+    def _bound(self, address: ListenAddress) -> socket.socket:
+        if address.path is not None:
+            return self._bound_to_path(address.path)
+        [(family, kind, number, _, place), *_] = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        return _opened(socket.socket(family, kind, number), place)
 
-def _bound(address: ListenAddress) -> socket.socket:
-    if address.path is not None:
-        return _bound_to_path(address, address.path)
-    [(family, kind, number, _, place), *_] = socket.getaddrinfo(
-        address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    return _opened(socket.socket(family, kind, number), place)
+    def _bound_to_path(self, path: Path) -> socket.socket:
+        """A socket for the owner and its group, like the control socket. One that a killed supervisor left is
+        replaced."""
+        if path.is_socket():
+            if _is_live(path):
+                raise self._error(os.strerror(errno.EADDRINUSE), _LIVE)
+            path.unlink()
+        elif path.exists():
+            raise self._error(os.strerror(errno.EEXIST), _IN_THE_WAY)
+        before = os.umask(0o117)
+        try:
+            return _opened(socket.socket(socket.AF_UNIX), str(path))
+        finally:
+            os.umask(before)
 
+    def _error(self, why: str, end: tuple[Exit, str]) -> ListenError:
+        return ListenError(self._service, str(self._address), why, end)
 
-def _bound_to_path(address: ListenAddress, path: Path) -> socket.socket:
-    """A socket for the owner and its group, like the control socket. One that a killed supervisor left is replaced."""
-    if path.is_socket():
-        if _is_live(path):
-            raise ListenError(str(address), os.strerror(errno.EADDRINUSE), _LIVE)
-        path.unlink()
-    elif path.exists():
-        raise ListenError(str(address), os.strerror(errno.EEXIST), _IN_THE_WAY)
-    before = os.umask(0o117)
-    try:
-        return _opened(socket.socket(socket.AF_UNIX), str(path))
-    finally:
-        os.umask(before)
+    def _shown(self, address: ListenAddress, listener: socket.socket) -> str:
+        if address.path is not None:
+            return f"{UNIX}{address.path}"
+        host, port = listener.getsockname()[:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}{self._service.path}"
 
 
 def _opened(listener: socket.socket, place: object) -> socket.socket:
@@ -125,10 +148,3 @@ def _is_live(path: Path) -> bool:
             trial.connect(str(path))
         return True
     return False
-
-
-def _shown(address: ListenAddress, listener: socket.socket) -> str:
-    if address.path is not None:
-        return f"{UNIX}{address.path}"
-    host, port = listener.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"

@@ -1,0 +1,55 @@
+"""`supervisor web`: the dashboard of a queue, in a process of its own."""
+
+from __future__ import annotations
+
+import click
+import rich_click
+
+from holdfast.exits import Exit
+from holdfast_config.listen_address import parse
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.error_report import CommandError
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import reach
+from holdfastd.control.listening_socket import DASHBOARD, ListenError, ListeningSocket
+from holdfastd.parent import dashboard_token
+from holdfastd.parent.start_checks import web_refusal
+
+DEFAULT = "8080"
+
+
+def _announce(text: str, level: str = "info") -> None:
+    output.note(f"{level}: {text}" if level != "info" else text)
+
+
+def _checked(_: click.Context, __: click.Parameter, address: str | None) -> str | None:
+    try:
+        parse(address or DEFAULT)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return address
+
+
+@rich_click.command(epilog="Examples: supervisor web; supervisor web 8081; supervisor web unix:/run/holdfast/web.sock")
+@click.argument("address", required=False, metavar="[ADDRESS]", callback=_checked)
+@options.store
+@options.pass_session
+def web(session: Session, /, address: str | None) -> None:
+    """Serve the dashboard of the queue at ADDRESS: PORT, HOST:PORT or unix:PATH; else at --web of the settings, or at
+    port 8080 of loopback. Ctrl-C ends it; tasks and workers do not need it.
+
+    A token is needed to log in: that of HOLDFAST_WEB_TOKEN, else one that is made now and printed.
+    """
+    settings = session.settings
+    chosen = address or settings.web or DEFAULT
+    try:
+        if why_not := web_refusal(settings, chosen):
+            raise CommandError(why_not, Exit.CONFIG)
+        reach(session)
+        with ListeningSocket(chosen, DASHBOARD).opened(_announce) as listener:
+            assert listener is not None
+            from holdfastd.web.main import run_alone  # needs the extra `web`
+
+            run_alone(dashboard_token.chosen(settings, _announce), listener)
+    except ListenError as error:
+        raise CommandError(str(error), error.code) from None

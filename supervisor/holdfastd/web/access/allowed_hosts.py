@@ -1,0 +1,41 @@
+"""The names under which the pages may be asked for: another name in `Host` is a site that rebinds its own to ours."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from holdfast_config import Settings
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedHosts:
+    """`names`: allowed beside loopback and, as no site can choose them, all numeric addresses."""
+
+    names: Collection[str] = ()
+
+    @classmethod
+    def of(cls, settings: Settings) -> AllowedHosts:
+        return cls(frozenset(filter(None, (settings.web_hosts or "").split(","))))
+
+    def allows(self, host: str) -> bool:
+        """`host`: the Host header, with or without a port."""
+        name = _without_port(host).lower()
+        return name in LOOPBACK or name in self.names or _is_numeric(name)
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0] if host.count(":") == 1 else host
+
+
+def _is_numeric(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

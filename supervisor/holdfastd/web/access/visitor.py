@@ -1,0 +1,34 @@
+"""A person or program that has logged in, and the role that says what it may do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """A viewer reads; an operator also changes."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+
+
+class Login(StrEnum):
+    """The way in which a request shows who sends it."""
+
+    COOKIE = "cookie"  # a browser sends it by itself, so a change needs the form's secret as well
+    HEADER = "header"  # Authorization, which no other site can set
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """`name`: as Activity shows it; `csrf`: the secret that each form of this session carries, empty for headers."""
+
+    name: str
+    role: Role
+    login: Login
+    csrf: str = ""
+
+    @property
+    def may_change(self) -> bool:
+        return self.role is Role.OPERATOR

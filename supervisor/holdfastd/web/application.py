@@ -1,0 +1,68 @@
+"""The ASGI application: its pages, what each may change, and the guard in front of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from holdfast.errors import HoldfastError
+from holdfastd.web import errors
+from holdfastd.web.access.accounts import Accounts
+from holdfastd.web.access.allowed_hosts import AllowedHosts
+from holdfastd.web.access.guard import Guard
+from holdfastd.web.access.session_cookie import SessionCookies
+from holdfastd.web.changes import CHANGES, carry_out
+from holdfastd.web.current_problems import CurrentProblems
+from holdfastd.web.pages import activity, events, handlers, lanes, overview, schedules, set_aside, tasks, workers
+from holdfastd.web.pages.login import LoginPage
+from holdfastd.web.queue_access import QueueAccess
+
+STATIC = Path(__file__).parent / "static"
+
+PAGES = (
+    Route("/", overview.overview),
+    Route("/lanes", lanes.lanes),
+    Route("/tasks", tasks.tasks),
+    Route("/task", tasks.task),
+    Route("/handlers", handlers.handlers),
+    Route("/workers", workers.workers),
+    Route("/schedules", schedules.schedules),
+    Route("/schedule", schedules.schedule),
+    Route("/dead", set_aside.dead),
+    Route("/unreadable", set_aside.unreadable),
+    Route("/events", events.events),
+    Route("/activity", activity.activity),
+)
+
+
+def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts) -> Starlette:
+    """The pages of this queue for these accounts."""
+    sessions = SessionCookies(accounts.token)
+    login = LoginPage(accounts, sessions)
+    app = Starlette(
+        routes=[
+            Route("/healthz", _healthy),
+            Mount("/static", StaticFiles(directory=STATIC)),
+            Route("/login", login.show),
+            Route("/login", login.log_in, methods=["POST"]),
+            Route("/logout", login.log_out, methods=["POST"]),
+            *PAGES,
+            *(Route(change.path, carry_out(change), methods=["POST"]) for change in CHANGES),
+        ],
+        middleware=[Middleware(Guard, accounts=accounts, sessions=sessions, hosts=hosts)],
+        exception_handlers={HTTPException: errors.refused, HoldfastError: errors.failed},
+    )
+    app.state.access, app.state.queue_name = access, access.queue
+    app.state.problems = CurrentProblems(access)
+    return app
+
+
+async def _healthy(_: Request) -> Response:
+    return PlainTextResponse("ok\n")

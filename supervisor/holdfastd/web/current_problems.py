@@ -1,0 +1,36 @@
+"""What is wrong with the queue and its store now, as `supervisor doctor` says it; read at most once in a while."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from holdfastd.doctor import store as store_check
+from holdfastd.doctor.finding import Finding, Level
+from holdfastd.web.queue_access import QueueAccess
+
+EVERY = 5.0  # seconds for which the findings count as those of now
+SHOWN = frozenset({Level.WARNING, Level.PROBLEM})
+
+
+@dataclass(slots=True)
+class CurrentProblems:
+    """Findings that somebody should know of, problems first."""
+
+    access: QueueAccess
+    _found: list[Finding] = field(default_factory=list[Finding])
+    _read_at: float | None = None
+
+    async def read(self) -> list[Finding]:
+        now = time.monotonic()
+        if self._read_at is None or now - self._read_at > EVERY:
+            self._found, self._read_at = await self._look(), now
+        return self._found
+
+    async def _look(self) -> list[Finding]:
+        access = self.access
+        settings = access.settings
+        info = await access.store.examine([access.queue], 0.0)
+        expected = store_check.Expectation(access.queue, settings.lease, 0, running=True, embedded=settings.embedded)
+        findings = [each for each in store_check.judge(info, expected) if each.level in SHOWN]
+        return sorted(findings, key=lambda each: each.level is not Level.PROBLEM)

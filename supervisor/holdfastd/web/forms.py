@@ -1,0 +1,44 @@
+"""The fields of a form that a browser has sent, read only when it may change something."""
+
+from __future__ import annotations
+
+import hmac
+from urllib.parse import parse_qsl
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from holdfastd.web.access.visitor import Login, Visitor
+
+MOST_BYTES = 1 << 20
+CSRF = "csrf"
+
+
+def visitor_of(request: Request) -> Visitor:
+    """The visitor that the guard has let in."""
+    visitor = request.scope["visitor"]
+    assert isinstance(visitor, Visitor)
+    return visitor
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """The fields of a change. Raises HTTPException for a viewer (403), a form without this session's secret (403), or
+    one that is too large (413)."""
+    visitor = visitor_of(request)
+    if not visitor.may_change:
+        raise HTTPException(403, "a viewer may change nothing: log in as an operator")
+    fields = dict(parse_qsl((await read_body(request)).decode("utf-8", "replace"), keep_blank_values=True))
+    given = fields.pop(CSRF, "")
+    if visitor.login is Login.COOKIE and not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
+        raise HTTPException(403, "this form is of another session: load the page again")
+    return fields
+
+
+async def read_body(request: Request, most: int = MOST_BYTES) -> bytes:
+    """Raises HTTPException 413 as soon as more than `most` bytes have come."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most:
+            raise HTTPException(413, f"the body is larger than {most} bytes")
+    return bytes(body)

@@ -1,0 +1,38 @@
+"""Overview: what waits and runs, what is wrong now, and how the last hours went."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.client.periods import last_periods
+from holdfast.core.task_states import State
+from holdfastd.documents.period_report import Report
+from holdfastd.web.pages.chosen_period import PERIODS, chosen_period
+from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.rendering import page
+from holdfastd.web.views.charts import course_charts
+
+MOST_HANDLERS = 10
+
+
+async def overview(request: Request) -> Response:
+    access: QueueAccess = request.app.state.access
+    store = access.store
+    period = chosen_period(request)
+    latest, before = await last_periods(store, await store.clock_ms(), period.length_ms)
+    report = Report.of(latest, before)
+    counts = await store.counts()
+    return page(
+        request,
+        "overview.html",
+        period=period,
+        periods=PERIODS,
+        report=report,
+        handlers=report.handlers[:MOST_HANDLERS],
+        states={str(state): counts.states.get(state, 0) for state in State},
+        counts=counts,
+        workers=[worker for worker in await store.workers() if worker.state != "dead"],
+        problems=await request.app.state.problems.read(),
+        charts=course_charts(latest),
+    )

@@ -1,0 +1,20 @@
+"""A position in a stream of the store, as an address holds it."""
+
+from __future__ import annotations
+
+import re
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+_POSITION = re.compile(r"([0-9]{1,19}-[0-9]{1,19})?")
+
+
+def stream_position(request: Request, name: str) -> str:
+    """Empty where the address has none. Raises HTTPException 400 for anything that is no position."""
+    given = request.query_params.get(name, "")
+    if not _POSITION.fullmatch(given):
+        raise HTTPException(
+            400, f"{name} {given[:50]!r}: the position of an entry, such as 1700000000000-0, is expected"
+        )
+    return given

@@ -1,0 +1,52 @@
+"""Tasks: a list by state, lane, handler and time, and one task with its history."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from holdfast.core.task_states import State
+from holdfast.errors import InvalidTaskError, UnknownTaskError
+from holdfastd.documents import task_documents
+from holdfastd.web.pages.task_filter import TaskFilter
+from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.rendering import page
+from holdfastd.web.views.timeline import bars
+
+PAGE = 50  # tasks
+
+
+async def tasks(request: Request) -> Response:
+    access: QueueAccess = request.app.state.access
+    wanted = TaskFilter.of(request.query_params)
+    if wanted.task_id:
+        return RedirectResponse(f"/task?id={quote(wanted.task_id, safe='')}", 303)
+    found = await access.manager.list_tasks(**wanted.arguments, limit=PAGE, cursor=wanted.cursor)
+    return page(
+        request,
+        "tasks.html",
+        wanted=wanted,
+        found=found,
+        states=[str(state) for state in State],
+        now_ms=await access.store.clock_ms(),
+    )
+
+
+async def task(request: Request) -> Response:
+    access: QueueAccess = request.app.state.access
+    task_id = request.query_params.get("id", "")
+    try:
+        record = await access.manager.get_task(task_id)
+        why = await access.manager.why(task_id, settings=access.settings)
+    except (UnknownTaskError, InvalidTaskError) as error:
+        return page(request, "problem.html", 404, title="No such task", problem=str(error))
+    return page(
+        request,
+        "task.html",
+        task=record,
+        why=why,
+        document=task_documents.whole(record),
+        bars=bars(why["timeline"], await access.store.clock_ms(), ended=record.finished_ms),
+    )

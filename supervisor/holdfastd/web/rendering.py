@@ -1,0 +1,110 @@
+"""Pages from templates. Everything that a template shows is escaped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from holdfast.core.duration_words import duration
+from holdfast.why.times import span
+from holdfastd.version import installed
+from holdfastd.web.menu import MENU
+
+TEMPLATES = Path(__file__).parent / "templates"
+NONE = "-"
+
+
+def page(request: Request, template: str, status: int = 200, **values: object) -> HTMLResponse:
+    """A page of this template; `visitor`, `queue`, `menu` and `path` are known in each."""
+    known = {
+        "visitor": request.scope.get("visitor"),
+        "queue": request.app.state.queue_name,
+        "version": installed(),
+        "menu": MENU,
+        "path": request.url.path,
+        "query": request.query_params,
+    }
+    return HTMLResponse(environment().get_template(template).render(known | values), status)
+
+
+@cache
+def environment() -> Environment:
+    found = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "when": when,
+        "seconds": seconds,
+        "count": count,
+        "pretty": pretty,
+        "short": short,
+        "rate": rate,
+        "length": len,
+        "span": span,
+        "query_with": query_with,
+    }
+    return found
+
+
+def when(ms: int | None) -> str:
+    """A moment in UTC, which a script of the page says in the reader's zone."""
+    if not ms:
+        return NONE
+    moment = datetime.fromtimestamp(ms / 1000, UTC)
+    return Markup('<time datetime="{}">{:%Y-%m-%d %H:%M:%S} UTC</time>').format(
+        moment.isoformat(timespec="milliseconds"), moment
+    )
+
+
+def seconds(value: float | None) -> str:
+    """A length of time in words; below a second in milliseconds or microseconds."""
+    if value is None:
+        return NONE
+    if value < 0.001:
+        return f"{value * 1e6:.0f} µs"
+    if value < 1:
+        return f"{value * 1000:.3g} ms"
+    return f"{value:.1f} s" if value < 60 else duration(value)
+
+
+def count(value: float | None) -> str:
+    """A number with thin spaces between thousands."""
+    return NONE if value is None else f"{value:,.0f}".replace(",", "\u202f")
+
+
+def rate(value: float) -> str:
+    """A number a second."""
+    return f"{value:.0f}/s" if value >= 10 else f"{value:.2g}/s" if value else "0/s"
+
+
+def short(text: str, most: int = 80) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def pretty(value: object) -> str:
+    """A JSON value on several lines; a text as it is."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(msgspec.to_builtins(value), ensure_ascii=False, indent=2)
+
+
+def query_with(query: Mapping[str, Any], **changed: object) -> str:
+    """The query of an address with some of its values changed; None or empty: without it."""
+    merged = {**query, **changed}
+    kept = {name: value for name, value in merged.items() if value not in (None, "")}
+    return f"?{urlencode(kept)}" if kept else "?"

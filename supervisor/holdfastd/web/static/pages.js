@@ -1,0 +1,57 @@
+// What the pages do beyond plain HTML: local times, charts, keys, questions before a change that cannot be undone.
+"use strict";
+
+(() => {
+  const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
+
+  function localTimes(root) {
+    for (const each of root.querySelectorAll("time[datetime]:not([title])")) {
+      each.title = each.textContent;
+      each.textContent = zoned.format(new Date(each.dateTime));
+    }
+  }
+
+  const COLOURS = ["--line1", "--line2", "--line3", "--line4"];
+
+  function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+
+  function charts(root) {
+    for (const figure of root.querySelectorAll("figure[data-chart]:not(:has(.uplot))")) {
+      const chart = JSON.parse(figure.dataset.chart);
+      figure.querySelector("svg")?.remove();
+      const axis = { stroke: colour("--faint"), grid: { stroke: colour("--rule") }, ticks: { stroke: colour("--rule") } };
+      const series = chart.names.map((name, index) => ({ label: name, stroke: colour(COLOURS[index % COLOURS.length]), width: 1.5, value: (_, value) => (value === null ? "-" : `${value.toPrecision(3)} ${chart.unit}`) }));
+      new uPlot({ width: figure.clientWidth, height: 180, series: [{}, ...series], axes: [axis, { ...axis, size: 60 }] }, chart.data, figure);
+    }
+  }
+
+  function enliven(root) {
+    localTimes(root);
+    charts(root);
+  }
+
+  let before = "";
+  function keys(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    if (event.key === "/") {
+      document.querySelector("[data-key='/']")?.focus();
+      event.preventDefault();
+    } else if (before === "g") {
+      document.querySelector(`nav a[data-key='${CSS.escape(event.key)}']`)?.click();
+    }
+    before = event.key;
+  }
+
+  document.addEventListener("DOMContentLoaded", () => enliven(document));
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (document.hidden) event.preventDefault();
+  });
+  document.addEventListener("htmx:afterSwap", () => enliven(document));
+  document.addEventListener("keydown", keys);
+  document.addEventListener("submit", (event) => {
+    const question = event.target.dataset.confirm;
+    if (question && !window.confirm(question)) event.preventDefault();
+  });
+})();

@@ -1,0 +1,1 @@
+"""Values of the store as the pages show them. Pure."""

@@ -1,0 +1,78 @@
+"""The application over a queue on a real server, asked as browsers and programs ask it, in this process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from html import unescape
+
+import httpx
+
+from holdfast.client.manager import TaskManager
+from holdfast.store import open_store
+from holdfast.store.protocol import Store
+from holdfast_config import RedisSettings, Settings
+from holdfastd.web.access.accounts import Accounts
+from holdfastd.web.access.allowed_hosts import AllowedHosts
+from holdfastd.web.access.visitor import Role
+from holdfastd.web.application import application
+from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.serve import SHORT
+
+TOKEN = "a token of sixteen or more"
+HTML = {"accept": "text/html"}
+_CSRF = re.compile(r'name="csrf" value="([^"]+)"')
+
+
+@dataclass(frozen=True)
+class Site:
+    """`browser` has logged in; `program` sends the token as a header; `stranger` sends nothing."""
+
+    store: Store
+    manager: TaskManager
+    browser: httpx.AsyncClient
+    program: httpx.AsyncClient
+    stranger: httpx.AsyncClient
+
+    async def page(self, path: str, status: int = 200) -> str:
+        answer = await self.browser.get(path, headers=HTML)
+        assert answer.status_code == status, answer.text
+        return unescape(answer.text)
+
+    async def csrf(self) -> str:
+        """The secret of the browser's session, as its forms carry it."""
+        found = _CSRF.search((await self.browser.get("/lanes")).text)
+        assert found
+        return found[1]
+
+    async def change(self, path: str, **fields: str) -> httpx.Response:
+        """Send a form of a page."""
+        return await self.browser.post(path, data={"csrf": await self.csrf(), **fields}, headers=HTML)
+
+
+@asynccontextmanager
+async def site(
+    redis: RedisSettings, role: Role = Role.OPERATOR, hosts: AllowedHosts | None = None
+) -> AsyncIterator[Site]:
+    settings = Settings(redis_url=redis.url, queue_name=redis.queue)
+    async with open_store(redis) as store:
+        manager = TaskManager(store, queue=redis.queue, retries=SHORT)
+        app = application(QueueAccess(store, manager, settings), Accounts(TOKEN, role), hosts or AllowedHosts())
+
+        def client(**options: object) -> httpx.AsyncClient:
+            return httpx.AsyncClient(
+                transport=httpx.ASGITransport(app, client=("192.0.2.7", 4000)),
+                base_url="http://127.0.0.1",
+                **options,  # type: ignore[arg-type]
+            )
+
+        async with (
+            client() as browser,
+            client(headers={"authorization": f"Bearer {TOKEN}"}) as program,
+            client() as stranger,
+        ):
+            answer = await browser.post("/login", data={"token": TOKEN})
+            assert answer.status_code == 303, answer.text
+            yield Site(store, manager, browser, program, stranger)

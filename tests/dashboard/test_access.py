@@ -1,0 +1,187 @@
+"""Who may see the pages and change something: tokens, sessions, roles, hosts, other sites."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast_config import RedisSettings
+from holdfastd.web.access.allowed_hosts import AllowedHosts
+from holdfastd.web.access.login_attempts import FREE, MOST, WAIT, LoginAttempts
+from holdfastd.web.access.session_cookie import COOKIE, SessionCookies
+from holdfastd.web.access.visitor import Role
+from holdfastd.web.application import PAGES
+from holdfastd.web.changes import CHANGES
+from tests.dashboard.site import HTML, TOKEN, site
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_without_a_login_each_page_leads_to_it_and_each_change_is_refused(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        for route in PAGES:
+            answer = await here.stranger.get(f"{route.path}?id=x", headers=HTML)
+            assert answer.status_code == 303
+            assert answer.headers["location"].startswith("/login?next=")
+            assert (await here.stranger.get(route.path)).status_code == 401
+        for change in CHANGES:
+            answer = await here.stranger.post(change.path, data={change.field: "x"}, headers=HTML)
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+
+
+@pytest.mark.parametrize("header", ["Bearer wrong", "Bearer ", "Bearer", "Basic eDp5", f"Basic {TOKEN}", "ü"])
+async def test_a_header_that_is_not_the_token_is_refused(redis_settings: RedisSettings, header: str) -> None:
+    async with site(redis_settings) as here:
+        answer = await here.stranger.get("/lanes", headers={"authorization": header.encode()})
+        assert answer.status_code == 401
+
+
+async def test_the_token_in_a_header_reads_and_changes_without_a_form(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        assert (await here.program.get("/lanes")).status_code == 200
+        assert (await here.program.post("/lanes/pause", data={"lane": redis_settings.queue})).status_code == 303
+        (lane,) = (await here.manager.lanes()).lanes
+        assert lane.is_paused
+
+
+async def test_a_login_goes_on_to_the_page_that_was_asked_for_and_nowhere_else(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        for wanted, there in (
+            ("/tasks?state=failed", "/tasks?state=failed"),
+            ("//evil.example", "/"),
+            ("/\\evil.example", "/"),
+            ("https://evil.example/", "/"),
+            ("javascript:alert(1)", "/"),
+        ):
+            answer = await here.stranger.post("/login", data={"token": TOKEN, "next": wanted})
+            assert (answer.status_code, answer.headers["location"]) == (303, there)
+
+
+async def test_the_cookie_is_for_this_site_alone_and_no_script_reads_it(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        cookie = (await here.stranger.post("/login", data={"token": TOKEN})).headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert TOKEN not in cookie
+
+
+@pytest.mark.parametrize("csrf", ["", "wrong", "ü"])
+async def test_a_form_without_the_secret_of_the_session_changes_nothing(
+    redis_settings: RedisSettings, csrf: str
+) -> None:
+    async with site(redis_settings) as here:
+        answer = await here.browser.post("/lanes/pause", data={"csrf": csrf, "lane": redis_settings.queue})
+        assert answer.status_code == 403
+        assert not any(lane.is_paused for lane in (await here.manager.lanes()).lanes)
+
+
+async def test_the_secret_of_another_session_does_not_count(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        earlier = await here.csrf()
+        await here.browser.post("/login", data={"token": TOKEN})
+        assert await here.csrf() != earlier
+        answer = await here.browser.post("/lanes/pause", data={"csrf": earlier, "lane": redis_settings.queue})
+        assert answer.status_code == 403
+
+
+async def test_a_change_that_another_site_asks_for_is_refused(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        form = {"csrf": await here.csrf(), "lane": redis_settings.queue}
+        for origin in ("cross-site", "same-site"):
+            answer = await here.browser.post("/lanes/pause", data=form, headers={"sec-fetch-site": origin})
+            assert answer.status_code == 403
+        assert not any(lane.is_paused for lane in (await here.manager.lanes()).lanes)
+
+
+async def test_a_viewer_reads_and_changes_nothing(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings, Role.VIEWER) as here:
+        await here.manager.run_task("hello", task_id="t")
+        assert "Cancel" not in await here.page("/task?id=t")
+        for change in CHANGES:
+            for client in (here.browser, here.program):
+                answer = await client.post(change.path, data={"csrf": await here.csrf(), change.field: "t"})
+                assert (answer.status_code, "viewer" in answer.text) == (403, True)
+        assert (await here.manager.get_task("t")).state == "submitted"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "", "127.0.0.1.evil.example:80", "[::1"])
+async def test_another_name_of_this_host_is_not_served(redis_settings: RedisSettings, host: str) -> None:
+    async with site(redis_settings) as here:
+        answer = await here.program.get("/lanes", headers={"host": host})
+        assert answer.status_code == (200 if host == "[::1" else 421)
+
+
+def test_names_that_are_set_and_addresses_are_served() -> None:
+    hosts = AllowedHosts(frozenset({"queue.example.org"}))
+    for host in ("queue.example.org", "Queue.Example.org:8080", "localhost:1", "[::1]:80", "192.0.2.1:8080", "::1"):
+        assert hosts.allows(host), host
+
+
+async def test_every_answer_forbids_foreign_scripts_frames_and_copies(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        for answer in (
+            await here.browser.get("/"),
+            await here.browser.get("/task?id=none", headers=HTML),
+            await here.stranger.get("/login"),
+            await here.stranger.get("/lanes"),
+            await here.stranger.get("/lanes", headers={"host": "evil.example"}),
+        ):
+            policy = answer.headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            assert answer.headers["x-frame-options"] == "DENY"
+            assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_wrong_tokens_cost_a_wait(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        for _ in range(FREE):
+            answer = await here.stranger.post("/login", data={"token": "wrong"})
+            assert (answer.status_code, "not known" in answer.text) == (403, True)
+        answer = await here.stranger.post("/login", data={"token": TOKEN})
+        assert (answer.status_code, "try again in" in answer.text) == (429, True)
+
+
+def test_attempts_are_free_again_after_a_while_and_of_many_addresses_few_are_remembered() -> None:
+    attempts = LoginAttempts()
+    for _ in range(FREE):
+        assert attempts.wait("a", 100.0) == 0
+        attempts.failed("a", 100.0)
+    assert attempts.wait("a", 100.0) == WAIT
+    assert attempts.wait("b", 100.0) == 0
+    assert attempts.wait("a", 100.0 + WAIT) == 0
+    attempts.failed("a", 100.0 + WAIT)
+    assert attempts.wait("a", 100.0 + WAIT) == WAIT
+    for number in range(MOST + 10):
+        attempts.failed(f"address {number}", 200.0)
+    assert len(attempts._failed) == MOST
+    attempts.succeeded(f"address {MOST}")
+    assert attempts.wait(f"address {MOST}", 200.0) == 0
+
+
+def test_a_cookie_is_of_its_key_whole_and_young() -> None:
+    cookies = SessionCookies("key")
+    value = cookies.issue("token", Role.VIEWER)
+    visitor = cookies.read(value)
+    assert visitor
+    assert (visitor.name, visitor.role, bool(visitor.csrf)) == ("token", Role.VIEWER, True)
+    assert SessionCookies("other").read(value) is None
+    assert cookies.read(value[:-1]) is None
+    assert cookies.read("") is None
+    assert cookies.read(cookies._signer.dumps(["token", "king", "x"])) is None
+    assert cookies.read(cookies._signer.dumps("token")) is None
+
+
+async def test_after_a_logout_the_browser_has_no_session(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        assert COOKIE in here.browser.cookies
+        await here.change("/logout")
+        assert COOKIE not in here.browser.cookies
+        assert (await here.browser.get("/lanes", headers=HTML)).status_code == 303
+
+
+async def test_a_body_that_is_too_large_is_refused(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        for path in ("/login", "/lanes/pause"):
+            answer = await here.browser.post(path, content=b"x" * (2 << 20))
+            assert answer.status_code == 413

@@ -1,0 +1,150 @@
+"""The dashboard as a process: a child of the supervisor, and by itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.cli.commands import Cli, clean
+from tests.cli.conftest import running
+from tests.forked import COMMAND, Program, popen
+from tests.servers import valkey
+
+TOKEN = "a-token-of-sixteen-or-more"
+LOGIN = {"authorization": f"Bearer {TOKEN}"}
+
+
+def free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        return int(listener.getsockname()[1])
+
+
+def page(port: int, path: str) -> httpx.Response:
+    """The page, asked for again until the process listens again."""
+    transport = httpx.HTTPTransport(retries=0)
+    with httpx.Client(transport=transport, timeout=60) as client:
+        return client.get(f"http://127.0.0.1:{port}{path}", headers=LOGIN)
+
+
+def web_pid(cli: Cli) -> int:
+    (found,) = [each for each in cli("status", "--json").document["processes"] if each["kind"] == "web"]
+    return int(found["pid"])
+
+
+def test_a_pool_serves_it_and_it_takes_nothing_with_it_when_it_dies(short_path: Path) -> None:
+    port = free_port()
+    options = ("--workers", "1", "--web", str(port), "examples.wordcount:handle")
+    with running(short_path, *options, environ={"HOLDFAST_WEB_TOKEN": TOKEN}) as (cli, process):
+        assert cli("submit", "one two", "--task-id", "t", "--wait").status == 0
+        assert "one two" in page(port, "/task?id=t").text
+        before = web_pid(cli)
+        os.kill(before, signal.SIGKILL)
+        assert "one two" in page(port, "/task?id=t").text, "connections wait for the next web process"
+        assert web_pid(cli) != before
+        assert cli("submit", "three", "--wait").status == 0
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+def test_a_web_process_that_never_starts_ends_nothing(short_path: Path) -> None:
+    """Its certificate cannot be read: it is started again and again, and says so; tasks run."""
+    options = ("--workers", "1", "--web", "0", "--web-cert-file", str(short_path / "none.pem"))
+    with running(short_path, *options, "examples.wordcount:handle") as (cli, _):
+        while restarts(cli) < 4:
+            assert cli("submit", "one two", "--wait").status == 0
+
+
+def restarts(cli: Cli) -> int:
+    """Of the web process, so far."""
+    status = cli("status", "--json").document
+    return sum(death["kind"] == "web" for death in status["deaths"]["recent"])
+
+
+@contextmanager
+def alone(folder: Path, url: str, *words: str, token: str = TOKEN) -> Iterator[tuple[Program, str]]:
+    """`supervisor web` on a free port; its address."""
+    environ = clean({"HOLDFAST_WEB_TOKEN": token} if token else {})
+    process = popen(
+        COMMAND, ["web", *words, "--redis-url", url], cwd=folder, env=environ, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr
+    try:
+        line = next(line for line in process.stderr if "dashboard at" in line)
+        yield process, line.split()[-1]
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_by_itself_it_serves_any_store_and_a_signal_ends_it(short_path: Path, number: signal.Signals) -> None:
+    with valkey(short_path) as url, alone(short_path, url, "0") as (process, address):
+        assert "<h1>Lanes</h1>" in httpx.get(f"{address}lanes", headers=LOGIN).text
+        process.send_signal(number)
+        assert process.wait(60) == 0
+
+
+def test_without_a_token_of_the_settings_one_is_printed_and_counts(short_path: Path) -> None:
+    with valkey(short_path) as url:
+        words = ["web", "0", "--redis-url", url]
+        process = popen(COMMAND, words, cwd=short_path, env=clean({}), stderr=subprocess.PIPE, text=True)
+        assert process.stderr
+        try:
+            address = next(line for line in process.stderr if "dashboard at" in line).split()[-1]
+            token = next(
+                found[1] for line in process.stderr if (found := re.search(r"token of the dashboard: (\S+)", line))
+            )
+            answer = httpx.get(f"{address}lanes", headers={"authorization": f"Bearer {token}"})
+            assert answer.status_code == 200
+            assert httpx.get(f"{address}lanes", headers=LOGIN).status_code == 401
+        finally:
+            process.kill()
+            process.wait()
+            process.stderr.close()
+
+
+def test_a_unix_socket_serves_it(short_path: Path) -> None:
+    place = short_path / "web.sock"
+    client = httpx.Client(transport=httpx.HTTPTransport(uds=str(place)))
+    with valkey(short_path) as url, alone(short_path, url, f"unix:{place}"), client:
+        assert client.get("http://localhost/lanes", headers=LOGIN).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (("web", "0.0.0.0:0"), 78, "in clear"),
+        (("web", "somewhere:8080:90"), 2, "HOST:PORT"),
+    ],
+)
+def test_an_address_that_cannot_be_is_one_line(cli: Cli, words: tuple[str, ...], status: int, says: str) -> None:
+    answer = cli(*words)
+    assert (answer.status, says in answer.err, answer.err.count("\n")) == (status, True, 1), answer.err
+
+
+def test_a_taken_port_is_named(cli: Cli) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+        answer = cli("web", str(port))
+        assert (answer.status, f"--web 127.0.0.1:{port}" in answer.err) == (78, True), answer.err
+
+
+@pytest.mark.parametrize("token", ["short", "with a space in it", "ü" * 20])
+def test_a_token_that_can_be_guessed_is_refused(cli: Cli, token: str) -> None:
+    answer = Cli(cli.folder, cli.options, {"HOLDFAST_WEB_TOKEN": token})("web", "0")
+    assert (answer.status, "HOLDFAST_WEB_TOKEN" in answer.err, token in answer.err) == (78, True, False), answer.err
+
+
+def test_a_store_that_does_not_answer_at_the_start_is_named(short_path: Path) -> None:
+    answer = Cli(short_path, ("--redis-url", f"unix://{short_path}/none.sock"))("web", "0")
+    assert (answer.status, "none.sock" in answer.err) == (69, True), answer.err

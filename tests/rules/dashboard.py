@@ -1,0 +1,84 @@
+"""Rules of the dashboard."""
+
+from __future__ import annotations
+
+from tests.rules.rule import Rule
+
+_HERE = "supervisor/holdfastd/web"
+_ACCESS = "tests/dashboard/test_access.py"
+_PAGES = "tests/dashboard/test_pages.py"
+
+DASHBOARD = (
+    Rule(
+        "a change needs the secret of its session's forms",
+        f"{_HERE}/forms.py",
+        "    if visitor.login is Login.COOKIE and not hmac.compare_digest(given.encode(), visitor.csrf.encode()):\n"
+        '        raise HTTPException(403, "this form is of another session: load the page again")\n',
+        "",
+        f"{_ACCESS}::test_the_secret_of_another_session_does_not_count",
+    ),
+    Rule(
+        "a viewer changes nothing",
+        f"{_HERE}/forms.py",
+        "    if not visitor.may_change:\n"
+        '        raise HTTPException(403, "a viewer may change nothing: log in as an operator")\n',
+        "",
+        f"{_ACCESS}::test_a_viewer_reads_and_changes_nothing",
+    ),
+    Rule(
+        "a page needs a login",
+        f"{_HERE}/access/guard.py",
+        'if visitor is None and not scope["path"].startswith(PUBLIC):',
+        "if False:",
+        f"{_ACCESS}::test_without_a_login_each_page_leads_to_it_and_each_change_is_refused",
+    ),
+    Rule(
+        "pages are served under known names alone",
+        f"{_HERE}/access/guard.py",
+        "if not self.hosts.allows(host):",
+        "if False:",
+        f"{_ACCESS}::test_another_name_of_this_host_is_not_served",
+    ),
+    Rule(
+        "another site cannot ask for a change",
+        f"{_HERE}/access/guard.py",
+        'if scope["method"] not in SAFE and headers.get',
+        "if False and headers.get",
+        f"{_ACCESS}::test_a_change_that_another_site_asks_for_is_refused",
+    ),
+    Rule(
+        "wrong tokens cost a wait",
+        f"{_HERE}/pages/login.py",
+        "            self.attempts.failed(address, now)\n",
+        "",
+        f"{_ACCESS}::test_wrong_tokens_cost_a_wait",
+    ),
+    Rule(
+        "a login leads to a page of this site",
+        f"{_HERE}/pages/login.py",
+        'return there if there.startswith("/") and not there.startswith(("//", "/\\\\")) else "/"',
+        "return there",
+        f"{_ACCESS}::test_a_login_goes_on_to_the_page_that_was_asked_for_and_nowhere_else",
+    ),
+    Rule(
+        "what users have written is escaped",
+        f"{_HERE}/rendering.py",
+        "autoescape=True",
+        "autoescape=False",
+        f"{_PAGES}::test_no_text_of_a_user_becomes_markup",
+    ),
+    Rule(
+        "a change that was refused is written down, too",
+        f"{_HERE}/changes.py",
+        "            await _note(access, replace(activity, outcome=str(error)))\n",
+        "",
+        f"{_PAGES}::test_activity_names_who_changed_what_from_where_and_what_was_refused",
+    ),
+    Rule(
+        "the service goes on without a web process",
+        "supervisor/holdfastd/core/boot_failures.py",
+        "frozenset({ChildKind.QUARANTINE, ChildKind.WEB})",
+        "frozenset({ChildKind.QUARANTINE})",
+        "tests/dashboard/test_process.py::test_a_web_process_that_never_starts_ends_nothing",
+    ),
+)

@@ -1,0 +1,24 @@
+"""Changes that operators have made, as they are kept and read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KEPT = 10_000  # changes, the last ones
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """`who` asked, `origin`: from where; `change`: as `tasks/cancel`; `subject`: what it was made to; `outcome`: empty
+    if it was carried out, else why not. `position`: of its entry in the stream, empty before it is kept."""
+
+    who: str
+    origin: str
+    change: str
+    subject: str
+    outcome: str = ""
+    position: str = ""
+
+    @property
+    def at_ms(self) -> int:
+        return int(self.position.partition("-")[0] or 0)
