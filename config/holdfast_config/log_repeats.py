@@ -16,7 +16,7 @@ MOST_KINDS = 1000  # events that are counted apart; those beyond share a count
 SUBJECTS = frozenset({"task", "slot", "incarnation", "schedule"})
 
 
-class Kind(NamedTuple):
+class LineKind(NamedTuple):
     """Lines of one event count together."""
 
     logger: str
@@ -24,7 +24,7 @@ class Kind(NamedTuple):
     event: str
 
 
-OTHERS = Kind("holdfast", "warning", "other events")
+OTHERS = LineKind("holdfast", "warning", "other events")
 
 
 @dataclass(slots=True)
@@ -43,9 +43,9 @@ class RepeatLimit:
     """`next_end`: when the first window ends in which something was withheld; None: nothing was."""
 
     next_end: float | None = None
-    _windows: dict[Kind, _Window] = field(default_factory=dict[Kind, _Window])
+    _windows: dict[LineKind, _Window] = field(default_factory=dict[LineKind, _Window])
 
-    def admits(self, kind: Kind, most: int, now: float) -> bool:
+    def admits(self, kind: LineKind, most: int, now: float) -> bool:
         """True if this line is to be written; else it is counted."""
         window = self._window(kind, now)
         if window.written < most:
@@ -55,7 +55,7 @@ class RepeatLimit:
         self.next_end = window.until if self.next_end is None else min(self.next_end, window.until)
         return False
 
-    def ended(self, now: float) -> Iterator[tuple[Kind, int]]:
+    def ended(self, now: float) -> Iterator[tuple[LineKind, int]]:
         """The kinds of which lines were withheld in windows that have ended, and how many; each once."""
         over = {kind: window for kind, window in self._windows.items() if window.until <= now}
         for kind in over:
@@ -68,7 +68,7 @@ class RepeatLimit:
         self._windows.clear()
         self.next_end = None
 
-    def _window(self, kind: Kind, now: float) -> _Window:
+    def _window(self, kind: LineKind, now: float) -> _Window:
         """The window in which this line counts. One of which lines were withheld goes on until they are told."""
         if kind not in self._windows and len(self._windows) >= MOST_KINDS:
             self._windows = {known: window for known, window in self._windows.items() if not window.is_over(now)}

@@ -22,7 +22,7 @@ from holdfast_config.current_task import CURRENT, LoggedTask
 from holdfast_config.environment import no_color
 from holdfast_config.escape import escape
 from holdfast_config.journal import is_journal, prioritised
-from holdfast_config.log_repeats import Kind, RepeatLimit, most_of
+from holdfast_config.log_repeats import LineKind, RepeatLimit, most_of
 from holdfast_config.secret_texts import mask
 
 STDERR = 2
@@ -88,7 +88,7 @@ class LimitRepeats:
             return event
         now = self._clock()
         self.tell(now)
-        if self._limit.admits(Kind(logger.name, method, template), most_of(event), now):
+        if self._limit.admits(LineKind(logger.name, method, template), most_of(event), now):
             return event
         raise structlog.DropEvent
 

@@ -16,7 +16,7 @@ from holdfast.core.tasks import Introduction
 from holdfast.core.trail import read_step
 from holdfast.store.redis import RedisStore
 from holdfast.why.next_commands import COMMANDS
-from holdfast.why.task_spans import Tracing, task_spans
+from holdfast.why.task_spans import TraceSettings, task_spans
 from holdfast.why.task_times import TaskTimes, task_times
 from tests.cli.commands import Answer, Cli
 from tests.cli.stores import give_up, with_store
@@ -157,5 +157,5 @@ def test_spans_of_deliveries_are_named_where_traces_are_looked_at(inside: Cli, m
 )
 def test_in_the_mode_parent_the_trace_is_the_producers(mode: str, operation: object, trace_id: str) -> None:
     task = replace(TASK, task_id="t", operation=json.dumps(operation).encode())
-    [span] = task_spans(task, [read_step(f"5 claimed {CLAIM}")], Tracing(True, mode, None))
+    [span] = task_spans(task, [read_step(f"5 claimed {CLAIM}")], TraceSettings(True, mode, None))
     assert (span.trace_id, span.url) == (trace_id, "")

@@ -12,6 +12,7 @@ import pytest
 from holdfast.store.protocol import MOST_PEEKS
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
+from holdfastd.control.running_service import RunningInfo
 from holdfastd.control.socket_protocol import (
     Deaths,
     DeathStatus,
@@ -37,7 +38,6 @@ from holdfastd.doctor.handler_import import Function, Imported, NotImported
 from holdfastd.doctor.kernel import KernelInfo
 from holdfastd.doctor.python_version import PythonInfo
 from holdfastd.doctor.resources import Need
-from holdfastd.doctor.running_service import RunningInfo
 from holdfastd.doctor.unit import UnitInfo
 
 MEBIBYTE = 1 << 20

@@ -7,7 +7,16 @@ import subprocess
 import sys
 from typing import Any
 
-from holdfast_config.log_repeats import MOST, MOST_KINDS, MOST_OF_SUBJECTS, OTHERS, WINDOW, Kind, RepeatLimit, most_of
+from holdfast_config.log_repeats import (
+    MOST,
+    MOST_KINDS,
+    MOST_OF_SUBJECTS,
+    OTHERS,
+    WINDOW,
+    LineKind,
+    RepeatLimit,
+    most_of,
+)
 from holdfast_config.logging import REPEATED
 
 PROGRAM = """
@@ -29,10 +38,10 @@ tell_repeats(is_end=True)
 tell_repeats(is_end=True)
 """
 
-ONE, OTHER = Kind("holdfast.worker", "warning", "one"), Kind("holdfast.worker", "warning", "other")
+ONE, OTHER = LineKind("holdfast.worker", "warning", "one"), LineKind("holdfast.worker", "warning", "other")
 
 
-def log(limit: RepeatLimit, times: int, now: float, kind: Kind = ONE, most: int = 3) -> int:
+def log(limit: RepeatLimit, times: int, now: float, kind: LineKind = ONE, most: int = 3) -> int:
     return sum(limit.admits(kind, most, now) for _ in range(times))
 
 
@@ -80,7 +89,7 @@ def test_events_are_counted_apart() -> None:
 
 def test_any_number_of_events_is_counted_in_bounded_memory() -> None:
     limit = RepeatLimit()
-    written = sum(log(limit, 1, 0.0, Kind("library", "warning", f"line {number}")) for number in range(10_000))
+    written = sum(log(limit, 1, 0.0, LineKind("library", "warning", f"line {number}")) for number in range(10_000))
     assert written == MOST_KINDS + 3
     assert list(limit.ended(WINDOW)) == [(OTHERS, 10_000 - written)]
 
@@ -89,7 +98,7 @@ def test_quiet_events_make_room_for_others() -> None:
     limit = RepeatLimit()
     for minute in range(3):
         for number in range(MOST_KINDS):
-            assert log(limit, 1, minute * WINDOW, Kind("library", "warning", f"line {minute} {number}")) == 1
+            assert log(limit, 1, minute * WINDOW, LineKind("library", "warning", f"line {minute} {number}")) == 1
 
 
 def test_a_forked_process_tells_nothing_of_its_parent() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfastd.control.server import ControlServer
-from holdfastd.control.socket_protocol import Answer, AskScale, AskStatus, Request, Scaled
+from holdfastd.control.socket_protocol import Answer, AskScale, AskStatus, ControlRequest, Scaled
 from holdfastd.parent.callback_selector import CallbackSelector
 from tests.supervisor.service import PATIENCE, Service
 
@@ -22,7 +22,7 @@ class Stage:
     """A server whose answers are counted; `turn` is one turn of its loop."""
 
     def __init__(self, folder: Path) -> None:
-        self.asked = list[Request]()
+        self.asked = list[ControlRequest]()
         self._path = folder / "control.sock"
         self._loop = CallbackSelector()
         self._server = ControlServer(self._path, self._loop, self._answer)
@@ -44,7 +44,7 @@ class Stage:
         self._server.close(None)
         self._loop.close()
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: ControlRequest) -> Answer:
         self.asked.append(request)
         return Scaled(len(self.asked))
 

@@ -18,6 +18,7 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import every_setting
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.views import running_service
+from holdfastd.control.running_service import look
 from holdfastd.embedded import project_data
 
 DEFAULT = "default"
@@ -46,7 +47,7 @@ def show(session: Session, /, handler: str | None, given: bool) -> None:
     session.flags["handler"] = handler
     settings = session.settings  # prints a notice for a file that was found
     if not session.json:
-        for line in running_service.words(running_service.look(settings.runtime_folder), settings):
+        for line in running_service.words(look(settings.runtime_folder).status, settings):
             output.note(line)
         for line in project_data.remarks(session.resolved.settings):
             output.note(line)

@@ -19,10 +19,10 @@ from holdfastd.control.socket_protocol import (
     AskScale,
     AskStatus,
     AskStop,
+    ControlRequest,
     Refused,
     Reloading,
     ReloadResult,
-    Request,
     Scaled,
     StopAnswer,
     StopResult,
@@ -50,7 +50,7 @@ def ask(runtime_dir: Path, request: AskReload, timeout: float = ...) -> Reloadin
 @overload
 def ask(runtime_dir: Path, request: AskStop, timeout: float = ...) -> StopAnswer: ...
 def ask(
-    runtime_dir: Path, request: Request, timeout: float = ANSWER_TIMEOUT
+    runtime_dir: Path, request: ControlRequest, timeout: float = ANSWER_TIMEOUT
 ) -> SupervisorStatus | Scaled | Reloading | StopAnswer:
     """The supervisor's answer. NotRunningError if nobody listens there, ControlError if refused or late."""
     with _connection(runtime_dir, timeout) as stream:
@@ -93,7 +93,7 @@ def reload(runtime_dir: Path, wait: float | None) -> ReloadResult | None:
     return _read(last, ReloadResult)
 
 
-def _end_of(runtime_dir: Path, request: Request, begun: type[T], wait: float | None) -> bytes | None:
+def _end_of(runtime_dir: Path, request: ControlRequest, begun: type[T], wait: float | None) -> bytes | None:
     """The last line, after a first one has confirmed the request: None if it does not come in time, empty if the
     connection ends without it."""
     with _connection(runtime_dir, ANSWER_TIMEOUT) as stream:

@@ -8,12 +8,12 @@ import socket
 import struct
 from collections.abc import Collection
 
-from holdfastd.control.socket_protocol import AskReload, AskScale, AskStatus, AskStop, Request
+from holdfastd.control.socket_protocol import AskReload, AskScale, AskStatus, AskStop, ControlRequest
 
 ROOT = 0
 NOBODY = -1
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
-_VERBS: dict[type[Request], tuple[str, ...]] = {
+_VERBS: dict[type[ControlRequest], tuple[str, ...]] = {
     AskStatus: ("status", "workers", "stop"),  # `workers --deaths` and `stop` begin with it
     AskScale: ("scale",),
     AskReload: ("reload",),
@@ -30,7 +30,7 @@ def peer(stream: socket.socket) -> int:
     return int(_CREDENTIALS.unpack(credentials)[1])
 
 
-def denial(request: Request, user: int, group_verbs: Collection[str]) -> str:
+def denial(request: ControlRequest, user: int, group_verbs: Collection[str]) -> str:
     """The reason why this user may not send the request; empty if allowed. Only the owner and the group can connect."""
     verbs = _VERBS[type(request)]
     if user in {ROOT, os.geteuid()} or any(verb in group_verbs for verb in verbs):

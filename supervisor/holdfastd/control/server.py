@@ -25,10 +25,10 @@ from holdfastd.control.socket_protocol import (
     Answer,
     AskReload,
     AskStop,
+    ControlRequest,
     FinalAnswer,
     Refused,
     ReloadResult,
-    Request,
     StopResult,
     decode_request,
     encode,
@@ -68,7 +68,7 @@ class ControlServer:
         self,
         path: Path,
         watcher: DescriptorWatcher,
-        answer: Callable[[Request], Answer],
+        answer: Callable[[ControlRequest], Answer],
         group_verbs: Collection[str] = (),
     ) -> None:
         self._path = path
@@ -76,7 +76,7 @@ class ControlServer:
         self._answer = answer
         self._group_verbs = group_verbs
         self._clients: dict[int, ControlClient] = {}
-        self._answers: dict[Request, tuple[Answer, bytes]] = {}  # of this turn
+        self._answers: dict[ControlRequest, tuple[Answer, bytes]] = {}  # of this turn
         self._now = 0.0
         self._accept_from = math.inf
         self._listener = _listen(path)
@@ -157,7 +157,7 @@ class ControlServer:
         client.until = None if client.awaits is not None else self._now + CLIENT_TIMEOUT
         client.lines.send(line)
 
-    def _answered(self, request: Request) -> tuple[Answer, bytes]:
+    def _answered(self, request: ControlRequest) -> tuple[Answer, bytes]:
         if request not in self._answers:
             answer = self._answer(request)
             self._answers[request] = answer, encode(answer)
@@ -170,7 +170,7 @@ class ControlServer:
         client.lines.close()
 
 
-def _end_of(request: Request) -> type[FinalAnswer] | None:
+def _end_of(request: ControlRequest) -> type[FinalAnswer] | None:
     """The answer for which the client waits after the first one."""
     match request:
         case AskStop():

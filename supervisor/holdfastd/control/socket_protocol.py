@@ -34,7 +34,7 @@ class AskStop(msgspec.Struct, frozen=True, tag_field="do", tag="stop"):
     now: bool = False
 
 
-Request = AskStatus | AskScale | AskReload | AskStop
+ControlRequest = AskStatus | AskScale | AskReload | AskStop
 
 
 class StoreStatus(msgspec.Struct, frozen=True):
@@ -180,13 +180,13 @@ Answer = SupervisorStatus | Scaled | Reloading | StopAnswer | Refused
 FinalAnswer = ReloadResult | StopResult
 
 _encoder = msgspec.json.Encoder()
-_requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
+_requests: msgspec.json.Decoder[ControlRequest] = msgspec.json.Decoder(ControlRequest)
 
 
-def encode(message: Request | Answer | FinalAnswer) -> bytes:
+def encode(message: ControlRequest | Answer | FinalAnswer) -> bytes:
     return _encoder.encode(message) + b"\n"
 
 
-def decode_request(line: bytes) -> Request:
+def decode_request(line: bytes) -> ControlRequest:
     """Raises msgspec.DecodeError for what is no request."""
     return _requests.decode(line)

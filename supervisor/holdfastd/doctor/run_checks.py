@@ -10,6 +10,8 @@ from holdfast.errors import StoreError
 from holdfast.store.protocol import MOST_PEEKS
 from holdfast.store.redis.keys import Keys
 from holdfast_config import Settings
+from holdfastd.control.running_service import RunningInfo
+from holdfastd.control.running_service import look as look_at_service
 from holdfastd.doctor import (
     configuration,
     database,
@@ -33,7 +35,6 @@ from holdfastd.doctor.bounded_checks import run_bounded
 from holdfastd.doctor.finding import Check, Finding
 from holdfastd.doctor.handler_import import Imported, Trial
 from holdfastd.doctor.resources import Need
-from holdfastd.doctor.running_service import RunningInfo
 from holdfastd.doctor.store import Expectation
 from holdfastd.embedded import project_data
 from holdfastd.version import installed
@@ -49,7 +50,7 @@ def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False)
     Forks to import the handler, so this process may have one thread only.
     """
     trial = handler_trial.look(settings)
-    service = running_service.look(settings.runtime_folder)
+    service = look_at_service(settings.runtime_folder)
     pid = service.status.pid if service.status else None
     return run_bounded(
         {

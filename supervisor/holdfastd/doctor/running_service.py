@@ -1,20 +1,16 @@
-"""The supervisor that runs on this host: its own report through the control socket."""
+"""Judges the supervisor that runs on this host by its own report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from holdfast.core.plurals import counted
 from holdfast.core.tasks import WorkerKind
-from holdfast_config.trust import ServiceFolder
-from holdfastd.control.client import ask
-from holdfastd.control.errors import ControlError, NotRunningError
-from holdfastd.control.socket_protocol import AskStatus, DeathStatus, SupervisorStatus
+from holdfastd.control.running_service import RunningInfo
+from holdfastd.control.socket_protocol import DeathStatus, SupervisorStatus
 from holdfastd.core.death import EXPECTED
 from holdfastd.doctor.finding import Check, Finding
 
-ANSWER_TIMEOUT = 3.0  # seconds: the parent answers at once
 SILENT = 5.0  # seconds without a heartbeat
 RECENT = 600.0  # seconds
 MANY_DEATHS = 3
@@ -24,27 +20,6 @@ _STATE = Check("supervisor", "state")
 _QUARANTINE = Check("supervisor", "quarantine")
 _DEATHS = Check("supervisor", "deaths")
 _STORE = Check("supervisor", "store")
-
-
-@dataclass(frozen=True, slots=True)
-class RunningInfo:
-    """The `status` of a supervisor that answers; else the reason why none does, and True if none runs (`absent`)."""
-
-    status: SupervisorStatus | None
-    reason: str = ""
-    absent: bool = False
-
-
-def look(folder: ServiceFolder) -> RunningInfo:
-    """Asks the supervisor of a runtime folder for its status."""
-    try:
-        return RunningInfo(ask(folder.check(), AskStatus(), ANSWER_TIMEOUT))
-    except NotRunningError as error:
-        return RunningInfo(None, str(error), absent=True)
-    except OSError as error:
-        return RunningInfo(None, f"{error.filename or folder.path}: {error.strerror}")
-    except ControlError as error:
-        return RunningInfo(None, str(error))
 
 
 def judge(running: RunningInfo, *, version: str, store_url: str, now: float) -> Iterator[Finding]:

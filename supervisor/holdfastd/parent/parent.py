@@ -18,10 +18,10 @@ from holdfastd.control.socket_protocol import (
     AskScale,
     AskStatus,
     AskStop,
+    ControlRequest,
     Refused,
     Reloading,
     ReloadResult,
-    Request,
     Scaled,
     StopAnswer,
     StoreStatus,
@@ -144,7 +144,7 @@ class Parent:
             case _:
                 return Signalled(number)
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: ControlRequest) -> Answer:
         match request:
             case AskStatus():
                 usage = self._stats.measure(self._children.pids())

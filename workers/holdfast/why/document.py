@@ -17,7 +17,7 @@ from holdfast.why.task_times import TaskTimes, task_times
 from holdfast.why.times import moment, span
 
 
-class Row(NamedTuple):
+class TimelineRow(NamedTuple):
     """A line of the history: its time, the time since the line before, a sentence, the name of the event."""
 
     at_ms: int
@@ -26,17 +26,17 @@ class Row(NamedTuple):
     event: str
 
 
-def rows(snapshot: TaskSnapshot, known: history.TaskHistory) -> list[Row]:
+def rows(snapshot: TaskSnapshot, known: history.TaskHistory) -> list[TimelineRow]:
     """The history of the task, the oldest first."""
     task = snapshot.task
-    found = [Row(task.created_ms, "", history.beginning(task), "accepted")]
+    found = [TimelineRow(task.created_ms, "", history.beginning(task), "accepted")]
     before = task.created_ms
     for step in snapshot.steps:
-        found.append(Row(step.at_ms, f"+{span(step.at_ms - before)}", history.words(step, known), step.event))
+        found.append(TimelineRow(step.at_ms, f"+{span(step.at_ms - before)}", history.words(step, known), step.event))
         before = step.at_ms
     if not _is_complete(task):
         text = f"steps before this one are not kept: only the last {KEPT} are"
-        found.insert(1, Row(task.created_ms, "", text, "forgotten"))
+        found.insert(1, TimelineRow(task.created_ms, "", text, "forgotten"))
     return found
 
 
@@ -75,7 +75,7 @@ def _is_complete(task: TaskRecord) -> bool:
     return len(task.trail) < KEPT
 
 
-def _entry(row: Row, step: TrailStep | None, known: history.TaskHistory) -> dict[str, Any]:
+def _entry(row: TimelineRow, step: TrailStep | None, known: history.TaskHistory) -> dict[str, Any]:
     worker = known.workers.get(step.incarnation) if step else None
     return {
         "at": moment(row.at_ms),

@@ -18,7 +18,7 @@ _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
-class Tracing:
+class TraceSettings:
     """The settings of traces. `is_on`: spans are sent somewhere. `mode`: link or parent; `url`: template of a link."""
 
     is_on: bool
@@ -26,10 +26,10 @@ class Tracing:
     url: str | None
 
 
-def tracing_of(settings: Settings) -> Tracing:
+def tracing_of(settings: Settings) -> TraceSettings:
     """There are no spans if the settings have neither a collector nor a link."""
     is_on = settings.otlp_endpoint is not None or settings.trace_url is not None
-    return Tracing(is_on, settings.trace_mode, settings.trace_url)
+    return TraceSettings(is_on, settings.trace_mode, settings.trace_url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class TaskSpan:
     url: str
 
 
-def task_spans(task: TaskRecord, steps: Sequence[TrailStep], tracing: Tracing) -> list[TaskSpan]:
+def task_spans(task: TaskRecord, steps: Sequence[TrailStep], tracing: TraceSettings) -> list[TaskSpan]:
     """The span of each delivery that is in the trail, the oldest first."""
     if not tracing.is_on:
         return []
@@ -60,7 +60,7 @@ def words(spans: Sequence[TaskSpan]) -> Iterator[str]:
         yield f"link: {spans[-1].url}"
 
 
-def _span(task_id: str, delivery: int, trace: str, tracing: Tracing) -> TaskSpan:
+def _span(task_id: str, delivery: int, trace: str, tracing: TraceSettings) -> TaskSpan:
     span = trace_ids.span_id(task_id, delivery)
     return TaskSpan(delivery, trace, span, trace_ids.link(tracing.url, trace, span) if tracing.url else "")
 

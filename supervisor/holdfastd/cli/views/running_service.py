@@ -7,20 +7,7 @@ from collections.abc import Iterator
 from holdfast.core.duration_words import duration
 from holdfast.core.plurals import counted
 from holdfast_config import Settings
-from holdfast_config.trust import ServiceFolder
-from holdfastd.control.client import ask
-from holdfastd.control.errors import ControlError
-from holdfastd.control.socket_protocol import AskStatus, SupervisorStatus
-
-ANSWER_TIMEOUT = 1.0  # seconds: the parent answers at once, and its part is not essential
-
-
-def look(folder: ServiceFolder) -> SupervisorStatus | None:
-    """The status of the supervisor of this folder; None if none runs or answers."""
-    try:
-        return ask(folder.check(), AskStatus(), ANSWER_TIMEOUT)
-    except (ControlError, OSError):
-        return None
+from holdfastd.control.socket_protocol import SupervisorStatus
 
 
 def words(status: SupervisorStatus | None, settings: Settings) -> Iterator[str]:

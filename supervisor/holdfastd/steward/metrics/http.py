@@ -12,7 +12,7 @@ _READING = frozenset({"GET", "HEAD"})
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """`accept`: the formats that the client understands, in its own words."""
 
     path: str
@@ -40,7 +40,7 @@ class Answer:
         return head.encode() + (self.body if with_body else b"")
 
 
-def read_request(head: bytes) -> Request | Answer:
+def read_request(head: bytes) -> HttpRequest | Answer:
     """The request, or the answer to one that cannot be understood."""
     first, *headers = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
@@ -49,7 +49,7 @@ def read_request(head: bytes) -> Request | Answer:
     method, target, _ = words
     if method not in _READING:
         return Answer.line(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are understood")
-    return Request(target.partition("?")[0], _header(headers, "accept"), method == "GET")
+    return HttpRequest(target.partition("?")[0], _header(headers, "accept"), method == "GET")
 
 
 def _header(headers: list[str], name: str) -> str:

@@ -12,7 +12,7 @@ from holdfast.errors import StoreError
 from holdfast.store.protocol import ServerStore
 from holdfast.telemetry.readings import Readings
 from holdfastd.steward.metrics.host import Host
-from holdfastd.steward.metrics.http import Answer, Request
+from holdfastd.steward.metrics.http import Answer, HttpRequest
 from holdfastd.steward.metrics.metrics_reader import LATE, STORE_TIMEOUT, MetricsReader
 
 
@@ -23,23 +23,23 @@ class Pages:
         self._reader = reader
         self._readings = Readings()
         self._spelled: dict[str, Answer] = {}  # by what a client accepts
-        self._pages: dict[str, Callable[[Request], Awaitable[Answer]]] = {
+        self._pages: dict[str, Callable[[HttpRequest], Awaitable[Answer]]] = {
             "/metrics": self._metrics,
             "/healthz": self._healthz,
             "/readyz": self._readyz,
         }
 
-    async def respond(self, request: Request) -> Answer:
+    async def respond(self, request: HttpRequest) -> Answer:
         page = self._pages.get(request.path)
         if page is None:
             return Answer.line(HTTPStatus.NOT_FOUND, f"pages: {', '.join(self._pages)}")
         return await page(request)
 
-    async def _healthz(self, _: Request) -> Answer:
+    async def _healthz(self, _: HttpRequest) -> Answer:
         """An answer at all shows that the loop of the steward turns."""
         return Answer.line(HTTPStatus.OK, "ok")
 
-    async def _readyz(self, _: Request) -> Answer:
+    async def _readyz(self, _: HttpRequest) -> Answer:
         obstacle = await self._host.obstacle() or await self._store_obstacle()
         return Answer.line(HTTPStatus.SERVICE_UNAVAILABLE if obstacle else HTTPStatus.OK, obstacle or "ready")
 
@@ -53,7 +53,7 @@ class Pages:
             return LATE
         return ""
 
-    async def _metrics(self, request: Request) -> Answer:
+    async def _metrics(self, request: HttpRequest) -> Answer:
         """The last answer serves every scrape of the same reading that accepts the same."""
         readings = await self._reader.read()
         if readings is not self._readings:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from holdfastd.steward.metrics.http import END_OF_HEAD, LONGEST_HEAD, Answer, Request, read_request
+from holdfastd.steward.metrics.http import END_OF_HEAD, LONGEST_HEAD, Answer, HttpRequest, read_request
 
 MOST_CONNECTIONS = 16
 TIME_LIMIT = 10.0  # seconds from the first byte asked for to the last one answered
@@ -22,7 +22,7 @@ _GONE = (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverru
 
 
 class MetricsServer:
-    def __init__(self, respond: Callable[[Request], Awaitable[Answer]]) -> None:
+    def __init__(self, respond: Callable[[HttpRequest], Awaitable[Answer]]) -> None:
         self._respond = respond
         self._open: dict[asyncio.StreamWriter, None] = {}  # the oldest first
 
