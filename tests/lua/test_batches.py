@@ -548,5 +548,13 @@ async def test_a_task_without_a_batch_writes_nothing_of_batches(space: Namespace
     assert not [key for key in await space.check() if "batch" in key]
 
 
+@pytest.mark.parametrize("key", ["batch:b", "batch_tasks:b"])
+async def test_a_task_of_a_damaged_batch_is_refused_before_anything_is_written(space: Namespace, key: str) -> None:
+    await space.do("SET", space.key(key), "x")
+    before = await space.store.snapshot()
+    assert await submit(space, placed(space, THEN), placed(space, 1)) == [Accepted.OTHER_BATCH] * 2
+    assert await space.store.snapshot() == before
+
+
 async def test_a_receipt_names_the_task_of_the_batch(space: Namespace) -> None:
     assert await space.store.submit_with_options([placed(space, 1)]) == [Receipt(Accepted.NEW, "t1")]

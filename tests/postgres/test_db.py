@@ -35,10 +35,10 @@ def test_an_empty_database_is_set_up_once(short_path: Path, redis_settings: Redi
     cli = command(short_path, redis_settings, empty)
     before = cli("db", "status", "--json")
     assert (before.status, before.document["version"]) == (1, 0)
-    assert cli("db", "upgrade").out == "0001 ledger\n0002 facts\n0003 steps\n0004 parents\nversion 4\n"
-    assert cli("db", "upgrade").out == "version 4, unchanged\n"
+    assert cli("db", "upgrade").out == "0001 ledger\n0002 facts\n0003 steps\n0004 parents\n0005 batches\nversion 5\n"
+    assert cli("db", "upgrade").out == "version 5, unchanged\n"
     after = cli("db", "status", "--json")
-    assert (after.status, after.document["version"], after.document["ledger"]["phase"]) == (0, 4, "not begun")
+    assert (after.status, after.document["version"], after.document["ledger"]["phase"]) == (0, 5, "not begun")
 
 
 def test_an_upgrade_shows_its_progress_on_a_terminal(

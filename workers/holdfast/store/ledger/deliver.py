@@ -26,6 +26,9 @@ REFUSALS = {
     Accepted.UNKNOWN,
     Accepted.NO_PARENT,
     Accepted.NO_LIST,
+    Accepted.OTHER_BATCH,
+    Accepted.BATCH_CLOSED,
+    Accepted.TAKEN,
 }  # no FULL: see requests
 
 _log = structlog.get_logger("holdfast.ledger")

@@ -16,7 +16,7 @@ from holdfast.errors import LedgerUnavailableError, StoreError, StoreUnavailable
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.ledger import deliver, lookup, request_order
 from holdfast.store.ledger.followed_queue import FollowedQueue
-from holdfast.store.ledger.tables import requests
+from holdfast.store.ledger.tables import requests, tasks
 from holdfast.store.redis import RedisStore
 from holdfast.store.redis.connection import DAMAGED
 from holdfast.store.redis.ledger import RedisLedger
@@ -36,6 +36,7 @@ class LedgerProducer:
         self._redis_ledger = redis_ledger
         self._most_pending = most_pending
         self.settled = redis.settled
+        self._redis_batch = redis.batch
         self.emitted = redis.emitted
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
@@ -55,6 +56,7 @@ class LedgerProducer:
         ready = await self._ready(entries) if epoch else []
         batch = [entry.submission for entry in ready]
         await self._put_back_parents(epoch, batch)
+        await self._put_back_batches(epoch, batch)
         receipts = await self._try(self._redis_ledger.give(epoch, batch, verb)) if epoch and batch else None
         reached(Point.GIVEN)
         answered = list(zip(ready, receipts or (), strict=False))
@@ -89,6 +91,16 @@ class LedgerProducer:
             with suppress(LedgerUnavailableError):
                 async with self._database.transaction() as sql:
                     await self._try(deliver.put_back_parents(sql, self._queue.name, self._redis_ledger, epoch, batch))
+
+    async def _put_back_batches(self, epoch: str, batch: Sequence[Submission]) -> None:
+        """Put back what has ended of batches that this Redis does not know, as their producers go on with them."""
+        named = {one.options.batch.batch for one in batch if one.options and one.options.batch}
+        unknown = [each for each in sorted(named) if await self._try(self._redis_batch(each)) is None]
+        if unknown and epoch:
+            with suppress(LedgerUnavailableError):
+                async with self._database.transaction() as sql:
+                    async for ended in tasks.ended_of_batches(sql, self._queue.name, unknown):
+                        await self._try(self._redis_ledger.restore(epoch, ended))
 
     async def _try(self, giving: Awaitable[T]) -> T | None:
         """None if the steward must do it later: Redis is away, full, or another one."""

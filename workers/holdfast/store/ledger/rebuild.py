@@ -12,7 +12,7 @@ is, and what it does not have was removed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
@@ -33,6 +33,14 @@ KEYS = 1000  # looked at in one step of a sweep
 _log = structlog.get_logger("holdfast.ledger")
 
 
+@dataclass(frozen=True, slots=True)
+class CountedBatches:
+    """The batches whose ended tasks this process has put back in this epoch; another process does it once more."""
+
+    epoch: str
+    batches: set[str] = field(default_factory=set[str])
+
+
 class Rebuild:
     """`where`: the URL of the database, without its password."""
 
@@ -41,6 +49,7 @@ class Rebuild:
         self._where = where
         self._redis = redis
         self._ingesting = ingesting
+        self._counted = CountedBatches("")
 
     async def begin(self, sql: Any, queue: Queue, look: EventPage) -> Queue:
         """Begin a new epoch, as Redis has lost data."""
@@ -103,6 +112,7 @@ class Rebuild:
             return replace(queue, phase=following, cursor="")
         async for parents in tasks.ended_parents(sql, self._name, dumps):
             await self._redis.restore(queue.epoch, parents)
+        await self._put_batches_back(sql, queue, {dump.batch for dump in dumps} - {""})
         words = await self._redis.restore(queue.epoch, dumps)
         reached(Point.RESTORED)
         for dump, word in zip(dumps, words, strict=False):
@@ -110,6 +120,15 @@ class Rebuild:
                 _log.warning("a task is damaged in the ledger or in Redis; it is not put back", task=dump.task_id)
         restored = words.count("restored") + words.count("merged")
         return replace(queue, cursor=cursor, restored=queue.restored + restored)
+
+    async def _put_batches_back(self, sql: Any, queue: Queue, batches: set[str]) -> None:
+        """Put back the ended tasks of these batches, once for each: their ends are counted anew."""
+        if self._counted.epoch != queue.epoch:
+            self._counted = CountedBatches(queue.epoch)
+        new = batches - self._counted.batches
+        async for ended in tasks.ended_of_batches(sql, self._name, new):
+            await self._redis.restore(queue.epoch, ended)
+        self._counted.batches.update(new)
 
     async def _schedule(self, sql: Any, queue: Queue) -> Queue:
         page = await kept_settings.after_tasks(sql, self._name, queue.since_ms, queue.cursor, SETTINGS)

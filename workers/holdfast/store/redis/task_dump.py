@@ -42,6 +42,11 @@ class Dump:
         """The tasks that it still waits for."""
         return sorted(tie.decode()[7:] for tie in self.ties if tie.startswith(b"parent|"))
 
+    @property
+    def batch(self) -> str:
+        """The batch that it is a task, or the callback, of; empty if it is of none."""
+        return self.text("batch").rpartition(" ")[2]
+
     def number(self, field: str) -> int:
         return int(float(self.record.get(field) or 0))
 

@@ -38,7 +38,7 @@ UNION
 _FORGET = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"
 _KEPT = (
     *("state", "seq", "created_ms", "finished_ms", "seen_ms", "asked", "turn", "dead", "message_ids", "digests"),
-    *("record", "pending", "checkpoint", "trail", "ties", "webhooks", "steps", "parent_results"),
+    *("record", "pending", "checkpoint", "trail", "ties", "webhooks", "steps", "parent_results", "batch"),
 )
 _KEEP = f"""
 INSERT INTO holdfast_tasks AS t (queue, task_id, {", ".join(_KEPT)})
@@ -83,6 +83,7 @@ _ENDED_SINCE = _page(
     "finished_ms IS NOT NULL AND seen_ms >= $2 AND (seen_ms, task_id) > ($3, $4)", "seen_ms, task_id", 5
 )
 _ENDED_OF = _page("finished_ms IS NOT NULL AND task_id = ANY($2) AND task_id > $3", "task_id", 4)
+_ENDED_OF_BATCHES = _page("finished_ms IS NOT NULL AND batch = ANY($2) AND task_id > $3", "task_id", 4)
 _THESE = f"""
 SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"""  # noqa: S608 - of our own words
 _TURNS = """
@@ -175,6 +176,16 @@ async def ended_of(sql: Any, queue: str, task_ids: Collection[str]) -> AsyncIter
         cursor = rows[-1]["task_id"]
 
 
+async def ended_of_batches(sql: Any, queue: str, batches: Collection[str]) -> AsyncIterator[list[Dump]]:
+    """The tasks of these batches that have ended, in pages: Redis counts them anew."""
+    cursor = ""
+    while batches and (
+        rows := await sql.fetch(_ENDED_OF_BATCHES, queue, list(batches), cursor, PAGE_TASKS, PAGE_BYTES)
+    ):
+        yield await _dumps(sql, queue, rows)
+        cursor = rows[-1]["task_id"]
+
+
 async def ended(
     sql: Any, queue: str, states: Sequence[str], before: tuple[int, str], limit: int
 ) -> list[tuple[str, int]]:
@@ -224,6 +235,7 @@ def _row(queue: str, dump: Dump, seen_ms: int) -> tuple[object, ...]:
         _pack(dump.webhooks),
         _pack(dump.steps),
         _pack(dump.parent_results),
+        dump.batch,
     )
 
 

@@ -9,9 +9,9 @@
 --       ended: the task has not ended, and this Redis is not being rebuilt, so it was not put back.
 --       damaged: the ledger's record is not whole, or a key here holds another type; the other tasks are put back.
 -- A task that waits for parents may come before them, but parents that have ended must come first.
--- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15. A task is replaced only by a later moment of its own life.
+-- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15, I19. A task is replaced only by a later moment of its own life.
 -- flags: allow-oom
--- use: acceptance messages ties parents parent_results gates webhook_outbox pause_requests joined_messages envelope damage clock journal lane task_record
+-- use: acceptance messages ties parents parent_results batches gates webhook_outbox pause_requests joined_messages envelope damage clock journal lane task_record
 local meta = call('HMGET', KEY.meta, 'rebuilding', 'ledger')
 local REBUILDING = meta[1] == ARGV[1]
 accept_for_ledger()
@@ -112,6 +112,8 @@ local function put_ties(t)
     elseif kind == 'expires' then
       tied.tie(t.id, 'expires', '')
       tied.agenda.put(t.has.expires, 'expire', t.id)
+    elseif kind == 'batch' or kind == 'callback' then
+      tied.tie(t.id, kind, name)
     elseif call('HSETNX', T .. kind, name, t.id .. '|') == 1 then
       tied.tie(t.id, kind, name)
     end
@@ -212,6 +214,7 @@ local function restore(t)
   if #t.webhooks > 0 then put_webhooks(t) end
   note('restored', t.id, t.has.state .. ' ' .. t.has.turn)
   put_in_place(t)
+  if t.has.batch then batching().put_back(t.id, t.has) end
   return 'restored'
 end
 

@@ -91,7 +91,7 @@ local function batching()
       call('HSET', KEY.batch .. batch, 'callback', id)
     elseif not score_of(id, batch) then
       call('ZADD', KEY.batch_tasks .. batch, place + band * BAND, id)
-      call('HINCRBY', KEY.batch .. batch, 'submitted', 1)
+      if band ~= BANDS.retried then call('HINCRBY', KEY.batch .. batch, 'submitted', 1) end
     end
     return batch, place
   end
@@ -102,12 +102,36 @@ local function batching()
     if r.submitted >= r.expected then seal(batch, 'producer') end
   end
 
+  -- True if somebody has put something else under a key of the batch.
+  local function is_damaged(batch)
+    local facts = redis.pcall('HLEN', KEY.batch .. batch)
+    return type(facts) ~= 'number' or type(redis.pcall('ZCARD', KEY.batch_tasks .. batch)) ~= 'number'
+  end
+
+  -- Puts a task back into its batch, as a ledger has it: the batch is made anew from its tasks. `t`: fields of its record.
+  local function put_back(id, t)
+    local place, _, _, batch = parse(t.batch)
+    if not place or is_damaged(batch) then return end
+    put(id, t.batch, t.retried_as and BANDS.retried or 0)
+    if place == '0' then
+      if facts_of(batch).ended then begin_callback(id, batch) end
+      return
+    end
+    local before = t.retry_of and score_of(t.retry_of, batch)
+    if before and before < BANDS.retried * BAND then   -- this retry was forgotten here, not its task
+      call('ZADD', KEY.batch_tasks .. batch, 'XX', place + BANDS.retried * BAND, t.retry_of)
+      call('HINCRBY', KEY.batch .. batch, 'submitted', -1)
+    end
+    count_end(id, batch, t.state)
+    seal_if_full(batch)
+  end
+
   -- Why a submission is not to be made as a task of this batch; nil if it is.
   -- closed: an operator has sealed or canceled the batch before all its tasks had come. taken: the task is there, and of no or another batch.
   local function refusal(id, field)
     local place, _, digest, batch = parse(field)
     local r = facts_of(batch)
-    if r.digest and r.digest ~= digest then return 'other-batch' end
+    if (r.digest and r.digest ~= digest) or is_damaged(batch) then return 'other-batch' end
     if r.callback == id or score_of(id, batch) then return 'duplicate' end
     if r.digest and r.submitted >= r.expected and place ~= '0' then return 'duplicate' end
     if call('EXISTS', KEY.task .. id) == 1 then return read(id, 'batch')[1] == field and 'duplicate' or 'taken' end
@@ -141,6 +165,6 @@ local function batching()
 
   local function batch_of(field) return (select(4, parse(field))) end
 
-  return {parse = parse, facts_of = facts_of, count_in = count_in, count_end = count_end, seal = seal, put = put,
-    seal_if_full = seal_if_full, end_if_over = end_if_over, refusal = refusal, join = join, replace = replace, batch_of = batch_of}
+  return {parse = parse, facts_of = facts_of, count_in = count_in, count_end = count_end, seal = seal,
+    put_back = put_back, refusal = refusal, join = join, replace = replace, batch_of = batch_of}
 end
