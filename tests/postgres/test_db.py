@@ -45,7 +45,7 @@ def test_an_upgrade_shows_its_progress_on_a_terminal(
     short_path: Path, redis_settings: RedisSettings, empty: str
 ) -> None:
     shown = command(short_path, redis_settings, empty).on_terminal("db", "upgrade").out
-    assert re.search("4 of 4 steps done", shown)
+    assert re.search("5 of 5 steps done", shown)
 
 
 def test_upgrades_at_the_same_time_do_it_once(short_path: Path, redis_settings: RedisSettings, empty: str) -> None:

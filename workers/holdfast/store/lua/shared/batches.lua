@@ -9,8 +9,13 @@
 local BAND = 1099511627776   -- places are lower
 local BANDS = {completed = 1, failed = 2, rejected = 3, canceled = 4, retried = 5, gone = 6}   -- 0: it has not ended
 
--- A function that makes functions: few tasks are of a batch, and each function of a script costs every call of it.
+-- A function that makes functions, once in a call: most calls have no task of a batch, and each function of a script costs every
+-- call of it.
+local made_batching
 local function batching()
+  if made_batching then return made_batching end
+  local whole, opened = {}, {}   -- batches that this call has found whole, and there
+
   local function parse(field) return string.match(field or '', '^(%d+) (%d+) (%x+) (.+)$') end
 
   -- Facts of a batch; none where it is not known, or somebody has damaged it.
@@ -77,7 +82,10 @@ local function batching()
   end
 
   local function open(batch, expected, digest)
-    if call('EXISTS', KEY.batch .. batch) == 1 then return end
+    if opened[batch] or call('EXISTS', KEY.batch .. batch) == 1 then
+      opened[batch] = true
+      return
+    end
     call('HSET', KEY.batch .. batch, 'created', NOW, 'digest', digest, 'expected', expected, 'submitted', 0)
     call('ZADD', KEY.batches, NOW, batch)
     call('ZADD', KEY.batch_looks, NOW, batch)
@@ -104,8 +112,10 @@ local function batching()
 
   -- True if somebody has put something else under a key of the batch.
   local function is_damaged(batch)
+    if whole[batch] then return false end
     local facts = redis.pcall('HLEN', KEY.batch .. batch)
-    return type(facts) ~= 'number' or type(redis.pcall('ZCARD', KEY.batch_tasks .. batch)) ~= 'number'
+    whole[batch] = type(facts) == 'number' and type(redis.pcall('ZCARD', KEY.batch_tasks .. batch)) == 'number'
+    return not whole[batch]
   end
 
   -- Puts a task back into its batch, as a ledger has it: the batch is made anew from its tasks. `t`: fields of its record.
@@ -165,6 +175,7 @@ local function batching()
 
   local function batch_of(field) return (select(4, parse(field))) end
 
-  return {parse = parse, facts_of = facts_of, count_in = count_in, count_end = count_end, seal = seal,
+  made_batching = {parse = parse, facts_of = facts_of, count_in = count_in, count_end = count_end, seal = seal,
     put_back = put_back, refusal = refusal, join = join, replace = replace, batch_of = batch_of}
+  return made_batching
 end
