@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from holdfast.client.manager import TaskManager
@@ -23,8 +23,8 @@ class TaskHandle(Generic[R]):
     """A task that was accepted. `read` converts its JSON value to the return type of the handler."""
 
     task_id: str
-    manager: TaskManager
-    read: Read | None = None
+    manager: TaskManager = field(repr=False)
+    read: Read | None = field(default=None, repr=False)
 
     @overload
     async def wait(self, timeout: float | None = None, *, raise_failed: Literal[True]) -> TaskRecord[R]: ...
@@ -58,7 +58,7 @@ class SyncTaskHandle(Generic[R]):
     """As TaskHandle, without async."""
 
     task_id: str
-    read: Read | None = None
+    read: Read | None = field(default=None, repr=False)
 
     @overload
     def wait(self, timeout: float | None = None, *, raise_failed: Literal[True]) -> TaskRecord[R]: ...

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
 
+from holdfast.core.html_table import html_fields, html_table
 from holdfast.core.outcomes import Failure
 from holdfast.core.result_document import failure_in, read_result
 from holdfast.core.served import ServedWork
@@ -186,6 +187,29 @@ class TaskRecord(Generic[V]):
         """The exception, or the reason, that the task failed or was rejected with."""
         return failure_in(self.result)
 
+    @property
+    def took_ms(self) -> int | None:
+        """Milliseconds from its acceptance to its end; None while it has not ended."""
+        return None if self.finished_ms is None else self.finished_ms - self.created_ms
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        value, error = read_result(self.result).value, self.error
+        return html_fields(
+            [
+                ("task", self.task_id),
+                ("state", self.state),
+                ("handler", self.name),
+                ("lane", self.lane),
+                ("runs", self.runs),
+                ("progress", self.progress),
+                ("value", None if value is None else repr(value)),
+                ("error", error and f"{error.type}: {error.message}"),
+                ("reason", self.reason),
+                ("took", None if self.took_ms is None else f"{self.took_ms} ms"),
+            ]
+        )
+
 
 class Retried(StrEnum):
     """The answer to a retry."""
@@ -352,6 +376,12 @@ class Page:
     tasks: tuple[TaskRecord, ...]
     cursor: str
     unreadable: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        rows = [(one.task_id, one.state, one.name, one.lane, one.runs, one.reason) for one in self.tasks]
+        more = "<p>there are more: <code>cursor=page.cursor</code></p>" if self.cursor else ""
+        return html_table(("task", "state", "handler", "lane", "runs", "reason"), rows) + more
 
 
 @dataclass(frozen=True, slots=True)
