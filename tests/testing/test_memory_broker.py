@@ -113,6 +113,23 @@ async def test_a_task_that_is_not_due_is_not_waited_for_without_end(broker: Memo
         await sent.wait(timeout=5)
 
 
+async def test_a_wait_for_a_task_that_is_to_be_tried_again_says_why(broker: MemoryBroker) -> None:
+    sent = await stumble.submit(1)
+    with pytest.raises(NotDueError, match=r"\(stumble\) is delayed \(.*not yet.*\) for .* s more"):
+        await sent.wait()
+
+
+async def test_a_wait_for_a_handler_that_is_not_registered_names_those_that_are(broker: MemoryBroker) -> None:
+    task_id = await broker.manager.run_task(name="noet")
+    with pytest.raises(NotDueError, match=r"no handler 'noet'; .* registers: ask another, later, note"):
+        await broker.manager.wait(task_id)
+
+
+async def test_it_shows_itself_with_its_time(broker: MemoryBroker) -> None:
+    await note.submit("a")
+    assert repr(broker) == f"<MemoryBroker of queue bindu:tasks: 1 task submitted, {broker.now.isoformat()}>"
+
+
 async def test_a_delayed_task_runs_when_the_time_has_come_and_not_before(broker: MemoryBroker) -> None:
     sent = await note.options(delay=60).submit("a")
     await broker.move_time(seconds=59.999)

@@ -16,6 +16,7 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.sync_call import call_sync
 from holdfast.client.wait import SETTLED
 from holdfast.client.worker_store import worker_store
+from holdfast.core.plurals import counted
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import HandlerError, HoldfastError, NotDueError, WouldBlockError
 from holdfast.handler.handler import Handler
@@ -78,6 +79,10 @@ class MemoryBroker:
         self.manager = TaskManager(self.store, queue=settings.queue_name, max_message_bytes=settings.max_message_bytes)
         self._turn = anyio.Lock()
         self._has_begun = False
+
+    def __repr__(self) -> str:
+        number = counted(len(self.store.submitted), "task")
+        return f"<MemoryBroker of queue {self.settings.queue_name}: {number} submitted, {self.now.isoformat()}>"
 
     @property
     def now(self) -> datetime:
@@ -211,9 +216,13 @@ class MemoryBroker:
                 self._refuse_wait(record)
 
     def _refuse_wait(self, record: TaskRecord) -> NoReturn:
-        where = f"task {record.task_id} is {record.state}"
+        where = f"task {record.task_id} ({record.name or 'default'}) is {record.state}"
+        if record.reason:
+            where = f"{where} ({record.reason})"
         if self._handler is None:
             raise NotDueError(f"{where}, and {NO_HANDLERS}")
+        if self._handler.names is not None and record.name not in self._handler.names:
+            raise NotDueError(f"{where}: {self._handler.absence(record.name or None)}")
         if record.due_ms is not None and record.due_ms > self.store.now_ms:
             seconds = (record.due_ms - self.store.now_ms) / 1000
             raise NotDueError(
