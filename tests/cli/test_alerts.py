@@ -7,10 +7,12 @@ import os
 import signal
 import socket
 import subprocess
+from collections import deque
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import psutil
 from redis import Redis
@@ -59,11 +61,15 @@ def dispatcher(cli: Cli, name: str) -> Iterator[Scraper]:
         command, stderr=subprocess.PIPE, text=True, cwd=cli.folder, env=clean(cli.environ)
     ) as process:
         assert process.stderr is not None
+        rest = Thread(target=deque, args=(process.stderr, 0))  # a full pipe would stop it
         try:
             assert next(line for line in process.stderr if "steward ready" in line)
+            rest.start()
             yield Scraper(place)
         finally:
             process.kill()
+            if rest.ident:
+                rest.join()
 
 
 def workers(cli: Cli) -> list[int]:
@@ -128,7 +134,8 @@ def test_a_store_that_is_full_and_then_does_not_answer(short_path: Path) -> None
 
 
 def test_workers_that_die_at_their_start(short_path: Path) -> None:
-    with pool(short_path) as (cli, timeline):
+    """Three, as each of them is started again later and later."""
+    with pool(short_path, "--workers", "3") as (cli, timeline):
         (short_path / "dies").touch()
         for pid in workers(cli):
             os.kill(pid, signal.SIGKILL)
