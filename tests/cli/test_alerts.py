@@ -26,11 +26,19 @@ from tests.servers import serve
 
 HANDLER = """
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from holdfast import Handlers
 
-if Path("dies").exists():
-    os._exit(1)
+handlers = Handlers()
 
+@handlers.lifespan
+def at_the_start() -> Iterator[Path]:
+    if Path("dies").exists():
+        os._exit(1)
+    yield Path("dies")
+
+@handlers.default
 async def handle(messages):
     if messages[-1]["parts"][0]["text"] == "bad":
         raise ValueError("bad")
@@ -45,7 +53,7 @@ def pool(folder: Path, *options: str) -> Iterator[tuple[Cli, Timeline]]:
     """Two workers that fail what is `bad`, and die at their start once a file `dies` is in the folder."""
     (folder / "agent.py").write_text(HANDLER)
     place = folder / "metrics.sock"
-    words = ("agent:handle", "--workers", "2", "--metrics", f"unix:{place}", "--no-preload", *options)
+    words = ("agent:handlers", "--workers", "2", "--metrics", f"unix:{place}", *options)
     with running(folder, *words) as (cli, _):
         timeline = Timeline(Scraper(place))
         timeline.add(minutes=HEALTHY, fits=lambda now: now.value("holdfast_reporter") == 1)
@@ -166,7 +174,7 @@ def test_a_schedule_that_no_host_may_fire(short_path: Path) -> None:
 
 def test_a_host_whose_processes_are_gone_at_once(cli: Cli) -> None:
     lease = {"HOLDFAST_LEASE": "1", "HOLDFAST_LEASE_GRACE": "3600"}
-    words = ("agent:handle", "--workers", "2", *cli.options, "--state-dir", str(cli.folder / "state"))
+    words = ("agent:handlers", "--workers", "2", *cli.options, "--state-dir", str(cli.folder / "state"))
     with dispatcher(replace(cli, environ=lease), "one") as scraper:
         timeline = Timeline(scraper)
         timeline.add(minutes=HEALTHY, fits=lambda now: now.value("holdfast_reporter") == 1)
