@@ -40,10 +40,10 @@ def services(run: Path = SERVICES) -> list[RunningPool]:
     return [RunningPool(folder) for folder in folders_below(run, "holdfast*")]
 
 
-def in_words(but: Path, environ: Mapping[str, str] = os.environ) -> str:
-    """The pools that run, except that of the folder `but`, for the end of a message; empty if there are none."""
+def in_brackets(but: Path, environ: Mapping[str, str] = os.environ) -> str:
+    """The pools that run, except that of the folder `but`, to be added to a message; empty if there are none."""
     found = [str(pool) for pool in (*of_user(environ), *services()) if pool.runtime_dir != but]
-    return f"there is {', and '.join(found)}" if found else ""
+    return f" (there is {', and '.join(found)})" if found else ""
 
 
 def folders_below(folder: Path, pattern: str) -> list[Path]:

@@ -117,10 +117,9 @@ def _connection(runtime_dir: Path, timeout: float) -> Generator[socket.socket]:
         try:
             stream.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError) as error:
-            others = running_pools.in_words(runtime_dir)
+            others = running_pools.in_brackets(runtime_dir)
             raise NotRunningError(
-                f"no supervisor runs in {runtime_dir}: start one, or name its --runtime-dir"
-                + (others and f" ({others})")
+                f"no supervisor runs in {runtime_dir}: start one, or name its --runtime-dir{others}"
             ) from error
         except PermissionError as error:
             raise PermissionError(error.errno, error.strerror, str(path)) from error

@@ -19,11 +19,11 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.store_source import find_source, names_memory
 from holdfast.errors import AmbiguousManagerError, StoreRefusedError
 from holdfast.store.substitute import substituted
-from holdfast_config import load
+from holdfast_config import load, running_pools
 
 NOBODY_RUNS_THEM = (
     "the task would stay in the memory of this process, where nobody runs it: no store is named and no supervisor "
-    "runs in {}: set REDIS_URL, start a supervisor, or submit within `async with create_broker() as broker`"
+    "runs in {}{}: set REDIS_URL, start a supervisor, or submit within `async with create_broker() as broker`"
 )
 
 
@@ -147,7 +147,9 @@ class _OfSettings:
         settings = load({})
         source = await find_source(settings, (), in_memory=names_memory(settings))
         if source.private:
-            raise StoreRefusedError(NOBODY_RUNS_THEM.format(settings.runtime_dir))
+            raise StoreRefusedError(
+                NOBODY_RUNS_THEM.format(settings.runtime_dir, running_pools.in_brackets(settings.runtime_dir))
+            )
         async with source.opening as store:
             await store.ping()
             self._opening.set_result(source.manager(store))

@@ -29,6 +29,7 @@ class Session:
     debug: bool = False
     own_process: bool = False
     reads: bool = False
+    is_terminal: bool = field(default_factory=lambda: sys.stdout.isatty())  # a progress bar may hide it later
 
     @cached_property
     def settings(self) -> Settings:
@@ -74,4 +75,4 @@ class Session:
     @property
     def for_people(self) -> bool:
         """True if standard output is a terminal and --json is not given."""
-        return sys.stdout.isatty() and not self.json
+        return self.is_terminal and not self.json

@@ -29,7 +29,8 @@ LONG_RETRIES = SubmitRetries(
 )  # for long work, during which a restarted store may load its data
 ABSENT = (FileNotFoundError, ConnectionRefusedError)  # no process listens
 IN_MEMORY = "with SCHEDULER_TYPE=memory the queue exists only inside its own process: no command can reach it"
-NO_STORE = "this is the embedded store of a supervisor: start one (supervisor start) or name a Redis (--redis-url)"
+NEED_ONE = "start one (supervisor start) or name a Redis (--redis-url)"
+NO_STORE = f"this is the embedded store of a supervisor: {NEED_ONE}"
 
 
 def ask(session: Session, question: Callable[[Store], Awaitable[T]]) -> T:
@@ -126,12 +127,15 @@ def _interrupts(cancel: Callable[[], None]) -> Generator[None]:
 async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
     if session.settings.scheduler_type == "memory":
         raise CommandError(IN_MEMORY, Exit.CONFIG)
+    if session.settings.embedded and not (folder := session.settings.runtime_dir).is_dir():  # never started here
+        raise CommandError(
+            f"no supervisor runs in {folder}: {NEED_ONE}{running_pools.in_brackets(folder)}", Exit.UNAVAILABLE
+        )
     async with open_store(session.settings.redis, session.settings.postgres) as store:
         try:
             return await inside(store)
         except (StoreUnavailableError, BaseExceptionGroup) as error:
             cause = single_error(error)
             if session.settings.embedded and is_caused_by(ABSENT, cause):
-                others = running_pools.in_words(session.settings.runtime_dir)
-                cause.add_note(NO_STORE + (others and f" ({others})"))
+                cause.add_note(NO_STORE + running_pools.in_brackets(session.settings.runtime_dir))
             raise

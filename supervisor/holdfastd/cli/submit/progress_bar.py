@@ -30,6 +30,7 @@ class ProgressBar:
         self._rate = SubmitRate(tally)
         self._settled = WorkRate("task", "settled")
         self._is_on = (wait or is_stream) and sys.stderr.isatty()
+        self._is_above = self._is_on and sys.stdout.isatty()  # asked before a bar takes the place of the stream
         self._bar = Bar(*_columns(wait), console=Console(stderr=True), transient=True, disable=not self._is_on)
         self._task = self._bar.add_task("", total=None)
 
@@ -52,10 +53,10 @@ class ProgressBar:
 
     def print(self, line: str) -> None:
         """Print a line on standard output, above the bar if both are on the same terminal."""
-        if not self._is_on or not sys.stdout.isatty():
-            click.echo(line)
-        else:
+        if self._is_above:
             self._bar.console.print(Text(line), soft_wrap=True)
+        else:
+            click.echo(line)
 
     def __enter__(self) -> ProgressBar:
         self._bar.start()
