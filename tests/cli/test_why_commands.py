@@ -15,7 +15,7 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import Introduction
 from holdfast.core.trail import read_step
 from holdfast.store.redis import RedisStore
-from holdfast.why.next_commands import COMMANDS
+from holdfast.why.next_commands import COMMANDS, commands
 from holdfast.why.task_spans import TraceSettings, task_spans
 from holdfast.why.task_times import TaskTimes, task_times
 from tests.cli.commands import Answer, Cli
@@ -43,6 +43,14 @@ def claimed(cli: Cli, kind: Settle | None) -> None:
             await store.pull(incarnation, 2, 0, [queue], done)
 
     with_store(cli, work)
+
+
+def test_a_task_that_sleeps_is_not_offered_to_run_now() -> None:
+    """It would sleep on until the same time."""
+    delayed = replace(TASK, state=State.DELAYED, trail=("1 claimed 1:a:1", "2 retry 1:a:1 why", "2 delayed 9"))
+    asleep = replace(delayed, trail=("1 claimed 1:a:1", "2 sleep 1:a:1 ", "2 delayed 9"))
+    assert [line.split()[2] for line in commands(delayed)] == ["retry", "pause", "cancel"]
+    assert [line.split()[2] for line in commands(asleep)] == ["pause", "cancel"]
 
 
 def ask(cli: Cli, *words: str) -> Answer:

@@ -12,8 +12,8 @@ from typing import Any
 import anyio
 import pytest
 
-from examples import agent, lookup, primes, search, tally, wordcount
-from holdfast import TaskManager
+from examples import agent, lookup, primes, reminder, search, tally, wordcount
+from holdfast import TaskManager, create_broker
 from holdfast.core.outcomes import Completed, InputAsked, Outcome, Rejected
 from holdfast.handler.resolve import resolve
 from holdfast.handler.task import Task
@@ -209,6 +209,18 @@ async def test_the_shell_script_rejects_a_message_without_text() -> None:
     outcome = await run_handler(program(SCRIPT), delivery_of([{"kind": "data", "data": 1}]))
     assert isinstance(outcome, Rejected)
     assert outcome.reason == "send a path or a text"
+
+
+@pytest.mark.parametrize(("said", "result"), [("yes", "sent: Do not forget the rent."), ("rather not", "not sent")])
+async def test_the_reminder_is_sent_with_consent(said: str, result: str) -> None:
+    async with create_broker(type="memory") as broker, broker.working(reminder.handlers):
+        manager = broker.manager
+        task_id = await manager.run_task(name="remind", kwargs={"about": "the rent", "hours": 1.1 / 3600})
+        asked = await manager.wait(task_id, timeout=PATIENCE)
+        assert asked.state == "input-required"
+        await manager.run_task(said, task_id=task_id)
+        record = await manager.wait(task_id, timeout=PATIENCE)
+        assert (record.value, record.runs) == (result, 3 if said == "yes" else 2)
 
 
 @pytest.mark.parametrize("name", ["agent", "primes", "wordcount", "search", "lookup"])

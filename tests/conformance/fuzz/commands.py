@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
 from holdfast.core.emitted_parts import EmittedBatch
+from holdfast.core.steps import SLEEP
 from holdfast.core.submit_options import IfParentFails, SubmitOptions
 from holdfast.core.tasks import Submission, WorkerKind
 from tests.conformance.fuzz.table import LANES, Table
@@ -129,6 +130,19 @@ async def renew(table: Table) -> None:
     await table.ask("renew", lambda stand: stand.store.renew(worker, state, answered, told))
 
 
+async def step(table: Table) -> None:
+    """A step or a sleep of a task that a worker was given; it may have lost it."""
+    held = [one for deliveries in table.held.values() for one in deliveries]
+    if not held:
+        return
+    one, place, ms = table.dice.choice(held), table.dice.randrange(3), table.dice.choice([0, 100, 5_000])
+    result = table.dice.choice([b"1", b'"two"'])
+    if table.chance(0.5):
+        await table.ask("step", lambda stand: stand.store.step(one.task_id, one.claim, place, "fetch", result))
+    else:
+        await table.ask("sleep", lambda stand: stand.store.sleep(one.task_id, one.claim, place, SLEEP, ms))
+
+
 async def crash(table: Table) -> None:
     """A death; what it held is settled late now and then."""
     worker, charged = table.worker(), table.chance(0.7)
@@ -184,6 +198,7 @@ async def _readmit_newest(stand: Stand) -> str:
 async def look(table: Table) -> None:
     task = table.task()
     await table.ask("get", lambda stand: stand.store.get(task))
+    await table.ask("step names", lambda stand: stand.store.step_names(task))
     await table.ask("place", lambda stand: stand.store.place(task))
     await table.ask("parents", lambda stand: stand.store.parents(task))
 
@@ -198,6 +213,7 @@ COMMANDS: dict[Callable[[Table], Awaitable[None]], float] = {
     pull: 30,
     renew: 4,
     emit: 3,
+    step: 3,
     crash: 1,
     admit: 2,
     look_after: 4,

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.tasks import WorkerKind
 from tests.lua.fuzz import handlers, nemesis, operators, producers, stewards, submit_options, workers
+from tests.lua.fuzz import steps as steps_of_handlers
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World
 from tests.lua.operations import admission, introduction
@@ -101,6 +102,7 @@ async def _act(world: World, steps: int) -> None:
         if action in PLAIN if world.plain else step > steps * HONEST_SHARE or action not in THIEVES:
             await action(world)
         await handlers.emit(world)
+        await steps_of_handlers.keep(world)
         await world.begin()
         if step % CHECK_EVERY == 0:
             await world.check()

@@ -91,7 +91,8 @@ async def _answered(world: World, process: Process, request: Request) -> None:
         world.rollback or not suspects or alone,
         f"{process.incarnation} holds {held} and got a suspect: {pulled.deliveries}",
     )
-    if pulled.deliveries and process.kind is not WorkerKind.SINGLE and not world.rollback:
+    is_first = pulled.standing is not Standing.REPLAY  # a suspect may have been cleared between two answers
+    if pulled.deliveries and process.kind is not WorkerKind.SINGLE and is_first and not world.rollback:
         world.require(bool(suspects) == (process.kind is WorkerKind.QUARANTINE), f"{process} got {pulled.deliveries}")
     world.seen["suspects"] += suspects
     process.inbox = process.inbox or pulled.inbox > 0

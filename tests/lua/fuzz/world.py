@@ -60,6 +60,7 @@ class World:
     seen: Counter[str] = field(default_factory=Counter[str])
     save: Save | None = None
     handlers_dice: random.Random = field(default_factory=lambda: random.Random(1))
+    steps_dice: random.Random = field(default_factory=lambda: random.Random(2))
     ids: int = 0
 
     @staticmethod

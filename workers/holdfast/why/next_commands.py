@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
+from holdfast.core.trail import is_asleep, read_trail
 
 _CANCEL = "supervisor tasks cancel {task}"
 _PAUSE = "supervisor tasks pause {task}"
@@ -34,6 +35,8 @@ COMMANDS: Mapping[State, tuple[str, ...]] = {
 def commands(task: TaskRecord) -> tuple[str, ...]:
     """The commands, ready for a shell. A task that was retried is not run again; its next run is shown instead."""
     forms = COMMANDS[task.state]
+    if is_asleep(task.state, read_trail(task.trail)):
+        forms = tuple(form for form in forms if form != _RETRY)  # it would sleep on until the same time
     if task.retried_as:
         forms = tuple(_NEXT_RUN if form == _RETRY else form for form in forms)
     return tuple(form.format(task=_word(task.task_id), next=_word(task.retried_as)) for form in forms)
