@@ -98,6 +98,14 @@ def test_something_that_is_no_folder_is_refused(anywhere: Cli) -> None:
     assert listed(anywhere.folder) == ["file"]
 
 
+@pytest.mark.parametrize("name", ["/proc/nothing", "x" * 300])
+def test_a_folder_that_cannot_be_made_is_named(anywhere: Cli, name: str) -> None:
+    done = anywhere("init", name)
+    assert done.status == 1
+    assert "cannot be made" in done.err
+    assert listed(anywhere.folder) == []
+
+
 def test_as_json_it_says_the_same(anywhere: Cli) -> None:
     done = anywhere("init", "deep/er", "--json")
     assert json.loads(done.out)["written"] == FILES

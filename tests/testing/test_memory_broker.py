@@ -11,7 +11,7 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
-from holdfast import Handlers, Retry, Task, create_broker
+from holdfast import Handlers, Retry, Task, chain, create_broker
 from holdfast.core.task_states import State
 from holdfast.errors import HandlerError, HoldfastError, NotDueError, StoreRefusedError, TaskFailed, WouldBlockError
 from holdfast.testing import MemoryBroker, memory_broker
@@ -69,6 +69,18 @@ async def ask_another(what: str) -> str:
     return str((await sent.wait(raise_failed=True)).value)
 
 
+@handlers.register("tell")
+async def tell(task: Task) -> None:
+    await task.emit("a")
+    await task.emit("b")
+
+
+@handlers.register("nap")
+async def nap(task: Task) -> str:
+    await task.sleep(hours=6)
+    return await task.question("go on?")
+
+
 @handlers.register("runs its own broker")
 async def runs_its_own_broker() -> None:
     await around[0].run_until_idle()
@@ -121,7 +133,7 @@ async def test_a_wait_for_a_task_that_is_to_be_tried_again_says_why(broker: Memo
 
 async def test_a_wait_for_a_handler_that_is_not_registered_names_those_that_are(broker: MemoryBroker) -> None:
     task_id = await broker.manager.run_task(name="noet")
-    with pytest.raises(NotDueError, match=r"no handler 'noet'; .* registers: ask another, later, note"):
+    with pytest.raises(NotDueError, match=r"no handler 'noet'; .* registers: ask another, later, nap, note"):
         await broker.manager.wait(task_id)
 
 
@@ -234,6 +246,41 @@ async def test_submits_from_other_threads_and_loops_come_to_the_same_broker(brok
 
 async def _submit(what: str) -> None:
     await note.submit(what)
+
+
+async def test_a_batch_ends_with_its_tasks_and_its_callback_runs(broker: MemoryBroker) -> None:
+    specs = [note.spec(str(number)) for number in range(3)]
+    await broker.manager.run_tasks(specs, batch="three", then=note.spec("all"))
+    record = await broker.manager.batch("three").wait()
+    assert (record.counts.completed, sorted(ran)) == (3, ["0", "1", "2", "all"])
+    delayed = note.options(delay=60).spec("late")
+    await broker.manager.run_tasks([delayed], batch="late")
+    with pytest.raises(NotDueError, match="batch late is sealed"):
+        await broker.manager.batch("late").wait()
+
+
+async def test_a_chain_runs_to_its_end(broker: MemoryBroker) -> None:
+    sent = await chain(note.bind("first"), note.bind("second"))
+    await sent.wait()
+    assert ran == ["first", "second"]
+
+
+async def test_the_parts_that_a_task_emits_are_streamed(broker: MemoryBroker) -> None:
+    sent = await tell.submit()
+    assert [part.value async for part in sent.stream()] == ["a", "b"]
+    later = await tell.options(delay=60).submit()
+    with pytest.raises(NotDueError, match="for 60 s more"):
+        [part async for part in later.stream()]
+
+
+async def test_a_sleep_and_a_question_go_by_the_time_of_the_test(broker: MemoryBroker) -> None:
+    sent = await nap.submit()
+    await broker.move_time(hours=5, minutes=59)
+    assert (await sent.record()).state is State.DELAYED
+    await broker.move_time(minutes=1)
+    assert (await sent.wait()).state is State.INPUT_REQUIRED
+    await broker.manager.resume_task(sent.task_id, "yes")
+    assert (await sent.wait()).value == "yes"
 
 
 async def test_arguments_are_found_as_they_were_given(broker: MemoryBroker) -> None:

@@ -34,6 +34,7 @@ NO_HANDLERS = (
     "this broker has no handlers that could run tasks: let the fixture `holdfast_handlers` return a Handlers registry "
     "or a function"
 )
+NOTHING_RUNS = "nothing of this test can run now: look at its `why`, or move_time(…)"
 # The worker of a test is not recycled, exports nothing, and lives on while somebody looks around in a debugger.
 OF_TESTS = {
     "scheduler_type": "memory",
@@ -208,12 +209,16 @@ class MemoryBroker:
         if self._handler is not None:
             await self.run_until_idle()
 
-    async def _check_ended(self, task_ids: Sequence[str]) -> None:
-        """Raises NotDueError for the first of these tasks that has not ended and asks for nothing."""
-        for task_id in task_ids:
-            record = await self.manager.get_task(task_id)
-            if record.state not in SETTLED:
-                self._refuse_wait(record)
+    async def _check_ended(self, subjects: Sequence[str]) -> None:
+        """Raises NotDueError for the first of these tasks (or `batch|ID`) that has not ended and asks for nothing."""
+        for subject in subjects:
+            kind, _, batch_id = subject.rpartition("|")
+            if kind:
+                record = await self.manager.batch(batch_id).record()
+                if record.ended_ms is None:
+                    raise NotDueError(f"batch {batch_id} is {record.state}, and {NOTHING_RUNS}")
+            elif (task := await self.manager.get_task(subject)).state not in SETTLED:
+                self._refuse_wait(task)
 
     def _refuse_wait(self, record: TaskRecord) -> NoReturn:
         where = f"task {record.task_id} ({record.name or 'default'}) is {record.state}"
@@ -228,7 +233,7 @@ class MemoryBroker:
             raise NotDueError(
                 f"{where} for {seconds:g} s more, and the time of a test stands still: move_time(seconds={seconds:g})"
             )
-        raise NotDueError(f"{where}, and nothing of this test can run now: look at its `why`, or move_time(…)")
+        raise NotDueError(f"{where}, and {NOTHING_RUNS}")
 
 
 def _check_no_loop(name: str) -> None:

@@ -39,11 +39,11 @@ class StillStore(MemoryStore):
         self._tell = _tell_nobody
         self._run, self._check = run, check
         self._submit, self._submit_with_options, self._fire = self.submit, self.submit_with_options, self.fire
-        self._notices = self.settled
+        self._notices, self._parts = self.settled, self.emitted
         self.submit = self._note_submit
         self.submit_with_options = self._note_submit_with_options
         self.fire = self._note_fire
-        self.settled = self._run_and_notify
+        self.settled, self.emitted = self._run_and_notify, self._run_and_stream
         self.set_clock(now_ms)
 
     @property
@@ -90,6 +90,10 @@ class StillStore(MemoryStore):
     def _run_and_notify(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
         """Notices of ended tasks. Outside of a handler the tasks are run first: nobody else would."""
         return self._notices(task_ids) if worker_store() else self._after_run(task_ids)
+
+    def _run_and_stream(self, task_id: str) -> AsyncGenerator[str]:
+        """As `_run_and_notify`, with notices of what the task emits: outside of a handler after it has run."""
+        return self._parts(task_id) if worker_store() else self._after_run([task_id])
 
     async def _after_run(self, task_ids: Sequence[str]) -> AsyncGenerator[str]:
         yield ""  # the caller looks at its tasks, which may have ended before

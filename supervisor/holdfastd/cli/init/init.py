@@ -47,19 +47,25 @@ def _write(folder: Path) -> None:
         write_new(folder, FILES)
     except FileExistsError:
         raise CommandError(_in_the_way(folder, existing(folder, FILES))) from None
-    except BaseException:
+    except BaseException as error:
         for path in made:
             path.rmdir()
+        if isinstance(error, OSError) and not isinstance(error, PermissionError):
+            raise CommandError(f"{folder.resolve()}: {error.strerror}: nothing was written") from None
         raise
 
 
 def _make(folder: Path) -> list[Path]:
     """The folders that had to be made, the innermost first. Raises CommandError for something that is no folder."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
+        missing = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise CommandError(f"{folder} is not a folder: name one, or one that is to be made") from None
+    except PermissionError:
+        raise
+    except OSError as error:
+        raise CommandError(f"{folder} cannot be made: {error.strerror}: name another folder") from None
     return missing
 
 
