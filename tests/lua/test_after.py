@@ -193,6 +193,27 @@ async def test_a_result_that_an_earlier_version_has_deleted_is_missing_and_never
         _ = parent.value
 
 
+async def test_a_damaged_end_of_a_parent_is_the_trouble_of_its_children(space: Namespace) -> None:
+    """Somebody has written other values under its keys; no child waits for ever, and none gets a wrong value."""
+    await space.register("a")
+    await space.submit("p", "q")
+    await after(space, "c", "p")
+    await after(space, "d", "q")
+    finished = space.clock.now_ms  # it stands still
+    await space.do("SET", space.key(f"outcome:p:{finished}"), "damaged")
+    await end(space, "p")
+    await end(space, "q")
+    await space.store.promote(10)
+    assert {each.task_id for each in await space.take("a", 2)} == {"c", "d"}
+    ((parent,), _) = await space.store.parents("c")
+    assert (parent.state, parent.document) == (None, None)
+    with pytest.raises(ParentResultError, match=r"^parent p: its record was deleted by another program"):
+        _ = parent.value
+    assert (await space.store.parents("d"))[0][0].state == "completed"
+    await space.do("UNLINK", space.key(f"outcome:p:{finished}"))
+    await space.do("HDEL", space.key("parents:c"), "p")
+
+
 async def test_many_children_are_told_in_order_and_in_bounded_steps(space: Namespace) -> None:
     await space.register("a")
     await space.submit("p")

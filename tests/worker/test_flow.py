@@ -115,6 +115,20 @@ async def test_a_flow_under_a_key_is_submitted_once() -> None:
             await broker.manager.cancel_task(task.task_id)
 
 
+async def test_the_rest_of_a_long_flow_is_submitted_under_its_key() -> None:
+    """Its producer had died in the midst of it."""
+
+    def flow() -> Flow[Any, Any]:
+        groups = [gather([give.bind(n) for n in range(50)], then=add.bind()) for _ in range(3)]
+        return gather(groups, then=add.bind(), key="long")
+
+    async with create_broker(type="memory") as broker, broker.working(handlers):
+        await broker.manager.run_tasks(flow().specs("bindu:tasks")[:100])
+        sent = await flow()
+        assert (await sent.wait(WITHIN, raise_failed=True)).value == 3 * sum(range(50))
+        assert await broker.manager.count_tasks() == 154
+
+
 async def test_what_stands_before_is_kept_and_added_to() -> None:
     async with create_broker(type="memory") as broker, broker.working(handlers):
         before = await give.submit(1)

@@ -27,7 +27,7 @@ local function parent_results()
       call('HSET', key, 'state', r[1] or 'gone', 'reason', r[4] or '', 'turn', r[3] or '')
       if r[1] then write(parent, 'given', 1) end
     end
-    call('HSET', key, child_field(id), '')
+    redis.pcall('HSET', key, child_field(id), '')   -- not the trouble of others, if somebody has damaged it
     call('HSET', KEY.parents .. id, parent, place .. ' ' .. finished)
   end
 
@@ -40,7 +40,7 @@ local function parent_results()
       local state = read(parent, 'state')[1]
       if finished then
         local key = KEY.outcome .. name_of(parent, finished)
-        if call('EXISTS', key) == 1 then call('HSET', key, child_field(new), '') end
+        if call('EXISTS', key) == 1 then redis.pcall('HSET', key, child_field(new), '') end
       elseif not state or TERMINAL[state] then give(new, parent) end
     end
   end
@@ -72,7 +72,7 @@ local function parent_results()
       local finished = string.match(known[i + 1], '^%d+ (%d+)$')
       local name = finished and name_of(known[i], finished)
       local key = name and KEY.outcome .. name
-      if key and call('HDEL', key, child_field(id)) == 1 and call('HLEN', key) <= OF_PARENT then
+      if key and redis.pcall('HDEL', key, child_field(id)) == 1 and call('HLEN', key) <= OF_PARENT then
         call('UNLINK', key, KEY.given .. name)
       end
     end
@@ -93,7 +93,7 @@ local function parent_results()
     local place, finished = string.match(noted, '^(%d+) ?(%d*)$')
     if finished == '' then return found_there(parent, tonumber(place)) end
     local name = name_of(parent, finished)
-    local r = call('HMGET', KEY.outcome .. name, 'state', 'reason', 'turn')
+    local r = redis.pcall('HMGET', KEY.outcome .. name, 'state', 'reason', 'turn')
     local result = KEY.given .. name
     if call('EXISTS', result) == 0 then
       result = read(parent, 'finished')[1] == finished and KEY.result .. parent .. ':' .. (r[3] or '') or nil
