@@ -180,3 +180,32 @@ def test_a_service_of_one_process_drains_at_hup(short_path: Path, command: str) 
         process.stderr.read()
         process.stderr.close()
         assert process.wait(TERMINAL_RETRIES) == Exit.OK
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_service_of_one_process_ends_while_its_handler_hangs_in_its_import(
+    short_path: Path, number: signal.Signals
+) -> None:
+    told = "import sys, threading\nprint('importing', file=sys.stderr, flush=True)\nthreading.Event().wait()\n"
+    (short_path / "agent.py").write_text(told)
+    (short_path / "tmp").mkdir()
+    process = subprocess.Popen(
+        [SUPERVISOR, "start", "agent:handle", "--scheduler-type", "memory", "--no-capture-output"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=short_path,
+        env=clean({"TMPDIR": str(short_path / "tmp")}),
+    )
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if b"importing" in line:
+                break
+        process.send_signal(number)
+        rest = process.stderr.read()
+        assert (process.wait(60), b"stopped while the handler was imported" in rest) == (Exit.OK, True)
+    finally:
+        process.kill()
+        process.stderr.close()
+    assert list((short_path / "tmp").iterdir()) == []

@@ -39,8 +39,8 @@ async def test_settle_commits_once(scene: Scene, action: Action) -> None:
     assert (record.deliveries, record.crashes, scene.runs(task)) == (1, 0, 1)
     rule.wait()
     rule.release()
-    if action in UNTOLD:
-        assert answer_of(b"OK") in rule.answer()
+    if action in UNTOLD:  # it was executed, behind its own repetition where the request was on its way for long
+        assert any(answer_of(verdict) in rule.answer() for verdict in (b"OK", b"ALREADY"))
     if action in LATE:
         assert answer_of(b"ALREADY") in rule.answer()
     await scene.check()

@@ -32,7 +32,7 @@ from holdfastd.core.announce import Announce
 from holdfastd.parent.start_checks import refusal
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.shutdown import end_threads, status
-from holdfastd.single.signals import heed, heeded
+from holdfastd.single.signals import ended_at_once, heed, heeded
 from holdfastd.single.watchdog import ping_watchdog
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.steward import Steward
@@ -66,7 +66,8 @@ async def _boot(settings: Settings, announce: Announce, metrics: socket.socket |
     with anyio.open_signal_receiver(*heeded()) as signals, serving(settings.queue_name) as store:
         belong_to_process(settings, store)
         try:
-            handler = handler_of(settings)
+            with ended_at_once(announce, settings.runtime_dir):
+                handler = handler_of(settings)
             settings = settled(handler, settings, may_choose=True)
         except HandlerError as error:
             announce(f"{error.traceback}{error}", "error")

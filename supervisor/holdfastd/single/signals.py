@@ -6,8 +6,11 @@ SIGHUP means that the terminal was closed, and often arrives twice: it only ever
 from __future__ import annotations
 
 import os
+import shutil
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
+from contextlib import contextmanager
+from pathlib import Path
 
 from holdfast.exits import Exit
 from holdfast.worker.in_process import InProcessWorker
@@ -19,6 +22,25 @@ def heeded() -> tuple[signal.Signals, ...]:
     """The signals that this process handles: SIGHUP unless it was started with it ignored, as nohup does."""
     stopping = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
     return stopping if is_ignored(signal.SIGHUP) else (*stopping, signal.SIGHUP)
+
+
+@contextmanager
+def ended_at_once(announce: Announce, folder: Path | None = None) -> Generator[None]:
+    """Within the block, a signal that stops ends the process, and removes this folder: nothing has begun, and the event
+    loop, which the block holds up, would hear of it only afterwards."""
+
+    def end(_number: int, _frame: object) -> None:
+        announce("stopped while the handler was imported")
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        os._exit(Exit.OK)
+
+    before = {number: signal.signal(number, end) for number in heeded()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 async def heed(

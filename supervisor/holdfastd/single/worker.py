@@ -32,7 +32,7 @@ from holdfast_config import Settings
 from holdfastd.core.announce import Announce
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.shutdown import end_threads, status
-from holdfastd.single.signals import heed, heeded
+from holdfastd.single.signals import ended_at_once, heed, heeded
 from holdfastd.single.watchdog import ping_watchdog
 from holdfastd.steward.duties.halt_watch import halt_watch
 from holdfastd.steward.duties.host_marks import say_host_marks
@@ -53,7 +53,8 @@ async def _boot(settings: Settings, announce: Announce) -> int:
     with anyio.open_signal_receiver(*heeded()) as signals:
         belong_to_process(settings)
         try:
-            handler = handler_of(settings)
+            with ended_at_once(announce):
+                handler = handler_of(settings)
             settings = settled(handler, _one_by_one(settings), may_choose=True)
         except HandlerError as error:
             announce(f"{error.traceback}{error}", "error")
