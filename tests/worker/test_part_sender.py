@@ -14,7 +14,7 @@ import pytest
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
 from holdfast.errors import StoreFullError, StoreUnavailableError
 from holdfast.worker import part_sender
-from holdfast.worker.part_sender import UNSENT_BYTES, PartSender
+from holdfast.worker.part_sender import UNSENT_BYTES, UNSENT_PARTS, PartSender
 from holdfast.worker.store_retries import StoreRetries
 from tests.worker.handlers import delivery_of
 
@@ -118,6 +118,18 @@ async def test_a_handler_that_emits_faster_than_the_store_takes_waits_for_room()
                 assert len(sent) < 12
                 stage.store.let_go.set()
     assert len(stage.store.values()) == 12
+
+
+async def test_many_small_parts_wait_for_room_as_well() -> None:
+    async with Stage(SlowStore()) as stage:
+        stage.store.let_go.set()
+        parts = stage.parts.of(delivery_of())
+        with anyio.fail_after(WITHIN):
+            for _ in range(4 * UNSENT_PARTS):
+                await parts.emit(b"1")
+            await parts.end()
+    assert len(stage.store.values()) == 4 * UNSENT_PARTS
+    assert max(each.count for each in stage.store.kept) <= UNSENT_PARTS + 1
 
 
 async def test_the_oldest_parts_are_dropped_while_the_store_is_away() -> None:

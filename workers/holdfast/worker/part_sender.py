@@ -2,8 +2,8 @@
 
 The first part after a pause goes at once, alone; those that come while it is on its way, or within the pause behind it,
 go together. So a handler waits for no trip to the store, and the store gets one command for hundreds of tokens of
-several tasks. While the unsent parts of a task are more than `UNSENT_BYTES`, its handler waits for room; where the
-store does not answer it does not wait: the oldest unsent parts are dropped, and readers see a gap in the positions.
+several tasks. While the unsent parts of a task are too many, its handler waits for room; where the store does not
+answer it does not wait: the oldest unsent parts are dropped, and readers see a gap in the positions.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from holdfast.worker.context import WorkerContext
 
 INTERVAL = 0.05  # seconds between two sends
 UNSENT_BYTES = 262144  # of one task
+UNSENT_PARTS = 2500  # of one task
 SENT_AT_ONCE = 524288  # bytes of one send; one batch more may exceed it
 ROOM_TIMEOUT = 1.0  # seconds that a handler waits for room
 END_TIMEOUT = 5.0  # seconds that the end of a task waits for a store that does not answer to take its last parts
@@ -42,6 +43,10 @@ class UnsentParts:
     is_on_way: bool = False
     changed: anyio.Event = field(default_factory=anyio.Event)
 
+    @property
+    def is_full(self) -> bool:
+        return self.size > UNSENT_BYTES or len(self.values) > UNSENT_PARTS
+
     async def emit(self, value: bytes) -> None:
         """Take one part; wait for room where there are too many."""
         if self.is_over:
@@ -49,7 +54,7 @@ class UnsentParts:
         self.values.append(value)
         self.size += len(value)
         self.sender.wanted.set()
-        if self.size > UNSENT_BYTES:
+        if self.is_full:
             await self._make_room()
 
     async def end(self) -> None:
@@ -86,13 +91,13 @@ class UnsentParts:
         self.sender.hurried.set()
         if not self.sender.is_degraded:
             with anyio.move_on_after(ROOM_TIMEOUT):
-                while self.size > UNSENT_BYTES:
+                while self.is_full:
                     await self.changed.wait()
         self._drop_oldest()
 
     def _drop_oldest(self) -> None:
         dropped = 0
-        while self.size > UNSENT_BYTES:
+        while self.size > UNSENT_BYTES or len(self.values) - dropped > UNSENT_PARTS:
             self.size -= len(self.values[dropped])
             dropped += 1
         del self.values[:dropped]
