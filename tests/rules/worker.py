@@ -133,6 +133,13 @@ WORKER = [
         "tests/core/test_exchange.py::test_a_request_behind_a_bell_is_for_one_task_and_is_no_longer_settled",
     ),
     Rule(
+        "a pull behind a bell that may have claimed something is asked again",
+        f"{_HERE}/listen.py",
+        "            if self.context.exchange.waiting:\n",
+        "            if False:\n",
+        "tests/faults/test_network_pull.py::test_a_pull_behind_a_bell_claims_once",
+    ),
+    Rule(
         "a worker begins no revoked claim",
         f"{_HERE}/run.py",
         " = REVOKED if self.context.begun.is_revoked(delivery.claim) else None\n        if",
