@@ -56,13 +56,10 @@ class ComposedStore:
         self.admit = parts.worker.admit
         self.renew = parts.worker.renew
         self.listen = parts.worker.listen
-        self.listen_and_pull = parts.worker.listen_and_pull
         self.wake = parts.worker.wake
 
         self.vouch = parts.steward.vouch
         self.recover = parts.steward.recover
-        self.last_request = parts.steward.last_request
-        self.take_back = parts.steward.take_back
         self.reap = parts.steward.reap
         self.promote = parts.steward.promote
         self.suspects = parts.steward.suspects

@@ -8,7 +8,7 @@ StoreUnavailableError.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from holdfast.core.activity import Activity
@@ -62,8 +62,6 @@ from holdfast.core.tasks import (
     WorkerRecord,
 )
 from holdfast.core.webhook_notice import Notice, SpoiltNotice
-
-SendPull = Callable[[int, int], bool]  # sends a pull, by its number and its slots; False if it cannot be sent any more
 
 MOST_PEEKS = 500  # lanes that one process blocks on; each takes a connection
 
@@ -152,22 +150,6 @@ class WorkerStore(Protocol):
         """
         ...
 
-    async def listen_and_pull(
-        self,
-        incarnation: str,
-        lanes: Sequence[str],
-        timeout: float,
-        weights: Sequence[int],
-        offer: Callable[[SendPull | None], None],
-    ) -> tuple[Hint | None, Pulled | None]:
-        """`listen`, and the answer of the `pull` without settlements that was sent behind it, None without one.
-
-        `offer` gets the function that sends it, then None once it cannot be sent any more: the store pulls as soon as
-        the wait ends. It is never called where that cannot be done. After an error the pull may have been run or not:
-        ask again, by `pull` under its number.
-        """
-        ...
-
     async def wake(self, incarnation: str) -> None:
         """End this worker's own `listen`, so that it can be called with other lanes."""
         ...
@@ -197,18 +179,6 @@ class StewardStore(Protocol):
         caused the death, and it makes no task a suspect. `begun`: the tasks that it had begun; for the others the death
         counts as nothing. None: not known; then those are taken that it claimed first, as many as it ran at once.
         `lost_ms`: so long ago it ended; None: not known, then its last heartbeat counts.
-        """
-        ...
-
-    async def last_request(self, incarnation: str) -> int:
-        """The number of the last `pull` of this worker; 0 where it is not known."""
-        ...
-
-    async def take_back(self, incarnation: str, last_request: int, begun: Collection[str]) -> int:
-        """Put back what this worker has claimed and not begun, as it is silent; the number of tasks.
-
-        Claims of requests after `last_request` stay. The worker must not begin the others any more: see
-        `BegunTasks.is_revoked`. Nothing of them counts.
         """
         ...
 

@@ -31,8 +31,6 @@ class WorkerDrain:
         self._deadline = min(self._deadline, order.deadline)
         self.context.state.is_draining = True
         self.ahead.give_back("drain")
-        if self.context.exchange.waiting:
-            self.context.state.want_pull()  # under its number, for nothing: it claims nothing any more
         self.context.state.want_renewal()
 
     def seconds_left(self) -> float:

@@ -1,10 +1,6 @@
 """Blocks on the store: on this worker's own hints always, and on the bells of its lanes while it can take work.
 
 Hints and bells carry no data: a lost bell delays a task until the next poll, a lost hint until the next renewal.
-
-A worker of a pool that holds nothing has its next pull wait at the store behind the bell: so a task that comes to an
-idle queue costs one trip less. Should the worker not run when the bell rings, its claim goes back: see
-`holdfast/core/begun_page.py`.
 """
 
 from __future__ import annotations
@@ -13,11 +9,8 @@ from dataclasses import dataclass
 
 import anyio
 
-from holdfast.core.delivery import Hint, Pulled
-from holdfast.core.tasks import WorkerKind
-from holdfast.errors import StoreError
+from holdfast.core.delivery import Hint
 from holdfast.os.kill_points import Point, reached
-from holdfast.store.protocol import SendPull
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.pull import Puller
@@ -34,7 +27,6 @@ class HintListener:
     ahead: ClaimsAhead
     _hints_only: bool = False
     _woken_after: int = -1
-    _send_pull: SendPull | None = None
 
     async def serve(self) -> None:
         """Wait for hints and bells, and act on them; never returns."""
@@ -43,13 +35,8 @@ class HintListener:
             if not self.context.heeds_bells():
                 await self._await_slots()
             self._hints_only = not self.context.heeds_bells()
-            hint, pulled = await self.context.retries.call("listen", self._wait)
-            if hint is not None and hint.kind == "bell":
-                reached(Point.BELL)
-            is_answered = pulled is not None and await self.puller.take_waiting(pulled)
-            if not is_answered and self._is_to_ask(hint):
-                await self.puller.pull_now()
-            self._heed(hint)
+            hint = await self.context.retries.call("listen", self._wait)
+            await self._act_on(hint)
 
     async def wake(self) -> None:
         """End a wait for hints only as soon as bells are of use; never returns.
@@ -61,14 +48,8 @@ class HintListener:
             await context.state.changed.until(self._misses_bells)
             await anyio.sleep(SETTLE_DELAY)
             if self._misses_bells():
-                self._woken_after = context.exchange.answered
+                self._woken_after = self.puller.answered
                 await context.retries.call("wake", lambda: context.store.wake(context.incarnation))
-
-    async def pull_when_idle(self) -> None:
-        """Have the next pull wait behind the bell as soon as this worker holds nothing; never returns."""
-        while True:
-            await self.context.state.changed.until(self._may_pull_behind)
-            self._pull_behind()
 
     def poll_timeout(self) -> float:
         """Seconds that a wait for bells may last: what the settings say, or as long as the steward allows. While the
@@ -85,49 +66,27 @@ class HintListener:
 
     def _misses_bells(self) -> bool:
         """True if this waits for hints only, though a bell would be of use."""
-        is_woken = self._woken_after == self.context.exchange.answered
+        is_woken = self._woken_after == self.puller.answered
         return self._hints_only and not is_woken and self.context.heeds_bells()
 
-    async def _wait(self) -> tuple[Hint | None, Pulled | None]:
-        spec, store, timeout = self.context.spec, self.context.store, self.poll_timeout()
+    async def _wait(self) -> Hint | None:
+        spec = self.context.spec
         lanes = () if self._hints_only or spec.quarantine else spec.settings.lane_names  # no bell rings for a suspect
-        if not lanes or spec.kind is not WorkerKind.WORKER:
-            return await store.listen(self.context.incarnation, lanes, timeout), None
-        weights = spec.settings.weights
-        try:
-            return await store.listen_and_pull(self.context.incarnation, lanes, timeout, weights, self._offer)
-        except StoreError:
-            if self.context.exchange.waiting:
-                self.context.state.want_pull()  # under its number: it may have claimed something
-            raise
+        return await self.context.store.listen(self.context.incarnation, lanes, self.poll_timeout())
 
-    def _offer(self, send: SendPull | None) -> None:
-        """The store can send a pull behind the wait for a bell by calling this, or not any more."""
-        self._send_pull = send
-        if self._may_pull_behind():
-            self._pull_behind()
-
-    def _may_pull_behind(self) -> bool:
-        return self._send_pull is not None and self.context.exchange.settled and self.context.heeds_bells()
-
-    def _pull_behind(self) -> None:
-        request, send = self.context.exchange.request_behind_bell(), self._send_pull
-        self._send_pull = None
-        if send is None or not send(request.number, request.slots):
-            self.context.exchange.waiting = None
-
-    def _is_to_ask(self, hint: Hint | None) -> bool:
-        """True if the store is to be asked after this. A worker that has become full asks after a bell all the same:
-        the store then rings on for the others."""
-        if hint is not None:
-            return hint.kind in {"bell", "look"}
-        return not self._hints_only or self.context.state.is_apart
-
-    def _heed(self, hint: Hint | None) -> None:
+    async def _act_on(self, hint: Hint | None) -> None:
         match hint:
             case Hint("cancel" | "pause" as why, task_id, claim):
                 self.ahead.stop(task_id, claim, why)
             case Hint("return"):
                 self.ahead.give_back("asked for")
+            case Hint("look"):
+                await self.puller.pull_now()
+            case Hint("bell"):
+                reached(Point.BELL)
+                # Even a worker that has become full asks: the store then rings on for the others.
+                await self.puller.pull_now()
+            case None if not self._hints_only or self.context.state.is_apart:
+                await self.puller.pull_now()
             case _:
                 pass

@@ -9,7 +9,7 @@ from functools import partial
 import anyio
 import structlog
 
-from holdfast.core.delivery import Pulled, Settle, Standing, Verdict
+from holdfast.core.delivery import Pulled, Standing, Verdict
 from holdfast.core.pull_protocol import Request
 from holdfast.os.kill_points import Point, armed, reached
 from holdfast.telemetry.port import FireSpans
@@ -58,28 +58,16 @@ class Puller:
                 await self._let_more_end()
             state.pull_wanted = False
             self._begun += 1
-            await self._take_in(*await self.context.retries.call("pull", self._send))
+            request, pulled = await self.context.retries.call("pull", self._send)
+            self._take(request, pulled)
+            if pulled.fires or state.is_quiet != self._noted_quiet:
+                state.changed.announce()  # the others go on while this waits for the store
+            await self._note_quiet()
+            if pulled.fires:
+                await self.fires.fire(pulled.fires)
+                state.want_pull()
             self.answered = self._begun
             state.changed.announce()
-
-    async def take_waiting(self, pulled: Pulled) -> bool:
-        """Take the answer of the request that waited for a bell; False if its number has been asked again since."""
-        request = self.context.exchange.waiting
-        if request is None:
-            return False
-        await self._take_in(request, pulled)
-        self.context.state.changed.announce()
-        return True
-
-    async def _take_in(self, request: Request, pulled: Pulled) -> None:
-        state = self.context.state
-        self._take(request, pulled)
-        if pulled.fires or state.is_quiet != self._noted_quiet:
-            state.changed.announce()  # the others go on while this waits for the store
-        await self._note_quiet()
-        if pulled.fires:
-            await self.fires.fire(pulled.fires)
-            state.want_pull()
 
     async def _let_more_end(self) -> None:
         """Wait a little for more outcomes that the next request takes along, while enough waits to begin."""
@@ -112,13 +100,13 @@ class Puller:
             for _ in started:
                 reached(Point.PULLED)
         self._take_standing(pulled.standing)
-        self.ahead.take(started, wanted=request.slots + request.ahead > 0)
+        self.ahead.take(started)
         if pulled.inbox:
             self.context.state.inbox_waits = True
 
     def _take_verdicts(self, request: Request, pulled: Pulled) -> None:
         for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
-            if verdict in _TOO_LATE and settlement.kind is not Settle.RETURNED:
+            if verdict in _TOO_LATE:
                 _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))
             self.context.on_verdict(settlement, verdict)
             if settlement.task_id not in self.context.exchange.held:

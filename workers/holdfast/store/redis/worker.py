@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -16,13 +15,8 @@ from holdfast.store.redis import decode
 from holdfast.store.redis.connection import Value
 from holdfast.store.redis.part import RedisPart
 
-if TYPE_CHECKING:
-    from holdfast.store.protocol import SendPull
-    from holdfast.store.redis.direct_client import Send
-
 _pack = msgspec.msgpack.Encoder().encode
 _json = msgspec.json.Encoder().encode
-_NO_SETTLEMENTS = _pack([])
 
 
 def _flat(s: Settlement) -> tuple[str | int, ...]:
@@ -73,29 +67,6 @@ class RedisWorker(RedisPart):
         shares = " ".join(map(str, weights))
         names = map(self._keys.name, lanes)
         return decode.pulled(await self._run("pull", incarnation, request, slots, packed, shares, ahead, *names))
-
-    async def listen_and_pull(
-        self,
-        incarnation: str,
-        lanes: Sequence[str],
-        timeout: float,
-        weights: Sequence[int],
-        offer: Callable[[SendPull | None], None],
-    ) -> tuple[Hint | None, Pulled | None]:
-        connection, names = self._connection, [self._keys.name(lane) for lane in lanes]
-        if not connection.sends_behind_waits:
-            return await self.listen(incarnation, lanes, timeout), None
-        shares = " ".join(map(str, weights))
-
-        def offer_pull(send: Send | None) -> None:
-            def pull(request: int, slots: int) -> bool:
-                rest: tuple[Value, ...] = (_NO_SETTLEMENTS, shares, 0, *names)
-                return send is not None and send(*connection.operation("pull", incarnation, request, slots, *rest))
-
-            offer(None if send is None else pull)
-
-        popped, answer = await connection.wait(timeout, offer_pull, *self._wait(incarnation, lanes, timeout))
-        return self._hint(incarnation, popped), None if answer is None else decode.pulled(answer)
 
     async def add_samples(self, incarnation: str, number: int, samples: Mapping[str, int | bytes]) -> None:
         flat = [value for item in samples.items() for value in item]
@@ -154,16 +125,12 @@ class RedisWorker(RedisPart):
         )
 
     async def listen(self, incarnation: str, lanes: Sequence[str], timeout: float) -> Hint | None:
-        return self._hint(incarnation, await self._block(timeout, *self._wait(incarnation, lanes, timeout)))
-
-    def _wait(self, incarnation: str, lanes: Sequence[str], timeout: float) -> tuple[Value, ...]:
-        return "BLPOP", self._keys.control(incarnation), *(self._keys.bell(lane) for lane in lanes), timeout
-
-    def _hint(self, incarnation: str, popped: tuple[bytes, bytes] | None) -> Hint | None:
+        keys = [self._keys.control(incarnation), *(self._keys.bell(lane) for lane in lanes)]
+        popped = await self._block(timeout, "BLPOP", *keys, timeout)
         if popped is None:
             return None
         key, word = popped
-        if key.decode() != self._keys.control(incarnation):
+        if key.decode() != keys[0]:
             return Hint("bell")
         kind, _, rest = word.decode().partition(":")
         task_id, _, claim = rest.partition(":")
