@@ -9,6 +9,7 @@ from pathlib import Path
 
 from holdfast_config import projects, service_folders
 from holdfast_config.projects import Project
+from holdfast_config.trust import ServiceFolder, is_trusted
 
 SERVICES = Path("/run")  # where systemd makes runtime folders
 
@@ -25,11 +26,11 @@ class RunningPool:
 
 
 def of_user(environ: Mapping[str, str] = os.environ) -> Iterator[RunningPool]:
-    """The running pools of this user's projects, ordered by their folders."""
+    """The running pools of this user's projects, ordered by their folders; none below a folder of a stranger's."""
     base = service_folders.runtime_base(environ)
-    if base.named:
-        return
     shared = Path(str(base.value))
+    if base.named or not is_trusted(ServiceFolder(shared, named=False, flag="--runtime-dir")):
+        return
     for folder in (shared, *folders_below(shared, "*")):
         if service_folders.listens(folder / service_folders.CONTROL_SOCKET):
             yield RunningPool(folder, projects.noted(folder))

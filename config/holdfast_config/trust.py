@@ -65,6 +65,15 @@ class ServiceFolder:
             raise UntrustedError(path, f"of {user(folder.owner)}: {why}; or choose another {self.flag}")
 
 
+def is_trusted(folder: ServiceFolder) -> bool:
+    """True if the check accepts the folder."""
+    try:
+        folder.check()
+    except OSError:
+        return False
+    return True
+
+
 def objection(folder: SeenOwner, above: Sequence[SeenOwner], caller: int, *, named: bool) -> str:
     """The reason that a folder is not trusted and the remedy, as the end of a sentence; empty if it is trusted. `above`
     are its real parents, the nearest first."""

@@ -130,7 +130,7 @@ def test_an_unexpected_error_is_a_bug_whose_place_debug_shows(tmp_path: Path) ->
     (tmp_path / "sitecustomize.py").write_text(
         "import holdfast.store\nholdfast.store.open_store = lambda *settings: 1 / 0\n"
     )
-    cli = Cli(tmp_path, environ={"PYTHONPATH": str(tmp_path)})
+    cli = Cli(tmp_path, environ={"PYTHONPATH": str(tmp_path), "REDIS_URL": "redis://127.0.0.1:1"})
     short, long = cli("tasks", "count"), cli("tasks", "count", "--debug")
     assert (short.status, long.status) == (70, 70)
     assert short.err.count("\n") == 1

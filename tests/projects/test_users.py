@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from holdfast_config import load
 from holdfast_config.projects import NOTE, Project, noted
+from holdfast_config.running_pools import RunningPool
+from holdfastd.cli.common.service_pool import found
 from tests.cli.commands import clean
 from tests.projects.conftest import Home, pool
 from tests.trust.serving import serving
+from tests.trust.test_folders import listening
 from tests.users import ENTRY, SERVICE, STRANGER, User, needs_users
 
 ADA, EVE = User(SERVICE), User(STRANGER)
@@ -59,6 +63,27 @@ def test_a_strangers_folder_for_all_projects_is_refused(shared: Path) -> None:
         answer = ada.supervisor(*words, cwd=shared / "ada")
         assert (answer.status, answer.err.count("\n")) == (77, 1)
         assert answer.err.startswith(f"supervisor: {base}: of user {STRANGER}: it belongs neither to user {SERVICE}")
+
+
+def test_pools_in_a_strangers_folder_are_neither_asked_nor_named(shared: Path) -> None:
+    ada = of(ADA, ADA.folder(shared / "ada"))
+    pool_of_eve = EVE.folder(EVE.folder(shared / f"holdfast-{SERVICE}", 0o755) / "p", 0o755)
+    with listening(pool_of_eve / "control.sock") as told:
+        answer = ada.supervisor("status", "--runtime-dir", str(shared / "ada" / "run"), cwd=shared / "ada")
+    assert (answer.status, answer.err.count("\n")) == (1, 1)
+    assert "no supervisor runs in" in answer.err
+    assert str(pool_of_eve) not in answer.err
+    assert told == []
+
+
+def test_the_service_of_the_host_does_not_stand_in_for_a_strangers_folder(shared: Path) -> None:
+    services = [RunningPool(Path("/run/holdfast"))]
+    folder, environ = ADA.folder(shared / "ada"), {"XDG_RUNTIME_DIR": str(shared / "run")}
+    settings = load(environ=environ, folder=folder)
+    assert found(settings, services) == Path("/run/holdfast")
+    (shared / "run").mkdir(0o755)
+    EVE.folder(shared / "run" / "holdfast", 0o755)
+    assert found(settings, services) is None
 
 
 def test_a_folder_that_may_not_be_searched_is_named(shared: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast_config import running_pools, service_folders
+from holdfast_config.trust import is_trusted
 
 if TYPE_CHECKING:
     from holdfast_config import Settings
@@ -18,9 +19,11 @@ MASKED = "***"
 
 
 def found(settings: Settings, services: Sequence[RunningPool] | None = None) -> Path | None:
-    """The runtime folder of the only service of this host; None if there are several, a folder is named, or the
-    project's own supervisor or embedded store runs."""
+    """The runtime folder of the only service of this host; None if there are several, a folder is named, the project's
+    own supervisor or embedded store runs, or another user could have made its folder: the command will refuse that."""
     if settings.runtime_folder.named or settings.scheduler_type == "memory":
+        return None
+    if not is_trusted(settings.runtime_folder):
         return None
     own = (settings.runtime_dir / name for name in (service_folders.CONTROL_SOCKET, service_folders.STORE_SOCKET))
     if any(service_folders.listens(path) for path in own):

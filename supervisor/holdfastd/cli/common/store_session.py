@@ -127,7 +127,7 @@ def _interrupts(cancel: Callable[[], None]) -> Generator[None]:
 async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
     if session.settings.scheduler_type == "memory":
         raise CommandError(IN_MEMORY, Exit.CONFIG)
-    if session.settings.embedded and not (folder := session.settings.runtime_dir).is_dir():  # never started here
+    if session.settings.embedded and not (folder := session.runtime_dir).is_dir():  # never started here
         raise CommandError(
             f"no supervisor runs in {folder}: {NEED_ONE}{running_pools.in_brackets(folder)}", Exit.UNAVAILABLE
         )
