@@ -186,7 +186,8 @@ def test_a_service_of_one_process_drains_at_hup(short_path: Path, command: str) 
 def test_a_service_of_one_process_ends_while_its_handler_hangs_in_its_import(
     short_path: Path, number: signal.Signals
 ) -> None:
-    told = "import sys, threading\nprint('importing', file=sys.stderr, flush=True)\nthreading.Event().wait()\n"
+    """The signal comes in the midst of a write to standard error: the pipe is full."""
+    told = "import sys, threading\nprint('importing\\n' + '.' * (1 << 20), file=sys.stderr)\nthreading.Event().wait()\n"
     (short_path / "agent.py").write_text(told)
     (short_path / "tmp").mkdir()
     process = subprocess.Popen(

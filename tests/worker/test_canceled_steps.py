@@ -16,7 +16,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_canceled_step_is_no_failure_that_is_retried() -> None:
-    """What the thread returns is too late to be recorded."""
+    """What the thread returns is too late to be recorded. Its worker hears of the cancel, or finds its claim lost when
+    it records the step: the first of both is the reason."""
     began, goes_on = anyio.Event(), threading.Event()
 
     def slow() -> int:
@@ -35,4 +36,5 @@ async def test_a_canceled_step_is_no_failure_that_is_retried() -> None:
             await broker.manager.cancel_task(task_id)
             goes_on.set()
     told = [line for line in lines if line.get("task") == task_id]
-    assert [(line["event"], line["reason"]) for line in told] == [("stopped a handler", "cancel")]
+    assert [line["event"] for line in told] == ["stopped a handler"]
+    assert told[0]["reason"] in {"cancel", "lost"}

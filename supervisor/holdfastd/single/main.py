@@ -66,7 +66,7 @@ async def _boot(settings: Settings, announce: Announce, metrics: socket.socket |
     with anyio.open_signal_receiver(*heeded()) as signals, serving(settings.queue_name) as store:
         belong_to_process(settings, store)
         try:
-            with ended_at_once(announce, settings.runtime_dir):
+            with ended_at_once(settings.runtime_dir):
                 handler = handler_of(settings)
             settings = settled(handler, settings, may_choose=True)
         except HandlerError as error:

@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 from collections.abc import AsyncIterator, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from holdfast.exits import Exit
@@ -25,12 +25,14 @@ def heeded() -> tuple[signal.Signals, ...]:
 
 
 @contextmanager
-def ended_at_once(announce: Announce, folder: Path | None = None) -> Generator[None]:
+def ended_at_once(folder: Path | None = None) -> Generator[None]:
     """Within the block, a signal that stops ends the process, and removes this folder: nothing has begun, and the event
-    loop, which the block holds up, would hear of it only afterwards."""
+    loop, which the block holds up, would hear of it only afterwards. The line goes past `sys.stderr`: the signal may
+    come in the midst of a write to it, which can hold no second one."""
 
     def end(_number: int, _frame: object) -> None:
-        announce("stopped while the handler was imported")
+        with suppress(OSError):
+            os.write(2, b"supervisor: stopped while the handler was imported\n")
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         os._exit(Exit.OK)

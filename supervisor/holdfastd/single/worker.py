@@ -53,7 +53,7 @@ async def _boot(settings: Settings, announce: Announce) -> int:
     with anyio.open_signal_receiver(*heeded()) as signals:
         belong_to_process(settings)
         try:
-            with ended_at_once(announce):
+            with ended_at_once():
                 handler = handler_of(settings)
             settings = settled(handler, _one_by_one(settings), may_choose=True)
         except HandlerError as error:
