@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from holdfastd.cli.common.work_rate import PERIOD, WorkRate
 from tests.cli.commands import Cli
 from tests.cli.stores import give_up
+from tests.servers import valkey
 
 
 def test_count_rate_and_time_left_are_told_once_in_each_period() -> None:
@@ -58,7 +60,13 @@ def test_clearing_and_cleaning_show_their_progress_on_a_terminal(cli: Cli) -> No
     assert "3 of 3 tasks cleared, " in shown(cli, "queue", "clear", "--yes")
     give_up(cli, "d", "e")
     assert re.search(r"5 of 5 tasks removed, [0-9.]+ a second", shown(cli, "tasks", "clean", "--yes"))
-    assert re.search(r"[0-9]+ of about [0-9]+ keys deleted, .* left", shown(cli, "queue", "obliterate", "--yes"))
+
+
+def test_the_deletion_of_a_queue_shows_how_many_keys_it_has_about(short_path: Path) -> None:
+    with valkey(short_path) as url:  # of its own: a small queue among many keys of others is in no sample of them
+        cli = Cli(short_path, ("--redis-url", url, "--queue-name", "small"))
+        give_up(cli, "a", "b")
+        assert re.search(r"[0-9]+ of about [0-9]+ keys deleted, .* left", shown(cli, "queue", "obliterate", "--yes"))
 
 
 def test_the_total_of_a_cleaning_is_known_where_only_states_choose(

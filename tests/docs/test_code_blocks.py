@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import create_broker, read_result
+from holdfast import Handlers, create_broker, read_result
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -53,7 +53,7 @@ def test_toml_on_a_page_is_toml(page: Path) -> None:
 @pytest.mark.anyio
 async def test_the_flow_of_its_page_runs_and_says_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
     page = ROOT / "docs/flows.md"
-    program, summary = blocks(page, "python")
+    program, summary, _ = blocks(page, "python")
     there: dict[str, Any] = {"__name__": "words"}
     exec(compile(program, "words.py", "exec"), there)
     exec(compile(summary, "words.py", "exec"), there)
@@ -65,6 +65,20 @@ async def test_the_flow_of_its_page_runs_and_says_what_the_page_says(capsys: pyt
     assert record.value == {fetched.task_id: "completed: all words of one"}
     [shown] = blocks(page, "console")
     assert capsys.readouterr().out.strip() == shown.splitlines()[-1]
+
+
+@pytest.mark.anyio
+async def test_the_batch_of_the_page_of_flows_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    *_, program = blocks(ROOT / "docs/flows.md", "python")
+    handlers = Handlers()
+    handlers.register("count")(lambda text: len(text.split()))
+    handlers.register("report")(lambda: None)
+    async with create_broker(type="memory", handlers=handlers) as broker, broker.working(handlers):
+        there: dict[str, Any] = {"manager": broker.manager, "texts": ["one", "two", 3]}
+        await eval(compile(program, "batch.py", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), there)
+    counts = there["record"].counts
+    assert (counts.total, counts.completed, counts.failed) == (3, 2, 1)
+    assert capsys.readouterr().out.splitlines()[-1] == there["ids"][2]
 
 
 @pytest.mark.anyio
