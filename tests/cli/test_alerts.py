@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Thread
 
 import psutil
+import pytest
 from redis import Redis
 
 from tests.cli.alerting import Timeline, assert_fired, assert_shown
@@ -23,6 +24,8 @@ from tests.cli.conftest import running
 from tests.cli.scraping import Scraper
 from tests.forked import SUPERVISOR
 from tests.servers import serve
+
+pytestmark = pytest.mark.slow
 
 HANDLER = """
 import os
