@@ -397,7 +397,6 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a result goes with the first child", "parent_results", " and call('HLEN', key) <= OF_PARENT then", " then"),
     ("a result stays when its children are deleted", "parent_results", " and call('HLEN', key) <= OF_PARENT then", " and false then"),
     ("the parents of a child stay when it is deleted", "parent_results", "    call('UNLINK', KEY.parents .. id)\n", ""),
-    ("another task with the id of the parent is the parent", "parent_results", "result = read(parent, 'finished')[1] == finished and KEY.result", "result = KEY.result", after.test_a_result_that_an_earlier_version_has_deleted_is_missing_and_never_another),
     ("a retry has no results of parents", "retry", "    parent_results().give_again(id, new)\n", "", parent_results.test_a_run_after_a_crash_and_a_retry_have_the_same_results),
     ("the end of a parent does not know a retry", "parent_results", "        if call('EXISTS', key) == 1 then redis.pcall('HSET', key, child_field(new), '') end\n", "", parent_results.test_a_run_after_a_crash_and_a_retry_have_the_same_results),
     ("a retry does not have what has ended since", "parent_results", "      elseif not state or TERMINAL[state] then give(new, parent) end", "      end", parent_results.test_a_retry_of_a_child_that_a_parent_failed_has_what_the_others_have_ended_with_by_then),
