@@ -10,7 +10,7 @@ from typing import Any
 Line = dict[str, Any]
 Event = dict[str, str]
 
-# What takes a task from who runs it, and what begins another turn of it.
+# Events that take a task from its worker, and those that begin another turn of it.
 FREED = frozenset(
     {"crashed", "recovered", "returned", "release", "retry", "suspended", "resumed", "message", "turn", "accepted"}
 )

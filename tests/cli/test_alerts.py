@@ -109,7 +109,7 @@ def test_killed_workers_failures_dead_letters_and_unreadable_entries(short_path:
 
 
 def shown_by_the_dashboard() -> list[str]:
-    """What its panels ask for, but for the one of PostgreSQL."""
+    """The queries of its panels, but for the one of PostgreSQL."""
     panels = json.loads((ROOT / "config/grafana.json").read_text())["panels"]
     asked = [target["expr"] for panel in panels for target in panel["targets"]]
     found = [each.replace("$queue", ".*").replace("$__rate_interval", "10m") for each in asked]

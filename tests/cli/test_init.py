@@ -24,7 +24,7 @@ def anywhere(short_path: Path) -> Cli:
 
 
 def listed(folder: Path) -> list[str]:
-    """What stands in a folder, hidden files included."""
+    """The names of a folder's files, hidden ones included."""
     return sorted(path.name for path in folder.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""Who may see the pages and change something: tokens, sessions, roles, hosts, other sites."""
+"""Access to the pages, and the right to change something: tokens, sessions, roles, hosts, other sites."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.faults.work import QUEUE, entry
 
 pytestmark = pytest.mark.anyio
 
-# What a worker's connection survives for longer than a test should wait: another worker has to hear the bell.
+# A cut that a worker's connection survives for longer than a test should wait: another worker has to hear the bell.
 DEAF = [Action.DROP, Action.HOLD, Action.BLACK_HOLE]
 
 

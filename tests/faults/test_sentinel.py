@@ -18,7 +18,7 @@ from tests.faults.work import QUEUE, submission
 pytestmark = pytest.mark.anyio
 
 HOUR = 3_600_000  # ms
-# What lets the replica follow, so that the test can end it.
+# The process that lets the replica follow, so that the test can end it.
 REPLICATION = (
     "--user",
     "replica",

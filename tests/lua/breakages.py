@@ -693,7 +693,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a list of tasks ends early", "batch_tasks", "highest > last and 1 or 0", "0", batches.test_tasks_are_listed_by_places_in_pages),
     ("batches of any name are listed", "batch_list", "if string.sub(batch, 1, #ARGV[3]) == ARGV[3] then", "if true then", batches.test_batches_are_listed_the_latest_first),
     ("a callback has no counts", "claims", "if place ~= '0' then return {batch, place} end", "if true then return {batch, place} end", batches.test_a_task_is_given_its_batch_and_the_callback_the_counts),
-    # What metrics are read from.
+    # The reads that metrics are made from.
     ("two stewards report the queue", "report_duty", "and holder ~= steward then", "and false then", reporting.test_one_steward_has_the_duty_until_it_gives_it_up),
     ("a steward gives up the duty of another", "report_duty", "if type(holder) == 'string' and holder ~= steward then return 0 end\nif ms == 0 then\n  if holder == steward then", "if type(holder) == 'string' and ms > 0 and holder ~= steward then return 0 end\nif ms == 0 then\n  if true then", reporting.test_one_steward_has_the_duty_until_it_gives_it_up),
     ("the duty is kept for ever", "report_duty", ", 'PX', ms)", ")", reporting.test_the_duty_of_a_steward_that_is_gone_passes_on),

@@ -127,7 +127,7 @@ def test_what_the_supervisor_logs_arrives_through_its_steward() -> None:
 
 
 def _death(receiver: Receiver, pid: int) -> LogRecord | None:
-    """What the supervisor has logged about the end of this process."""
+    """The line that the supervisor has logged about the end of this process."""
     for received in receiver.logs_with_resource():
         if received.resource["service.name"] == "holdfast-supervisor" and received.item.body.string_value == "died":
             shown = attributes(received.item.attributes)

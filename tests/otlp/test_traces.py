@@ -257,7 +257,7 @@ async def test_a_fire_of_a_schedule_is_a_span_that_the_run_links_to(short_path: 
 async def test_each_fire_of_a_schedule_that_goes_on_is_a_span_that_its_run_links_to(
     short_path: Path, receiver: Receiver
 ) -> None:
-    """Whether the steward makes it or, as a rule, the worker after its run."""
+    """By the steward, or, as a rule, by the worker after its run."""
     async with traced(short_path, receiver) as scene:
         manager = TaskManager(scene.store, queue=QUEUE)
         await manager.schedules.upsert("round", schedule="CONTINUE", limit=FIRES, text="echo hi")

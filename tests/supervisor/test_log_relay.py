@@ -74,7 +74,7 @@ def test_without_a_steward_the_newest_wait() -> None:
 
 
 def test_a_steward_that_does_not_read_holds_up_nothing(ends: tuple[socket.socket, socket.socket]) -> None:
-    """What it has not read waits here, and no more than that; nothing of the channel is dropped for it."""
+    """Lines that it has not read wait here, and no more than that; nothing of the channel is dropped for it."""
     parent, steward = ends
     children = Children()
     process = children.adopt(STEWARD, "i", ForkedChild(os.getpid(), None, parent))

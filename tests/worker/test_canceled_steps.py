@@ -16,8 +16,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_canceled_step_is_no_failure_that_is_retried() -> None:
-    """What the thread returns is too late to be recorded. Its worker hears of the cancel, or finds its claim lost when
-    it records the step: the first of both is the reason."""
+    """The value that the thread returns is too late to be recorded. Its worker hears of the cancel, or finds its claim
+    lost when it records the step: the first of both is the reason."""
     began, goes_on = anyio.Event(), threading.Event()
 
     def slow() -> int:

@@ -76,7 +76,7 @@ async def test_it_is_dead_too_where_the_whole_supervisor_was_killed(ear: Ear, sh
         killed.close()
 
 
-# Who has neither the session nor the environment nor a living ancestor of a command is found by nobody: `lost`.
+# A process without the session, the environment and a living ancestor of a command is found by nobody: `lost`.
 
 
 async def test_cancelled_its_family_ends_with_it(ear: Ear, short_path: Path) -> None:

@@ -53,10 +53,10 @@ LAYOUTS: dict[str, str] = {
     "step": r"(?P<number>\d+) (?P<other>.*)",
 }
 
-# What becomes of schedules and their fires (store/lua/shared/schedules.lua).
+# The fate of schedules and their fires (store/lua/shared/schedules.lua).
 CHRONICLE = ("set", "fired", "skipped", "waits", "missed", "ended", "paused", "resumed", "stopped", "restored")
 
-# What the events stream holds besides: the beginning of a task, and the lives of workers and schedules.
+# Events that the stream holds besides: the beginning of a task, and the lives of workers and schedules.
 EVENTS = (
     "accepted",
     "asked",
@@ -109,7 +109,7 @@ class TrailStep:
         return self.claim.partition(":")[2].rpartition(":")[0]
 
 
-# What may stand behind the event that delayed a task.
+# The causes that may stand behind the event that delayed a task.
 _BEHIND = frozenset({"delayed", "step", "restored", "message-waits", "cleared"})
 
 

@@ -9,7 +9,7 @@ For each form there is one overload for coroutines, one for async generators, wh
 for everything else. They overlap, as an object may be a coroutine: the first that fits counts.
 """
 
-# What a lifespan yields might be a Task: the first form counts.
+# A lifespan might yield a Task: the first form counts.
 # mypy: disable-error-code="overload-overlap"
 
 from __future__ import annotations

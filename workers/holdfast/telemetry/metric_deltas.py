@@ -66,7 +66,7 @@ class MetricDeltas:
         return cls(kinds) if kinds else None
 
     def since_taken(self, metrics: MetricsData) -> MetricsData:
-        """What came since the values that were taken last."""
+        """The difference to the values that were taken last."""
         self._offered = dict(self._points(metrics))
         present = {_labels(each): _moment(each) for each in metrics.resource_metrics}
         self._taken = {key: point for key, point in self._taken.items() if key.resource in present}

@@ -1,4 +1,4 @@
-"""What was submitted in a test: tasks with their arguments, found by handler and arguments, and shown."""
+"""The tasks that were submitted in a test: with their arguments, found by handler and arguments, and shown."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ ALIASES = {
     "@hourly": "0 * * * *",
 }
 
-# What a field may hold, by the name that cronsim's messages use.
+# The values that a field may hold, by the name that cronsim's messages use.
 _FIELDS = {
     "second": "0-59",
     "minute": "0-59",

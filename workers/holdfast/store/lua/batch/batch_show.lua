@@ -1,4 +1,4 @@
--- What is known of a batch, and the counts of its tasks.
+-- The record of a batch, and the counts of its tasks.
 -- KEYS: the public queue. ARGV: batch.
 -- Answers: nothing for an unknown one. Or {its facts as pairs, tasks that are open, completed, failed, rejected, canceled, retried,
 --       gone; time (ms)}; damaged: a key of it holds something else.

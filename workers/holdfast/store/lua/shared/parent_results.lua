@@ -87,7 +87,7 @@ local function parent_results()
     return place, r[1], r[2] or '', r[3] or '', KEY.result .. parent .. ':' .. (r[3] or '')
   end
 
-  -- What a child has of a parent: place, state, reason, turn, and the key of the result (nil: there is none); of a parent that has not ended
+  -- The entry that a child has for a parent: place, state, reason, turn, and the key of the result (nil: there is none); of a parent that has not ended
   -- place and state alone. A parent that ends without a result has none, and so has one that an earlier version has deleted.
   local function found(parent, noted)
     local place, finished = string.match(noted, '^(%d+) ?(%d*)$')
