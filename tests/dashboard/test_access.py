@@ -10,7 +10,7 @@ from holdfastd.web.access.login_attempts import FREE, MOST, WAIT, LoginAttempts
 from holdfastd.web.access.session_cookie import COOKIE, SessionCookies
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.application import PAGES
-from holdfastd.web.changes import CHANGES
+from holdfastd.web.changes.all_changes import CHANGES
 from tests.dashboard.site import HTML, TOKEN, site
 
 pytestmark = pytest.mark.anyio

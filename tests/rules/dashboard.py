@@ -69,7 +69,7 @@ DASHBOARD = (
     ),
     Rule(
         "a change that was refused is written down, too",
-        f"{_HERE}/changes.py",
+        f"{_HERE}/changes/carry_out.py",
         "            await _note(access, replace(activity, outcome=str(error)))\n",
         "",
         f"{_PAGES}::test_activity_names_who_changed_what_from_where_and_what_was_refused",

@@ -18,7 +18,8 @@ from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.guard import Guard
 from holdfastd.web.access.session_cookie import SessionCookies
-from holdfastd.web.changes import CHANGES, carry_out
+from holdfastd.web.changes.all_changes import CHANGES
+from holdfastd.web.changes.carry_out import carry_out
 from holdfastd.web.current_problems import CurrentProblems
 from holdfastd.web.pages import activity, events, handlers, lanes, overview, schedules, set_aside, tasks, workers
 from holdfastd.web.pages.login import LoginPage
@@ -59,7 +60,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts) ->
         middleware=[Middleware(Guard, accounts=accounts, sessions=sessions, hosts=hosts)],
         exception_handlers={HTTPException: errors.refused, HoldfastError: errors.failed},
     )
-    app.state.access, app.state.queue_name = access, access.queue
+    app.state.access = access
     app.state.problems = CurrentProblems(access)
     return app
 

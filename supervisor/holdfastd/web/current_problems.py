@@ -1,4 +1,4 @@
-"""What is wrong with the queue and its store now, as `supervisor doctor` says it; read at most once in a while."""
+"""Problems of the queue and its store now, as `supervisor doctor` says them; read at most once in a while."""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from starlette.requests import Request
+
 from holdfast.client.manager import TaskManager
 from holdfast.store.protocol import Store
 from holdfast_config import Settings
@@ -18,3 +20,10 @@ class QueueAccess:
     @property
     def queue(self) -> str:
         return self.settings.queue_name
+
+
+def queue_of(request: Request) -> QueueAccess:
+    """The queue of the application that answers this request."""
+    access = request.app.state.access
+    assert isinstance(access, QueueAccess)
+    return access

@@ -16,10 +16,11 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from holdfast.core.duration_words import duration
+from holdfast.core.duration_words import fine_duration
 from holdfast.why.times import span
 from holdfastd.version import installed
 from holdfastd.web.menu import MENU
+from holdfastd.web.queue_access import queue_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"
@@ -29,7 +30,7 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
     """A page of this template; `visitor`, `queue`, `menu` and `path` are known in each."""
     known = {
         "visitor": request.scope.get("visitor"),
-        "queue": request.app.state.queue_name,
+        "queue": queue_of(request).queue,
         "version": installed(),
         "menu": MENU,
         "path": request.url.path,
@@ -72,14 +73,8 @@ def when(ms: int | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A length of time in words; below a second in milliseconds or microseconds."""
-    if value is None:
-        return NONE
-    if value < 0.001:
-        return f"{value * 1e6:.0f} µs"
-    if value < 1:
-        return f"{value * 1000:.3g} ms"
-    return f"{value:.1f} s" if value < 60 else duration(value)
+    """A length of time in words."""
+    return NONE if value is None else fine_duration(value)
 
 
 def count(value: float | None) -> str:

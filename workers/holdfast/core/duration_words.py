@@ -11,3 +11,10 @@ def duration(seconds: float) -> str:
         if seconds >= size:
             return f"{int(seconds // size)}{unit} {int(seconds % size // part)}{smaller}"
     raise AssertionError(seconds)
+
+
+def fine_duration(seconds: float) -> str:
+    """Three figures below a second: 250us, 3.21ms, 1.5s, 4m 5s."""
+    if seconds < 0.001:
+        return f"{seconds * 1e6:.0f}us"
+    return f"{seconds * 1000:.3g}ms" if seconds < 1 else duration(seconds)

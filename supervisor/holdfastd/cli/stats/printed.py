@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from holdfast.core.duration_words import duration
+from holdfast.core.duration_words import duration, fine_duration
 from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import Percentiles, Statistic
 from holdfastd.cli.common import output
 from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import plain, table
-from holdfastd.cli.views.seconds import seconds
 from holdfastd.cli.views.sparklines import sparkline
 from holdfastd.documents import times
 from holdfastd.documents.period_report import Compared, Report
@@ -90,7 +89,7 @@ def _percentiles(each: Compared, of: Callable[[Statistic], Percentiles | None]) 
 
 
 def _share(found: Percentiles | None, name: str) -> str:
-    return seconds(getattr(found, name)) if found else ""
+    return fine_duration(getattr(found, name)) if found else ""
 
 
 def _beside(now: str, before: str | None) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.core.duration_words import duration
+from holdfast.core.duration_words import duration, fine_duration
 from holdfast.core.rollup import MINUTE, Rollup, Series, sum_of
 from holdfast.core.statistics import Percentiles, by_handler, by_lane, runs_of, runs_over_time, statistics
 from holdfast.core.tasks import TaskRecord, WorkerRecord
 from holdfastd.cli.top.look import MINUTES, Look
 from holdfastd.cli.views import process_names
-from holdfastd.cli.views.seconds import seconds
 from holdfastd.cli.views.sparklines import sparkline
 from holdfastd.control.socket_protocol import ProcessStatus
 
@@ -169,7 +168,7 @@ def _lanes(look: Look) -> list[Row]:
                 _number(rates.coming if rates else None, rate_text),
                 _number(rates.leaving if rates else None, rate_text),
                 _number(oldest, duration),
-                _number(wait.p95 if wait else None, seconds),
+                _number(wait.p95 if wait else None, fine_duration),
                 _number(lane.workers),
                 _text(courses.get(lane.name, "")),
                 _text(state),
@@ -221,10 +220,10 @@ def _handlers(look: Look) -> list[Row]:
                 _number(each.failures),
                 _number(each.retries),
                 _number(each.crashes),
-                _number(run.p50 if run else None, seconds),
-                _number(run.p95 if run else None, seconds),
-                _number(run.p99 if run else None, seconds),
-                _number(wait.p95 if wait else None, seconds),
+                _number(run.p50 if run else None, fine_duration),
+                _number(run.p95 if run else None, fine_duration),
+                _number(run.p99 if run else None, fine_duration),
+                _number(wait.p95 if wait else None, fine_duration),
                 _text(courses.get(each.name, "")),
                 is_bad=each.crashes > 0,
             )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue_access import queue_of
 from holdfastd.web.rendering import page
 
 
 async def lanes(request: Request) -> Response:
-    access: QueueAccess = request.app.state.access
+    access = queue_of(request)
     found = await access.manager.lanes()
     return page(request, "lanes.html", lanes=found.lanes, now_ms=found.now_ms, handlers=found.handlers)

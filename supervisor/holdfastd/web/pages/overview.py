@@ -9,7 +9,7 @@ from holdfast.client.periods import last_periods
 from holdfast.core.task_states import State
 from holdfastd.documents.period_report import Report
 from holdfastd.web.pages.chosen_period import PERIODS, chosen_period
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue_access import queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.charts import course_charts
 
@@ -17,7 +17,7 @@ MOST_HANDLERS = 10
 
 
 async def overview(request: Request) -> Response:
-    access: QueueAccess = request.app.state.access
+    access = queue_of(request)
     store = access.store
     period = chosen_period(request)
     latest, before = await last_periods(store, await store.clock_ms(), period.length_ms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue_access import queue_of
 from holdfastd.web.rendering import page
 
 PAGE = 100
@@ -13,13 +13,13 @@ FIRES = 30  # of the history of one
 
 
 async def schedules(request: Request) -> Response:
-    access: QueueAccess = request.app.state.access
+    access = queue_of(request)
     found = await access.store.schedules(PAGE, request.query_params.get("cursor", ""))
     return page(request, "schedules.html", found=found, now_ms=await access.store.clock_ms())
 
 
 async def schedule(request: Request) -> Response:
-    access: QueueAccess = request.app.state.access
+    access = queue_of(request)
     schedule_id = request.query_params.get("id", "")
     record = await access.store.schedule(schedule_id)
     if record is None:

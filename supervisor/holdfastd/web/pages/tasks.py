@@ -11,7 +11,7 @@ from holdfast.core.task_states import State
 from holdfast.errors import InvalidTaskError, UnknownTaskError
 from holdfastd.documents import task_documents
 from holdfastd.web.pages.task_filter import TaskFilter
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue_access import queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.timeline import bars
 
@@ -19,7 +19,7 @@ PAGE = 50  # tasks
 
 
 async def tasks(request: Request) -> Response:
-    access: QueueAccess = request.app.state.access
+    access = queue_of(request)
     wanted = TaskFilter.of(request.query_params)
     if wanted.task_id:
         return RedirectResponse(f"/task?id={quote(wanted.task_id, safe='')}", 303)
@@ -35,7 +35,7 @@ async def tasks(request: Request) -> Response:
 
 
 async def task(request: Request) -> Response:
-    access: QueueAccess = request.app.state.access
+    access = queue_of(request)
     task_id = request.query_params.get("id", "")
     try:
         record = await access.manager.get_task(task_id)

@@ -7,12 +7,12 @@ from itertools import groupby
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue_access import queue_of
 from holdfastd.web.rendering import page
 
 
 async def workers(request: Request) -> Response:
-    access: QueueAccess = request.app.state.access
+    access = queue_of(request)
     found = sorted(await access.manager.workers(), key=lambda worker: (worker.host, worker.slot))
     living = [worker for worker in found if worker.state != "dead"]
     return page(

@@ -1,4 +1,4 @@
-// What the pages do beyond plain HTML: local times, charts, keys, questions before a change that cannot be undone.
+// Behaviour of the pages beyond plain HTML: local times, charts, keys, questions before a change that cannot be undone.
 "use strict";
 
 (() => {

@@ -1,0 +1,9 @@
+"""All changes that the application offers."""
+
+from __future__ import annotations
+
+from holdfastd.web.changes.lane_changes import LANE_CHANGES
+from holdfastd.web.changes.schedule_changes import SCHEDULE_CHANGES
+from holdfastd.web.changes.task_changes import TASK_CHANGES
+
+CHANGES = (*TASK_CHANGES, *LANE_CHANGES, *SCHEDULE_CHANGES)

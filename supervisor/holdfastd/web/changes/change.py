@@ -1,0 +1,51 @@
+"""A change that a page can ask for, and what a visitor gives for it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.client.manager import TaskManager
+from holdfast.errors import HoldfastError
+from holdfastd.web.queue_access import QueueAccess
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A change as it is asked for. `subject`: an id; `fields`: all of the form; `by`: who asks, and from where."""
+
+    access: QueueAccess
+    subject: str
+    fields: Mapping[str, str]
+    by: str
+
+    @property
+    def manager(self) -> TaskManager:
+        return self.access.manager
+
+    def reason(self, verb: str) -> str:
+        """The text of the field `reason`, if it has any, and who did this: `paused by token on the web, from …`."""
+        typed = self.fields.get("reason", "").strip()
+        return f"{typed} ({verb} {self.by})" if typed else f"{verb} {self.by}"
+
+
+ShowAgain = Callable[[Request, Mapping[str, str], HoldfastError], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`field`: of the form, names the subject; `page`: shows it afterwards, `{}` stands for its id; `call`: carries the
+    change out; `again`: shows the form with its fields and the error of a refused change; None: the error alone."""
+
+    path: str
+    field: str
+    page: str
+    call: Callable[[Asked], Awaitable[object]]
+    again: ShowAgain | None = None
+
+    def page_of(self, subject: str) -> str:
+        return self.page.format(quote(subject, safe=""))
