@@ -2,42 +2,130 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
 from holdfast.core.result_document import read_result
+from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import is_asleep, read_trail
 from holdfastd.documents.times import moment
 
 
-def listed(task: TaskRecord) -> dict[str, Any]:
+class ListedTask(TypedDict):
+    """A task without payloads. `created`, `due`, `finished`, `expires`: ISO 8601, in UTC."""
+
+    task_id: str
+    state: State
+    lane: str
+    turn: int
+    message_id: str
+    name: str
+    origin: str
+    deliveries: int
+    attempts: int
+    crashes: int
+    releases: int
+    owner: str
+    claim: str
+    solo: bool
+    progress: str
+    reason: str
+    dead: bool
+    pending: int
+    max_attempts: int | None
+    retry_of: str
+    retried_as: str
+    waits_for: list[str]
+    if_parent_fails: str
+    runs: int
+    batch: str
+    is_callback: bool
+    created: str | None
+    due: str | None
+    finished: str | None
+    expires: str | None
+
+
+class WholeTask(ListedTask):
+    """A task with its payloads and its trail, lines of `<Unix ms> <event> <detail>`."""
+
+    result: Any
+    error: dict[str, Any] | None
+    sleeps_until: str | None
+    operation: Any
+    checkpoint: Any
+    trail: list[str]
+
+
+class TaskOutcome(TypedDict):
+    """The result of a task."""
+
+    task_id: str
+    state: State
+    result: Any
+    error: dict[str, Any] | None
+    reason: str
+    attempts: int
+
+
+def listed(task: TaskRecord) -> ListedTask:
     """A task without payloads."""
-    document = {field: getattr(task, field) for field in TaskRecord.__dataclass_fields__}
-    for payload in ("operation", "result", "checkpoint", "trail"):
-        del document[payload]
-    for field in ("created_ms", "due_ms", "finished_ms", "expires_ms"):
-        document[field.removesuffix("_ms")] = moment(document.pop(field))
-    return document | {"state": str(task.state), "waits_for": list(task.waits_for)}
+    return {
+        "task_id": task.task_id,
+        "state": task.state,
+        "lane": task.lane,
+        "turn": task.turn,
+        "message_id": task.message_id,
+        "name": task.name,
+        "origin": task.origin,
+        "deliveries": task.deliveries,
+        "attempts": task.attempts,
+        "crashes": task.crashes,
+        "releases": task.releases,
+        "owner": task.owner,
+        "claim": task.claim,
+        "solo": task.solo,
+        "progress": task.progress,
+        "reason": task.reason,
+        "dead": task.dead,
+        "pending": task.pending,
+        "max_attempts": task.max_attempts,
+        "retry_of": task.retry_of,
+        "retried_as": task.retried_as,
+        "waits_for": list(task.waits_for),
+        "if_parent_fails": task.if_parent_fails,
+        "runs": task.runs,
+        "batch": task.batch,
+        "is_callback": task.is_callback,
+        "created": moment(task.created_ms),
+        "due": moment(task.due_ms),
+        "finished": moment(task.finished_ms),
+        "expires": moment(task.expires_ms),
+    }
 
 
-def whole(task: TaskRecord) -> dict[str, Any]:
+def whole(task: TaskRecord) -> WholeTask:
     """A task with its payloads and its trail."""
     result = read_result(task.result)
-    payloads = {"result": result.value, "error": result.error}
-    sleeps = is_asleep(task.state, read_trail(task.trail))
-    payloads |= {"sleeps_until": moment(task.due_ms) if sleeps else None}
-    payloads |= {"operation": decoded(task.operation), "checkpoint": decoded(task.checkpoint)}
-    return listed(task) | payloads | {"trail": list(task.trail)}
+    return {
+        **listed(task),
+        "result": result.value,
+        "error": result.error,
+        "sleeps_until": moment(task.due_ms) if is_asleep(task.state, read_trail(task.trail)) else None,
+        "operation": decoded(task.operation),
+        "checkpoint": decoded(task.checkpoint),
+        "trail": list(task.trail),
+    }
 
 
-def outcome(task: TaskRecord) -> dict[str, Any]:
+def outcome(task: TaskRecord) -> TaskOutcome:
     """The result of a task as a document."""
     result = read_result(task.result)
     return {
         "task_id": task.task_id,
-        "state": str(task.state),
+        "state": task.state,
         "result": result.value,
         "error": result.error,
         "reason": task.reason,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
 import rich_click
 
@@ -21,6 +19,7 @@ from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
 from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import plain, table
 from holdfastd.cli.common.whole_ids import CUT
+from holdfastd.documents.batch_documents import batch_document
 from holdfastd.documents.times import moment, span
 
 COLUMNS = ("batch", "state", "tasks", "open", "completed", "failed", "rejected", "canceled", "gone", "age", "callback")
@@ -52,7 +51,7 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
     """List batches, the latest first: the number of their tasks by how these have ended."""
     page = manage(session, lambda manager: manager.batches(limit, cursor))
     if session.json:
-        listed = [document(each) for each in page.batches]
+        listed = [batch_document(each) for each in page.batches]
         output.document({"batches": listed, "unreadable": list(page.unreadable), "cursor": page.cursor})
         return
     table(COLUMNS, [_cells(each) for each in page.batches], FIT, wide=session.wide)
@@ -90,7 +89,7 @@ def show(session: Session, /, batch: str, end: str | None, limit: int) -> None:
     batch_id = _whole(session, batch, is_exact=False)
     record, task_ids = manage(session, lambda manager: look(manager, batch_id))
     if session.json:
-        output.document(document(record) | ({"tasks": task_ids} if end else {}))
+        output.document(batch_document(record) | ({"tasks": task_ids} if end else {}))
         return
     plain([row for row in _rows(record) if row[1] not in (None, "")])
     for task_id in task_ids:
@@ -109,7 +108,7 @@ def seal(session: Session, /, batch: str) -> None:
         raise _unknown(batch_id)
     record = manage(session, lambda manager: manager.batch(batch_id).record())
     if session.json:
-        output.document(document(record))
+        output.document(batch_document(record))
     else:
         what = "sealed" if word == "sealed" else "was sealed already"
         output.text(f"{batch_id} {what} with {counted(record.counts.total, 'task')}, {record.counts.open} open")
@@ -135,27 +134,11 @@ def cancel(session: Session, /, batch: str, reason: str, yes: bool) -> None:
     record = manage(session, lambda manager: manager.batch(batch_id).cancel(reason), LONG_RETRIES)
     canceled = record.counts.canceled - before.counts.canceled
     if session.json:
-        output.document(document(record) | {"canceled_now": canceled})
+        output.document(batch_document(record) | {"canceled_now": canceled})
     elif record.state is BatchState.CANCELED:
         output.text(f"{batch_id} canceled, with {counted(canceled, 'task')}")
     else:
         output.text(f"{batch_id} had ended already")
-
-
-def document(record: BatchRecord) -> dict[str, object]:
-    counts = asdict(record.counts) | {"ended": record.counts.ended}
-    return {
-        "batch": record.batch_id,
-        "state": str(record.state),
-        "expected": record.expected,
-        "counts": counts,
-        "callback": record.then or None,
-        "created": moment(record.created_ms),
-        "sealed": moment(record.sealed_ms),
-        "sealed_by": record.sealed_by or None,
-        "ended": moment(record.ended_ms),
-        "canceled": moment(record.canceled_ms),
-    }
 
 
 def _cells(record: BatchRecord) -> tuple[object, ...]:

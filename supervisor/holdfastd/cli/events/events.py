@@ -17,6 +17,7 @@ from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.whole_ids import whole_ids
 from holdfastd.cli.events.follow import EventPrinter, follow, last, since_then
 from holdfastd.documents import times
+from holdfastd.documents.entry_documents import event_document
 
 LAST = 20  # events shown without --since and --limit
 
@@ -75,8 +76,7 @@ def events(
 def _show(session: Session, event: Happening, /) -> None:
     at = times.moment(event.at_ms)
     if session.json:
-        entry = {"at": at, "position": event.position, "event": event.event, "id": event.subject}
-        output.line(entry | {"detail": event.detail})
+        output.line(event_document(event))
     else:
         output.text(f"{at}  {event.event:<17} {event.subject} {event.detail}".rstrip())
 

@@ -16,8 +16,8 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
-from holdfastd.cli.views import host_views
 from holdfastd.cli.views.operator import operator
+from holdfastd.documents.host_documents import order_document, quiet_documents
 
 THIS = "this"
 REASON = "ordered by an operator"
@@ -89,7 +89,7 @@ def control(session: Session, /, order: str, host: str, reason: str) -> None:
 def _quiet(session: Session, host: str, reason: str) -> None:
     order = ask(session, lambda store: store.quiet_host(host, operator(), _reason(reason)))
     if session.json:
-        output.document(_document(host, "quiet", order))
+        output.document(order_document(host, "quiet", order))
         return
     output.text(f"{_named(host)} quiet{'' if order.is_new else ' already'}: {_workers(order)} no more tasks")
 
@@ -102,7 +102,7 @@ def _halt(session: Session, host: str, reason: str) -> None:
 
     order = ask(session, work)
     if session.json:
-        output.document(_document(host, "halt", order))
+        output.document(order_document(host, "halt", order))
         return
     ends = "`work` and `dispatch` processes end after their running tasks"
     output.text(f"{_named(host)} halted: {_workers(order)} no more tasks; {ends}")
@@ -126,7 +126,7 @@ def _end(session: Session, host: str, *, halt: bool) -> None:
     order, left = ask(session, work)
     word, new, old = ("halt ended", "halted no more", "not halted") if halt else ("resumed", "resumed", "not quiet")
     if session.json:
-        output.document(_document(host, word, order) | {"quiet": host_views.documents(left)})
+        output.document(order_document(host, word, order) | {"quiet": quiet_documents(left)})
         return
     output.text(f"{_named(host)} {new if order.is_new else old}: {_workers(order)} tasks")
     for each in left:
@@ -136,15 +136,6 @@ def _end(session: Session, host: str, *, halt: bool) -> None:
 
 def _reason(reason: str) -> str:
     return output.safe(reason.strip() or REASON)[:1000]
-
-
-def _document(host: str, word: str, order: QuietOrder) -> dict[str, object]:
-    return {
-        "host": None if host == ALL_HOSTS else host,
-        "word": word,
-        "changed": order.is_new,
-        "workers": order.workers,
-    }
 
 
 def _named(host: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 import click
 import msgspec
@@ -22,6 +21,7 @@ from holdfastd.cli.common.tables import table
 from holdfastd.cli.views import death_views, host_views, process_names
 from holdfastd.control import client
 from holdfastd.control.socket_protocol import AskStatus
+from holdfastd.documents.host_documents import worker_document
 
 COLUMNS = ("host", "slot", "pid", "state", "heard", "running", "incarnation")
 FIT = TableFit(("incarnation",), drop=("incarnation", "pid"))
@@ -45,7 +45,7 @@ def workers(session: Session, /, with_deaths: bool) -> None:
 def _print_living(session: Session, /) -> None:
     records, quiet, now_ms = ask(session, _look)
     if session.json:
-        output.document([asdict(worker) for worker in records])
+        output.document([worker_document(worker) for worker in records])
     else:
         for line in host_views.lines(quiet, now_ms):
             output.text(line)

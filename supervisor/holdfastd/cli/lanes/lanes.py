@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 
 import click
 import rich_click
 
 from holdfast.core.duration_words import duration
-from holdfast.core.lanes import NO_BOUND, LaneBound, LaneLimit, Lanes, LaneState, LimitOrder
+from holdfast.core.lanes import NO_BOUND, LaneBound, LaneLimit, Lanes, LaneState
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.served import ServedLane
 from holdfast.store.protocol import Store
-from holdfast_config.lanes import Rate, list_name, rate
+from holdfast_config.lanes import list_name
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.former_name import also_called
@@ -24,6 +23,8 @@ from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.lanes.limit_types import COUNT, RATE
 from holdfastd.cli.views import host_views
+from holdfastd.documents.host_documents import quiet_documents
+from holdfastd.documents.lane_documents import lane_document, rate_words
 
 COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout", "limit", "per key", "rate", "state")
 FIT = TableFit(texts=("state",), drop=("weight", "timeout", "per key", "workers", "oldest", "limit", "rate"))
@@ -45,14 +46,14 @@ def list_(session: Session, /) -> None:
     """List lanes: waiting and running tasks, workers, weight, timeout, limits, and why a lane does not move."""
     snapshot, quiet = ask(session, partial(_look, session.settings.lane_names))
     if session.json:
-        handlers = {name: _rate(order) for name, order in snapshot.handlers.items()}
-        document = {"lanes": [_document(lane, snapshot) for lane in snapshot.lanes], "handlers": handlers}
-        output.document(document | {"quiet": host_views.documents(quiet)})
+        handlers = {name: rate_words(order) for name, order in snapshot.handlers.items()}
+        document = {"lanes": [lane_document(lane, snapshot) for lane in snapshot.lanes], "handlers": handlers}
+        output.document(document | {"quiet": quiet_documents(quiet)})
         return
     for line in host_views.lines(quiet, snapshot.now_ms):
         output.hint(line)
     table(COLUMNS, [_cells(lane, snapshot) for lane in snapshot.lanes], FIT, wide=session.wide)
-    if bounded := [(name, _rate(order)) for name, order in snapshot.handlers.items() if order.value]:
+    if bounded := [(name, rate_words(order)) for name, order in snapshot.handlers.items() if order.value]:
         output.text("")
         table(("handler", "rate"), bounded)
 
@@ -69,7 +70,7 @@ def show(session: Session, /, lane: str) -> None:
     if found is None:
         raise CommandError(f"no lane {name} in {session.settings.queue_name}; `supervisor lanes list` has all")
     if session.json:
-        output.document(_document(found, snapshot))
+        output.document(lane_document(found, snapshot))
         return
     for column, value in zip(COLUMNS, _cells(found, snapshot), strict=True):
         if value not in (None, ""):
@@ -165,7 +166,7 @@ def _show(session: Session, subject: str, what: str) -> None:
 
 def _cells(lane: LaneState, snapshot: Lanes) -> tuple[object, ...]:
     oldest = None if lane.oldest_ms is None else duration(max(0, snapshot.now_ms - lane.oldest_ms) / 1000)
-    bounds = (lane.limit.value, lane.keys.value, _rate(lane.rate))
+    bounds = (lane.limit.value, lane.keys.value, rate_words(lane.rate))
     served = (lane.workers, _all(lane, _weight), _all(lane, _timeout))
     return (lane.name, lane.waiting, lane.running, oldest, *served, *bounds, _state(lane))
 
@@ -191,26 +192,3 @@ def _state(lane: LaneState) -> str:
     if lane.missing:
         return f"no worker has handler {', '.join(name or '(default)' for name in lane.missing)}"
     return {"limit": "at its limit", "rate": "at its rate"}.get(lane.closed, "open") if lane.waiting else "open"
-
-
-def _document(lane: LaneState, snapshot: Lanes) -> dict[str, object]:
-    oldest = None if lane.oldest_ms is None else max(0, snapshot.now_ms - lane.oldest_ms) / 1000
-    limits = {name: asdict(order) | {"value": order.value} for name, order in _bounds(lane)}
-    numbers = {"waiting": lane.waiting, "held": lane.held, "running": lane.running, "oldest_seconds": oldest}
-    paused = {"paused": lane.is_paused, "reason": lane.paused_because, "closed": lane.closed}
-    first = lane.served[0] if lane.served else None
-    served = {"workers": lane.workers, "weight": first and first.weight, "timeout": first and first.timeout}
-    registered = [{"weight": each.weight, "timeout": each.timeout} for each in lane.served]
-    return {"lane": lane.name, **numbers, **served, "served": registered, "missing": lane.missing, **paused, **limits}
-
-
-def _bounds(lane: LaneState) -> Sequence[tuple[str, LimitOrder]]:
-    return (("limit", lane.limit), ("per_key", lane.keys), ("rate", lane.rate), ("end", lane.end))
-
-
-def _rate(order: LimitOrder) -> str:
-    if not order.value:
-        return ""
-    count, period, burst = map(int, order.value.split("/"))
-    usual = rate(str(Rate(count, period, 1))).burst
-    return str(Rate(count, period, burst)) + ("" if burst == usual else f" burst {burst}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import click
 import rich_click
@@ -23,6 +22,7 @@ from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
 from holdfastd.documents import times
+from holdfastd.documents.entry_documents import unreadable_document
 
 COLUMNS = ("address", "at", "lane", "reason", "bytes", "entry")
 FIT = TableFit(texts=("entry", "reason"), drop=("bytes", "entry", "lane", "at"))
@@ -70,7 +70,7 @@ def _list(session: Session, limit: int, /) -> None:
     entries = ask(session, lambda store: store.unreadable(limit))
     if session.json:
         for each in entries:
-            output.line(_document(each))
+            output.line(unreadable_document(each))
     else:
         table(COLUMNS, [_cells(each) for each in entries], FIT, wide=session.wide)
 
@@ -85,11 +85,12 @@ def show(session: Session, /, address: str) -> None:
     if each is None:
         raise CommandError(f"entry {address} {ANSWERS['gone']}; {WHICH}")
     if session.json:
-        output.document(_document(each))
+        output.document(unreadable_document(each))
         return
-    fields = _document(each)
-    for name in ("address", "at", "lane", "reason", "size", "cut"):
-        output.text(f"{name:<8} {fields[name]}")
+    fields = unreadable_document(each)
+    for name, value in fields.items():
+        if name != "raw":
+            output.text(f"{name:<8} {value}")
     output.text(fields["raw"], keep=output.LINE_END)
 
 
@@ -154,12 +155,6 @@ async def _purge(store: Store, addresses: Sequence[str], until_ms: int) -> int:
     while step := await store.purge_unreadable(until_ms, STEP):
         purged += step
     return purged
-
-
-def _document(each: UnreadableEntry) -> dict[str, Any]:
-    raw = each.raw.decode("utf-8", "backslashreplace")
-    where = {"address": each.address, "at": times.moment(each.at_ms), "lane": each.lane}
-    return where | {"reason": each.reason, "size": each.size, "cut": each.is_cut, "raw": raw}
 
 
 def _cells(each: UnreadableEntry) -> tuple[object, ...]:

@@ -21,9 +21,9 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.schedules import schedule_views
 from holdfastd.cli.schedules.schedule_options import limit_option, spec_of, when
 from holdfastd.documents import times
+from holdfastd.documents.schedule_documents import occurrence_document
 
 COLUMNS = ("at (UTC)", "what", "scheduled for", "task", "detail")
 FIT = TableFit(("task",), ("detail",), drop=("scheduled for", "detail"))
@@ -97,7 +97,7 @@ def history(session: Session, /, schedule_id: str, limit: int) -> None:
         return lines
 
     lines = manage(session, work)
-    documents = [schedule_views.occurrence(line) for line in lines]
+    documents = [occurrence_document(line) for line in lines]
     if session.json:
         output.document(documents)
     else:

@@ -12,9 +12,9 @@ from holdfast.core.cadence.moments import read_moment
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
-from holdfastd.cli.schedules import schedule_views
 from holdfastd.cli.schedules.schedule_options import spec_of, what, when
 from holdfastd.documents import times
+from holdfastd.documents.schedule_documents import schedule_document
 
 FORMER = "unset"  # the former name of `remove`, whose answer has this word
 
@@ -61,7 +61,7 @@ def remove(context: click.Context, session: Session, /, schedule_id: str) -> Non
 @options.pass_reading_session
 def show(session: Session, /, schedule_id: str) -> None:
     """Show a schedule in full."""
-    answer = schedule_views.document(manage(session, lambda manager: manager.schedules.get(schedule_id)))
+    answer = schedule_document(manage(session, lambda manager: manager.schedules.get(schedule_id)))
     if session.json:
         output.document(answer)
         return

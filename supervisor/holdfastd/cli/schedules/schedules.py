@@ -12,6 +12,7 @@ from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.schedules import apply, fires, schedule, schedule_views
 from holdfastd.cli.schedules.schedule_options import limit_option
+from holdfastd.documents.schedule_documents import schedule_document
 
 
 @rich_click.group(
@@ -49,7 +50,7 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
     page = manage(session, lambda manager: manager.schedules.list(limit, cursor))
     if session.json:
         unreadable = {each.schedule_id: each.why for each in page.spoilt}
-        listed = [schedule_views.document(each) for each in page.schedules]
+        listed = [schedule_document(each) for each in page.schedules]
         output.document({"schedules": listed, "unreadable": unreadable, "cursor": page.cursor})
         return
     table(

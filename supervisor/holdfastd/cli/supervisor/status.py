@@ -26,6 +26,7 @@ from holdfastd.cli.supervisor import suspects_view
 from holdfastd.cli.views import death_views, host_views, ledger_status, process_names
 from holdfastd.control.client import ask
 from holdfastd.control.socket_protocol import AskStatus, ProcessStatus, SupervisorStatus
+from holdfastd.documents.host_documents import quiet_documents
 
 COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "MiB")
 FIT = TableFit(drop=("settled", "restarts", "cpu %", "pid"))
@@ -74,7 +75,7 @@ class StoreNumbers:
             "paused": self.paused,
             "unserved": self.unserved,
             "wrong_end": self.wrong_end,
-            "quiet": host_views.documents(self.quiet),
+            "quiet": quiet_documents(self.quiet),
         }
         return {"counts": asdict(self.counts), **stands}
 
