@@ -609,6 +609,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("names are looked for all the time", "unserved", "if call('HGET', KEY.meta, 'names_of') == now then return end", "", unknown.test_names_that_no_worker_has_any_more_are_forgotten),
     ("names are looked for once", "workers", "(call('HGET', KEY.meta, 'roster') or '0') .. ' ' .. call('ZCARD', KEY.workers)", "'1'", unknown.test_names_that_no_worker_has_any_more_are_forgotten),
     ("names in use are forgotten", "unserved", "if not used[digest] then", "if true then", unknown.test_names_that_no_worker_has_any_more_are_forgotten),
+    ("what was published of handlers stays for ever", "unserved", "if not is_registered(name) then", "if false then", unknown.test_what_was_published_of_a_handler_is_forgotten_with_its_last_worker),
+    ("what is published of handlers in use is forgotten", "unserved", "if not is_registered(name) then", "if true then", unknown.test_what_was_published_of_a_handler_is_forgotten_with_its_last_worker),
     ("a burst waits for a handler", "left", "> (unserved[lane] or 0)", "> 0", unknown.test_a_burst_does_not_wait_for_it),
     # Work that is bounded whatever others push.
     ("any number of bytes comes from the gates of keys", "pull", "while #rows - before < want and not told_enough() and take_first(gate) do end", "while #rows - before < want and take_first(gate) do end", bounded_work.test_one_pull_tells_a_bounded_number_of_bytes_of_tasks_at_gates, (bounded_work.held_by_key,)),

@@ -71,6 +71,7 @@ SINGLE = frozenset(
         "conversations",
         "pushes",
         "handlers",
+        "published",
         "catalog_digests",
         "declared",
         "unserved",

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.core.delivery import Settle
 from holdfast.core.lanes import LaneBound, LaneLimit
+from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.served import ServedLane, ServedWork
 from holdfast.core.tasks import Startable, WorkerKind
 from tests.lua.namespace import Namespace, namespace
@@ -477,3 +478,16 @@ async def test_a_thousand_unknown_tasks_do_not_slow_a_lane(server_url: str) -> N
         assert pulls <= 1000 // 64 + 1
         assert await one_by_one() <= without + LOOK * 2 * 20  # two pulls for each of the twenty tasks
         await space.check()
+
+
+async def test_what_was_published_of_a_handler_is_forgotten_with_its_last_worker(space: Namespace) -> None:
+    published = [PublishedHandler(name) for name in ("", "known", "new")]
+    await space.store.publish_handlers(published)
+    await serving(space, "a", "known")
+    await serving(space, "b", "known", "new")
+    await look(space)
+    assert await space.store.published_handlers() == tuple(published)
+    await space.crash("b")
+    await look(space)
+    assert [each.name for each in await space.store.published_handlers()] == ["", "known"]
+    await space.check()

@@ -30,7 +30,7 @@ def converters(parameters: Iterable[inspect.Parameter]) -> dict[str, Convert]:
     """The converters of these parameters by name. Each is made when it is first used, or by `prepare`: that is slow."""
     home: dict[str, Convert] = {}
     for one in parameters:
-        if _is_converted(one.annotation):
+        if is_converted(one.annotation):
             home[one.name] = _Unmade(home, one.name, one.annotation)
     return home
 
@@ -68,7 +68,7 @@ def _return_converter(function: Callable[..., object]) -> Convert:
         return _unchanged
     if get_origin(annotation) in _GENERATORS:
         annotation = get_args(annotation)[0]  # the last value is the result
-    return _converter(annotation) if _is_converted(annotation) else _unchanged
+    return _converter(annotation) if is_converted(annotation) else _unchanged
 
 
 class _Unmade:
@@ -88,7 +88,7 @@ class _Unmade:
 
 
 def _converter(annotation: Any) -> Convert:
-    by = _by_msgspec if _has_struct(annotation) else _by_pydantic
+    by = _by_msgspec if has_struct(annotation) else _by_pydantic
     made = by(annotation) or _unchanged
     return _unless_plain(annotation, made) if any(annotation is plain for plain in PLAIN) else made
 
@@ -123,13 +123,13 @@ class _MismatchError(Exception):
         self.places = places
 
 
-def _is_converted(annotation: Any) -> bool:
+def is_converted(annotation: Any) -> bool:
     return not (annotation is inspect.Parameter.empty or isinstance(annotation, str) or annotation in (Any, object))
 
 
-def _has_struct(annotation: Any) -> bool:
+def has_struct(annotation: Any) -> bool:
     is_struct = isinstance(annotation, type) and issubclass(annotation, msgspec.Struct)
-    return is_struct or any(map(_has_struct, get_args(annotation)))
+    return is_struct or any(map(has_struct, get_args(annotation)))
 
 
 def _by_msgspec(annotation: Any) -> Convert:

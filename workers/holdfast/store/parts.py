@@ -29,6 +29,7 @@ class StoreParts:
     webhooks: protocol.WebhookStore
     conversations: protocol.ConversationStore
     activity: protocol.ActivityStore
+    handlers: protocol.HandlerStore
     rollups: protocol.RollupStore
     metrics: protocol.MetricsStore
 
@@ -182,6 +183,10 @@ class ComposedStore:
 
         self.note_activity = parts.activity.note_activity
         self.activity_before = parts.activity.activity_before
+
+        self.publish_handlers = parts.handlers.publish_handlers
+        self.published_handler = parts.handlers.published_handler
+        self.published_handlers = parts.handlers.published_handlers
 
         self.minutes = parts.rollups.minutes
         self.ten_minutes = parts.rollups.ten_minutes

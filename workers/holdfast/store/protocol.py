@@ -18,6 +18,7 @@ from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, S
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict, PartsPage
 from holdfast.core.lanes import LaneLimit, Lanes
 from holdfast.core.parent_results import ParentResult
+from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.quiet_hosts import HaltScope, Quiet, QuietOrder
 from holdfast.core.rollup import Rollup
 from holdfast.core.schedule_records import (
@@ -714,6 +715,22 @@ class ActivityStore(Protocol):
         ...
 
 
+class HandlerStore(Protocol):
+    """The calls about the handlers that workers publish: how a task of each is submitted."""
+
+    async def publish_handlers(self, handlers: Sequence[PublishedHandler]) -> None:
+        """Keep them by their names. One that no live worker has any more is forgotten as workers come and go."""
+        ...
+
+    async def published_handler(self, name: str) -> PublishedHandler | None:
+        """The handler of this name ('': of tasks that name none), as it was published last."""
+        ...
+
+    async def published_handlers(self) -> tuple[PublishedHandler, ...]:
+        """All, by their names."""
+        ...
+
+
 class RollupStore(Protocol):
     """The calls about rollups, by their start in milliseconds of the store's clock."""
 
@@ -758,6 +775,7 @@ class Store(
     WebhookStore,
     ConversationStore,
     ActivityStore,
+    HandlerStore,
     RollupStore,
     MetricsStore,
     Protocol,

@@ -15,6 +15,7 @@ from holdfast.core.tasks import Introduction
 from holdfast.handler.handler import Handler
 from holdfast.os.boot_id import boot_id
 from holdfast.worker.context import WorkerContext
+from holdfast.worker.handler_publisher import HandlerPublisher
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 
@@ -58,8 +59,10 @@ class Registration:
         context.fenced.set()
 
     async def serve(self) -> None:
-        """Register again when the store has lost this worker; never returns."""
+        """Publish the handlers, and register again when the store has lost this worker; never returns."""
+        publisher = HandlerPublisher(self.context, self.handler)
         while True:
+            await publisher.publish()
             await self.context.unknown.wait()
             self.context.unknown = anyio.Event()
             _log.warning("the store has lost this worker; it registers anew")

@@ -80,6 +80,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "webhooks_control": "control:webhooks",  # list: wakes who sends webhooks
         "names": "names:",  # set: names of handlers, by the digest that workers register
         "handlers": "handlers",  # set: those digests
+        "published": "published",  # hash: handler's name to its arguments and options, as workers publish them
         "quarantine": "quarantine",  # set: incarnations of quarantine workers
         "ahead": "ahead",  # hash: incarnation that has claimed tasks ahead to their lane
         "apart": "apart",  # hash: host to the suspect that is to run there while no other does

@@ -109,6 +109,10 @@ class Keys:
         return self._key("activity")
 
     @property
+    def published(self) -> str:
+        return self._key("published")
+
+    @property
     def events(self) -> str:
         return self._key("events")
 

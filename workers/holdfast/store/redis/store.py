@@ -11,6 +11,7 @@ from holdfast.store.redis.batches import RedisBatches
 from holdfast.store.redis.connection import Connection
 from holdfast.store.redis.conversations import RedisConversations
 from holdfast.store.redis.events import RedisEvents
+from holdfast.store.redis.handlers import RedisHandlers
 from holdfast.store.redis.hosts import RedisHosts
 from holdfast.store.redis.inspect import RedisInspect
 from holdfast.store.redis.lanes import RedisLanes
@@ -59,6 +60,7 @@ class RedisStore(ComposedStore):
             webhooks=RedisWebhooks(connection),
             conversations=RedisConversations(connection),
             activity=RedisActivity(connection),
+            handlers=RedisHandlers(connection),
             rollups=RedisRollups(connection),
             metrics=RedisMetrics(connection),
         )

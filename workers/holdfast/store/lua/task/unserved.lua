@@ -63,18 +63,36 @@ local function look_after(member, looked_at)
   return clock - since >= timeout and fail_late(lane, name, clock, since) or 0
 end
 
+-- What was published of handlers that no worker registers any more.
+local function forget_published()
+  local digests = call('SMEMBERS', KEY.handlers)
+  local function is_registered(name)
+    for _, digest in ipairs(digests) do
+      if call('SISMEMBER', KEY.names .. digest, name) == 1 then return true end
+    end
+    return name == ''   -- workers without names register none
+  end
+  local names = redis.pcall('HKEYS', KEY.published)
+  for _, name in ipairs(names.err and {} or names) do
+    if not is_registered(name) then call('HDEL', KEY.published, name) end
+  end
+end
+
 local function forget_names()
   local used = {}
   for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
     local names = call('HGET', KEY.worker .. incarnation, 'names')
     if names then used[names] = true end
   end
+  local has_forgotten = false
   for _, digest in ipairs(call('SMEMBERS', KEY.handlers)) do
     if not used[digest] then
       call('DEL', KEY.names .. digest)
       call('SREM', KEY.handlers, digest)
+      has_forgotten = true
     end
   end
+  if has_forgotten then forget_published() end
 end
 
 -- All workers are looked at when one has come or gone, and by one steward.
