@@ -75,6 +75,13 @@ DASHBOARD = (
         f"{_PAGES}::test_activity_names_who_changed_what_from_where_and_what_was_refused",
     ),
     Rule(
+        "limits that are refused give their form again",
+        f"{_HERE}/changes/carry_out.py",
+        "            if change.again is None:\n                raise\n",
+        "            raise\n",
+        "tests/dashboard/test_lanes_page.py::test_a_limit_that_is_not_one_gives_the_form_again_with_what_was_typed",
+    ),
+    Rule(
         "the service goes on without a web process",
         "supervisor/holdfastd/core/boot_failures.py",
         "frozenset({ChildKind.QUARANTINE, ChildKind.WEB})",

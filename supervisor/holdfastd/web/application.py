@@ -30,6 +30,7 @@ STATIC = Path(__file__).parent / "static"
 PAGES = (
     Route("/", overview.overview),
     Route("/lanes", lanes.lanes),
+    Route("/lane", lanes.lane),
     Route("/tasks", tasks.tasks),
     Route("/task", tasks.task),
     Route("/handlers", handlers.handlers),

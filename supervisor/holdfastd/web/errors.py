@@ -16,20 +16,26 @@ from holdfast.errors import (
     StoreUnavailableError,
     TaskEndedError,
     TaskOpenError,
+    UnknownBatchError,
     UnknownScheduleError,
     UnknownTaskError,
 )
+from holdfastd.control.errors import ControlError
+from holdfastd.web.forms import BadFieldError
 from holdfastd.web.rendering import page
 
 STATUSES: tuple[tuple[type[HoldfastError], int], ...] = (
     (UnknownTaskError, 404),
     (UnknownScheduleError, 404),
+    (UnknownBatchError, 404),
+    (BadFieldError, 400),
     (InvalidTaskError, 400),
     (InvalidScheduleError, 400),
     (TaskEndedError, 409),
     (TaskOpenError, 409),
     (CannotRetryError, 409),
     (ScheduleBusyError, 409),
+    (ControlError, 409),
     (StoreFullError, 503),
     (StoreUnavailableError, 503),
 )

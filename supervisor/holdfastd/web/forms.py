@@ -8,10 +8,15 @@ from urllib.parse import parse_qsl
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from holdfast.errors import HoldfastError
 from holdfastd.web.access.visitor import Login, Visitor
 
 MOST_BYTES = 1 << 20
 CSRF = "csrf"
+
+
+class BadFieldError(HoldfastError):
+    """A field of a form has a value that is not allowed; the message names the field and what is allowed."""
 
 
 def visitor_of(request: Request) -> Visitor:

@@ -18,6 +18,8 @@ from starlette.responses import HTMLResponse
 
 from holdfast.core.duration_words import fine_duration
 from holdfast.why.times import span
+from holdfastd.documents import lane_words
+from holdfastd.documents.lane_documents import rate_words
 from holdfastd.version import installed
 from holdfastd.web.menu import MENU
 from holdfastd.web.queue_access import queue_of
@@ -58,6 +60,10 @@ def environment() -> Environment:
         "length": len,
         "span": span,
         "query_with": query_with,
+        "lane_state": lane_words.state,
+        "rate_words": rate_words,
+        "weights": lane_words.weights,
+        "timeouts": lane_words.timeouts,
     }
     return found
 

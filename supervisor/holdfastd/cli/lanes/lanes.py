@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import click
@@ -11,7 +11,6 @@ import rich_click
 from holdfast.core.duration_words import duration
 from holdfast.core.lanes import NO_BOUND, LaneBound, LaneLimit, Lanes, LaneState
 from holdfast.core.quiet_hosts import Quiet
-from holdfast.core.served import ServedLane
 from holdfast.store.protocol import Store
 from holdfast_config.lanes import list_name
 from holdfastd.cli.common import options, output
@@ -23,6 +22,7 @@ from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.lanes.limit_types import COUNT, RATE
 from holdfastd.cli.views import host_views
+from holdfastd.documents import lane_words
 from holdfastd.documents.host_documents import quiet_documents
 from holdfastd.documents.lane_documents import lane_document, rate_words
 
@@ -167,28 +167,5 @@ def _show(session: Session, subject: str, what: str) -> None:
 def _cells(lane: LaneState, snapshot: Lanes) -> tuple[object, ...]:
     oldest = None if lane.oldest_ms is None else duration(max(0, snapshot.now_ms - lane.oldest_ms) / 1000)
     bounds = (lane.limit.value, lane.keys.value, rate_words(lane.rate))
-    served = (lane.workers, _all(lane, _weight), _all(lane, _timeout))
-    return (lane.name, lane.waiting, lane.running, oldest, *served, *bounds, _state(lane))
-
-
-def _all(lane: LaneState, text: Callable[[ServedLane], str]) -> str | None:
-    """The values that the workers of a lane registered, nearly always one."""
-    return " or ".join(dict.fromkeys(text(each) for each in lane.served)) or None
-
-
-def _weight(served: ServedLane) -> str:
-    return "in order" if served.weight is None else str(served.weight)
-
-
-def _timeout(served: ServedLane) -> str:
-    return duration(served.timeout) if served.timeout else ""
-
-
-def _state(lane: LaneState) -> str:
-    if lane.is_paused:
-        return f"paused: {lane.paused_because}"
-    if not lane.workers:
-        return "no worker serves it"
-    if lane.missing:
-        return f"no worker has handler {', '.join(name or '(default)' for name in lane.missing)}"
-    return {"limit": "at its limit", "rate": "at its rate"}.get(lane.closed, "open") if lane.waiting else "open"
+    served = (lane.workers, lane_words.weights(lane) or None, lane_words.timeouts(lane) or None)
+    return (lane.name, lane.waiting, lane.running, oldest, *served, *bounds, lane_words.state(lane))

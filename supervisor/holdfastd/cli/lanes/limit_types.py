@@ -6,18 +6,17 @@ from typing import Any
 
 import click
 
-from holdfast.core.lanes import NO_BOUND
-from holdfast_config.lanes import MOST, rate
+from holdfast.client.limit_texts import count_limit, rate_limit
 
 
 class _Count(click.ParamType[str]):
     name = "count"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        text = str(value).strip()
-        if text == NO_BOUND or (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST):
-            return text
-        return self.fail(f"{text[:80]!r} is not a limit: use a whole number from 1 to {MOST}, or none", param, ctx)
+        try:
+            return count_limit(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class _Rate(click.ParamType[str]):
@@ -27,9 +26,9 @@ class _Rate(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
-            return NO_BOUND if value == NO_BOUND else rate(value).stored
+            return rate_limit(value)
         except ValueError as error:
-            self.fail(f"{error}, or none", param, ctx)
+            self.fail(str(error), param, ctx)
 
 
 COUNT = _Count()
