@@ -222,6 +222,9 @@ class Settings(BaseSettings):
     web_token: values.WebToken | None = _field(
         None, "Token to log in to the dashboard. Prefer a credential file. Default: one that is made at each start."
     )
+    web_redact: values.FieldPatterns = _field(
+        values.REDACTED, "Names of fields whose values the dashboard hides, with * for any letters; none hides nothing."
+    )
     web_cert_file: values.Place | None = _field(
         None, "File of the TLS certificate of the dashboard, with its chain. Default: none."
     )

@@ -18,8 +18,13 @@ from holdfast_config.lanes import Lane, Rate, lanes, queue, rates
 STANDARD_PREFIX = "whsec_"  # of a webhook secret in base64
 
 SHORTEST_TOKEN = 16  # characters
+REDACTED = (  # names of fields, of which each letter may be large, and _ may be - or nothing
+    *("*passw*", "*passphrase*", "*secret*", "*credential*", "*token", "*api_key", "*access_key", "*private_key"),
+    *("authorization", "*cookie"),
+)
 
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.ASCII)
+_PATTERN = re.compile(r"(\w|[*-]){1,100}")
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
 VERBS = ("status", "workers", "scale", "reload", "stop")
 _SWITCH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
@@ -138,6 +143,16 @@ def host_names(value: object) -> str:
     return ",".join(names)
 
 
+def field_patterns(value: object) -> tuple[str, ...]:
+    """Parses names of fields, in which * stands for any letters."""
+    words = tuple(word.lower() for word in _words(value))
+    if words == ("none",) or words == ():
+        return ()
+    if all(_PATTERN.fullmatch(word) and word.strip("*") for word in words):
+        return tuple(dict.fromkeys(words))
+    raise ValueError("must be names of fields, joined by commas, with * for any letters, as in *passw*,pin; or none")
+
+
 def http_url(value: object) -> str:
     """Parses the URL of a collector."""
     url = text(value).strip()
@@ -245,6 +260,7 @@ Webhook = Annotated[str, BeforeValidator(webhook)]
 WebhookSecret = Annotated[SecretStr, AfterValidator(webhook_secret)]
 WebToken = Annotated[SecretStr, AfterValidator(web_token)]
 HostNames = Annotated[str, BeforeValidator(host_names)]
+FieldPatterns = Annotated[tuple[str, ...], BeforeValidator(field_patterns)]
 Listen = Annotated[str, BeforeValidator(listen)]
 HttpUrl = Annotated[str, BeforeValidator(http_url)]
 TraceUrl = Annotated[str, BeforeValidator(trace_url)]

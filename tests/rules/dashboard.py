@@ -88,4 +88,11 @@ DASHBOARD = (
         "frozenset({ChildKind.QUARANTINE})",
         "tests/dashboard/test_process.py::test_a_web_process_that_never_starts_ends_nothing",
     ),
+    Rule(
+        "a page hides the secrets of payloads",
+        f"{_HERE}/redaction.py",
+        "HIDDEN if self.hides(name) and each is not None else self.value(each)",
+        "self.value(each)",
+        "tests/dashboard/test_redaction.py::test_pages_show_no_secret_of_a_task",
+    ),
 )

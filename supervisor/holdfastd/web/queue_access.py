@@ -9,6 +9,7 @@ from starlette.requests import Request
 from holdfast.client.manager import TaskManager
 from holdfast.store.protocol import Store
 from holdfast_config import Settings
+from holdfastd.web.redaction import Redaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,11 @@ class QueueAccess:
     @property
     def queue(self) -> str:
         return self.settings.queue_name
+
+    @property
+    def redaction(self) -> Redaction:
+        """Hides what these settings hide: everything that was written by producers and handlers passes it."""
+        return Redaction.of(self.settings.web_redact)
 
 
 def queue_of(request: Request) -> QueueAccess:

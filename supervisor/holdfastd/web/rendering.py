@@ -23,6 +23,7 @@ from holdfastd.documents.lane_documents import rate_words
 from holdfastd.version import installed
 from holdfastd.web.menu import MENU
 from holdfastd.web.queue_access import queue_of
+from holdfastd.web.redaction import Redaction
 
 TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"
@@ -38,11 +39,12 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
         "path": request.url.path,
         "query": request.query_params,
     }
-    return HTMLResponse(environment().get_template(template).render(known | values), status)
+    return HTMLResponse(environment(queue_of(request).redaction).get_template(template).render(known | values), status)
 
 
 @cache
-def environment() -> Environment:
+def environment(redaction: Redaction) -> Environment:
+    """`redacted` is for texts that may hold secrets: reasons, errors, raw entries; `pretty` for payloads."""
     found = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -54,7 +56,8 @@ def environment() -> Environment:
         "when": when,
         "seconds": seconds,
         "count": count,
-        "pretty": pretty,
+        "pretty": lambda value: pretty(redaction.value(msgspec.to_builtins(value))),
+        "redacted": redaction.text,
         "short": short,
         "rate": rate,
         "length": len,
@@ -101,7 +104,7 @@ def pretty(value: object) -> str:
     """A JSON value on several lines; a text as it is."""
     if isinstance(value, str):
         return value
-    return json.dumps(msgspec.to_builtins(value), ensure_ascii=False, indent=2)
+    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def query_with(query: Mapping[str, Any], **changed: object) -> str:

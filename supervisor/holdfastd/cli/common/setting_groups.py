@@ -27,6 +27,6 @@ GROUPS: Mapping[str, Sequence[str]] = {
         *("log_level", "log_format", "capture_output", "metrics", "otlp_endpoint", "otlp_protocol"),
         *("trace_mode", "trace_baggage", "trace_url"),
     ),
-    "Dashboard": ("web", "web_cert_file", "web_key_file", "web_hosts", "web_read_only"),
+    "Dashboard": (*("web", "web_cert_file", "web_key_file", "web_hosts", "web_read_only", "web_redact"),),
     "Folders and files": ("runtime_dir", "state_dir", "control_group_verbs", "config", "env_file"),
 }

@@ -39,7 +39,7 @@ async def task(request: Request) -> Response:
     task_id = request.query_params.get("id", "")
     try:
         record = await access.manager.get_task(task_id)
-        why = await access.manager.why(task_id, settings=access.settings)
+        why = access.redaction.value(await access.manager.why(task_id, settings=access.settings))
     except (UnknownTaskError, InvalidTaskError) as error:
         return page(request, "problem.html", 404, title="No such task", problem=str(error))
     return page(
@@ -47,6 +47,6 @@ async def task(request: Request) -> Response:
         "task.html",
         task=record,
         why=why,
-        document=task_documents.whole(record),
+        document=access.redaction.value(task_documents.whole(record)),
         bars=bars(why["timeline"], await access.store.clock_ms(), ended=record.finished_ms),
     )

@@ -1,0 +1,114 @@
+"""Hides the values of fields that hold secrets, in everything that a page or the API shows of a task.
+
+A field is hidden by its name, wherever the name stands: as a key of JSON, or in a text as `name=value`, `name: value` or
+quoted JSON, as in messages, errors and tracebacks. A secret that stands alone in a text has no name and is not known.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, cast
+
+from holdfast_config.secret_texts import HIDDEN, mask
+
+# Behind the name and its sign: a quoted text (its quotes may be escaped), an object, a list, or a word.
+_VALUE = r"""(\\+(["']).*?(?:\\+\3|\Z)|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|\{[^{}]*\}?|\[[^\[\]]*\]?"""
+_VALUE += r"""|(?:(?:Bearer|Basic|Digest|Token)[ ]+)?[^\s,;&|)}\]"'<>\\]+)"""
+_QUOTED = re.compile(r"""(\\*["'])(.*?)(\\*["'])?""", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """`patterns`: names of fields in lower case, with * for any letters; `_` is also `-`, or nothing."""
+
+    patterns: tuple[str, ...]
+    _name: re.Pattern[str] | None = field(init=False)
+    _named: re.Pattern[str] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        names = "|".join(map(_expression, self.patterns))
+        sign = r"""(?:\\*["'])?\]?[ \t]*(?:=>|[:=])[ \t]*"""
+        whole = re.compile(rf"(?:{names})", re.IGNORECASE) if names else None
+        named = re.compile(rf"(?<![\w-])((?:{names})(?![\w-]){sign}){_VALUE}", re.IGNORECASE | re.DOTALL)
+        object.__setattr__(self, "_name", whole)
+        object.__setattr__(self, "_named", named if names else None)
+
+    @classmethod
+    @cache
+    def of(cls, patterns: tuple[str, ...]) -> Redaction:
+        return cls(patterns)
+
+    def hides(self, name: object) -> bool:
+        """True if the value of a field of this name is hidden."""
+        return self._name is not None and isinstance(name, str) and self._name.fullmatch(name) is not None
+
+    def value(self, value: Any) -> Any:
+        """The value of JSON with *** for what is hidden in it."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            fields = cast("Mapping[Any, Any]", value)
+            return {
+                name: HIDDEN if self.hides(name) and each is not None else self.value(each)
+                for name, each in fields.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self.value(each) for each in cast("list[Any]", value)]
+        return value
+
+    def text(self, text: str) -> str:
+        """The text with *** for what is hidden in it. A text that is JSON stays JSON."""
+        if self._named is None or not (":" in text or "=" in text):
+            return mask(text)
+        if text[:1] in "{[" and (document := _document(text)) is not None:
+            shown = self.value(document)
+            return text if shown == document else json.dumps(shown, ensure_ascii=False)
+        return mask(self._named.sub(_without_value, text))
+
+    def restored(self, edited: Any, original: Any) -> Any:
+        """`edited`, made from what `value` has shown of `original`, with each value that is still hidden in it as it
+        was. Raises ValueError for a hidden value whose place or text has changed."""
+        if isinstance(edited, Mapping):
+            before: Any = original if isinstance(original, Mapping) else {}
+            fields = cast("Mapping[str, Any]", edited)
+            return {
+                name: before[name]
+                if each == HIDDEN and self.hides(name) and name in before
+                else self.restored(each, before.get(name))
+                for name, each in fields.items()
+            }
+        if isinstance(edited, list):
+            each_now = cast("list[Any]", edited)
+            same = isinstance(original, list) and len(cast("list[Any]", original)) == len(each_now)
+            each_before = cast("list[Any]", original) if same else [None] * len(each_now)
+            return [self.restored(*pair) for pair in zip(each_now, each_before, strict=True)]
+        return self._restored_text(edited, original) if isinstance(edited, str) else edited
+
+    def _restored_text(self, edited: str, original: Any) -> str:
+        if isinstance(original, str) and edited == self.text(original):
+            return original
+        if HIDDEN in edited and edited.count(HIDDEN) > str(original).count(HIDDEN):
+            raise ValueError(f"a hidden value ({HIDDEN}) stands in what was changed: write the value itself")
+        return edited
+
+
+def _expression(pattern: str) -> str:
+    """A glob as a regular expression. The bounds keep a search in a long text linear."""
+    return re.escape(pattern).replace(r"\*", r"[\w.-]{0,60}").replace(r"\-", "_").replace("_", "[-_]?")
+
+
+def _without_value(match: re.Match[str]) -> str:
+    value = match[2]
+    quoted = _QUOTED.fullmatch(value)
+    return match[1] + (f"{quoted[1]}{HIDDEN}{quoted[3] or ''}" if quoted else HIDDEN)
+
+
+def _document(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

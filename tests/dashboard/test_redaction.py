@@ -1,0 +1,86 @@
+"""Secrets in payloads, errors and reasons are hidden wherever a page shows them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from holdfast_config import RedisSettings
+from holdfast_config.values import REDACTED
+from holdfastd.web.redaction import Redaction
+from tests.dashboard.site import site
+
+HIDES = Redaction.of(REDACTED)
+PLANTED = "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("password=hunter2 x", "password=*** x"),
+        ("connect(password='hunter2 and more', user='u')", "connect(password='***', user='u')"),
+        ('x {"password": "hunter2\\" more", "b": 1}', 'x {"password": "***", "b": 1}'),
+        (r"{\"password\": \"hunter2\", \"q\": 1}", r"{\"password\": \"***\", \"q\": 1}"),
+        ('"clientSecret":["hunter2", 1],', '"clientSecret":***,'),
+        ("Authorization: Bearer hunter2 rest", "Authorization: *** rest"),
+        ("postgres://u:hunter2@h/db", "postgres://u:***@h/db"),
+        ("?access_token=hunter2&x=1", "?access_token=***&x=1"),
+        ('x["X-Api-Key"] = "hunter2"', 'x["X-Api-Key"] = "***"'),
+        ('{"a": {"password": {"deep": ["hunter2"]}}}', '{"a": {"password": "***"}}'),
+        ("max_tokens=5, tokens: 3", "max_tokens=5, tokens: 3"),
+        ("the password of nobody", "the password of nobody"),
+    ],
+)
+def test_a_text_hides_what_is_named(text: str, shown: str) -> None:
+    assert HIDES.text(text) == shown
+
+
+@pytest.mark.parametrize("text", ["a", "secret", '"', "password=", "pass-word_", 'password="', "password=[[", "{"])
+def test_a_long_text_is_searched_once(text: str) -> None:
+    assert len(HIDES.text(text * (1_000_000 // len(text)))) > 0
+
+
+def test_a_document_hides_fields_by_name_and_keeps_the_rest() -> None:
+    document = {"API-Key": 1, "n": None, "list": [{"db_password": {"a": 1}}], "max_tokens": 3, "token": None}
+    assert HIDES.value(document) == {
+        "API-Key": "***",
+        "n": None,
+        "list": [{"db_password": "***"}],
+        "max_tokens": 3,
+        "token": None,
+    }
+    assert Redaction.of(()).value(document) == document
+    assert Redaction.of(("pin",)).text("pin: 1234, password: x") == "pin: ***, password: x"
+
+
+def test_what_was_hidden_and_not_touched_is_restored() -> None:
+    original = {"password": "hunter2", "note": "token=abc", "rows": [{"secret": 1}], "n": 1}
+    edited = HIDES.value(original) | {"n": 2}
+    assert HIDES.restored(edited, original) == original | {"n": 2}
+    assert HIDES.restored({"password": "new"}, original) == {"password": "new"}
+
+
+@pytest.mark.parametrize("edited", [{"other": "***"}, {"note": "token=*** and"}, {"rows": [{"secret": "***"}] * 2}])
+def test_a_hidden_value_that_has_moved_is_refused(edited: Any) -> None:
+    original = {"password": "hunter2", "note": "token=abc", "rows": [{"secret": 1}]}
+    with pytest.raises(ValueError, match="write the value itself"):
+        HIDES.restored(edited, original)
+
+
+@pytest.mark.anyio
+async def test_pages_show_no_secret_of_a_task(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        manager = here.manager
+        await manager.run_task(data={"user": "ada", "nested": {"password": PLANTED}}, task_id="data")
+        await manager.run_task(f'login with password="{PLANTED}"', task_id="text")
+        await manager.run_task(json.dumps({"api_key": PLANTED, "user": "ada"}), task_id="json")
+        for task in ("data", "text", "json"):
+            await manager.cancel_task(task, f"its token={PLANTED} was wrong")
+            shown = await here.page(f"/task?id={task}")
+            assert PLANTED not in shown, task
+            assert "***" in shown
+        assert "ada" in await here.page("/task?id=data")
+        for path in ("/tasks", "/dead", "/unreadable", "/events", "/activity"):
+            assert PLANTED not in await here.page(path), path
