@@ -1,23 +1,25 @@
 """Hides the values of fields that hold secrets, in everything that a page or the API shows of a task.
 
-A field is hidden by its name, wherever the name stands: as a key of JSON, or in a text as `name=value`, `name: value` or
-quoted JSON, as in messages, errors and tracebacks. A secret that stands alone in a text has no name and is not known.
+A field is hidden by its name, wherever the name stands: as a key of JSON, or in a text as `name=value`,
+`name: value` or quoted JSON, as in messages, errors and tracebacks. A secret that stands alone in a text has no name and is not known.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from holdfast_config.secret_texts import HIDDEN, mask
 
 # Behind the name and its sign: a quoted text (its quotes may be escaped), an object, a list, or a word.
-_VALUE = r"""(\\+(["']).*?(?:\\+\3|\Z)|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|\{[^{}]*\}?|\[[^\[\]]*\]?"""
-_VALUE += r"""|(?:(?:Bearer|Basic|Digest|Token)[ ]+)?[^\s,;&|)}\]"'<>\\]+)"""
+_VALUE = (
+    r"""(\\+(["']).*?(?:\\+\3|\Z)|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|\{[^{}]*\}?|\[[^\[\]]*\]?"""
+    r"""|(?:(?:Bearer|Basic|Digest|Token)[ ]+)?[^\s,;&|)}\]"'<>\\]+)"""
+)
 _QUOTED = re.compile(r"""(\\*["'])(.*?)(\\*["'])?""", re.DOTALL)
 
 
@@ -51,13 +53,12 @@ class Redaction:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            fields = cast("Mapping[Any, Any]", value)
             return {
                 name: HIDDEN if self.hides(name) and each is not None else self.value(each)
-                for name, each in fields.items()
+                for name, each in _fields(value).items()
             }
         if isinstance(value, list | tuple):
-            return [self.value(each) for each in cast("list[Any]", value)]
+            return [self.value(each) for each in _items(value)]
         return value
 
     def text(self, text: str) -> str:
@@ -73,19 +74,17 @@ class Redaction:
         """`edited`, made from what `value` has shown of `original`, with each value that is still hidden in it as it
         was. Raises ValueError for a hidden value whose place or text has changed."""
         if isinstance(edited, Mapping):
-            before: Any = original if isinstance(original, Mapping) else {}
-            fields = cast("Mapping[str, Any]", edited)
+            before = _fields(original)
             return {
                 name: before[name]
                 if each == HIDDEN and self.hides(name) and name in before
                 else self.restored(each, before.get(name))
-                for name, each in fields.items()
+                for name, each in _fields(edited).items()
             }
         if isinstance(edited, list):
-            each_now = cast("list[Any]", edited)
-            same = isinstance(original, list) and len(cast("list[Any]", original)) == len(each_now)
-            each_before = cast("list[Any]", original) if same else [None] * len(each_now)
-            return [self.restored(*pair) for pair in zip(each_now, each_before, strict=True)]
+            items, earlier = _items(edited), _items(original)
+            same = len(earlier) == len(items)
+            return [self.restored(each, earlier[place] if same else None) for place, each in enumerate(items)]
         return self._restored_text(edited, original) if isinstance(edited, str) else edited
 
     def _restored_text(self, edited: str, original: Any) -> str:
@@ -94,6 +93,16 @@ class Redaction:
         if HIDDEN in edited and edited.count(HIDDEN) > str(original).count(HIDDEN):
             raise ValueError(f"a hidden value ({HIDDEN}) stands in what was changed: write the value itself")
         return edited
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    """Those of an object, or none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _items(value: Any) -> Sequence[Any]:
+    """Those of a list, or none."""
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _expression(pattern: str) -> str:
