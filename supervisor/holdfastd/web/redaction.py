@@ -1,7 +1,8 @@
 """Hides the values of fields that hold secrets, in everything that a page or the API shows of a task.
 
 A field is hidden by its name, wherever the name stands: as a key of JSON, or in a text as `name=value`,
-`name: value` or quoted JSON, as in messages, errors and tracebacks. A secret that stands alone in a text has no name and is not known.
+`name: value` or quoted JSON, as in messages, errors and tracebacks. A secret that stands alone in a text has no name
+and is not known.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from holdfast_config.secret_texts import HIDDEN, mask
 
@@ -95,14 +96,14 @@ class Redaction:
         return edited
 
 
-def _fields(value: Any) -> Mapping[str, Any]:
+def _fields(value: object) -> Mapping[str, Any]:
     """Those of an object, or none."""
-    return value if isinstance(value, Mapping) else {}
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def _items(value: Any) -> Sequence[Any]:
+def _items(value: object) -> Sequence[Any]:
     """Those of a list, or none."""
-    return value if isinstance(value, list | tuple) else ()
+    return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else ()
 
 
 def _expression(pattern: str) -> str:
