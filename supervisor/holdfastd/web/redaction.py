@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, cast
+from typing import Any, TypeGuard
 
 from holdfast_config.secret_texts import HIDDEN, mask
 
@@ -53,13 +53,13 @@ class Redaction:
         """The value of JSON with *** for what is hidden in it."""
         if isinstance(value, str):
             return self.text(value)
-        if isinstance(value, Mapping):
+        if _is_object(value):
             return {
                 name: HIDDEN if self.hides(name) and each is not None else self.value(each)
-                for name, each in _fields(value).items()
+                for name, each in value.items()
             }
-        if isinstance(value, list | tuple):
-            return [self.value(each) for each in _items(value)]
+        if _is_list(value):
+            return [self.value(each) for each in value]
         return value
 
     def text(self, text: str) -> str:
@@ -74,18 +74,18 @@ class Redaction:
     def restored(self, edited: Any, original: Any) -> Any:
         """`edited`, made from what `value` has shown of `original`, with each value that is still hidden in it as it
         was. Raises ValueError for a hidden value whose place or text has changed."""
-        if isinstance(edited, Mapping):
-            before = _fields(original)
+        if _is_object(edited):
+            before: Mapping[str, Any] = original if _is_object(original) else {}
             return {
                 name: before[name]
                 if each == HIDDEN and self.hides(name) and name in before
                 else self.restored(each, before.get(name))
-                for name, each in _fields(edited).items()
+                for name, each in edited.items()
             }
-        if isinstance(edited, list):
-            items, earlier = _items(edited), _items(original)
-            same = len(earlier) == len(items)
-            return [self.restored(each, earlier[place] if same else None) for place, each in enumerate(items)]
+        if _is_list(edited):
+            earlier: Sequence[Any] = original if _is_list(original) else ()
+            same = len(earlier) == len(edited)
+            return [self.restored(each, earlier[place] if same else None) for place, each in enumerate(edited)]
         return self._restored_text(edited, original) if isinstance(edited, str) else edited
 
     def _restored_text(self, edited: str, original: Any) -> str:
@@ -96,14 +96,12 @@ class Redaction:
         return edited
 
 
-def _fields(value: object) -> Mapping[str, Any]:
-    """Those of an object, or none."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+def _is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping)
 
 
-def _items(value: object) -> Sequence[Any]:
-    """Those of a list, or none."""
-    return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else ()
+def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, list | tuple)
 
 
 def _expression(pattern: str) -> str:
