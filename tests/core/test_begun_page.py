@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from holdfast.core.begun_page import BegunTasks, blank, read
+from holdfast.core.begun_page import HEADER, REVOKED, BegunTasks, blank, read, revoked
 
 BOOT = "3f1e7a52-6f0b-4f4b-9d4c-0c5f8a1d2e3f"
 LONGEST = "i" * 128
@@ -25,6 +25,9 @@ class Page:
 
     def __len__(self) -> int:
         return len(self.memory)
+
+    def __getitem__(self, at: slice) -> bytearray:
+        return self.memory[at]
 
     def __setitem__(self, at: int | slice, content: int | bytes) -> None:
         places = range(len(self))[at] if isinstance(at, slice) else (at,)
@@ -94,3 +97,18 @@ def test_without_a_page_nothing_is_noted() -> None:
     begun.add("a")
     begun.remove("a")
     assert len(begun.page) == 0
+
+
+def test_claims_up_to_the_revoked_request_are_revoked() -> None:
+    memory = page()
+    begun = BegunTasks(memory)
+    assert not begun.is_revoked("1:w:1")
+    memory[REVOKED:HEADER] = revoked(300)
+    verdicts = [begun.is_revoked(f"2:w:{request}") for request in (1, 299, 300, 301, 1000)]
+    assert verdicts == [True, True, True, False, False]
+    begun.add("a")
+    assert read(bytes(memory), BOOT) == {"a"}
+
+
+def test_without_a_page_nothing_is_revoked() -> None:
+    assert not BegunTasks().is_revoked("1:w:1")

@@ -50,6 +50,7 @@ from tests.lua import test_story as story
 from tests.lua import test_strays as strays
 from tests.lua import test_submit as submit
 from tests.lua import test_suspects as suspects
+from tests.lua import test_take_back as silence
 from tests.lua import test_turned as turned
 from tests.lua import test_turns as turns
 from tests.lua import test_unknown as unknown
@@ -169,12 +170,16 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("what was dropped stays owned", "renew", "return not held[id] and", "return false and", renew.test_what_is_owned_but_not_held_goes_back_in_order),
     ("what is on its way goes back", "renew", " and tonumber(string.match(claim, ':(%d+)$')) <= answered", ""),
     ("what is held goes back", "renew", "return not held[id] and", "return"),
+    # What a silent worker has not begun goes back.
+    ("what a silent worker has begun goes back", "take_back", "return not begun[id] and", "return", silence.test_what_had_begun_stays_and_commits),
+    ("what a silent worker may yet begin goes back", "take_back", " and tonumber(string.match(claim, ':(%d+)$')) <= last", "", silence.test_a_claim_of_a_later_request_stays),
+    ("what a silent worker has stays", "unbegun", "      to_head(task.id)\n", "", silence.test_what_had_not_begun_goes_back_in_order_and_counts_for_nothing),
     # A pause of a working task is kept in its record.
     ("a pause is not kept", "task_control", "    keep_pause(id, 'asked', r[4], reason)\n", ""),
     ("a pause is forgotten by a release", "settlement", "  if s.kind ~= 'suspended' then carry_out_pause(id, s.claim) end\n", ""),
     ("a pause is forgotten by a death", "recovery", "  carry_out_pause(id, claim)\n", ""),
     ("a pause is forgotten by the next turn", "settlement", "    carry_out_pause(id, s.claim)\n  elseif", "  elseif", orders.test_a_pause_outlives_the_end_of_a_turn_where_another_waits),
-    ("a pause is forgotten by what goes back", "renew", "    carry_out_pause(task.id, task.claim)\n", "", orders.test_a_pause_goes_back_with_what_a_worker_does_not_hold),
+    ("a pause is forgotten by what goes back", "unbegun", "      carry_out_pause(task.id, task.claim)\n", "", orders.test_a_pause_goes_back_with_what_a_worker_does_not_hold),
     ("a pause is not repeated", "renew", "if is_pause_asked(r[3], claim) then", "if false then", orders.test_a_renewal_repeats_a_pause_until_the_task_ends_or_is_resumed),
     ("a pause outlives its resume", "task_control", "  if state == 'working' then withdraw_pause(id, r[3], r[4], reason) end\n", "", orders.test_a_renewal_repeats_a_pause_until_the_task_ends_or_is_resumed),
     ("a pause outlives a message", "messages", "  if r[1] == 'working' then withdraw_pause(id, r[5], r[6], 'message ' .. message) end\n", "", orders.test_a_message_withdraws_a_pause_that_was_asked_before_it, (Settle.SUSPENDED,)),
@@ -229,7 +234,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("what is given back is a run", "settlement", "  elseif s.kind == 'returned' then\n    count_unbegun(id)\n", "  elseif s.kind == 'returned' then\n", settle.test_what_had_not_begun_returns_to_the_head_in_order_and_nothing_is_counted),
     ("what is deferred is a run", "settlement", "  elseif s.kind == 'defer' then\n    count_unbegun(id)\n", "  elseif s.kind == 'defer' then\n", recover.test_runs_are_the_deliveries_that_had_begun),
     ("what dies unbegun is a run", "recovery", "  if not had_begun then\n    count_unbegun(id)\n", "  if not had_begun then\n", recover.test_runs_are_the_deliveries_that_had_begun),
-    ("what a worker has dropped is a run", "renew", "    count_unbegun(task.id)\n", "", renew.test_what_is_owned_but_not_held_goes_back_in_order),
+    ("what a worker has dropped is a run", "unbegun", "      count_unbegun(task.id)\n", "", renew.test_what_is_owned_but_not_held_goes_back_in_order),
     ("a worker is not told of what was no run", "claims", ", r[19] or '0', r[20]", ", '0', r[20]", recover.test_runs_are_the_deliveries_that_had_begun),
     ("what had not begun is a release", "settlement", "  elseif s.kind == 'release' then\n", "  elseif s.kind == 'release' or s.kind == 'returned' then\n", settle.test_what_had_not_begun_returns_to_the_head_in_order_and_nothing_is_counted),
     ("who was given back ends the row, not begun", "settlement", "release = true, returned = true,", "release = true,", recover.test_a_run_that_ends_by_itself_ends_the_row, (Settle.RETURNED, True)),
@@ -445,7 +450,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a settled task keeps its permit", "settlement", "  if r[7] then bounds().vacate(id) end\n", ""),
     ("a canceled task keeps its permit", "task_control", "    bounds().vacate(id)\n", ""),
     ("the dead keep their permits", "recovery", "  bounds().vacate(id)\n", ""),
-    ("what was dropped keeps its permit", "renew", "    bounds().vacate(task.id)\n", "", gates.test_a_task_that_its_worker_does_not_hold_gives_its_permit_back),
+    ("what was dropped keeps its permit", "unbegun", "      bounds().vacate(task.id)\n", "", gates.test_a_task_that_its_worker_does_not_hold_gives_its_permit_back),
     ("a claim takes no permit", "claims", "  if is_bounded() or r[10] then bounds().occupy(id, r[1], r[10], r[11]) end\n", ""),
     ("a limit is not looked at", "gates", "local limit = b.rule('limit', lane)", "local limit = false"),
     ("a limit does not count what runs", "bound_changes", "if bounds().rule('limit', subject) then count_running(subject) end", "", bounds.test_a_limit_counts_what_runs_already),
@@ -512,7 +517,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a damaged task keeps its worker from settling", "settlement", " or flaw_in(facts(id)) then return 'GONE'", " then return 'GONE'", damaged.test_others_are_settled_and_claimed, (damaged.half, Settle.COMPLETED)),
     ("a turn without its operation keeps a worker from settling", "messages", "operation_of(id) or '{}', call('GET', KEY.result", "call('GET', KEY.op .. id), call('GET', KEY.result", damaged.test_others_are_settled_and_claimed, (damaged.mute, Settle.COMPLETED)),
     ("an operation that is gone is set aside", "settlement", "operation_of(id) or ''", "call('GET', KEY.op .. id)", damaged.test_others_are_settled_and_claimed, (damaged.mute, Settle.UNREADABLE)),
-    ("a damaged task keeps its worker from renewing", "renew", " and not flaw_in(facts(task.id)) then", " then", damaged.test_others_are_renewed, (damaged.half,)),
+    ("a damaged task keeps its worker from renewing", "unbegun", " and not flaw_in(facts(task.id)) then", " then", damaged.test_others_are_renewed, (damaged.half,)),
     ("a damaged task is given again", "claims", "    if whole then rows", "    if true then rows", damaged.test_a_lost_answer_is_given_again_without_it, (damaged.other,)),
     ("a damaged task keeps others from being cleared", "shared_deaths", " and not flaw_in(facts(id)) and", " and", damaged.test_others_are_cleared, (damaged.half,)),
     ("a task without a lane stops the audit", "audit", "  if flaw_in(facts(id)) then\n", "  if not r[1] then\n", damaged.test_others_are_put_back, (damaged.homeless,)),

@@ -17,6 +17,7 @@ async def test_the_promise_survives_whatever_goes_wrong(server_url: str, seed: i
     assert seen["settle OK"] > 50
     assert seen["joined"] > 0
     assert seen["suspects"] > 0
+    assert seen["taken back"] > 0
 
 
 @pytest.mark.parametrize("seed", range(1, 6))

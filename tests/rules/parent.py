@@ -46,6 +46,13 @@ PARENT = [
         "tests/cli/test_preload.py::test_an_import_that_a_fork_does_not_survive_is_made_in_each_worker",
     ),
     Rule(
+        "the steward is told of a worker that is silent",
+        "supervisor/holdfastd/core/hang.py",
+        "(*commands, Send(STEWARD, Silent(child.incarnation)))",
+        "commands",
+        "tests/supervisor/test_hang.py::test_the_steward_is_told_each_second_of_a_worker_that_is_silent",
+    ),
+    Rule(
         "the first workers wait for the loader",
         "supervisor/holdfastd/core/fill.py",
         " or loader.is_awaited(view):",

@@ -22,6 +22,20 @@ STEWARD = [
         "tests/faults/test_begun.py::test_a_crash_is_charged_to_what_had_begun_alone",
     ),
     Rule(
+        "a silent worker is told what not to begin before its page is read",
+        f"{_HERE}/duties/silent_workers.py",
+        "        if not self.locks.revoke(incarnation, last):\n            return\n",
+        "",
+        "tests/supervisor/test_silent_workers.py::test_it_begins_no_more_of_what_goes_back",
+    ),
+    Rule(
+        "what a silent worker begins meanwhile is seen",
+        f"{_HERE}/duties/silent_workers.py",
+        "        await anyio.sleep(SEEN_WITHIN)\n",
+        "",
+        "tests/supervisor/test_silent_workers.py::test_what_it_begins_until_the_page_is_read_stays",
+    ),
+    Rule(
         "the next start names what had begun",
         f"{_HERE}/duties/orphans.py",
         "        begun = self._locks.begun(incarnation)\n",

@@ -105,6 +105,20 @@ WORKER = [
         f"{_AHEAD}::test_only_a_worker_of_a_pool_claims_ahead",
     ),
     Rule(
+        "a worker begins no revoked claim",
+        f"{_HERE}/run.py",
+        " = REVOKED if self.context.begun.is_revoked(delivery.claim) else None\n        if",
+        " = None\n        if",
+        "tests/worker/test_begun.py::test_a_revoked_claim_is_not_begun_and_is_given_back",
+    ),
+    Rule(
+        "claims up to the revoked request are revoked",
+        "workers/holdfast/core/begun_page.py",
+        ") <= int.from_bytes(",
+        ") < int.from_bytes(",
+        f"{_PAGE}::test_claims_up_to_the_revoked_request_are_revoked",
+    ),
+    Rule(
         "a worker that claims nothing holds nothing ahead",
         f"{_HERE}/claims_ahead.py",
         "        if waiting and not self.may_hold(now):",
@@ -244,15 +258,15 @@ WORKER = [
     Rule(
         "a page of an earlier boot is not believed",
         "workers/holdfast/core/begun_page.py",
-        "    if page[:HEADER] != _header(boot):",
+        "    if page[:REVOKED] != _header(boot)[:REVOKED]:",
         "    if not page.startswith(MAGIC):",
         f"{_PAGE}::test_what_is_no_page_of_this_boot_tells_nothing",
     ),
     Rule(
         "a worker notes what it begins",
         f"{_HERE}/run.py",
-        "        self.context.begun.add(delivery.task_id)\n        if self._is_captured",
-        "        if self._is_captured",
+        "        self.context.begun.add(delivery.task_id)\n        outcome: ",
+        "        outcome: ",
         f"{_BEGUN}::test_a_crash_is_charged_to_what_had_begun_alone",
     ),
     Rule(

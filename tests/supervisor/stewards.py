@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,12 @@ class FakeStore:
     async def recover(self, incarnation: str, cause: str, charged: bool, **how: Any) -> int:
         await anyio.lowlevel.checkpoint()
         return self._answer("recover", 1, incarnation, cause, charged)
+
+    async def last_request(self, incarnation: str) -> int:
+        return self._answer("last_request", 0, incarnation)
+
+    async def take_back(self, incarnation: str, last_request: int, begun: Collection[str]) -> int:
+        return self._answer("take_back", 1, incarnation, last_request, set(begun))
 
     async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = 3) -> dict[str, int]:
         return self._answer("reap", {}, lease_ms, grace_ms)

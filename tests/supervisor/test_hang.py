@@ -6,11 +6,11 @@ import signal
 
 import pytest
 
-from holdfast.ipc.channel import Beat, Ready
+from holdfast.ipc.channel import Beat, Ready, Silent
 from holdfastd.core.parent_events import ChildStopped
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import Slot
-from tests.supervisor.histories import STEWARD, STORE, TERM, History, events_logged, kills, worker
+from tests.supervisor.histories import STEWARD, STORE, TERM, History, events_logged, kills, sent, worker
 
 W = worker(0)
 
@@ -113,3 +113,17 @@ def test_a_hung_child_that_becomes_ready_late_is_not_saved_twice() -> None:
     history.pass_time(3.0)
     history.hear(W, Ready())
     assert history.child(W).ready_at == ready_at
+
+
+def test_the_steward_is_told_each_second_of_a_worker_that_is_silent() -> None:
+    history = History(2).started()
+    assert sent(history.pass_time(4.9, silent=[W]), STEWARD) == []
+    assert sent(history.pass_time(3.0, silent=[W], every=0.1), STEWARD) == [Silent(history.child(W).incarnation)] * 3
+    history.hear(W, Beat())
+    assert sent(history.pass_time(4.9, silent=[W]), STEWARD) == []
+
+
+@pytest.mark.parametrize("slot", [STEWARD, STORE])
+def test_the_steward_is_told_of_no_other_child_that_is_silent(slot: Slot) -> None:
+    history = History(1, SupervisionPolicy(embedded=True)).started()
+    assert sent(history.pass_time(20.0, silent=[slot]), STEWARD) == []

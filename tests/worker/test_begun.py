@@ -7,6 +7,7 @@ import pytest
 
 from holdfast.core import begun_page
 from holdfast.core.begun_page import BegunTasks
+from holdfast.core.delivery import Pulled, Settle, Standing
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
 from holdfast.worker import run
@@ -43,3 +44,28 @@ async def test_a_task_is_noted_while_it_is_read_and_from_its_call_on(monkeypatch
         await anyio.wait_all_tasks_blocked()
         life.cancel_scope.cancel()
     assert seen == {"while it is read": {"t-1"}, "before its call": frozenset(), "in its handler": {"t-1"}}
+
+
+async def handle_nothing() -> None:
+    raise AssertionError("it was called")
+
+
+@pytest.mark.parametrize("timeout", [None, 60.0], ids=["at once", "with a time limit"])
+@pytest.mark.parametrize("request_number", [1, 2])
+async def test_a_revoked_claim_is_not_begun_and_is_given_back(timeout: float | None, request_number: int) -> None:
+    page = bytearray(begun_page.blank(4, BOOT))
+    settings = Settings(task_timeout=timeout)
+    context = WorkerContext(WorkerSpec("i" * 32, 0, settings), MemoryStore("q"), begun=BegunTasks(page))
+    running = running_tasks_of(context, handle_nothing)
+    async with anyio.create_task_group() as life:
+        life.start_soon(running.serve)
+        await anyio.wait_all_tasks_blocked()
+        request = context.exchange.next_request()
+        [delivery] = context.exchange.answer(request, Pulled(Standing.OK, (), (delivery_of(),)))
+        running.start(delivery, lease_clock())
+        page[begun_page.REVOKED : begun_page.HEADER] = begun_page.revoked(request_number)  # before its turn comes
+        await anyio.wait_all_tasks_blocked()
+        life.cancel_scope.cancel()
+    assert [(one.task_id, one.kind, one.reason) for one in context.exchange.unsettled] == [
+        ("t-1", Settle.RETURNED, "revoked")
+    ]

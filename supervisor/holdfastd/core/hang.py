@@ -7,10 +7,11 @@ from __future__ import annotations
 import signal
 from dataclasses import replace
 
+from holdfast.ipc.channel import Silent
 from holdfastd.core import stop_child
-from holdfastd.core.commands import Kill, Log
+from holdfastd.core.commands import Kill, Log, Send
 from holdfastd.core.policy import LATE, ROUND, SIGSTOP_LIMIT, SILENCE, SupervisionPolicy
-from holdfastd.core.slots import REPLACED, Child, ChildKind, Leaving, StopStage, Why
+from holdfastd.core.slots import CLAIMING, REPLACED, STEWARD, Child, ChildKind, Leaving, StopStage, Why
 from holdfastd.core.stop_child import ChildStep
 from holdfastd.core.view import Step, View
 
@@ -26,7 +27,7 @@ def check(child: Child, policy: SupervisionPolicy, now: float) -> ChildStep:
         return stop_child.kill(child, why, now)
     if why is not None:
         return stop_child.abort(child, why, now)
-    return _dump(child, now) if _is_silent(child, now) else (child, ())
+    return _note_silence(child, now) if _is_silent(child, now) else (child, ())
 
 
 def _takes_its_time(leaving: Leaving) -> bool:
@@ -44,7 +45,15 @@ def _verdict(child: Child, policy: SupervisionPolicy, now: float) -> Why | None:
 
 
 def _is_silent(child: Child, now: float) -> bool:
-    return child.ready_at is not None and not child.dumped and now - child.last_message_at > SILENCE
+    return child.ready_at is not None and now - child.last_message_at > SILENCE
+
+
+def _note_silence(child: Child, now: float) -> ChildStep:
+    """Dump the child's stacks once. Tell the steward of a worker each second, as it may be given tasks meanwhile."""
+    child, commands = (child, ()) if child.dumped else _dump(child, now)
+    if child.slot.kind not in CLAIMING or now - child.silence_told_at < ROUND:
+        return child, commands
+    return replace(child, silence_told_at=now), (*commands, Send(STEWARD, Silent(child.incarnation)))
 
 
 def _dump(child: Child, now: float) -> ChildStep:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SILENCE = 5.0  # a child that is silent this long has its stacks dumped
+SILENCE = 5.0  # a child that is silent this long has its stacks dumped, and a worker what it has not begun put back
 ABORT_GRACE = 2.0  # from SIGABRT to SIGKILL
 SIGSTOP_LIMIT = 30.0  # a child that was stopped and continued must report within this time
 STEWARD_LEAVE = 5.0  # for the last acknowledgements

@@ -6,6 +6,7 @@ survive a death (early deaths in a row, restarts) from seat to seat.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
@@ -141,6 +142,7 @@ class Child:
     drained: bool = False
     held: int = 0
     dumped: bool = False
+    silence_told_at: float = -math.inf  # to the steward
     sigstopped_at: float | None = None
     boot_error: BootError | None = None
     leaving: Leaving | None = None

@@ -37,8 +37,13 @@ class LockFiles:
         return is_free(path) or outlived(path)
 
     def begun(self, incarnation: str) -> frozenset[str] | None:
-        """The tasks that a dead worker had begun and not reported; None if its page does not tell."""
+        """The tasks that a worker had begun and not reported; None if its page does not tell."""
         return begun_page.read(mapped_file.read(self._page(incarnation)), boot_id())
+
+    def revoke(self, incarnation: str, request: int) -> bool:
+        """Have this worker begin no claim of this request or an earlier one any more; False where it has no page. A
+        task of these that it has begun all the same is on the page when a worker that runs has had a moment."""
+        return mapped_file.write(self._page(incarnation), begun_page.REVOKED, begun_page.revoked(request))
 
     def remove(self, incarnation: str) -> None:
         self._page(incarnation).unlink(missing_ok=True)

@@ -1,4 +1,5 @@
-"""WorkerRoster lists this parent's living workers, and the deaths that are still to be recorded in the store."""
+"""WorkerRoster lists this parent's living workers, those of them that are silent, and the deaths that are still to be
+recorded in the store."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections import OrderedDict
 
 import anyio
 
-from holdfast.ipc.channel import Born, Died
+from holdfast.ipc.channel import Born, Died, Silent
 
 
 class WorkerRoster:
@@ -14,6 +15,7 @@ class WorkerRoster:
 
     def __init__(self) -> None:
         self._living: dict[str, None] = {}
+        self._silent: dict[str, None] = {}
         self._dead: OrderedDict[str, Died] = OrderedDict()
         self._changed = anyio.Event()
 
@@ -28,6 +30,16 @@ class WorkerRoster:
     def worker_started(self, message: Born) -> None:
         self._living[message.incarnation] = None
         self._announce()
+
+    def worker_silent(self, message: Silent) -> None:
+        if message.incarnation in self._living:
+            self._silent[message.incarnation] = None
+            self._announce()
+
+    def take_silent(self) -> tuple[str, ...]:
+        """The living workers that were reported to be silent since the last call."""
+        silent, self._silent = tuple(name for name in self._silent if name in self._living), {}
+        return silent
 
     def worker_died(self, death: Died) -> None:
         self._living.pop(death.incarnation, None)

@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 
 from holdfast.exits import ChildExit
 from holdfast.ipc.beat_times import until_next
-from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Logged, Ready
+from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Logged, Ready, Silent
 from holdfast.store.protocol import Ledger, Store
 from holdfast.telemetry.port import Telemetry
 from holdfast_config.logging import tell_repeats
@@ -37,6 +37,7 @@ from holdfastd.steward.duties.promotion import promotion
 from holdfastd.steward.duties.retention import retention
 from holdfastd.steward.duties.rollups import Rollups
 from holdfastd.steward.duties.schedules import schedule_fires
+from holdfastd.steward.duties.silent_workers import SilentWorkers
 from holdfastd.steward.duties.store_rollbacks import StoreRollbacks
 from holdfastd.steward.duties.suspects import Suspects
 from holdfastd.steward.duties.time_file import time_file
@@ -99,6 +100,8 @@ class Steward:
                     self.roster.worker_started(message)
                 case Died():
                     self.roster.worker_died(message)
+                case Silent():
+                    self.roster.worker_silent(message)
                 case Leave(deadline):
                     group.start_soon(self._leave, deadline)
                 case Logged(record):
@@ -149,6 +152,7 @@ class Steward:
             suspects.look()
 
         yield WorkerRecovery(store, self.roster, locks, self.link.send, recovered, settings.max_crashes).duty()
+        yield SilentWorkers(store, self.roster, locks).duty()
         yield Orphans(store, self.roster, locks, recovered, foreign, settings.max_crashes).duty()
         yield lease_renewal(store, self.roster, settings.lease)
         yield ExpiredLeases(store, watch, lease_settings, recovered).duty()

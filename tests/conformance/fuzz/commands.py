@@ -165,6 +165,10 @@ async def look_after(table: Table) -> None:
     some = [name for name in table.held if table.chance(0.8)]
     await table.ask("vouch", lambda stand: stand.store.vouch(some))
     limit = table.dice.randint(1, 20)
+    silent, begun = table.worker(), [table.task() for _ in range(table.dice.randint(0, 2))]
+    last = table.dice.randint(0, abs(table.requests[silent]))
+    await table.ask("last request", lambda stand: stand.store.last_request(silent))
+    await table.ask("take back", lambda stand: stand.store.take_back(silent, last, begun))
     await table.ask("promote", lambda stand: stand.store.promote(limit))
     await table.ask("reap", lambda stand: stand.store.reap(LEASE, GRACE))
     await table.ask("audit", lambda stand: stand.store.audit(stand.queue, 100, ""))

@@ -24,14 +24,14 @@ async def _found_dead(world: World, process: Process) -> None:
     begun = world.dice.sample(held, world.dice.randrange(len(held) + 1)) if world.chance(0.6) else None
     clears_others = process.kind is WorkerKind.QUARANTINE
     others = [task_id for task_id in held if begun is not None and task_id not in begun and not clears_others]
-    before = [await _accounts(world, task_id) for task_id in others]
+    before = [await accounts(world, task_id) for task_id in others]
     await world.space.store.recover(process.incarnation, "killed", world.chance(0.8), begun=begun)
-    after = [await _accounts(world, task_id) for task_id in others]
+    after = [await accounts(world, task_id) for task_id in others]
     world.require(before == after, f"{others} of {process.incarnation} had not begun: {before} became {after}")
     world.seen["not begun"] += len(others)
 
 
-async def _accounts(world: World, task_id: str) -> list[bytes | None]:
+async def accounts(world: World, task_id: str) -> list[bytes | None]:
     found: list[bytes | None] = await world.space.do(
         "HMGET", world.space.key(f"task:{task_id}"), "crashes", "recoveries", "solo", "deaths"
     )

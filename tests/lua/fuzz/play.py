@@ -38,6 +38,7 @@ ACTIONS: dict[Callable[[World], Awaitable[None]], float] = {
     stewards.reap: 1.5,
     stewards.vouch: 1,
     stewards.suspects: 1,
+    stewards.take_back: 1,
     stewards.ring: 0.5,
     stewards.audit: 1,
     stewards.trim: 0.3,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from holdfast.core.delivery import Delivery, Settle, Settlement
+from tests.lua.fuzz.nemesis import accounts
 from tests.lua.fuzz.world import World
 
 LEASE_MS, GRACE_MS, KEEP_MS = 5_000, 1_000, 30_000
@@ -26,6 +28,32 @@ async def reap(world: World) -> None:
 async def vouch(world: World) -> None:
     names = [process.incarnation for process in world.processes]
     await world.space.store.vouch(world.dice.sample(names, len(names) // 2))
+
+
+async def take_back(world: World) -> None:
+    """A worker is silent: what it has not begun goes back and counts as nothing; what it has begun stays."""
+    if not world.processes:
+        return
+    process, store = world.dice.choice(world.processes), world.space.store
+    last = world.dice.choice([process.exchange.answered, await store.last_request(process.incarnation)])
+    begun = process.begun[: world.dice.randint(0, len(process.begun))]
+    revoked = [one for one in process.exchange.held.values() if one.task_id not in begun and request_of(one) <= last]
+    before = [await accounts(world, one.task_id) for one in revoked]
+    world.seen["taken back"] += await store.take_back(process.incarnation, last, begun)
+    after = [await accounts(world, one.task_id) for one in revoked]
+    world.require(before == after, f"{revoked} of {process.incarnation} had not begun: {before} became {after}")
+    for one in revoked:
+        process.exchange.finish(one.task_id, Settlement(one.task_id, one.claim, Settle.RETURNED, reason="revoked"))
+        world.require(world.rollback or await _has_gone_back(world, one), f"{one} was not taken back")
+
+
+async def _has_gone_back(world: World, delivery: Delivery) -> bool:
+    claim = await world.space.do("HGET", world.space.key(f"task:{delivery.task_id}"), "claim")
+    return (claim or b"").decode() != delivery.claim or await world.space.state(delivery.task_id) != "working"
+
+
+def request_of(delivery: Delivery) -> int:
+    return int(delivery.claim.rpartition(":")[2])
 
 
 async def suspects(world: World) -> None:

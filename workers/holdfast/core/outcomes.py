@@ -75,11 +75,14 @@ class UnreadableMessage:
 
 @dataclass(frozen=True, slots=True)
 class HandlerStopped:
-    """The handler was cancelled from outside: `why` is cancel, pause, drain, lost or fenced. `has_begun`: False if it
-    was to be called and was not yet."""
+    """The handler was cancelled from outside: `why` is cancel, pause, drain, lost, fenced or revoked. `has_begun`:
+    False if it was to be called and was not yet."""
 
     why: str
     has_begun: bool = True
+
+
+REVOKED = HandlerStopped("revoked", has_begun=False)  # see core/begun_page.py
 
 
 @dataclass(frozen=True, slots=True)

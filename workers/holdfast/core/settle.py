@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.outcomes import (
+    REVOKED,
     Asleep,
     Completed,
     Deferred,
@@ -24,7 +25,7 @@ from holdfast.core.retry import RetryPolicy, asked_wait, back_off
 REASON_LENGTH = 200
 
 # A task that was canceled, or that another process owns by now, is nobody's to report.
-_STOPPED = {"drain": Settle.RELEASE, "pause": Settle.SUSPENDED}
+_STOPPED = {"drain": Settle.RELEASE, "pause": Settle.SUSPENDED, REVOKED.why: Settle.RETURNED}
 _NOT_BEGUN = Settle.RETURNED  # the store carries out a pause of it
 _COMPLETED = Settle.COMPLETED  # looked up once, as that takes as long as the rest of a usual settlement
 

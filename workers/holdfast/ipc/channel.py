@@ -111,6 +111,12 @@ class Died(msgspec.Struct, frozen=True, tag="died"):
     at: float | None = None
 
 
+class Silent(msgspec.Struct, frozen=True, tag="silent"):
+    """Parent to steward: this worker lives and has not reported for some seconds; every second until it does."""
+
+    incarnation: str
+
+
 class Leave(msgspec.Struct, frozen=True, tag="leave"):
     """Parent to steward: acknowledge what you were told and exit by `deadline`."""
 
@@ -124,7 +130,7 @@ class Logged(msgspec.Struct, frozen=True, tag="logged"):
 
 
 FromChild = Ready | BootFailed | Beat | Acknowledged | Drained | Left | Changed | SuspectsWaiting
-FromParent = Drain | Born | Died | Leave | Logged
+FromParent = Drain | Born | Died | Silent | Leave | Logged
 
 
 class Link(Protocol):

@@ -22,6 +22,18 @@ def create(path: Path, content: bytes) -> mmap.mmap:
         os.close(descriptor)
 
 
+def write(path: Path, at: int, content: bytes) -> bool:
+    """Change some bytes of the file, and of the memory of the process that has mapped it; False where there is none."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        return os.pwrite(descriptor, content, at) == len(content)
+    finally:
+        os.close(descriptor)
+
+
 def read(path: Path) -> bytes:
     """The content; empty where there is no such file."""
     try:

@@ -61,6 +61,8 @@ class ComposedStore:
 
         self.vouch = parts.steward.vouch
         self.recover = parts.steward.recover
+        self.last_request = parts.steward.last_request
+        self.take_back = parts.steward.take_back
         self.reap = parts.steward.reap
         self.promote = parts.steward.promote
         self.suspects = parts.steward.suspects

@@ -183,6 +183,18 @@ class StewardStore(Protocol):
         """
         ...
 
+    async def last_request(self, incarnation: str) -> int:
+        """The number of the last `pull` of this worker; 0 where it is not known."""
+        ...
+
+    async def take_back(self, incarnation: str, last_request: int, begun: Collection[str]) -> int:
+        """Put back what this worker has claimed and not begun, as it is silent; the number of tasks.
+
+        Claims of requests after `last_request` stay. The worker must not begin the others any more: see
+        `BegunTasks.is_revoked`. Nothing of them counts.
+        """
+        ...
+
     async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = MAX_CRASHES) -> dict[str, int]:
         """Recover the workers whose lease has expired in two looks; the number of tasks that each owned."""
         ...

@@ -9,7 +9,7 @@ from functools import partial
 import anyio
 import structlog
 
-from holdfast.core.delivery import Pulled, Standing, Verdict
+from holdfast.core.delivery import Pulled, Settle, Standing, Verdict
 from holdfast.core.pull_protocol import Request
 from holdfast.os.kill_points import Point, armed, reached
 from holdfast.telemetry.port import FireSpans
@@ -106,7 +106,7 @@ class Puller:
 
     def _take_verdicts(self, request: Request, pulled: Pulled) -> None:
         for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
-            if verdict in _TOO_LATE:
+            if verdict in _TOO_LATE and settlement.kind is not Settle.RETURNED:
                 _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))
             self.context.on_verdict(settlement, verdict)
             if settlement.task_id not in self.context.exchange.held:

@@ -26,7 +26,7 @@ import structlog
 from msgspec import structs
 
 from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
-from holdfast.core.outcomes import Deferred, HandlerStopped, Outcome, Raised
+from holdfast.core.outcomes import REVOKED, Deferred, HandlerStopped, Outcome, Raised
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settle import settlement
 from holdfast.handler.asking_turn import turn_before
@@ -216,16 +216,16 @@ class RunningTasks:
                 running.task.notes.stored(holding.checkpoint)
 
     async def _deliver(self, delivery: Delivery, running: RunningTask, unbounded: HandlerFunction | None) -> None:
-        outcome: Outcome | Deferred | None = None
         self.context.begun.add(delivery.task_id)
+        outcome: Outcome | Deferred | None = REVOKED if self.context.begun.is_revoked(delivery.claim) else None
         if self._is_captured:
             CURRENT.set(running.task)
         try:
             if running.earlier is not None:
                 await running.await_earlier()
             with running.scope:
-                if unbounded is None:
-                    outcome = await self._run_within_limit(delivery, running)
+                if unbounded is None or outcome is not None:
+                    outcome = outcome or await self._run_within_limit(delivery, running)
                 else:  # at once, without a place, a time limit or earlier messages
                     running.called_at = time.monotonic()
                     self.task_log.started(running.task)
@@ -290,7 +290,7 @@ class RunningTasks:
         async with self._limits.enter(limit):
             running.waits = False
             self.context.begun.add(delivery.task_id)
-            return await self._run(delivery, running)
+            return REVOKED if self.context.begun.is_revoked(delivery.claim) else await self._run(delivery, running)
 
     def _options(self, running: RunningTask) -> HandlerOptions:
         return self.handler.options(running.task.operation.name)

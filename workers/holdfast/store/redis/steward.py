@@ -40,6 +40,12 @@ class RedisSteward(RedisPart):
         ago = "" if lost_ms is None else lost_ms
         return await self._number("recover", incarnation, cause, int(charged), int(ordered), max_crashes, named, ago)
 
+    async def last_request(self, incarnation: str) -> int:
+        return int(await self._command("HGET", self._keys.worker(incarnation), "request") or 0)
+
+    async def take_back(self, incarnation: str, last_request: int, begun: Collection[str]) -> int:
+        return await self._number("take_back", incarnation, last_request, _pack(sorted(begun)))
+
     async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = MAX_CRASHES) -> dict[str, int]:
         answer = await self._run("reap", lease_ms, grace_ms, max_crashes)
         return {name: int(count) for name, count in pairs(answer)}

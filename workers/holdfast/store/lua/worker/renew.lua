@@ -6,7 +6,7 @@
 --          0 if nothing waits in its lanes that it might claim, 1 if its host is quiet, ids held that are to pause}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
--- use: clock task_record lane journal gates pause_requests damage workers
+-- use: clock task_record lane pause_requests unbegun
 local incarnation, state, answered, lanes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local worker = KEY.worker .. incarnation
 local known = call('HMGET', worker, 'state', 'vouched', 'kind', 'heartbeat', 'quiet')
@@ -31,20 +31,8 @@ for i = 5 + lanes, #ARGV, 4 do
 end
 
 -- Of requests whose answer it has seen, what it does not hold was dropped on its side: nobody is working on it.
-local returned = 0
 local function dropped(id, claim) return not held[id] and tonumber(string.match(claim, ':(%d+)$')) <= answered end
-for _, task in ipairs(owned_last_first(incarnation, dropped)) do
-  call('HDEL', running_of(incarnation), task.id)
-  local r = read(task.id, 'state', 'claim')
-  if r[1] == 'working' and r[2] == task.claim and not flaw_in(facts(task.id)) then
-    bounds().vacate(task.id)
-    note('returned', task.id, task.claim)
-    count_unbegun(task.id)
-    to_head(task.id)
-    carry_out_pause(task.id, task.claim)
-    returned = returned + 1
-  end
-end
+local returned = return_unbegun(incarnation, dropped, '')
 
 -- Suspects are not for workers of a pool, and a quarantine worker claims nothing else.
 local waiting = 0
