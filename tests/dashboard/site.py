@@ -35,6 +35,7 @@ class Site:
     browser: httpx.AsyncClient
     program: httpx.AsyncClient
     stranger: httpx.AsyncClient
+    settings: Settings
 
     async def page(self, path: str, status: int = 200) -> str:
         answer = await self.browser.get(path, headers=HTML)
@@ -75,4 +76,4 @@ async def site(
         ):
             answer = await browser.post("/login", data={"token": TOKEN})
             assert answer.status_code == 303, answer.text
-            yield Site(store, manager, browser, program, stranger)
+            yield Site(store, manager, browser, program, stranger, settings)

@@ -2,14 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import TypedDict
 
 from holdfast.client.periods import Period
 from holdfast.core.rollup import MINUTE, sum_of
-from holdfast.core.statistics import Statistic, by_handler, by_lane, in_all, runs_over_time, statistics
+from holdfast.core.statistics import Percentiles, Statistic, by_handler, by_lane, in_all, runs_over_time, statistics
 from holdfastd.documents import times
 
 STEPS = 60  # of the course of runs, at most
+
+
+class PercentilesDocument(TypedDict):
+    """Seconds. `samples`: the number of durations they are of."""
+
+    samples: int
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+
+
+class FiguresDocument(TypedDict):
+    """Figures of a period of `seconds`. `rate`: runs a second; `recovery`: from the loss of a worker until its task was
+    put back."""
+
+    rate: float
+    seconds: float
+    runs: int
+    completed: int
+    failures: int
+    retries: int
+    crashes: int
+    wait: PercentilesDocument | None
+    run: PercentilesDocument | None
+    lost_samples: int
+    recovery: PercentilesDocument | None
+
+
+class ComparedDocument(FiguresDocument):
+    """The figures of one name; `before`: those of the period before, null if it had none."""
+
+    name: str
+    before: FiguresDocument | None
+
+
+class CourseStep(TypedDict):
+    at: str | None
+    runs: int
+
+
+class ReportDocument(TypedDict):
+    """The figures of a period. `course`: the number of runs in each step of it."""
+
+    since: str | None
+    until: str | None
+    all: ComparedDocument
+    handlers: list[ComparedDocument]
+    lanes: list[ComparedDocument]
+    course: list[CourseStep]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +99,45 @@ class Report:
             step_ms=step_ms,
         )
 
-    def document(self) -> dict[str, object]:
-        course = [
-            {"at": times.utc(self.period.start_ms + step * self.step_ms), "runs": runs}
-            for step, runs in enumerate(self.course)
-        ]
+    def document(self) -> ReportDocument:
         return {
             "since": times.utc(self.period.start_ms),
             "until": times.utc(self.period.end_ms),
             "all": document(self.total),
             "handlers": [document(each) for each in self.handlers],
             "lanes": [document(each) for each in self.lanes],
-            "course": course,
+            "course": [
+                {"at": times.utc(self.period.start_ms + step * self.step_ms), "runs": runs}
+                for step, runs in enumerate(self.course)
+            ],
         }
 
 
-def document(compared: Compared) -> dict[str, object]:
-    before = compared.before and figures(compared.before)
+def document(compared: Compared) -> ComparedDocument:
+    before = figures(compared.before) if compared.before else None
     return {"name": compared.now.name, **figures(compared.now), "before": before}
 
 
-def figures(statistic: Statistic) -> dict[str, object]:
-    return {"rate": statistic.rate, **{name: value for name, value in asdict(statistic).items() if name != "name"}}
+def figures(statistic: Statistic) -> FiguresDocument:
+    return {
+        "rate": statistic.rate,
+        "seconds": statistic.seconds,
+        "runs": statistic.runs,
+        "completed": statistic.completed,
+        "failures": statistic.failures,
+        "retries": statistic.retries,
+        "crashes": statistic.crashes,
+        "wait": _percentiles(statistic.wait),
+        "run": _percentiles(statistic.run),
+        "lost_samples": statistic.lost_samples,
+        "recovery": _percentiles(statistic.recovery),
+    }
+
+
+def _percentiles(of: Percentiles | None) -> PercentilesDocument | None:
+    if of is None:
+        return None
+    return {"samples": of.samples, "mean": of.mean, "p50": of.p50, "p95": of.p95, "p99": of.p99}
 
 
 def _compared(now: list[Statistic], before: list[Statistic]) -> list[Compared]:

@@ -18,6 +18,7 @@ from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.guard import Guard
 from holdfastd.web.access.session_cookie import SessionCookies
+from holdfastd.web.api.endpoint import PREFIX, Api
 from holdfastd.web.changes.all_changes import CHANGES
 from holdfastd.web.changes.carry_out import carry_out
 from holdfastd.web.current_problems import CurrentProblems
@@ -47,7 +48,7 @@ PAGES = (
 def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts) -> Starlette:
     """The pages of this queue for these accounts."""
     sessions = SessionCookies(accounts.token)
-    login = LoginPage(accounts, sessions)
+    login, problems = LoginPage(accounts, sessions), CurrentProblems(access)
     app = Starlette(
         routes=[
             Route("/healthz", _healthy),
@@ -55,6 +56,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts) ->
             Route("/login", login.show),
             Route("/login", login.log_in, methods=["POST"]),
             Route("/logout", login.log_out, methods=["POST"]),
+            Route(PREFIX + "{rest:path}", Api(access, problems)),
             *PAGES,
             *(Route(change.path, carry_out(change), methods=["POST"]) for change in CHANGES),
         ],
@@ -62,7 +64,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts) ->
         exception_handlers={HTTPException: errors.refused, HoldfastError: errors.failed},
     )
     app.state.access = access
-    app.state.problems = CurrentProblems(access)
+    app.state.problems = problems
     return app
 
 

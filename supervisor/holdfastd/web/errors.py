@@ -4,31 +4,45 @@ from __future__ import annotations
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from holdfast.errors import (
+    BatchClosedError,
+    BatchConflictError,
     CannotRetryError,
     HoldfastError,
     InvalidScheduleError,
     InvalidTaskError,
+    LaneTypeError,
+    MessageConflictError,
+    QueueBusyError,
     ScheduleBusyError,
     StoreFullError,
+    StoreRefusedError,
     StoreUnavailableError,
     TaskEndedError,
     TaskOpenError,
+    TooManyMessagesError,
     UnknownBatchError,
     UnknownScheduleError,
     UnknownTaskError,
+    UnreadableRecordError,
+    UnreadableScheduleError,
 )
 from holdfastd.control.errors import ControlError
+from holdfastd.web.api.errors import NotFoundError, NotPossibleError
 from holdfastd.web.forms import BadFieldError
+from holdfastd.web.problems import API, problem
 from holdfastd.web.rendering import page
 
 STATUSES: tuple[tuple[type[HoldfastError], int], ...] = (
+    (NotFoundError, 404),
+    (NotPossibleError, 409),
     (UnknownTaskError, 404),
     (UnknownScheduleError, 404),
     (UnknownBatchError, 404),
     (BadFieldError, 400),
+    (LaneTypeError, 409),
     (InvalidTaskError, 400),
     (InvalidScheduleError, 400),
     (TaskEndedError, 409),
@@ -36,6 +50,14 @@ STATUSES: tuple[tuple[type[HoldfastError], int], ...] = (
     (CannotRetryError, 409),
     (ScheduleBusyError, 409),
     (ControlError, 409),
+    (MessageConflictError, 409),
+    (BatchConflictError, 409),
+    (BatchClosedError, 409),
+    (QueueBusyError, 409),
+    (TooManyMessagesError, 429),
+    (UnreadableRecordError, 502),
+    (UnreadableScheduleError, 502),
+    (StoreRefusedError, 503),
     (StoreFullError, 503),
     (StoreUnavailableError, 503),
 )
@@ -49,13 +71,18 @@ async def refused(request: Request, error: Exception) -> Response:
 
 async def failed(request: Request, error: Exception) -> Response:
     """An error of the queue. While the store is away the page asks again by itself."""
-    status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+    status = status_of(error)
     return _answer(request, status, str(error))
 
 
+def status_of(error: Exception) -> int:
+    """The status of an error of the queue; 500 for one that is not known here."""
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
 def _answer(request: Request, status: int, text: str) -> Response:
-    if request.url.path.startswith("/api/"):
-        return JSONResponse({"error": text}, status)
+    if request.url.path.startswith(API):
+        return problem(status, text)
     if status == 503 and request.method == "GET":
         return page(request, "away.html", status, problem=text)
     return page(request, "problem.html", status, title=f"Refused ({status})", problem=text)

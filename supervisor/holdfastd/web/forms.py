@@ -30,13 +30,22 @@ async def read_form(request: Request) -> dict[str, str]:
     """The fields of a change. Raises HTTPException for a viewer (403), a form without this session's secret (403), or
     one that is too large (413)."""
     visitor = visitor_of(request)
+    check_may_change(visitor)
+    fields = dict(parse_qsl((await read_body(request)).decode("utf-8", "replace"), keep_blank_values=True))
+    check_secret(visitor, fields.pop(CSRF, ""))
+    return fields
+
+
+def check_may_change(visitor: Visitor) -> None:
+    """Raises HTTPException 403 for a viewer."""
     if not visitor.may_change:
         raise HTTPException(403, "a viewer may change nothing: log in as an operator")
-    fields = dict(parse_qsl((await read_body(request)).decode("utf-8", "replace"), keep_blank_values=True))
-    given = fields.pop(CSRF, "")
+
+
+def check_secret(visitor: Visitor, given: str) -> None:
+    """Raises HTTPException 403 for a change that a browser's session asks for without its secret."""
     if visitor.login is Login.COOKIE and not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
         raise HTTPException(403, "this form is of another session: load the page again")
-    return fields
 
 
 async def read_body(request: Request, most: int = MOST_BYTES) -> bytes:

@@ -7,13 +7,14 @@ from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.session_cookie import COOKIE, SessionCookies
 from holdfastd.web.access.visitor import Login, Visitor
+from holdfastd.web.problems import API, problem
 
 PUBLIC = ("/login", "/static/", "/healthz")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -61,21 +62,24 @@ class Guard:
     def _refusal(self, scope: Scope, headers: Headers, visitor: Visitor | None) -> Response | None:
         host = headers.get("host", "")
         if not self.hosts.allows(host):
-            return PlainTextResponse(f"host {host[:100]!r} is not served here: add it with --web-host\n", 421)
+            return _refused(scope, 421, f"host {host[:100]!r} is not served here: add it with --web-hosts")
         if visitor is None and not scope["path"].startswith(PUBLIC):
             return _log_in_first(scope, headers)
         if scope["method"] not in SAFE and headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
-            return PlainTextResponse("another site asks for this change: it is refused\n", 403)
+            return _refused(scope, 403, "another site asks for this change: it is refused")
         return None
 
 
+def _refused(scope: Scope, status: int, text: str) -> Response:
+    return problem(status, text) if scope["path"].startswith(API) else PlainTextResponse(f"{text}\n", status)
+
+
 def _log_in_first(scope: Scope, headers: Headers) -> Response:
-    if scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
+    is_page = not scope["path"].startswith(API)
+    if is_page and scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
         there = scope["path"] + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
         return RedirectResponse(f"/login?next={quote(there, safe='')}", 303)
-    return JSONResponse(
-        {"error": "a token is needed: Authorization: Bearer TOKEN"}, 401, {"www-authenticate": "Bearer"}
-    )
+    return problem(401, "a token is needed: Authorization: Bearer TOKEN", headers={"www-authenticate": "Bearer"})
 
 
 def _protecting(scope: Scope, send: Send) -> Send:

@@ -1,0 +1,35 @@
+"""A call of the API as its function sees it: the queue, and who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from holdfast.client.manager import TaskManager
+from holdfast.store.protocol import Store
+from holdfastd.doctor.finding import Finding
+from holdfastd.web.queue_access import QueueAccess
+
+
+@dataclass(slots=True)
+class ApiCall:
+    """`by`: who asks, and from where; `problems`: reads what is wrong now. A function that changes something may set
+    `status`, of its answer, and `subject`, what it has changed."""
+
+    access: QueueAccess
+    by: str
+    problems: Callable[[], Awaitable[list[Finding]]]
+    status: int = 200
+    subject: str = ""
+
+    @property
+    def manager(self) -> TaskManager:
+        return self.access.manager
+
+    @property
+    def store(self) -> Store:
+        return self.access.store
+
+    def reason(self, verb: str, given: str) -> str:
+        """A reason that names who did this."""
+        return f"{given.strip()} ({verb} {self.by})" if given.strip() else f"{verb} {self.by}"

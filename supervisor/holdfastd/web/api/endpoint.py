@@ -1,0 +1,127 @@
+"""The ASGI application of the API: finds the operation, checks who asks, decodes, performs, and answers in JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from holdfast.core.activity import Activity
+from holdfast.errors import HoldfastError, InvalidScheduleError, InvalidTaskError
+from holdfastd.web.activity_notes import note, origin
+from holdfastd.web.api import openapi
+from holdfastd.web.api.call import ApiCall
+from holdfastd.web.api.operation import BODY, QUERY, ApiOperation
+from holdfastd.web.api.operations import OPERATIONS
+from holdfastd.web.api.request_body import InvalidRequestError, read_json, read_query, read_segments
+from holdfastd.web.current_problems import CurrentProblems
+from holdfastd.web.errors import status_of
+from holdfastd.web.forms import check_may_change, check_secret, visitor_of
+from holdfastd.web.problems import problem
+from holdfastd.web.queue_access import QueueAccess
+
+PREFIX = "/api/v1/"
+DESCRIPTION = "openapi.json"
+CSRF = "x-csrf-token"
+MESSAGES = 4  # of the longest message go into one body
+_FIELD = re.compile(r"[a-z_]+")
+_CAPITAL = re.compile(r"([A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """Answers requests below PREFIX."""
+
+    access: QueueAccess
+    problems: CurrentProblems
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._answer(Request(scope, receive))
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        segments = read_segments(request, PREFIX)
+        if segments == (DESCRIPTION,) and request.method in ("GET", "HEAD"):
+            return Response(openapi.document(), media_type="application/json")
+        found = dict(_matching(segments))
+        if not found:
+            return problem(404, f"no operation {request.url.path[:200]}; {PREFIX}{DESCRIPTION} has all")
+        chosen = found.get("GET" if request.method == "HEAD" else request.method)
+        if chosen is None:
+            allowed = ", ".join(sorted({*found, "HEAD"} if "GET" in found else found))
+            return problem(405, f"{request.method} is not allowed here: {allowed}", headers={"allow": allowed})
+        try:
+            return await self._perform(request, *chosen)
+        except InvalidRequestError as error:
+            return problem(400, str(error), "invalid-request", error.field)
+
+    async def _perform(self, request: Request, operation: ApiOperation, path: dict[str, str]) -> Response:
+        visitor = visitor_of(request)
+        if operation.change:
+            check_may_change(visitor)
+            check_secret(visitor, request.headers.get(CSRF, ""))
+        given = {**path, **await self._decoded(request, operation)}
+        asked = Activity(visitor.name, origin(request), operation.change, "/".join(path.values()))
+        by = f"by {asked.who} over the API, from {asked.origin}"
+        call = ApiCall(self.access, by, self.problems.read, subject=asked.subject)
+        try:
+            answer = await operation.function(call, **given)
+        except HoldfastError as error:
+            await self._note(replace(asked, subject=call.subject, outcome=str(error)))
+            return problem(status_of(error), str(error), _kind(error), _field_of(error, given))
+        await self._note(replace(asked, subject=call.subject))
+        return Response(_encoded(answer), call.status, media_type="application/json")
+
+    async def _decoded(self, request: Request, operation: ApiOperation) -> dict[str, Any]:
+        hints, found = operation.hints, dict[str, Any]()
+        if QUERY in hints:
+            found[QUERY] = read_query(request, hints[QUERY])
+        if BODY in hints:
+            found[BODY] = await read_json(request, hints[BODY], MESSAGES * self.access.settings.max_message_bytes)
+        return found
+
+    async def _note(self, activity: Activity) -> None:
+        if activity.change:
+            await note(self.access, activity)
+
+
+def _matching(segments: tuple[str, ...]) -> Iterator[tuple[str, tuple[ApiOperation, dict[str, str]]]]:
+    """The operations of this path by their methods, with its values."""
+    for operation in OPERATIONS:
+        if (path := operation.matches(segments)) is not None:
+            yield operation.method, (operation, path)
+
+
+def _kind(error: HoldfastError) -> str:
+    """`unknown-task` for UnknownTaskError."""
+    return _CAPITAL.sub(r"-\1", type(error).__name__.removesuffix("Error")).lower().strip("-")
+
+
+def _encoded(answer: object) -> bytes:
+    try:
+        return msgspec.json.encode(answer)
+    except UnicodeEncodeError:  # half a character, in a text that another producer has pushed
+        return json.dumps(answer).encode()
+
+
+def _field_of(error: HoldfastError, given: dict[str, Any]) -> str:
+    """The field that a sentence about bad input begins with; the place of its task in a list stands before it."""
+    if not isinstance(error, InvalidTaskError | InvalidScheduleError):
+        return ""
+    begins = _FIELD.match(str(error))
+    places = getattr(error, "__notes__", [])
+    known = {*given, *(name for value in given.values() for name in _fields(value))}
+    field = begins[0] if begins and begins[0] in known else ""
+    return ".".join(filter(None, (*places, field)))
+
+
+def _fields(value: object) -> tuple[str, ...]:
+    one = cast("list[object]", value)[0] if isinstance(value, list) else value
+    return one.__struct_fields__ if isinstance(one, msgspec.Struct) else ()

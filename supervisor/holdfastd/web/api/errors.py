@@ -1,0 +1,13 @@
+"""Errors of the API itself."""
+
+from __future__ import annotations
+
+from holdfast.errors import HoldfastError
+
+
+class NotFoundError(HoldfastError):
+    """There is no such thing."""
+
+
+class NotPossibleError(HoldfastError):
+    """This cannot be done as things are; nothing was changed."""

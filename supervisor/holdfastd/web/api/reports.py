@@ -1,0 +1,185 @@
+"""Operations that report: events, statistics, handlers, what is wrong now, and who changed what."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from holdfast.client.arguments import check_id
+from holdfast.client.event_stream import EventFilter
+from holdfast.client.periods import Period, last_periods
+from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS
+from holdfast.core.statistics import only
+from holdfast.core.tasks import Happening
+from holdfast.core.trail import EVENTS
+from holdfast.errors import InvalidTaskError
+from holdfastd.doctor.finding import Level
+from holdfastd.documents.entry_documents import EventDocument, event_document
+from holdfastd.documents.period_report import ComparedDocument, Report, ReportDocument
+from holdfastd.documents.times import moment
+from holdfastd.web.api.call import ApiCall
+from holdfastd.web.api.operation import ApiOperation
+from holdfastd.web.api.types import Duration, Limit, seconds
+
+STEP, STEPS = 250, 8  # events read at once, and how often for one page
+
+Position = Annotated[
+    str,
+    Meta(pattern=r"^([0-9]{1,19}-[0-9]{1,19})?$", description="Only entries before this position, as a page gave it."),
+]
+
+
+class EventQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    task: Annotated[str | None, Meta(description="Only events of this task.")] = None
+    kind: Annotated[list[str], Meta(description="Only events of these kinds.")] = []
+    limit: Limit = 100
+    cursor: Position = ""
+
+
+class EventList(TypedDict):
+    """Events, newest first. `cursor` continues the list, empty at its end; a page may hold fewer than asked for."""
+
+    events: list[EventDocument]
+    cursor: str
+
+
+class StatsQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    since: Annotated[Duration, Meta(description="Length of the period: 10m, 1h, 7d, at most 15d.")] = "1h"
+    handler: Annotated[str | None, Meta(description="Only tasks of this handler; '' for those that name none.")] = None
+    lane: Annotated[str | None, Meta(description="Only tasks of this lane.")] = None
+
+
+class HandlerQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    since: Annotated[Duration, Meta(description="Length of the period: 10m, 1h, 7d, at most 15d.")] = "1h"
+
+
+class HandlerList(TypedDict):
+    """The handlers that ran in the period, those with the most runs first."""
+
+    handlers: list[ComparedDocument]
+
+
+class FindingDocument(TypedDict):
+    """A finding of `supervisor doctor`: the check, its result, and the remedy or an empty text."""
+
+    level: Level
+    subject: str
+    look: str
+    found: str
+    fix: str
+
+
+class FindingList(TypedDict):
+    findings: list[FindingDocument]
+
+
+class ActivityQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    limit: Limit = 100
+    cursor: Position = ""
+
+
+class ActivityDocument(TypedDict):
+    """A change: who asked, from where, and why not, if it was refused."""
+
+    at: str | None
+    position: str
+    who: str
+    origin: str
+    change: str
+    subject: str
+    outcome: str
+
+
+class ActivityList(TypedDict):
+    """Changes, newest first; `cursor` continues the list, empty at its end."""
+
+    activity: list[ActivityDocument]
+    cursor: str
+
+
+async def list_events(call: ApiCall, query: EventQuery) -> EventList:
+    """List events of tasks and workers, newest first. At least the last 100,000 are kept."""
+    if unknown := [kind for kind in query.kind if kind not in EVENTS]:
+        raise InvalidTaskError(f"kind {unknown[0][:50]!r}: one of {', '.join(EVENTS)} is expected"[:1000])
+    wanted = EventFilter(None if query.task is None else check_id(query.task), frozenset(query.kind))
+    found, position = list[Happening](), query.cursor
+    for _ in range(STEPS):
+        step = await call.store.events_before(position, STEP if query.task or query.kind else query.limit)
+        for event in step:
+            if len(found) >= query.limit and event.position != position:  # one entry may tell of several tasks
+                return _events(found, position)
+            position = event.position
+            if wanted.matches(event):
+                found.append(event)
+        if not step:
+            return _events(found, "")
+    return _events(found, position)
+
+
+async def get_stats(call: ApiCall, query: StatsQuery) -> ReportDocument:
+    """Show rates, failures, waiting times and run times of a period, beside those of the period before."""
+    latest, before = await _periods(call, query.since)
+    return Report.of(*(_filtered(each, query.handler, query.lane) for each in (latest, before))).document()
+
+
+async def list_handlers(call: ApiCall, query: HandlerQuery) -> HandlerList:
+    """List handlers with rate, failures, retries, crashes, waiting and run times of each."""
+    report = Report.of(*await _periods(call, query.since))
+    return {"handlers": report.document()["handlers"]}
+
+
+async def list_problems(call: ApiCall) -> FindingList:
+    """List what is wrong with the queue and its store now, problems first, as `supervisor doctor` says it."""
+    return {
+        "findings": [
+            {"level": each.level, "subject": each.subject, "look": each.look, "found": each.found, "fix": each.fix}
+            for each in await call.problems()
+        ]
+    }
+
+
+async def list_activity(call: ApiCall, query: ActivityQuery) -> ActivityList:
+    """List the changes that were made on the dashboard or over the API, newest first. The last 10,000 are kept."""
+    entries = await call.store.activity_before(query.cursor, query.limit)
+    listed: list[ActivityDocument] = [
+        {
+            "at": moment(each.at_ms),
+            "position": each.position,
+            "who": each.who,
+            "origin": each.origin,
+            "change": each.change,
+            "subject": each.subject,
+            "outcome": each.outcome,
+        }
+        for each in entries
+    ]
+    return {"activity": listed, "cursor": entries[-1].position if len(entries) == query.limit else ""}
+
+
+async def _periods(call: ApiCall, since: str) -> tuple[Period, Period]:
+    length_ms = round((seconds("since", since) or 0) * 1000)
+    if not MINUTE <= length_ms <= PACKED_KEPT_MS // 2:
+        raise InvalidTaskError(f"since {since!r}: from 1m to 15d is allowed")
+    return await last_periods(call.store, await call.store.clock_ms(), length_ms)
+
+
+def _filtered(period: Period, handler: str | None, lane: str | None) -> Period:
+    if handler is None and lane is None:
+        return period
+    rollups = {at: only(rollup, handler, lane) for at, rollup in period.rollups.items()}
+    return Period(period.start_ms, period.end_ms, rollups)
+
+
+def _events(found: list[Happening], cursor: str) -> EventList:
+    return {"events": [event_document(each) for each in found], "cursor": cursor}
+
+
+REPORTS: tuple[ApiOperation, ...] = (
+    ApiOperation("GET", "/events", list_events),
+    ApiOperation("GET", "/stats", get_stats),
+    ApiOperation("GET", "/handlers", list_handlers),
+    ApiOperation("GET", "/doctor", list_problems),
+    ApiOperation("GET", "/activity", list_activity),
+)

@@ -1,0 +1,86 @@
+"""Reads and decodes what a request carries, within bounds."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from holdfastd.web.forms import read_body
+
+_PLACE = re.compile(r" - at `\$\.?(.*)`$")
+_UNKNOWN = re.compile(r"unknown field `(.*?)`")
+_MOST_FIELDS = 100  # of a query
+
+
+class InvalidRequestError(Exception):
+    """A request that does not fit; `field`: the one to mend, empty for the whole."""
+
+    def __init__(self, detail: str, field: str = "") -> None:
+        super().__init__(detail)
+        self.field = field
+
+
+def read_segments(request: Request, prefix: str) -> tuple[str, ...]:
+    """The segments of the path behind `prefix`, each decoded by itself, so that a value may hold a slash."""
+    raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+    try:
+        return tuple(unquote_to_bytes(each).decode() for each in raw.removeprefix(prefix.encode()).split(b"/"))
+    except UnicodeDecodeError:
+        raise HTTPException(404, "no such page: its address is not UTF-8") from None
+
+
+def read_query(request: Request, wanted: type[Any]) -> Any:
+    """The fields of the address as this struct. Raises InvalidRequestError."""
+    try:
+        given = parse_qsl(request.url.query, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+        return msgspec.convert(_values(given, wanted), wanted, strict=False)
+    except msgspec.ValidationError as error:
+        raise _misfit(error) from None
+    except ValueError as error:
+        raise InvalidRequestError(f"the query cannot be read: {error}") from None
+
+
+async def read_json(request: Request, wanted: Any, most: int) -> Any:
+    """The body as a value of this type; no body is an empty object. Raises InvalidRequestError, HTTPException."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in ("", "application/json"):
+        raise HTTPException(415, f"content-type {kind[:80]!r}: application/json is expected")
+    body = await read_body(request, most)
+    if body and not kind:
+        raise HTTPException(415, "content-type: application/json is expected")
+    try:
+        return msgspec.json.decode(body or b"{}", type=wanted)
+    except msgspec.ValidationError as error:
+        raise _misfit(error) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidRequestError(f"the body is not JSON: {error}") from None
+    except RecursionError:
+        raise InvalidRequestError("the body is nested too deeply") from None
+
+
+def _values(given: list[tuple[str, str]], wanted: type[Any]) -> dict[str, object]:
+    lists = {each.name for each in msgspec.structs.fields(wanted) if each.default_factory is list}
+    values = dict[str, object]()
+    for name, value in given:
+        if name in lists:
+            values.setdefault(name, []).append(value)  # type: ignore[attr-defined]
+        elif name in values:
+            raise InvalidRequestError(f"{name[:80]} is given twice", name[:80])
+        else:
+            values[name] = value
+    return values
+
+
+def _misfit(error: msgspec.ValidationError) -> InvalidRequestError:
+    text = str(error)
+    place = _PLACE.search(text)
+    unknown = _UNKNOWN.search(text)
+    path = [place[1] if place else "", unknown[1] if unknown else ""]
+    field = ".".join(filter(None, path))
+    sentence = _PLACE.sub("", text)
+    return InvalidRequestError(f"{field}: {sentence}" if field else sentence, field)

@@ -1,0 +1,165 @@
+"""Operations on schedules."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.core.cadence import restored, words
+from holdfast.core.cadence.moments import read_moment
+from holdfastd.documents import times
+from holdfastd.documents.schedule_documents import (
+    OccurrenceDocument,
+    ScheduleDocument,
+    occurrence_document,
+    schedule_document,
+)
+from holdfastd.web.api.call import ApiCall
+from holdfastd.web.api.operation import ApiOperation
+from holdfastd.web.api.types import Limit, PageQuery, Reasoned
+
+Time = Annotated[str, Meta(min_length=1, max_length=50, description="2030-01-31T12:00:00, or Unix seconds.")]
+
+
+class ScheduleList(TypedDict):
+    """A page of schedules, the next to fire first. `unreadable`: reasons by id; `cursor`: empty at the end."""
+
+    schedules: list[ScheduleDocument]
+    unreadable: dict[str, str]
+    cursor: str
+
+
+class PutSchedule(TypedDict):
+    """`word`: new, changed or same; `next`: the next fire."""
+
+    schedule: str
+    word: str
+    next: str | None
+
+
+class ScheduleWord(TypedDict):
+    schedule: str
+    word: str
+
+
+class ScheduleRun(TypedDict):
+    schedule: str
+    task_id: str
+
+
+class HistoryQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    limit: Limit = 100
+
+
+class ScheduleHistory(TypedDict):
+    """The fires and their outcomes, newest first."""
+
+    history: list[OccurrenceDocument]
+
+
+class NextQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    count: Annotated[int, Meta(ge=1, le=1000, description="Number of fires.")] = 5
+    after: Annotated[Time | None, Meta(description="Only fires after this time. Default: now.")] = None
+
+
+class FireTime(TypedDict):
+    """A moment in the schedule's time zone and in UTC."""
+
+    local: str
+    utc: str | None
+
+
+class NextFires(TypedDict):
+    words: str
+    timezone: str
+    next: list[FireTime]
+
+
+class SchedulePause(Reasoned, forbid_unknown_fields=True, frozen=True):
+    """A reason, and the time (UTC) at which the schedule is resumed; null: when it is resumed."""
+
+    until: Time | None = None
+
+
+async def list_schedules(call: ApiCall, query: PageQuery) -> ScheduleList:
+    """List schedules in the order of their next fires."""
+    page = await call.manager.schedules.list(query.limit, query.cursor)
+    return {
+        "schedules": [schedule_document(each) for each in page.schedules],
+        "unreadable": {each.schedule_id: each.why for each in page.spoilt},
+        "cursor": page.cursor,
+    }
+
+
+async def get_schedule(call: ApiCall, schedule_id: str) -> ScheduleDocument:
+    """Show a schedule in full."""
+    return schedule_document(await call.manager.schedules.get(schedule_id))
+
+
+async def put_schedule(call: ApiCall, schedule_id: str, body: ScheduleSpec) -> PutSchedule:
+    """Set or change a schedule. The same again changes nothing, but restarts a schedule that has ended."""
+    put = await call.manager.schedules.put(schedule_id, body, again=True)
+    call.status = 201 if put.word == "new" else 200
+    return {"schedule": schedule_id, "word": put.word, "next": times.utc(put.expected)}
+
+
+async def remove_schedule(call: ApiCall, schedule_id: str) -> ScheduleWord:
+    """Remove a schedule and its history. A running task continues."""
+    await call.manager.schedules.remove(schedule_id)
+    return {"schedule": schedule_id, "word": "removed"}
+
+
+async def run_schedule(call: ApiCall, schedule_id: str) -> ScheduleRun:
+    """Make one extra fire now."""
+    return {"schedule": schedule_id, "task_id": await call.manager.schedules.run(schedule_id)}
+
+
+async def pause_schedule(call: ApiCall, schedule_id: str, body: SchedulePause) -> ScheduleWord:
+    """Stop the fires of a schedule until it is resumed. A running task continues."""
+    until = None if body.until is None else datetime.fromtimestamp(read_moment(body.until, "UTC") / 1000, UTC)
+    await call.manager.schedules.pause(schedule_id, call.reason("paused", body.reason), until)
+    return {"schedule": schedule_id, "word": "paused"}
+
+
+async def resume_schedule(call: ApiCall, schedule_id: str) -> ScheduleWord:
+    """Resume a paused schedule. Fires that it missed are not made up."""
+    await call.manager.schedules.resume(schedule_id)
+    return {"schedule": schedule_id, "word": "resumed"}
+
+
+async def schedule_history(call: ApiCall, schedule_id: str, query: HistoryQuery) -> ScheduleHistory:
+    """Show the history of a schedule's fires, newest first. The last hundred lines are kept."""
+    lines = await call.manager.schedules.history(schedule_id, query.limit)
+    if not lines:  # every known schedule has at least a line: that it was set
+        await call.manager.schedules.get(schedule_id)
+    return {"history": [occurrence_document(line) for line in lines]}
+
+
+async def next_fires(call: ApiCall, schedule_id: str, query: NextQuery) -> NextFires:
+    """Show the next fires of a schedule, in its time zone and in UTC."""
+    schedules = call.manager.schedules
+    definition = (await schedules.get(schedule_id)).definition
+    after = None if query.after is None else read_moment(query.after, definition.timezone)
+    moments = await schedules.preview(schedule_id, query.count, after)
+    return {
+        "words": words(restored(definition.cadence)),
+        "timezone": definition.timezone,
+        "next": [{"local": times.zoned(each, definition.timezone), "utc": times.utc(each)} for each in moments],
+    }
+
+
+SCHEDULES = (
+    ApiOperation("GET", "/schedules", list_schedules),
+    ApiOperation("GET", "/schedules/{schedule_id}", get_schedule),
+    ApiOperation("PUT", "/schedules/{schedule_id}", put_schedule, "schedules/set", (200, 201)),
+    ApiOperation("DELETE", "/schedules/{schedule_id}", remove_schedule, "schedules/remove"),
+    ApiOperation("POST", "/schedules/{schedule_id}/run", run_schedule, "schedules/run"),
+    ApiOperation("POST", "/schedules/{schedule_id}/pause", pause_schedule, "schedules/pause"),
+    ApiOperation("POST", "/schedules/{schedule_id}/resume", resume_schedule, "schedules/resume"),
+    ApiOperation("GET", "/schedules/{schedule_id}/history", schedule_history),
+    ApiOperation("GET", "/schedules/{schedule_id}/next", next_fires),
+)

@@ -1,0 +1,98 @@
+"""Operations on dead letters and on unreadable entries."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from holdfastd.documents import task_documents
+from holdfastd.documents.entry_documents import UnreadableDocument, unreadable_document
+from holdfastd.web.api.call import ApiCall
+from holdfastd.web.api.errors import NotFoundError, NotPossibleError
+from holdfastd.web.api.operation import ApiOperation
+from holdfastd.web.api.tasks import RemovedTask, TaskList
+from holdfastd.web.api.types import Cursor, Duration, Limit, seconds
+
+ANSWERS = {
+    "gone": "does not exist (any more)",
+    "cut": "cannot be retried: only its beginning was kept; push the whole entry again",
+}
+
+
+class DeadQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    older: Annotated[Duration | None, Meta(description="Only tasks that failed longer ago.")] = None
+    limit: Limit = 100
+    cursor: Cursor = ""
+
+
+class UnreadableQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    limit: Limit = 10
+
+
+class UnreadableList(TypedDict):
+    entries: list[UnreadableDocument]
+
+
+class UnreadableAnswer(TypedDict):
+    """`answer`: back, in its lane; or removed."""
+
+    address: str
+    answer: str
+
+
+async def list_dead(call: ApiCall, query: DeadQuery) -> TaskList:
+    """List dead letters, newest first: tasks that failed at every attempt or ended too many workers."""
+    older = seconds("older", query.older)
+    before_ms = None if older is None else max(0, await call.store.clock_ms() - round(older * 1000))
+    page = await call.manager.dead_letters(query.limit, query.cursor, before_ms)
+    listed = [task_documents.listed(task) for task in page.tasks]
+    return {"tasks": listed, "unreadable": list(page.unreadable), "cursor": page.cursor}
+
+
+async def remove_dead(call: ApiCall, task_id: str) -> RemovedTask:
+    """Delete a dead letter with all its data."""
+    if not await call.manager.purge_dead_letters([task_id]):
+        raise NotFoundError(f"no dead letter {task_id}")
+    return {"task_id": task_id, "removed": True}
+
+
+async def list_unreadable(call: ApiCall, query: UnreadableQuery) -> UnreadableList:
+    """List entries that were set aside because they are not valid tasks, newest first."""
+    return {"entries": [unreadable_document(each) for each in await call.store.unreadable(query.limit)]}
+
+
+async def get_unreadable(call: ApiCall, address: str) -> UnreadableDocument:
+    """Show one entry in full, as far as it was kept (64 KiB)."""
+    each = await call.store.unreadable_at(address)
+    if each is None:
+        raise NotFoundError(f"entry {address} {ANSWERS['gone']}")
+    return unreadable_document(each)
+
+
+async def retry_unreadable(call: ApiCall, address: str) -> UnreadableAnswer:
+    """Put an entry back into its lane, for workers that can now read it."""
+    word = await call.store.readmit(address)
+    if word == "gone":
+        raise NotFoundError(f"entry {address} {ANSWERS[word]}")
+    if word == "cut":
+        raise NotPossibleError(f"entry {address} {ANSWERS[word]}")
+    return {"address": address, "answer": word}
+
+
+async def remove_unreadable(call: ApiCall, address: str) -> UnreadableAnswer:
+    """Delete an entry that was set aside."""
+    if not await call.store.forget_unreadable(address):
+        raise NotFoundError(f"entry {address} {ANSWERS['gone']}")
+    return {"address": address, "answer": "removed"}
+
+
+SET_ASIDE = (
+    ApiOperation("GET", "/dead", list_dead),
+    ApiOperation("DELETE", "/dead/{task_id}", remove_dead, "dead/remove"),
+    ApiOperation("GET", "/queue/unreadable", list_unreadable),
+    ApiOperation("GET", "/queue/unreadable/{address}", get_unreadable),
+    ApiOperation("POST", "/queue/unreadable/{address}/retry", retry_unreadable, "unreadable/retry"),
+    ApiOperation("DELETE", "/queue/unreadable/{address}", remove_unreadable, "unreadable/remove"),
+)

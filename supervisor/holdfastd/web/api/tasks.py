@@ -1,0 +1,165 @@
+"""Operations on tasks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from holdfast.client.dead_letters import checked
+from holdfast.core.task_states import State
+from holdfast.errors import InvalidTaskError
+from holdfastd.documents import task_documents
+from holdfastd.documents.task_documents import ListedTask, WholeTask
+from holdfastd.web.api.call import ApiCall
+from holdfastd.web.api.operation import ApiOperation
+from holdfastd.web.api.types import Cursor, Duration, Limit, Reason, Reasoned, seconds
+
+LONGEST_WAIT = 60.0  # seconds
+
+Wait = Annotated[float, Meta(ge=0, le=LONGEST_WAIT, description="At most so many seconds.")]
+MessageId = Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
+class TaskQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The filter of a list of tasks."""
+
+    state: Annotated[list[State], Meta(description="Only tasks in these states.")] = []
+    lane: Annotated[str | None, Meta(description="Only tasks of this lane.")] = None
+    name: Annotated[str | None, Meta(description="Only tasks of the handler with this name.")] = None
+    older: Annotated[Duration | None, Meta(description="Only tasks accepted at least this long ago.")] = None
+    newer: Annotated[Duration | None, Meta(description="Only tasks accepted at most this long ago.")] = None
+    limit: Limit = 100
+    cursor: Cursor = ""
+
+
+class TaskList(TypedDict):
+    """A page of tasks. `unreadable`: ids of tasks whose records cannot be read; `cursor`: continues the list, empty at
+    its end. A page may hold fewer tasks than asked for, even none, and not be the last one."""
+
+    tasks: list[ListedTask]
+    unreadable: list[str]
+    cursor: str
+
+
+class WaitQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    wait: Annotated[Wait | None, Meta(description="Answer once the task has ended or asks for input.")] = None
+
+
+class TaskMessage(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A message for a task. A new `message_id` sends the same content again."""
+
+    text: str | None = None
+    data: Any = None
+    message_id: MessageId | None = None
+
+
+class Resume(TaskMessage, forbid_unknown_fields=True, frozen=True):
+    """An optional message, and a reason."""
+
+    reason: Reason = ""
+
+
+class TaskState(TypedDict):
+    """The state of a task afterwards."""
+
+    task_id: str
+    state: State
+
+
+class RetriedTask(TypedDict):
+    """`answer`: new, again (it was retried before) or due (it waited for its time); `runs_as`: the task that runs."""
+
+    task_id: str
+    answer: str
+    runs_as: str
+
+
+class RemovedTask(TypedDict):
+    task_id: str
+    removed: bool
+
+
+async def list_tasks(call: ApiCall, query: TaskQuery) -> TaskList:
+    """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first."""
+    page = await call.manager.list_tasks(
+        *query.state,
+        lane=query.lane,
+        name=query.name,
+        older_than=seconds("older", query.older),
+        newer_than=seconds("newer", query.newer),
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    listed = [task_documents.listed(task) for task in page.tasks]
+    return {"tasks": listed, "unreadable": list(page.unreadable), "cursor": page.cursor}
+
+
+async def get_task(call: ApiCall, task_id: str, query: WaitQuery) -> WholeTask:
+    """Show one task in full, with its result; with `wait` once it has ended or asks for input."""
+    if query.wait:
+        try:
+            return task_documents.whole(await call.manager.wait(task_id, query.wait))
+        except TimeoutError:
+            pass
+    return task_documents.whole(await call.manager.get_task(task_id))
+
+
+async def why_task(call: ApiCall, task_id: str) -> dict[str, Any]:
+    """Show the history of a task, how long it waited and ran, its present state, what comes next, what you can do."""
+    return await call.manager.why(task_id, settings=call.access.settings)
+
+
+async def cancel_task(call: ApiCall, task_id: str, body: Reasoned) -> TaskState:
+    """Cancel a task that has not ended. A running handler is interrupted."""
+    state = await call.manager.cancel_task(task_id, call.reason("canceled", body.reason))
+    return {"task_id": task_id, "state": state}
+
+
+async def pause_task(call: ApiCall, task_id: str, body: Reasoned) -> TaskState:
+    """Pause a task that has not ended: a waiting task at once, a running one when its handler has stopped."""
+    state = await call.manager.pause_task(task_id, call.reason("paused", body.reason))
+    return {"task_id": task_id, "state": state}
+
+
+async def resume_task(call: ApiCall, task_id: str, body: Resume) -> TaskState:
+    """Continue a task that is paused or waits for input, optionally with a message."""
+    reason = call.reason("resumed", body.reason)
+    state = await call.manager.resume_task(
+        task_id, body.text, data=body.data, message_id=body.message_id, reason=reason
+    )
+    return {"task_id": task_id, "state": state}
+
+
+async def send_message(call: ApiCall, task_id: str, body: TaskMessage) -> TaskState:
+    """Send a task one more message: an answer to its question, or further input."""
+    if body.text is None and body.data is None:
+        raise InvalidTaskError("text: there is no message; give text or data")
+    state = await call.manager.resume_task(task_id, body.text, data=body.data, message_id=body.message_id)
+    return {"task_id": task_id, "state": state}
+
+
+async def retry_task(call: ApiCall, task_id: str, body: Reasoned) -> RetriedTask:
+    """Run a failed, rejected or canceled task again, as a new task; one that waits for a retry runs now."""
+    answer = checked(await call.manager.ask_retry(task_id, call.reason("retried", body.reason)))
+    return {"task_id": task_id, "answer": answer.word, "runs_as": answer.task_id}
+
+
+async def remove_task(call: ApiCall, task_id: str) -> RemovedTask:
+    """Delete a task that has ended, with all its data. Cancel a task first if it has not ended."""
+    await call.manager.remove_task(task_id)
+    return {"task_id": task_id, "removed": True}
+
+
+TASKS = (
+    ApiOperation("GET", "/tasks", list_tasks),
+    ApiOperation("GET", "/tasks/{task_id}", get_task),
+    ApiOperation("DELETE", "/tasks/{task_id}", remove_task, "tasks/remove"),
+    ApiOperation("GET", "/tasks/{task_id}/why", why_task),
+    ApiOperation("POST", "/tasks/{task_id}/cancel", cancel_task, "tasks/cancel"),
+    ApiOperation("POST", "/tasks/{task_id}/pause", pause_task, "tasks/pause"),
+    ApiOperation("POST", "/tasks/{task_id}/resume", resume_task, "tasks/resume"),
+    ApiOperation("POST", "/tasks/{task_id}/messages", send_message, "tasks/message"),
+    ApiOperation("POST", "/tasks/{task_id}/retry", retry_task, "tasks/retry"),
+)

@@ -1,0 +1,29 @@
+"""Errors as documents for programs (RFC 9457)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from starlette.responses import JSONResponse
+
+API = "/api/"  # paths below it are answered so
+RETRY_AFTER = "1"  # seconds
+
+
+class ProblemResponse(JSONResponse):
+    media_type = "application/problem+json"
+
+
+def problem(
+    status: int, detail: str, kind: str = "", field: str = "", headers: Mapping[str, str] | None = None
+) -> ProblemResponse:
+    """`kind`: of the error, where its status alone does not say enough; `field`: the one to mend."""
+    content = {
+        "type": f"urn:holdfast:{kind}" if kind else "about:blank",
+        "title": kind.replace("-", " ").capitalize() if kind else HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+    }
+    later = {"retry-after": RETRY_AFTER} if status in (429, 503) else {}
+    return ProblemResponse(content | ({"field": field} if field else {}), status, {**later, **(headers or {})})
