@@ -7,6 +7,7 @@ from tests.rules.rule import Rule
 _HERE = "supervisor/holdfastd/web"
 _ACCESS = "tests/dashboard/test_access.py"
 _PAGES = "tests/dashboard/test_pages.py"
+_API = "tests/dashboard/test_api.py"
 
 DASHBOARD = (
     Rule(
@@ -70,7 +71,7 @@ DASHBOARD = (
     Rule(
         "a change that was refused is written down, too",
         f"{_HERE}/changes/carry_out.py",
-        "            await _note(access, replace(activity, outcome=str(error)))\n",
+        "            await note(access, replace(activity, outcome=str(error)))\n",
         "",
         f"{_PAGES}::test_activity_names_who_changed_what_from_where_and_what_was_refused",
     ),
@@ -94,5 +95,54 @@ DASHBOARD = (
         "HIDDEN if self.hides(name) and each is not None else self.value(each)",
         "self.value(each)",
         "tests/dashboard/test_redaction.py::test_pages_show_no_secret_of_a_task",
+    ),
+    Rule(
+        "a viewer changes nothing over the API",
+        f"{_HERE}/api/endpoint.py",
+        "            check_may_change(visitor)\n",
+        "",
+        f"{_API}::test_a_viewer_changes_nothing_over_the_api",
+    ),
+    Rule(
+        "a change over the API by a browser's session needs its secret",
+        f"{_HERE}/api/endpoint.py",
+        '            check_secret(visitor, request.headers.get(CSRF, ""))\n',
+        "",
+        f"{_API}::test_a_session_needs_its_secret_for_changes",
+    ),
+    Rule(
+        "a change over the API is written down",
+        f"{_HERE}/api/endpoint.py",
+        "        await self._note(replace(asked, subject=call.subject))\n",
+        "",
+        f"{_API}::test_each_change_is_written_down_with_name_and_address",
+    ),
+    Rule(
+        "a change over the API that was refused is written down, too",
+        f"{_HERE}/api/endpoint.py",
+        "            await self._note(replace(asked, subject=call.subject, outcome=str(error)))\n",
+        "",
+        f"{_API}::test_each_change_is_written_down_with_name_and_address",
+    ),
+    Rule(
+        "other content under the id of a task is no message for it",
+        f"{_HERE}/api/intake.py",
+        "    return msgspec.structs.replace(spec, message_id=derived_message_id(spec.task_id, FIRST))\n",
+        "    return spec\n",
+        f"{_API}::test_a_task_is_submitted_once_however_often_it_is_sent",
+    ),
+    Rule(
+        "a value in the path may hold a slash",
+        f"{_HERE}/api/request_body.py",
+        'raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()',
+        'raw: bytes = request.scope["path"].encode()',
+        f"{_API}::test_lanes_are_named_by_any_text_in_the_path",
+    ),
+    Rule(
+        "a body is read no further than its bound",
+        f"{_HERE}/forms.py",
+        '        if len(body) > most:\n            raise HTTPException(413, f"the body is larger than {most} bytes")\n',
+        "",
+        f"{_API}::test_a_body_is_bounded_and_json",
     ),
 )
