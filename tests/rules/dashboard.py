@@ -83,6 +83,20 @@ DASHBOARD = (
         "tests/dashboard/test_lanes_page.py::test_a_limit_that_is_not_one_gives_the_form_again_with_what_was_typed",
     ),
     Rule(
+        "stacks of before are not shown with those of now",
+        f"{_HERE}/local_supervisor.py",
+        "        os.truncate(path, 0)\n",
+        "",
+        "tests/dashboard/test_workers_page.py::test_the_supervisor_of_this_host_writes_stacks_and_scales",
+    ),
+    Rule(
+        "only the supervisor of this queue is ordered about",
+        f"{_HERE}/local_supervisor.py",
+        "if status is not None and self._serves_the_queue(status):",
+        "if status is not None:",
+        "tests/dashboard/test_workers_page.py::test_a_supervisor_of_another_queue_is_left_alone",
+    ),
+    Rule(
         "the service goes on without a web process",
         "supervisor/holdfastd/core/boot_failures.py",
         "frozenset({ChildKind.QUARANTINE, ChildKind.WEB})",

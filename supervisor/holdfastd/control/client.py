@@ -17,6 +17,7 @@ from holdfastd.control.socket_protocol import (
     CONTROL_SOCKET,
     AskReload,
     AskScale,
+    AskStacks,
     AskStatus,
     AskStop,
     ControlRequest,
@@ -24,6 +25,7 @@ from holdfastd.control.socket_protocol import (
     Reloading,
     ReloadResult,
     Scaled,
+    StacksOrdered,
     StopAnswer,
     StopResult,
     SupervisorStatus,
@@ -32,7 +34,7 @@ from holdfastd.control.socket_protocol import (
 
 ANSWER_TIMEOUT = 10.0  # seconds for an answer: the parent answers at once unless it is stopped
 
-T = TypeVar("T", SupervisorStatus, Scaled, Reloading, ReloadResult, StopAnswer, StopResult)
+T = TypeVar("T", SupervisorStatus, Scaled, StacksOrdered, Reloading, ReloadResult, StopAnswer, StopResult)
 
 
 class AnswerStatus(msgspec.Struct, frozen=True):
@@ -46,12 +48,14 @@ def ask(runtime_dir: Path, request: AskStatus, timeout: float = ...) -> Supervis
 @overload
 def ask(runtime_dir: Path, request: AskScale, timeout: float = ...) -> Scaled: ...
 @overload
+def ask(runtime_dir: Path, request: AskStacks, timeout: float = ...) -> StacksOrdered: ...
+@overload
 def ask(runtime_dir: Path, request: AskReload, timeout: float = ...) -> Reloading: ...
 @overload
 def ask(runtime_dir: Path, request: AskStop, timeout: float = ...) -> StopAnswer: ...
 def ask(
     runtime_dir: Path, request: ControlRequest, timeout: float = ANSWER_TIMEOUT
-) -> SupervisorStatus | Scaled | Reloading | StopAnswer:
+) -> SupervisorStatus | Scaled | StacksOrdered | Reloading | StopAnswer:
     """The supervisor's answer. NotRunningError if nobody listens there, ControlError if refused or late."""
     with _connection(runtime_dir, timeout) as stream:
         stream.sendall(encode(request))
@@ -61,6 +65,8 @@ def ask(
             return _read(line, SupervisorStatus)
         case AskScale():
             return _read(line, Scaled)
+        case AskStacks():
+            return _read(line, StacksOrdered)
         case AskReload():
             return _read(line, Reloading)
         case AskStop():

@@ -8,7 +8,7 @@ import socket
 import struct
 from collections.abc import Collection
 
-from holdfastd.control.socket_protocol import AskReload, AskScale, AskStatus, AskStop, ControlRequest
+from holdfastd.control.socket_protocol import AskReload, AskScale, AskStacks, AskStatus, AskStop, ControlRequest
 
 ROOT = 0
 NOBODY = -1
@@ -16,6 +16,7 @@ _CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
 _VERBS: dict[type[ControlRequest], tuple[str, ...]] = {
     AskStatus: ("status", "workers", "stop"),  # `workers --deaths` and `stop` begin with it
     AskScale: ("scale",),
+    AskStacks: ("stacks",),
     AskReload: ("reload",),
     AskStop: ("stop",),
 }

@@ -20,6 +20,12 @@ class AskScale(msgspec.Struct, frozen=True, tag_field="do", tag="scale"):
     workers: int
 
 
+class AskStacks(msgspec.Struct, frozen=True, tag_field="do", tag="stacks"):
+    """Have the worker of this incarnation write the stacks of its threads to its memory."""
+
+    incarnation: str
+
+
 class AskReload(msgspec.Struct, frozen=True, tag_field="do", tag="reload"):
     """Replace the workers by new ones that import the handler again. Reloading is answered at once, and with `wait`
     ReloadResult at the end."""
@@ -34,7 +40,7 @@ class AskStop(msgspec.Struct, frozen=True, tag_field="do", tag="stop"):
     now: bool = False
 
 
-ControlRequest = AskStatus | AskScale | AskReload | AskStop
+ControlRequest = AskStatus | AskScale | AskStacks | AskReload | AskStop
 
 
 class StoreStatus(msgspec.Struct, frozen=True):
@@ -136,6 +142,13 @@ class Scaled(msgspec.Struct, frozen=True):
     ok: bool = True
 
 
+class StacksOrdered(msgspec.Struct, frozen=True):
+    """The answer to AskStacks: the process that writes them now."""
+
+    pid: int
+    ok: bool = True
+
+
 class Reloading(msgspec.Struct, frozen=True):
     """The first answer to AskReload."""
 
@@ -176,7 +189,7 @@ class Refused(msgspec.Struct, frozen=True):
     ok: bool = False
 
 
-Answer = SupervisorStatus | Scaled | Reloading | StopAnswer | Refused
+Answer = SupervisorStatus | Scaled | StacksOrdered | Reloading | StopAnswer | Refused
 FinalAnswer = ReloadResult | StopResult
 
 _encoder = msgspec.json.Encoder()

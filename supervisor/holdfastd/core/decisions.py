@@ -39,6 +39,7 @@ from holdfastd.core.parent_events import (
     ScaleAsked,
     SettingsRead,
     Signalled,
+    StacksWanted,
     StopAsked,
     StoreOpened,
     Tick,
@@ -112,6 +113,10 @@ def _scale_asked(view: View, event: ScaleAsked, _: float) -> Step:
     return scale.asked(view, event.workers, event.host)
 
 
+def _stacks_wanted(view: View, event: StacksWanted, _: float) -> Step:
+    return stack_dump.to_memory(view, event.slot)
+
+
 def _reload_asked(view: View, _: ReloadAsked, __: float) -> Step:
     return reload.asked(view)
 
@@ -148,6 +153,7 @@ _HANDLERS: dict[type, Callable[[View, Any, float], Step]] = {
     Exited: child_events.exited,
     Signalled: _signalled,
     ScaleAsked: _scale_asked,
+    StacksWanted: _stacks_wanted,
     HostMeasured: quarantine.measured,
     ReloadAsked: _reload_asked,
     SettingsRead: _settings_read,

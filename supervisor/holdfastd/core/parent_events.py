@@ -78,6 +78,13 @@ class ScaleAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class StacksWanted:
+    """A client of the control socket wants the stacks of this child, which are written to its memory."""
+
+    slot: Slot
+
+
+@dataclass(frozen=True, slots=True)
 class HostMeasured:
     """The resources that this host has left for more processes."""
 
@@ -119,6 +126,7 @@ Event = (
     | Exited
     | Signalled
     | ScaleAsked
+    | StacksWanted
     | HostMeasured
     | ReloadAsked
     | SettingsRead

@@ -36,6 +36,17 @@ def proceed(view: View, now: float) -> Step:
     return view, (Log("info", "stacks follow", {"slot": str(slot), "pid": child.pid}), Kill(slot, signal.SIGUSR1))
 
 
+def worker_of(view: View, incarnation: str) -> Child | None:
+    """The worker of this incarnation that can write its stacks to its memory now."""
+    return next((child for child in view.claiming() if child.incarnation == incarnation and _can_show(child)), None)
+
+
+def to_memory(view: View, slot: Slot) -> Step:
+    """Have one worker write its stacks to its memory, where a client of the control socket reads them."""
+    child = view.child(slot)
+    return view, (Kill(slot, signal.SIGUSR2),) if child is not None and _can_show(child) else ()
+
+
 def _can_show(child: Child) -> bool:
     return child.slot.kind is not ChildKind.STORE and child.ready_at is not None
 

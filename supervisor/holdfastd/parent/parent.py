@@ -16,6 +16,7 @@ from holdfastd.control.socket_protocol import (
     Answer,
     AskReload,
     AskScale,
+    AskStacks,
     AskStatus,
     AskStop,
     ControlRequest,
@@ -23,13 +24,23 @@ from holdfastd.control.socket_protocol import (
     Reloading,
     ReloadResult,
     Scaled,
+    StacksOrdered,
     StopAnswer,
     StoreStatus,
 )
-from holdfastd.core import reload, scale
+from holdfastd.core import reload, scale, stack_dump
 from holdfastd.core.announce import Announce
 from holdfastd.core.decisions import begin, decide, next_due
-from holdfastd.core.parent_events import Event, ReloadAsked, ScaleAsked, Signalled, StopAsked, StoreOpened, Tick
+from holdfastd.core.parent_events import (
+    Event,
+    ReloadAsked,
+    ScaleAsked,
+    Signalled,
+    StacksWanted,
+    StopAsked,
+    StoreOpened,
+    Tick,
+)
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import STORE
 from holdfastd.core.view import View
@@ -152,6 +163,8 @@ class Parent:
                 return report(self.view, _store(self._spec), usage, moment)
             case AskScale(workers=workers):
                 return self._scale(workers)
+            case AskStacks(incarnation=incarnation):
+                return self._stacks(incarnation)
             case AskReload():
                 return self._reload()
             case AskStop(now=now):
@@ -165,6 +178,13 @@ class Parent:
             return Refused(why_not)
         self._inbox.append(ScaleAsked(workers, measured))
         return Scaled(workers)
+
+    def _stacks(self, incarnation: str) -> Answer:
+        worker = stack_dump.worker_of(self.view, incarnation)
+        if worker is None:
+            return Refused(f"no worker {incarnation[:80]} is ready here")
+        self._inbox.append(StacksWanted(worker.slot))
+        return StacksOrdered(worker.pid)
 
     def _reload(self) -> Answer:
         why_not = reload.refusal(self.view)

@@ -36,6 +36,7 @@ PAGES = (
     Route("/task", tasks.task),
     Route("/handlers", handlers.handlers),
     Route("/workers", workers.workers),
+    Route("/stacks", workers.stacks),
     Route("/schedules", schedules.schedules),
     Route("/schedule", schedules.schedule),
     Route("/dead", set_aside.dead),

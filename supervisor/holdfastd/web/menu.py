@@ -23,7 +23,7 @@ MENU = (
     Entry("/lanes", "Lanes", "l", "/lane"),
     Entry("/tasks", "Tasks", "t", "/task"),
     Entry("/handlers", "Handlers", "h"),
-    Entry("/workers", "Workers", "w"),
+    Entry("/workers", "Workers", "w", "/stacks"),
     Entry("/schedules", "Schedules", "s", "/schedule"),
     Entry("/dead", "Dead letters", "d"),
     Entry("/unreadable", "Unreadable", "u"),

@@ -58,6 +58,7 @@ def environment(redaction: Redaction) -> Environment:
         "count": count,
         "pretty": lambda value: pretty(redaction.value(msgspec.to_builtins(value))),
         "redacted": redaction.text,
+        "bytes": bytes_,
         "short": short,
         "rate": rate,
         "length": len,
@@ -89,6 +90,11 @@ def seconds(value: float | None) -> str:
 def count(value: float | None) -> str:
     """A number with thin spaces between thousands."""
     return NONE if value is None else f"{value:,.0f}".replace(",", "\u202f")
+
+
+def bytes_(value: float | None) -> str:
+    """A number of bytes in MB."""
+    return NONE if value is None else f"{value / 1e6:,.0f} MB"
 
 
 def rate(value: float) -> str:

@@ -20,6 +20,7 @@ from holdfast.handler.failures import summary, user_traceback
 from holdfast.handler.lanes_of_handler import settled
 from holdfast.ipc.channel import BootFailed, encode
 from holdfast.ipc.child_end import ParentLink
+from holdfast.os import stack_file
 from holdfast.os.kill_points import Point, reached
 from holdfast.telemetry import GRPC, open_in_worker
 from holdfast.telemetry.logs import SentLogs, sent_logs
@@ -38,6 +39,7 @@ _log = structlog.get_logger("holdfast.worker")
 def run(spec: WorkerSpec, channel: socket.socket) -> int:
     """Run one worker in this process; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
+    stack_file.register()
     reached(Point.FORK)
     if spec.settings.capture_output:
         output_capture.install()

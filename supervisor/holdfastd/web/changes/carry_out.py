@@ -23,9 +23,8 @@ def carry_out(change: Change) -> Callable[[Request], Awaitable[Response]]:
         fields = await read_form(request)
         access, subject = queue_of(request), fields.get(change.field, "")
         activity = Activity(visitor_of(request).name, origin(request), change.path.removeprefix("/"), subject)
-        by = f"by {activity.who} on the web, from {activity.origin}"
         try:
-            await change.call(Asked(access, subject, fields, by))
+            await change.call(Asked(access, subject, fields, activity.who, activity.origin))
         except HoldfastError as error:
             await note(access, replace(activity, outcome=str(error)))
             if change.again is None:

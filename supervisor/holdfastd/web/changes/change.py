@@ -16,16 +16,23 @@ from holdfastd.web.queue_access import QueueAccess
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A change as it is asked for. `subject`: an id; `fields`: all of the form; `by`: who asks, and from where."""
+    """A change as it is asked for. `subject`: an id; `fields`: all of the form; `who` asks; `origin`: from
+    where."""
 
     access: QueueAccess
     subject: str
     fields: Mapping[str, str]
-    by: str
+    who: str
+    origin: str
 
     @property
     def manager(self) -> TaskManager:
         return self.access.manager
+
+    @property
+    def by(self) -> str:
+        """Who asks, and from where, as reasons name it."""
+        return f"by {self.who} on the web, from {self.origin}"
 
     def reason(self, verb: str) -> str:
         """The text of the field `reason`, if it has any, and who did this: `paused by token on the web, from …`."""

@@ -1,24 +1,80 @@
-"""Workers: those of all hosts, and those that have died within a day."""
+"""Workers: those of all hosts, those that have died within a day, and the stacks of one."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.core import host_words
+from holdfast.core.quiet_hosts import Quiet
+from holdfast.core.tasks import WorkerRecord
+from holdfastd.control.socket_protocol import SupervisorStatus
+from holdfastd.web.local_supervisor import Found, LocalSupervisor
 from holdfastd.web.queue_access import queue_of
 from holdfastd.web.rendering import page
 
 
+@dataclass(frozen=True, slots=True)
+class ShownHost:
+    """A host with its workers. `status`: of the supervisor that this process can order; None for other hosts.
+    `memory`: resident bytes by incarnation, as far as known."""
+
+    name: str
+    workers: list[WorkerRecord]
+    quiet: bool
+    status: SupervisorStatus | None
+    memory: dict[str, int]
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.memory.values())
+
+    @property
+    def running(self) -> int:
+        return sum(len(worker.running) for worker in self.workers)
+
+    def can_show(self, worker: WorkerRecord) -> bool:
+        """True for a worker whose stacks can be asked for here."""
+        return worker.incarnation in self.memory
+
+
 async def workers(request: Request) -> Response:
     access = queue_of(request)
-    found = sorted(await access.manager.workers(), key=lambda worker: (worker.host, worker.slot))
+    found = sorted(await access.manager.workers(), key=lambda worker: (worker.host, worker.kind, worker.slot))
     living = [worker for worker in found if worker.state != "dead"]
+    quiet, now_ms = await access.store.quiet_hosts(), await access.store.clock_ms()
+    local = await LocalSupervisor(access.settings).find()
     return page(
         request,
         "workers.html",
-        hosts=[(host, list(each)) for host, each in groupby(living, key=lambda worker: worker.host)],
+        hosts=_hosts(living, quiet, local),
         dead=sorted((worker for worker in found if worker.state == "dead"), key=lambda worker: -(worker.died_ms or 0)),
-        quiet=await access.store.quiet_hosts(),
+        orders=[(order, host_words.line(order, now_ms)) for order in quiet],
+        all_quiet=any(order.is_all and not order.is_halt for order in quiet),
     )
+
+
+async def stacks(request: Request) -> Response:
+    access, incarnation = queue_of(request), request.query_params.get("worker", "")
+    text = await LocalSupervisor(access.settings).stacks(incarnation)
+    return page(request, "stacks.html", incarnation=incarnation, text=text)
+
+
+def _hosts(living: Sequence[WorkerRecord], quiet: Sequence[Quiet], local: Found | None) -> list[ShownHost]:
+    memory = {} if local is None else {each.incarnation: each.memory_bytes or 0 for each in local.status.processes}
+    hosts = [(name, list(workers)) for name, workers in groupby(living, key=lambda worker: worker.host)]
+    ordered = {order.host for order in quiet if not order.is_halt}
+    return [
+        ShownHost(
+            name,
+            workers,
+            name in ordered,
+            local.status if local and any(each.incarnation in memory for each in workers) else None,
+            {each.incarnation: memory[each.incarnation] for each in workers if each.incarnation in memory},
+        )
+        for name, workers in hosts
+    ]

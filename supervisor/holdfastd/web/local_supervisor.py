@@ -1,0 +1,112 @@
+"""The supervisor of this host that serves the queue: its processes, and the orders that only it can carry out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.os import stack_file
+from holdfast_config import Settings, running_pools
+from holdfast_config.trust import is_trusted
+from holdfastd.control.async_client import status_or_none
+from holdfastd.control.client import ask
+from holdfastd.control.errors import ControlError, NotRunningError
+from holdfastd.control.socket_protocol import AskScale, AskStacks, ProcessStatus, SupervisorStatus
+
+ANSWER_TIMEOUT = 1.0  # seconds
+WRITTEN_WITHIN = 5.0  # seconds for a worker to write its stacks
+QUIET = 0.1  # seconds without another line, after which the stacks are taken for whole
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A supervisor that answers in this runtime folder."""
+
+    folder: Path
+    status: SupervisorStatus
+
+    def process(self, incarnation: str) -> ProcessStatus | None:
+        return next((each for each in self.status.processes if each.incarnation == incarnation), None)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSupervisor:
+    """Found anew at each call, as it may be started and ended meanwhile."""
+
+    settings: Settings
+
+    async def find(self) -> Found | None:
+        """None where none of this host answers that serves this queue of this store."""
+        for folder in self._folders():
+            status = await status_or_none(folder, ANSWER_TIMEOUT)
+            if status is not None and self._serves_the_queue(status):
+                return Found(folder, status)
+        return None
+
+    async def scale(self, workers: int) -> None:
+        """Raises ControlError."""
+        found = await self._found()
+        await asyncio.to_thread(ask, found.folder, AskScale(workers))
+
+    async def write_stacks(self, incarnation: str) -> None:
+        """Have a worker write its stacks, and wait until it has. Raises ControlError."""
+        found = await self._found()
+        process = found.process(incarnation)
+        if process is None:
+            raise ControlError(f"worker {incarnation[:80]} is not of the supervisor of this host")
+        path = _stack_file(process.pid)
+        os.truncate(path, 0)
+        await asyncio.to_thread(ask, found.folder, AskStacks(incarnation))
+        await _whole(path)
+
+    async def stacks(self, incarnation: str) -> str:
+        """The stacks that a worker wrote last, empty if it has not. Raises ControlError."""
+        process = (await self._found()).process(incarnation)
+        if process is None:
+            raise ControlError(f"worker {incarnation[:80]} is not, or no more, of the supervisor of this host")
+        return stack_file.read(_stack_file(process.pid))
+
+    async def _found(self) -> Found:
+        found = await self.find()
+        if found is None:
+            raise NotRunningError("no supervisor of this host that serves this queue answers")
+        return found
+
+    def _folders(self) -> list[Path]:
+        settings = self.settings
+        own = [settings.runtime_dir] if is_trusted(settings.runtime_folder) else []
+        return [*own, *(pool.runtime_dir for pool in running_pools.services())]
+
+    def _serves_the_queue(self, status: SupervisorStatus) -> bool:
+        return (status.store.queue, status.store.url) == (self.settings.queue_name, self.settings.redis.masked_url)
+
+
+def _stack_file(pid: int) -> Path:
+    try:
+        path = stack_file.of_process(pid)
+    except OSError as error:
+        raise ControlError(f"the stacks of process {pid} cannot be read: {error.strerror}") from None
+    if path is None:
+        raise ControlError(f"process {pid} keeps no stacks: it is of an earlier version, or no worker")
+    return path
+
+
+async def _whole(path: Path) -> None:
+    """Wait until the stacks are there and nothing more comes."""
+    until, size = time.monotonic() + WRITTEN_WITHIN, 0
+    while time.monotonic() < until:
+        await asyncio.sleep(QUIET)
+        before, size = size, _size(path)
+        if size and size == before:
+            return
+    raise ControlError("the worker has written no stacks: does it run?")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        raise ControlError("the worker has ended meanwhile") from None
