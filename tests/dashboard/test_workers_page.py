@@ -49,7 +49,7 @@ async def test_workers_of_another_host_have_the_commands_to_type(redis_settings:
 
 
 @pytest.mark.parametrize("by_itself", [False, True], ids=["child", "by itself"])
-def test_the_supervisor_of_this_host_writes_stacks_and_scales(short_path: Path, by_itself: bool) -> None:  # noqa: FBT001
+def test_the_supervisor_of_this_host_writes_stacks_and_scales(short_path: Path, by_itself: bool) -> None:
     port = free_port()
     options = ("--workers", "1", "examples.wordcount:handle", *(() if by_itself else ("--web", str(port))))
     with running(short_path, *options, environ={"HOLDFAST_WEB_TOKEN": TOKEN}) as (cli, _):
