@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-bindu test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
+.PHONY: run test quick test-bindu test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -106,6 +106,9 @@ bench-lost-host: .venv/developing ## from the death of a whole host to its tasks
 
 bench-million: .venv/developing ## 1,000,000 tasks: what they weigh, how long the server is busy with each call; TASKS=… for fewer
 	$(BIN)/python -m bench.million $(TASKS)
+
+bench-dashboard: .venv/developing ## the dashboard on 1,000,000 tasks: time of each page, of each step of a search, memory; TASKS=… for fewer
+	$(BIN)/python -m bench.dashboard $(TASKS)
 
 bench-kills: .venv/developing ## 1,000,000 tasks, undisturbed and with a worker killed every 0.5 s: writes docs/performance.md; TASKS=… for fewer
 	$(BIN)/python -m bench.kills $(TASKS) $(ARGS)

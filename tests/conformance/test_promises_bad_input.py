@@ -57,6 +57,19 @@ NOT_JSON = [b"x", {1, 2}, {1: 2}, {"a": object()}, math.nan, [math.inf], 2**64, 
 NOT_JSON += [nested(101), {"\udc80": 1}, datetime.now(UTC)]
 
 # call → arguments that it must refuse, as keywords.
+BAD_WANTED: list[dict[str, object]] = [
+    *({"state": bad} for bad in ["lost", "", 5, b"working", Hostile()]),
+    *({"lane": bad} for bad in BAD_LANES),
+    *({"name": bad} for bad in [5, "", "x" * 201, "\udc80"]),
+    *({"older_than": bad} for bad in BAD_NUMBERS),
+    *({"newer_than": bad} for bad in BAD_NUMBERS),
+    *({"limit": bad} for bad in [0, -1, 10_001, 1.5, "3", True, None, Hostile()]),
+    *({"cursor": bad} for bad in [5, None, "nonsense", "ü", "x" * 2000, "w6Q="]),
+    *({"batch": bad} for bad in BAD_BATCHES if bad is not None),
+    *({"owner": bad} for bad in [5, "", "a b", "x\n", "x" * 129, "\udc80", Hostile()]),
+    *({"newest_first": bad} for bad in [5, "yes", None]),
+]
+
 REFUSED: dict[str, list[dict[str, Any]]] = {
     "run_task": [
         {},
@@ -133,14 +146,10 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         *({"task_id": "waits", "timeout": bad} for bad in BAD_NUMBERS),
     ],
     "wait_all": [*({"task_ids": [bad]} for bad in BAD_IDS), *({"task_ids": bad} for bad in [5, None, "waits"])],
-    "list_tasks": [
-        *({"state": bad} for bad in ["lost", "", 5, b"working", Hostile()]),
-        *({"lane": bad} for bad in BAD_LANES),
-        *({"name": bad} for bad in [5, "", "x" * 201, "\udc80"]),
-        *({"older_than": bad} for bad in BAD_NUMBERS),
-        *({"newer_than": bad} for bad in BAD_NUMBERS),
-        *({"limit": bad} for bad in [0, -1, 10_001, 1.5, "3", True, None, Hostile()]),
-        *({"cursor": bad} for bad in [5, None, "nonsense", "ü", "x" * 2000, "w6Q="]),
+    "list_tasks": BAD_WANTED,
+    "search_tasks": [
+        *({"text": bad} for bad in [5, None, "", b"x", "x" * 201, "\udc80"]),
+        *({"text": "x"} | bad for bad in BAD_WANTED),
     ],
     "dead_letters": [
         *({"limit": bad} for bad in [0, "3", None]),

@@ -321,9 +321,12 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a resume makes a task", "pull", "  elseif verb == 'run' then take_run", "  elseif message ~= '' then take_run", foreign.test_a_pushed_resume_makes_no_task, (resume_with("t1"),)),
     ("a large resume makes a task", "admit", "verb == 'run' and admit_run()", "admit_run()", inbox.test_a_large_resume_answers_and_makes_no_task),
     # Lists.
-    ("a page looks at everything", "list", "looked >= LOOKS or ", "", listing.test_what_is_looked_at_for_a_page_is_bounded),
-    ("a list begins anew when its place is gone", "list", "return call('ZCOUNT', key, '-inf', '(' .. from_score)", "return 0", listing.test_a_list_goes_on_where_it_was_when_what_it_has_listed_is_gone),
-    ("what has the score of the cursor comes again", "list", "if not passed(index, score, id) then", "if true then", listing.test_what_ended_at_the_same_time_is_listed_once_though_some_is_gone),
+    ("a page looks at everything", "listing", "looked >= LOOKS or ", "", listing.test_what_is_looked_at_for_a_page_is_bounded),
+    ("a list begins anew when its place is gone", "listing", "return math.max(0, call('ZCOUNT', key, '-inf', '(' .. from_score) - first)", "return 0", listing.test_a_list_goes_on_where_it_was_when_what_it_has_listed_is_gone),
+    ("what has the score of the cursor comes again", "listing", "if not passed(index, score, id) then", "if true then", listing.test_what_ended_at_the_same_time_is_listed_once_though_some_is_gone),
+    ("a search looks at all texts", "listing", "bytes > TEXT_BYTES or ", "", listing.test_what_a_step_of_a_search_reads_is_bounded),
+    ("the whole of a large text is read", "search", "redis.pcall('GETRANGE', key, 0, LARGEST_TEXT)", "redis.pcall('GET', key)", listing.test_what_a_step_of_a_search_reads_is_bounded),
+    ("a list of a batch holds those of other bands", "listing", "  local key = key_of(index)\n  return redis", "  local key = key_of(index)\n  if true then return 0, math.huge end\n  return redis", listing.test_a_batch_is_listed_once_in_the_order_of_its_ends),
     # Second chances.
     ("a retry made twice makes two", "retry", "if r[2] then return {'again', r[2]} end\n", "", retry.test_a_retry_made_twice_makes_one),
     ("a retry twice makes two in a play", "retry", "if r[2] then return {'again', r[2]} end\n", ""),

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.client.manager import TaskManager
+from holdfast.client.task_spec import TaskSpec
 from holdfast.core.delivery import Settle
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
@@ -16,6 +18,7 @@ from tests.lua.operations import calling, submission
 pytestmark = pytest.mark.anyio
 
 LOOKS = 400  # records that one page looks at
+TEXT_BYTES, LARGEST_TEXT = 524_288, 65_536  # read in one step of a search, and of one text
 
 
 async def listed(space: Namespace, limit: int = 100, **wanted: Any) -> list[str]:
@@ -157,3 +160,22 @@ async def test_a_queue_whose_name_is_a_pattern_has_its_own_ids_only(space: Names
         assert await ids(other, "t") == {"t2"}
     finally:
         await other.aclose()
+
+
+async def test_what_a_step_of_a_search_reads_is_bounded(space: Namespace) -> None:
+    """By the bytes of the texts: of large ones a step looks at fewer tasks, and reads the beginning of each."""
+    await space.store.submit([submission(f"t{n:02}", space.queue, text="x" * 200_000) for n in range(20)])
+    page = await space.store.search(Wanted(), "needle", 100)
+    assert (page.searched, bool(page.cursor)) == (TEXT_BYTES // LARGEST_TEXT + 1, True)
+
+
+async def test_a_batch_is_listed_once_in_the_order_of_its_ends(space: Namespace) -> None:
+    manager = TaskManager(space.store, queue=space.queue)
+    await manager.run_tasks([TaskSpec(text="x") for _ in range(4)], batch="b")
+    await space.register("a")
+    first, _ = await space.take("a", 2)
+    await space.settle("a", first, Settle.COMPLETED)
+    for limit in (1, 2, 100):
+        assert await listed(space, limit, batch="b") == ["b.2", "b.3", "b.4", "b.1"]
+    assert await listed(space, states=(State.COMPLETED,), batch="b") == ["b.1"]
+    assert await listed(space, states=(State.WORKING,), batch="b") == ["b.2"]

@@ -115,6 +115,7 @@ class TaskManager:
     resume_task = _sync(asynchronous.TaskManager.resume_task)
     get_task = _sync(asynchronous.TaskManager.get_task)
     list_tasks = _sync(asynchronous.TaskManager.list_tasks)
+    search_tasks = _sync(asynchronous.TaskManager.search_tasks)
     count_tasks = _sync(asynchronous.TaskManager.count_tasks)
     service = _sync(asynchronous.TaskManager.service)
     wait = _sync(asynchronous.TaskManager.wait)

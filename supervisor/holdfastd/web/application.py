@@ -25,6 +25,7 @@ from holdfastd.web.current_problems import CurrentProblems
 from holdfastd.web.pages import activity, events, handlers, lanes, overview, schedules, set_aside, tasks, workers
 from holdfastd.web.pages.login import LoginPage
 from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue_counts import QueueCounts
 
 STATIC = Path(__file__).parent / "static"
 
@@ -66,6 +67,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts) ->
     )
     app.state.access = access
     app.state.problems = problems
+    app.state.counts = QueueCounts(access)
     return app
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import cast
@@ -13,6 +14,7 @@ from holdfast.core.batches import BATCH_ID_RULE, is_batch_id
 from holdfast.core.identity import TASK_ID_RULE, is_task_id
 from holdfast.core.plain_json import check_json, is_number, shown
 from holdfast.core.settle import one_line
+from holdfast.core.task_search import LONGEST_TEXT
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Submission
 from holdfast.errors import InvalidTaskError
@@ -27,6 +29,8 @@ LONGEST_NAME = 200
 LONGEST_CURSOR = 1000
 LONGEST_PAGE = 10_000
 LONGEST_KEY = 128
+
+_OWNER = re.compile(r"[A-Za-z0-9_.@-]{1,128}")
 
 
 def check(spec: TaskSpec) -> None:
@@ -90,6 +94,21 @@ def check_name(value: object) -> str:
     if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_NAME:
         raise InvalidTaskError(f"name {shown(value)}: a text of 1 to {LONGEST_NAME} characters is expected")
     check_json("name", value)
+    return value
+
+
+def check_text(value: object) -> str:
+    """A text to search for."""
+    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_TEXT:
+        raise InvalidTaskError(f"text {shown(value)}: 1 to {LONGEST_TEXT} characters to search for are expected")
+    check_json("text", value)
+    return value
+
+
+def check_owner(value: object) -> str:
+    """The incarnation of a worker."""
+    if not isinstance(value, str) or not _OWNER.fullmatch(value):
+        raise InvalidTaskError(f"owner {shown(value)}: the incarnation of a worker is expected")
     return value
 
 

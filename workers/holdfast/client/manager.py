@@ -220,6 +220,7 @@ class TaskManager:
 
     get_task = delegate(_queries, TaskQueries.get_task)
     list_tasks = delegate(_queries, TaskQueries.list_tasks)
+    search_tasks = delegate(_queries, TaskQueries.search_tasks)
     count_tasks = delegate(_queries, TaskQueries.count_tasks)
     wait = delegate(_queries, TaskQueries.wait)
     wait_all = delegate(_queries, TaskQueries.wait_all)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -20,16 +21,21 @@ from holdfast.client.arguments import (
     check_position,
     check_seconds,
     check_states,
+    check_text,
 )
 from holdfast.client.part_stream import parts
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.wait import outcomes
+from holdfast.client.wanted_tasks import WantedTasks, checked_wanted
 from holdfast.core.emitted_parts import EmittedPart, PartsPage
 from holdfast.core.served import ServedState
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Page, TaskRecord, Wanted
+from holdfast.core.tasks import Page, TaskRecord
 from holdfast.errors import StoreUnavailableError, TaskFailed, UnknownTaskError
 from holdfast.store.protocol import Store
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 STEP = 100  # tasks of one look into the store
 NOT_COMPLETED = TERMINAL - {State.COMPLETED}
@@ -57,36 +63,48 @@ class TaskQueries:
         self,
         *states: State | str,
         state: State | str | None = None,
-        lane: str | None = None,
-        name: str | None = None,
-        older_than: float | None = None,
-        newer_than: float | None = None,
         limit: int = 100,
         cursor: str = "",
+        **wanted: Unpack[WantedTasks],
     ) -> Page:
-        """A page of tasks without payloads: in these states, of this lane and handler's name, accepted at least
-        `older_than` and at most `newer_than` seconds ago; an argument that is not given does not matter.
+        """A page of tasks without payloads: in these states, of this lane, handler's name, batch and worker that runs
+        them (`owner`), accepted at least `older_than` and at most `newer_than` seconds ago; an argument that is not
+        given does not matter. `newest_first`: within each state the last ones first, else in the order of the queue.
 
         The page's cursor continues the list, and is empty at its end. The number of tasks looked at for a page is
         bounded, so a page may hold fewer than `limit`, even none, and still have a cursor. While tasks change their
         state a list may miss or repeat one.
         """
-        wanted = Wanted(
-            states=check_states(states if state is None else (*states, state)),
-            lane="" if lane is None else check_lane(lane),
-            name="" if name is None else check_name(name),
-            older_ms=_age("older_than", older_than),
-            newer_ms=_age("newer_than", newer_than),
-        )
-        found, unreadable, place = list[TaskRecord](), list[str](), check_cursor(cursor)
+        chosen = checked_wanted(states if state is None else (*states, state), wanted)
+        return await self._pages(partial(self._store.tasks, chosen), limit, cursor)
+
+    async def search_tasks(
+        self,
+        text: str,
+        *states: State | str,
+        state: State | str | None = None,
+        limit: int = 100,
+        cursor: str = "",
+        **wanted: Unpack[WantedTasks],
+    ) -> Page:
+        """As `list_tasks`, of the tasks that the text is in: in the id, the handler's name, the reason, or the
+        arguments, result or error of the latest turn, of which the first 64 KiB are searched. Upper and lower case do
+        not matter. The page says how many tasks were `searched` for it."""
+        chosen = checked_wanted(states if state is None else (*states, state), wanted)
+        return await self._pages(partial(self._store.search, chosen, check_text(text)), limit, cursor)
+
+    async def _pages(self, read: Callable[[int, str], Awaitable[Page]], limit: int, cursor: str) -> Page:
+        """One page of some steps of the store."""
+        found, unreadable, searched, place = list[TaskRecord](), list[str](), 0, check_cursor(cursor)
         for _ in range(check_limit(limit) // STEP + 1):
-            page = await self._call(self._store.tasks, wanted, limit - len(found), place)
+            page = await self._call(read, limit - len(found), place)
             found += page.tasks
             unreadable += page.unreadable
+            searched += page.searched
             place = page.cursor
             if not place or len(found) == limit:
                 break
-        return Page(tuple(found), place, tuple(unreadable))
+        return Page(tuple(found), place, tuple(unreadable), searched)
 
     async def count_tasks(self, *states: State | str) -> int:
         """The number of tasks in these states (none: in any)."""
@@ -140,12 +158,6 @@ class TaskQueries:
         except StoreUnavailableError:
             return False
         return True
-
-
-def _age(what: str, seconds: float | None) -> int | None:
-    if seconds is not None:
-        check_seconds(what, seconds)
-    return None if seconds is None else round(seconds * 1000)
 
 
 def _failed(record: TaskRecord) -> TaskFailed:

@@ -357,25 +357,30 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The tasks that a list is to hold: those in these states (none: in any), of this lane and handler's name
-    (empty: of any), accepted at least `older_ms` and at most `newer_ms` ago (None: no limit)."""
+    """The tasks that a list is to hold: those in these states (none: in any), of this lane, handler's name, batch and
+    worker that runs them (`owner`; empty: of any), accepted at least `older_ms` and at most `newer_ms` ago (None: no
+    limit). `newest_first`: within each state the last ones first, else those first that a worker takes first."""
 
     states: tuple[State, ...] = ()
     lane: str = ""
     name: str = ""
     older_ms: int | None = None
     newer_ms: int | None = None
+    batch: str = ""
+    owner: str = ""
+    newest_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page of a list; `cursor` continues it, empty at its end. A page may hold fewer tasks than asked for, even
     none, and not be the last one: the number of tasks looked at for one page is bounded. `unreadable`: ids of tasks
-    that belong here and whose records cannot be read."""
+    that belong here and whose records cannot be read. `searched`: the number of tasks that were looked at."""
 
     tasks: tuple[TaskRecord, ...]
     cursor: str
     unreadable: tuple[str, ...] = ()
+    searched: int = 0
 
     def _repr_html_(self) -> str:
         """For notebooks."""

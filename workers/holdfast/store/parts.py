@@ -91,6 +91,7 @@ class ComposedStore:
 
         self.get = parts.tasks.get
         self.tasks = parts.tasks.tasks
+        self.search = parts.tasks.search
         self.task_ids = parts.tasks.task_ids
         self.place = parts.tasks.place
         self.steps = parts.tasks.steps

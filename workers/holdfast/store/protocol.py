@@ -323,6 +323,11 @@ class TaskStore(Protocol):
         """A page of these tasks without payloads. While tasks change their state a list may miss or repeat one."""
         ...
 
+    async def search(self, wanted: Wanted, text: str, limit: int, cursor: str = "") -> Page:
+        """As `tasks`, of those that the text is in (see core/task_search.py). One call is one step: it looks at some
+        hundred tasks and half a megabyte of their texts at most, so a page may be empty and have a cursor."""
+        ...
+
     async def task_ids(self, beginning: str, cursor: str, page: int) -> TaskIds:
         """The ids of tasks that start with `beginning`, among the next `page` keys."""
         ...

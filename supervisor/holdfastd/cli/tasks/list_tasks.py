@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import click
@@ -26,13 +27,21 @@ EXAMPLES = """Examples:
 
 supervisor tasks list --state failed --newer 1h
 
-supervisor tasks list --lane high --name billing.send_statement --limit 20"""
+supervisor tasks list --lane high --name billing.send_statement --limit 20
+
+supervisor tasks list --state failed --text 'is not known'"""
 
 
 @rich_click.command("list", epilog=EXAMPLES)
 @click.option("--state", "states", type=STATE, multiple=True, help="Only tasks in this state (repeatable).")
 @click.option("--lane", help="Only tasks of this lane.")
 @click.option("--name", help="Only tasks of the handler with this name.")
+@click.option(
+    "--text", help="Only tasks with this text in their id, handler's name, reason, arguments, result or error."
+)
+@click.option("--batch", help="Only tasks of this batch.")
+@click.option("--owner", help="Only tasks that this worker (its incarnation) runs.")
+@click.option("--newest-first", is_flag=True, help="Within each state the last tasks first.")
 @click.option("--older", "older_than", type=DURATION, help="Only tasks accepted at least this long ago: 90s, 5m, 7d.")
 @click.option("--newer", "newer_than", type=DURATION, help="Only tasks accepted at most this long ago.")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of tasks.")
@@ -40,9 +49,12 @@ supervisor tasks list --lane high --name billing.send_statement --limit 20"""
 @options.wide
 @options.store
 @options.pass_reading_session
-def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor: str, **wanted: Any) -> None:
+def list_tasks(
+    session: Session, /, states: tuple[str, ...], text: str | None, limit: int, cursor: str, **wanted: Any
+) -> None:
     """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first.
 
+    A text is searched for in steps that do not hold up others; upper and lower case do not matter.
     With --json it prints one document per line. If there are more tasks, standard error has the cursor to continue.
     """
 
@@ -53,7 +65,8 @@ def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor:
         place = cursor
         while True:
             left = min(limit - len(tasks), PAGE)
-            page = await manager.list_tasks(*states, **wanted, limit=left, cursor=place)
+            read = manager.list_tasks if text is None else partial(manager.search_tasks, text)
+            page = await read(*states, **wanted, limit=left, cursor=place)
             tasks += page.tasks
             unreadable.extend(page.unreadable)
             place = page.cursor

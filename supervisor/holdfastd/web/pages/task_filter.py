@@ -5,24 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 
 from holdfast.core.task_states import State
 from holdfast_config import durations
 
+MOST = 10**15
+
 
 @dataclass(frozen=True, slots=True)
 class TaskFilter:
-    """Empty texts: any. `newer`, `older`: durations such as 5m, of the age of the task."""
+    """Empty texts: any. `newer`, `older`: durations such as 5m, of the age of the task. `cursor`: where to go on;
+    `found`, `searched`: the numbers of tasks before that."""
 
     task_id: str = ""
     state: str = ""
     lane: str = ""
     name: str = ""
+    batch: str = ""
+    owner: str = ""
     newer: str = ""
     older: str = ""
+    text: str = ""
     cursor: str = ""
+    found: str = ""
+    searched: str = ""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> TaskFilter:
@@ -30,13 +39,31 @@ class TaskFilter:
         found = cls(**{field: query.get(field, "").strip() for field in cls.__dataclass_fields__})
         if found.state and found.state not in set(State):
             raise HTTPException(400, f"state {found.state[:50]!r}: one of {', '.join(State)} is expected")
+        _ = found.found_before, found.searched_before, found.arguments
         return found
+
+    @property
+    def found_before(self) -> int:
+        return _number("found", self.found)
+
+    @property
+    def searched_before(self) -> int:
+        return _number("searched", self.searched)
 
     @property
     def arguments(self) -> dict[str, Any]:
         """As TaskManager.list_tasks takes them."""
-        wanted: dict[str, Any] = {"state": self.state or None, "lane": self.lane or None, "name": self.name or None}
-        return wanted | {"newer_than": _age("newer", self.newer), "older_than": _age("older", self.older)}
+        names = ("state", "lane", "name", "batch", "owner")
+        wanted: dict[str, Any] = {name: getattr(self, name) or None for name in names}
+        ages = {"newer_than": _age("newer", self.newer), "older_than": _age("older", self.older)}
+        return wanted | ages | {"newest_first": True}
+
+    @property
+    def query(self) -> str:
+        """The query of an address with the filter alone, from its beginning."""
+        places = {"task_id", "cursor", "found", "searched"}
+        kept = {field: getattr(self, field) for field in self.__dataclass_fields__ if field not in places}
+        return urlencode({field: value for field, value in kept.items() if value})
 
 
 def _age(what: str, text: str) -> float | None:
@@ -44,3 +71,9 @@ def _age(what: str, text: str) -> float | None:
         return durations.seconds(text) if text else None
     except ValueError as error:
         raise HTTPException(400, f"{what} {text[:50]!r}: {error}") from None
+
+
+def _number(what: str, text: str) -> int:
+    if text and not (text.isascii() and text.isdigit() and int(text[:20]) <= MOST):
+        raise HTTPException(400, f"{what} {text[:50]!r}: a number of tasks is expected")
+    return int(text or 0)

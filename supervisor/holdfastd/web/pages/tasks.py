@@ -10,12 +10,14 @@ from starlette.responses import RedirectResponse, Response
 from holdfast.core.task_states import State
 from holdfast.errors import InvalidTaskError, UnknownTaskError
 from holdfastd.documents import task_documents
+from holdfastd.web.pages.found_tasks import PAGE, found_tasks
 from holdfastd.web.pages.task_filter import TaskFilter
 from holdfastd.web.queue_access import queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.timeline import bars
 
-PAGE = 50  # tasks
+MOST_ROUNDS = 6  # pages that a script of the browser asks for by itself, some 200 ms of work
+_ROUNDS = {str(number): number for number in range(1, MOST_ROUNDS + 1)}
 
 
 async def tasks(request: Request) -> Response:
@@ -23,14 +25,18 @@ async def tasks(request: Request) -> Response:
     wanted = TaskFilter.of(request.query_params)
     if wanted.task_id:
         return RedirectResponse(f"/task?id={quote(wanted.task_id, safe='')}", 303)
-    found = await access.manager.list_tasks(**wanted.arguments, limit=PAGE, cursor=wanted.cursor)
+    found = await found_tasks(access, wanted)
+    rounds = _ROUNDS.get(request.query_params.get("round", ""), 1)
     return page(
         request,
         "tasks.html",
         wanted=wanted,
         found=found,
+        found_so_far=wanted.found_before + len(found.tasks),
+        searched_so_far=wanted.searched_before + found.searched,
+        of=await request.app.state.counts.looked_through(wanted),
+        goes_on=rounds + 1 if len(found.tasks) < PAGE and rounds < MOST_ROUNDS else None,
         states=[str(state) for state in State],
-        now_ms=await access.store.clock_ms(),
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from holdfast.core.steps import StepHead, read_head
+from holdfast.core.task_search import TextSearch
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Submission, TaskRecord, Wanted
 from holdfast.errors import InvalidTaskError
@@ -14,6 +16,7 @@ from holdfast.store.redis import decode
 from holdfast.store.redis.task_dump import Dump
 
 MARK = "ledger"  # begins a cursor
+LARGEST_STEP = 100  # tasks that one step of a search reads, with all of their turns
 _NEWEST = (1 << 62, "")
 _CURSOR = re.compile(rf"{MARK}(?:(?P<at>\d{{1,15}}):(?P<id>[\w.@-]+))?", re.ASCII)
 
@@ -40,14 +43,15 @@ async def step_names(sql: Any, queue: str, task_id: str) -> tuple[StepHead, ...]
 
 
 def ended_of(wanted: Wanted) -> list[str]:
-    """The terminal states among these (none: all terminal states)."""
-    return sorted(TERMINAL.intersection(wanted.states or TERMINAL))
+    """The terminal states among these (none: all terminal states); none where a worker runs what is wanted."""
+    return [] if wanted.owner else sorted(TERMINAL.intersection(wanted.states or TERMINAL))
 
 
 async def ended(
-    sql: Any, queue: str, wanted: Wanted, limit: int, cursor: str, now_ms: int
-) -> tuple[str, list[TaskRecord]]:
-    """The next cursor, and tasks without their payloads, newest first; fewer than `limit` if some do not match."""
+    sql: Any, queue: str, wanted: Wanted, limit: int, cursor: str, now_ms: int, search: TextSearch | None = None
+) -> tuple[str, list[TaskRecord], int]:
+    """The next cursor, and tasks without their payloads, newest first; fewer than `limit` if some do not match. And the
+    number of tasks that were looked at."""
     place = _CURSOR.fullmatch(cursor)
     if place is None:
         raise InvalidTaskError(f"cursor {cursor!r}: the cursor of the page before is expected, or none to begin")
@@ -55,12 +59,17 @@ async def ended(
     ids = await tasks.ended(sql, queue, ended_of(wanted), before, limit)
     found = {dump.task_id: dump for dump in await tasks.these(sql, queue, [each for each, _ in ids])}
     following = f"{MARK}{ids[-1][1]}:{ids[-1][0]}" if len(ids) == limit else ""
-    records = (record(found[each], payloads=False) for each, _ in ids)
-    return following, [task for task in records if _fits(task, wanted, now_ms - task.created_ms)]
+    fitting = [
+        task
+        for task in (record(found[each], payloads=search is not None) for each, _ in ids)
+        if _fits(task, wanted, now_ms - task.created_ms) and (search is None or search.fits(task))
+    ]
+    bare = [replace(task, operation=None, result=None, checkpoint=None, trail=()) for task in fitting]
+    return following, bare, len(ids)
 
 
 def _fits(task: TaskRecord, wanted: Wanted, age_ms: int) -> bool:
-    of_place = wanted.lane in {"", task.lane} and wanted.name in {"", task.name}
+    of_place = wanted.lane in {"", task.lane} and wanted.name in {"", task.name} and wanted.batch in {"", task.batch}
     young_enough = wanted.newer_ms is None or age_ms <= wanted.newer_ms
     return of_place and young_enough and (wanted.older_ms is None or age_ms >= wanted.older_ms)
 

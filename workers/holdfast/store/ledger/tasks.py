@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from holdfast.core.steps import StepHead
+from holdfast.core.task_search import TextSearch
 from holdfast.core.tasks import (
     Obliterated,
     Page,
@@ -72,23 +74,34 @@ class LedgerTasks:
         room = limit - len(page.tasks)
         rest = await self._remembered(wanted, max(room, 1), cursor)
         if not room:
-            return Page(page.tasks, lookup.MARK if rest.tasks or rest.cursor else "", page.unreadable)
-        return Page((*page.tasks, *rest.tasks), rest.cursor, page.unreadable)
+            return replace(page, cursor=lookup.MARK if rest.tasks or rest.cursor else "")
+        return Page((*page.tasks, *rest.tasks), rest.cursor, page.unreadable, page.searched + rest.searched)
 
-    async def _remembered(self, wanted: Wanted, limit: int, cursor: str) -> Page:
-        """Of what the ledger remembers most may be in Redis, too: a page looks through several of it."""
+    async def search(self, wanted: Wanted, text: str, limit: int, cursor: str = "") -> Page:
+        """One step in Redis, or, when that has been searched, in what only the ledger remembers."""
+        if not cursor.startswith(lookup.MARK):
+            page = await self._redis.search(wanted, text, limit, cursor)
+            return page if page.cursor or not lookup.ended_of(wanted) else replace(page, cursor=lookup.MARK)
+        return await self._remembered(wanted, min(limit, lookup.LARGEST_STEP), cursor, TextSearch(text))
+
+    async def _remembered(self, wanted: Wanted, limit: int, cursor: str, search: TextSearch | None = None) -> Page:
+        """Of what the ledger remembers most may be in Redis, too: a page looks through several of it, a step of a
+        search through one."""
         found: list[TaskRecord] = []
+        searched = 0
         now_ms = await self._redis.clock_ms()
         async with self._database.transaction() as sql:
-            for _ in range(LOOKS):
-                cursor, some = await lookup.ended(sql, self._queue.name, wanted, limit - len(found), cursor, now_ms)
+            for _ in range(1 if search else LOOKS):
+                room = limit - len(found)
+                cursor, some, looked = await lookup.ended(sql, self._queue.name, wanted, room, cursor, now_ms, search)
+                searched += looked
                 there = {
                     dump.task_id for dump in (await self._redis_ledger.dump([task.task_id for task in some])).tasks
                 }
                 found += [task for task in some if task.task_id not in there]
                 if not cursor or len(found) == limit:
                     break
-        return Page(tuple(found), cursor)
+        return Page(tuple(found), cursor, searched=searched)
 
     async def task_ids(self, beginning: str, cursor: str, page: int) -> TaskIds:
         """The first page has those that the ledger remembers, too."""

@@ -15,6 +15,7 @@ _ON_KEYS: dict[str, Command] = {
     "DEL": (),
     "EXISTS": (),
     "GET": (),
+    "GETRANGE": ("0", "1"),
     "HDEL": ("f",),
     "HEXISTS": ("f",),
     "HGET": ("f",),

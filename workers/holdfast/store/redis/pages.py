@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from holdfast.core.plain_json import shown
+from holdfast.core.task_search import TextSearch
 from holdfast.core.tasks import Page, TaskRecord
 from holdfast.errors import InvalidTaskError, UnreadableRecordError
 from holdfast.store.redis.decode import task_record
 
 WIDTH = 4  # items of one row
+WIDTH_OF_FOUND = 6  # with operation and result
 DIGITS = 15  # of a position
 
 
@@ -28,7 +31,7 @@ def read_cursor(cursor: str) -> str:
 
 def _is_place(place: str) -> bool:
     index, *rest = place.split("\n")
-    return len(rest) == 2 and index[:1] in set("12345") and rest[0].isdigit()
+    return len(rest) == 2 and index[:1] in set("123456") and rest[0].isdigit()
 
 
 def read_position(cursor: str) -> int:
@@ -42,14 +45,23 @@ def _strange(cursor: str) -> InvalidTaskError:
     return InvalidTaskError(f"cursor {shown(cursor)}: the cursor of the page before is expected, or none to begin")
 
 
-def page(answer: list[Any]) -> Page:
-    cursor, *items = answer
-    tasks, unreadable = readable(_row(*items[start : start + WIDTH]) for start in range(0, len(items), WIDTH))
-    return Page(tasks, urlsafe_b64encode(cursor).decode(), unreadable)
+def page(answer: list[Any], width: int = WIDTH) -> Page:
+    cursor, searched, *items = answer
+    tasks, unreadable = readable(_row(*items[start : start + width]) for start in range(0, len(items), width))
+    return Page(tasks, urlsafe_b64encode(cursor).decode(), unreadable, searched)
 
 
-def _row(task_id: bytes, record: list[bytes], dead: int, pending: int) -> tuple[bytes, list[Any]]:
-    return task_id, [record, dead, pending, [], b"", b"", b"", []]
+def page_of_found(answer: list[Any], search: TextSearch) -> Page:
+    """Of the tasks that a text may be in those that fit, without their payloads."""
+    read = page(answer, WIDTH_OF_FOUND)
+    found = (replace(task, operation=None, result=None) for task in read.tasks if search.fits(task))
+    return replace(read, tasks=tuple(found))
+
+
+def _row(
+    task_id: bytes, record: list[bytes], dead: int, pending: int, operation: bytes = b"", result: bytes = b""
+) -> tuple[bytes, list[Any]]:
+    return task_id, [record, dead, pending, [], operation, result, b"", []]
 
 
 def readable(rows: Iterable[tuple[bytes, list[Any]]]) -> tuple[tuple[TaskRecord, ...], tuple[str, ...]]:

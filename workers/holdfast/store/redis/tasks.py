@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from holdfast.core.emitted_parts import PartsPage, read_batch
 from holdfast.core.parent_results import ParentResult
 from holdfast.core.steps import StepHead, StepRecord, read_head, read_step
+from holdfast.core.task_search import TextSearch
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Obliterated, Page, Place, RetryAnswer, TaskIds, TaskRecord, Wanted
 from holdfast.store.redis import decode, pages
@@ -22,11 +23,19 @@ class RedisTasks(RedisPart):
         return decode.task_record(task_id, answer) if answer else None
 
     async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
-        older, newer = (given(ms) for ms in (wanted.older_ms, wanted.newer_ms))
-        lane = self._keys.name(wanted.lane) if wanted.lane else ""
-        states = wanted.states or tuple(State)
-        begin = pages.read_cursor(cursor)
-        return pages.page(await self._run("list", begin, limit, lane, wanted.name, older, newer, *states))
+        return pages.page(await self._run("list", *self._asked(wanted, "", limit, cursor)))
+
+    async def search(self, wanted: Wanted, text: str, limit: int, cursor: str = "") -> Page:
+        search = TextSearch(text)
+        answer = await self._run("search", *self._asked(wanted, search.probe, limit, cursor))
+        return pages.page_of_found(answer, search)
+
+    def _asked(self, wanted: Wanted, text: str, limit: int, cursor: str) -> Iterator[str | int | float | bytes]:
+        """The arguments of the scripts that list and search."""
+        yield from (pages.read_cursor(cursor), limit, self._keys.name(wanted.lane) if wanted.lane else "", wanted.name)
+        yield from (given(ms) for ms in (wanted.older_ms, wanted.newer_ms))
+        yield from (wanted.batch, wanted.owner, int(wanted.newest_first), text)
+        yield from wanted.states or tuple(State)
 
     async def task_ids(self, beginning: str, cursor: str, page: int) -> TaskIds:
         following, ids = await self._run("known", cursor or "0", page, beginning)
