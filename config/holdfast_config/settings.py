@@ -233,6 +233,17 @@ class Settings(BaseSettings):
         None, "Names under which browsers may reach the dashboard, beside localhost and addresses. Default: none."
     )
     web_read_only: values.Switch = _field(False, "Let the dashboard change nothing, whoever has logged in.")
+    web_a2a: values.Switch = _field(
+        False, "Serve the queue beside the dashboard as an agent that speaks A2A 1.0 and 0.3."
+    )
+    web_a2a_name: values.Text = _field("Holdfast", "Name of that agent, as its public card says it.")
+    web_a2a_description: values.Text = _field(
+        "Runs tasks that survive failures.", "Description of that agent on its public card."
+    )
+    web_a2a_url: values.HttpUrl | None = _field(
+        None, "Public URL of that agent, which ends in /a2a. Default: the one that its card was asked for under."
+    )
+    web_a2a_lane: values.Queue | None = _field(None, "Lane in which its messages become tasks. Default: the queue.")
     otlp_endpoint: values.HttpUrl | None = _field(None, "URL of the OpenTelemetry collector. Default: nothing is sent.")
     otlp_protocol: _Protocol = _field("http/protobuf", "Protocol of the collector: http/protobuf or grpc.")
     trace_mode: _TraceMode = _field(

@@ -14,6 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from holdfast.errors import HoldfastError
 from holdfastd.web import errors
+from holdfastd.web.a2a import routes as a2a
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.guard import Guard
@@ -60,6 +61,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts) ->
             Route("/logout", login.log_out, methods=["POST"]),
             Route(PREFIX + "{rest:path}", Api(access, problems)),
             *PAGES,
+            *(a2a.ROUTES if access.settings.web_a2a else ()),
             *(Route(change.path, carry_out(change), methods=["POST"]) for change in CHANGES),
         ],
         middleware=[Middleware(Guard, accounts=accounts, sessions=sessions, hosts=hosts)],

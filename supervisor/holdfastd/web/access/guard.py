@@ -16,7 +16,7 @@ from holdfastd.web.access.session_cookie import COOKIE, SessionCookies
 from holdfastd.web.access.visitor import Login, Visitor
 from holdfastd.web.problems import API, problem
 
-PUBLIC = ("/login", "/static/", "/healthz")
+PUBLIC = ("/login", "/static/", "/healthz", "/.well-known/agent-card.json", "/.well-known/agent.json")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

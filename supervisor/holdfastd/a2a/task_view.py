@@ -1,0 +1,117 @@
+"""Makes the task that clients of an agent see from Holdfast's record and what is kept beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from holdfast.core.conversations import About
+from holdfast.core.envelope import Run, UnreadableError, read
+from holdfast.core.messages import Message, Part, text_part
+from holdfast.core.result_document import Result, read_result
+from holdfast.core.task_states import PARKED, TERMINAL, State
+from holdfast.core.tasks import TaskRecord
+from holdfastd.a2a.agent_task import AgentArtifact, AgentMessage, AgentStatus, AgentTask
+from holdfastd.a2a.wire_states import is_shown
+
+_ASKS = frozenset({State.INPUT_REQUIRED, State.AUTH_REQUIRED})
+_FAILS = frozenset({State.FAILED, State.REJECTED})
+
+
+@dataclass(frozen=True, slots=True)
+class _TurnOfTask:
+    """`result` is None where the turn has none yet, or shares that of a later one."""
+
+    number: int
+    run: Run | None
+    result: Result | None
+
+
+def task_view(record: TaskRecord, about: About) -> AgentTask:
+    """The whole task. Of an error it has type and message, as its traceback names paths of the server."""
+    turns = list(_turns(record, about))
+    context_id = about.context_id or next((each.run.context_id for each in turns if each.run), None) or record.task_id
+    messages = [message for turn in turns for message in _messages(record.task_id, context_id, turn)]
+    last = turns[-1].result
+    return AgentTask(
+        record.task_id,
+        context_id,
+        status_of(record, context_id, last),
+        [
+            AgentArtifact.of_turn(turn.number, turn.result.parts)
+            for turn in turns
+            if turn.result and turn.result.state == State.COMPLETED and turn.result.parts
+        ],
+        messages,
+        {} if is_shown(record.state) else {"holdfast_state": str(record.state)},
+    )
+
+
+def status_of(record: TaskRecord, context_id: str, result: Result | None = None) -> AgentStatus:
+    """The state with what the agent says of it: a question, an error, or how far it has come."""
+    said = _said(record, result or read_result(record.result))
+    number = f"{record.turn}.{record.state}"
+    message = AgentMessage(f"{record.task_id}.{number}", said, "agent", context_id, record.task_id) if said else None
+    return AgentStatus(record.state, changed_ms(record), message)
+
+
+def changed_ms(record: TaskRecord) -> int:
+    """When it came to its state."""
+    last = record.trail[-1].partition(" ")[0] if record.trail else ""
+    return record.finished_ms or (int(last) if last.isdigit() else record.created_ms)
+
+
+def _said(record: TaskRecord, result: Result) -> Sequence[Part]:
+    if record.state in _ASKS:
+        return result.parts
+    if record.state in _FAILS:
+        error = (result.error or {}).get("message") or record.reason
+        return result.parts or ([text_part(str(error))] if error else [])
+    if record.state is State.WORKING and record.progress:
+        return [text_part(record.progress)]
+    return []
+
+
+def _turns(record: TaskRecord, about: About) -> Iterator[_TurnOfTask]:
+    """The message and the result of each turn. While the last turn has no result the record has that of the turn
+    before, which is among the earlier ones."""
+    asked, answered = about.earlier[::2], about.earlier[1::2]
+    for number, (operation, result) in enumerate(zip(asked, answered, strict=False), 1):
+        yield _TurnOfTask(number, _run(operation), read_result(result) if result else None)
+    is_answered = record.state in TERMINAL | PARKED and record.result
+    if is_answered and record.result == next(filter(None, reversed(answered)), None):
+        is_answered = None
+    yield _TurnOfTask(record.turn, _run(record.operation), read_result(record.result) if is_answered else None)
+
+
+def _run(raw: bytes | None) -> Run | None:
+    try:
+        operation = read(raw or b"", len(raw or b""))
+    except UnreadableError:
+        return None
+    return operation if isinstance(operation, Run) else None
+
+
+def _messages(task_id: str, context_id: str, turn: _TurnOfTask) -> Iterator[AgentMessage]:
+    """The messages of a turn, and the question that it ended with; what it brought about is an artifact."""
+    for index, message in enumerate(turn.run.messages if turn.run else ()):
+        number = f"{task_id}.{turn.number}.{index}"
+        message_id = turn.run.message_id if turn.run and index == 0 else number
+        yield _message(message, str(message.get("message_id") or message_id), task_id, context_id)
+    if turn.result and turn.result.state in _ASKS and turn.result.parts:
+        number = f"{task_id}.{turn.number}.{turn.result.state}"
+        yield AgentMessage(number, turn.result.parts, "agent", context_id, task_id)
+
+
+def _message(message: Message, message_id: str, task_id: str, context_id: str) -> AgentMessage:
+    metadata, references = message.get("metadata"), message.get("reference_task_ids")
+    return AgentMessage(
+        message_id,
+        message["parts"],
+        "agent" if message.get("role") == "agent" else "user",
+        context_id,
+        task_id,
+        cast("Mapping[str, Any]", metadata) if isinstance(metadata, dict) else {},
+        [str(each) for each in cast("list[object]", references)] if isinstance(references, list) else (),
+    )

@@ -1,0 +1,232 @@
+"""A2A 0.3 on the wire: parameters as they are read, tasks and changes as they are written."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from holdfast.core.messages import Part
+from holdfastd.a2a.agent_task import (
+    AgentArtifact,
+    AgentMessage,
+    AgentStatus,
+    AgentTask,
+    ArtifactChange,
+    PushTarget,
+    Sending,
+    StatusChange,
+    Told,
+    file_of,
+)
+from holdfastd.a2a.wire_states import NAMES_0_3, iso
+
+
+class TextPart03(msgspec.Struct, tag_field="kind", tag="text"):
+    text: str
+    metadata: dict[str, Any] | None = None
+
+    @property
+    def content(self) -> Part:
+        return {"kind": "text", "text": self.text}
+
+
+class DataPart03(msgspec.Struct, tag_field="kind", tag="data"):
+    data: dict[str, Any]
+    metadata: dict[str, Any] | None = None
+
+    @property
+    def content(self) -> Part:
+        return {"kind": "data", "data": self.data}
+
+
+class File03(msgspec.Struct, rename="camel"):
+    """`bytes` (base64) or `uri`."""
+
+    bytes: str | None = None
+    uri: str | None = None
+    name: str | None = None
+    mime_type: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.bytes is None) == (self.uri is None):
+            raise ValueError("a file has bytes or a uri")
+
+
+class FilePart03(msgspec.Struct, tag_field="kind", tag="file"):
+    file: File03
+    metadata: dict[str, Any] | None = None
+
+    @property
+    def content(self) -> Part:
+        fields = msgspec.structs.asdict(self.file)
+        return {"kind": "file", "file": {name: value for name, value in fields.items() if value is not None}}
+
+
+class Message03(msgspec.Struct, rename="camel"):
+    message_id: str
+    role: Literal["user", "agent"]
+    parts: list[TextPart03 | DataPart03 | FilePart03]
+    kind: Literal["message"] = "message"
+    context_id: str | None = None
+    task_id: str | None = None
+    metadata: dict[str, Any] | None = None
+    reference_task_ids: list[str] | None = None
+
+
+class Authentication03(msgspec.Struct):
+    schemes: list[str]
+    credentials: str | None = None
+
+
+class PushConfig03(msgspec.Struct):
+    url: str
+    id: str | None = None
+    token: str | None = None
+    authentication: Authentication03 | None = None
+
+    @property
+    def target(self) -> PushTarget:
+        known = self.authentication or Authentication03([])
+        scheme = known.schemes[0] if known.schemes else ""
+        return PushTarget(self.id or "", self.url, self.token or "", scheme, known.credentials or "")
+
+
+class PushParams03(msgspec.Struct, rename="camel"):
+    task_id: str
+    push_notification_config: PushConfig03
+
+    @property
+    def target(self) -> PushTarget:
+        return self.push_notification_config.target
+
+
+class Configuration03(msgspec.Struct, rename="camel"):
+    push_notification_config: PushConfig03 | None = None
+    history_length: Annotated[int, Meta(ge=0)] | None = None
+    blocking: bool | None = None
+
+
+class SendParams03(msgspec.Struct):
+    message: Message03
+    configuration: Configuration03 | None = None
+    metadata: dict[str, Any] | None = None
+
+    @property
+    def sending(self) -> Sending:
+        given, chosen = self.message, self.configuration or Configuration03()
+        message = AgentMessage(
+            given.message_id,
+            [{**part.content, **({"metadata": part.metadata} if part.metadata else {})} for part in given.parts],
+            given.role,
+            given.context_id or "",
+            given.task_id or "",
+            (given.metadata or {}) | (self.metadata or {}),
+            given.reference_task_ids or (),
+        )
+        push = chosen.push_notification_config
+        return Sending(message, chosen.blocking is not False, chosen.history_length, push.target if push else None)
+
+
+class TaskParams03(msgspec.Struct, rename="camel"):
+    id: str
+    history_length: Annotated[int, Meta(ge=0)] | None = None
+
+
+class PushKey03(msgspec.Struct, rename="camel"):
+    """Without an id of the settings the first ones of the task are meant."""
+
+    id: str
+    push_notification_config_id: str | None = None
+
+    @property
+    def task_id(self) -> str:
+        return self.id
+
+    @property
+    def target_id(self) -> str:
+        return self.push_notification_config_id or ""
+
+
+class PushListParams03(msgspec.Struct):
+    id: str
+
+    @property
+    def task_id(self) -> str:
+        return self.id
+
+
+def told(change: Told) -> dict[str, Any]:
+    """An item of a stream."""
+    match change:
+        case AgentTask():
+            return write_task(change)
+        case StatusChange():
+            ids = {"kind": "status-update", "taskId": change.task_id, "contextId": change.context_id}
+            return {**ids, "status": _status(change.status), "final": change.is_last}
+        case ArtifactChange():
+            ids = {"kind": "artifact-update", "taskId": change.task_id, "contextId": change.context_id}
+            return {
+                **ids,
+                "artifact": _artifact(change.artifact),
+                "append": change.append,
+                "lastChunk": change.is_whole,
+            }
+
+
+def write_task(task: AgentTask) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "artifacts": [_artifact(each) for each in task.artifacts],
+        "history": [_message(each) for each in task.history],
+        "metadata": task.metadata,
+    }
+    always = {"kind": "task", "id": task.task_id, "contextId": task.context_id, "status": _status(task.status)}
+    return always | {name: value for name, value in fields.items() if value}
+
+
+def write_target(task_id: str, target: PushTarget) -> dict[str, Any]:
+    config: dict[str, Any] = {"id": target.target_id, "url": target.url, "token": target.token}
+    if target.scheme:
+        config["authentication"] = {"schemes": [target.scheme], "credentials": target.credentials}
+    return {"taskId": task_id, "pushNotificationConfig": {name: value for name, value in config.items() if value}}
+
+
+def write_targets(task_id: str, targets: list[PushTarget]) -> list[dict[str, Any]]:
+    return [write_target(task_id, each) for each in targets]
+
+
+def _status(status: AgentStatus) -> dict[str, Any]:
+    said = {"message": _message(status.message)} if status.message else {}
+    return {"state": NAMES_0_3[status.state], "timestamp": iso(status.at_ms), **said}
+
+
+def _message(message: AgentMessage) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "contextId": message.context_id,
+        "taskId": message.task_id,
+        "metadata": message.metadata,
+        "referenceTaskIds": message.references,
+    }
+    parts = [_part(part) for part in message.parts]
+    always = {"kind": "message", "messageId": message.message_id, "role": message.role, "parts": parts}
+    return always | {name: value for name, value in fields.items() if value}
+
+
+def _artifact(artifact: AgentArtifact) -> dict[str, Any]:
+    return {"artifactId": artifact.artifact_id, "parts": [_part(part) for part in artifact.parts]}
+
+
+def _part(part: Part) -> dict[str, Any]:
+    """Data that is no object is an object with the key `result`, as 0.3 knows objects alone."""
+    metadata = {"metadata": part["metadata"]} if part.get("metadata") else {}
+    match part.get("kind"):
+        case "file":
+            file = file_of(part)
+            renamed = {"mimeType" if name == "mime_type" else name: value for name, value in file.items()}
+            return {"kind": "file", "file": renamed, **metadata}
+        case "text":
+            return {"kind": "text", "text": str(part.get("text", "")), **metadata}
+        case _:
+            data = part.get("data")
+            return {"kind": "data", "data": data if isinstance(data, dict) else {"result": data}, **metadata}

@@ -1,0 +1,256 @@
+"""A2A 1.0 on the wire: parameters as they are read, tasks and changes as they are written."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from holdfast.core.messages import Part
+from holdfastd.a2a.agent_task import (
+    AgentArtifact,
+    AgentMessage,
+    AgentStatus,
+    AgentTask,
+    ArtifactChange,
+    Listing,
+    PushTarget,
+    Sending,
+    StatusChange,
+    Told,
+    file_of,
+)
+from holdfastd.a2a.rpc_errors import RpcCode, RpcError
+from holdfastd.a2a.wire_states import NAMES_1_0, iso, states_of
+
+_ROLES = {"ROLE_USER": "user", "ROLE_AGENT": "agent"}
+_ROLE_NAMES = {role: name for name, role in _ROLES.items()}
+_UNSPECIFIED = "TASK_STATE_UNSPECIFIED"
+
+
+class Part10(msgspec.Struct, rename="camel"):
+    """One of `text`, `raw` (base64), `url` and `data` is given."""
+
+    text: str | UnsetType = UNSET
+    raw: str | UnsetType = UNSET
+    url: str | UnsetType = UNSET
+    data: Any = UNSET
+    metadata: dict[str, Any] = {}
+    filename: str = ""
+    media_type: str = ""
+
+    def read(self) -> Part:
+        given = [name for name in ("text", "raw", "url", "data") if getattr(self, name) is not UNSET]
+        if len(given) != 1:
+            raise RpcError(RpcCode.INVALID_PARAMS, "message.parts: a part has one of text, raw, url and data")
+        part = self._content(given[0])
+        return {**part, "metadata": self.metadata} if self.metadata else part
+
+    def _content(self, name: str) -> Part:
+        if name == "text":
+            return {"kind": "text", "text": self.text}
+        if name == "data":
+            return {"kind": "data", "data": self.data}
+        about = {"name": self.filename, "mime_type": self.media_type}
+        content = {"bytes": self.raw} if name == "raw" else {"uri": self.url}
+        return {"kind": "file", "file": {**content, **{key: value for key, value in about.items() if value}}}
+
+
+class Message10(msgspec.Struct, rename="camel"):
+    message_id: str
+    role: Literal["ROLE_USER", "ROLE_AGENT"]
+    parts: list[Part10]
+    context_id: str = ""
+    task_id: str = ""
+    metadata: dict[str, Any] = {}
+    reference_task_ids: list[str] = []
+
+
+class Authentication10(msgspec.Struct):
+    scheme: str
+    credentials: str = ""
+
+
+class PushParams10(msgspec.Struct, rename="camel"):
+    """`task_id` is empty where the settings come with a message."""
+
+    url: str
+    id: str = ""
+    task_id: str = ""
+    token: str = ""
+    authentication: Authentication10 | None = None
+
+    @property
+    def target(self) -> PushTarget:
+        known = self.authentication or Authentication10("")
+        return PushTarget(self.id, self.url, self.token, known.scheme, known.credentials)
+
+
+class Configuration10(msgspec.Struct, rename="camel"):
+    task_push_notification_config: PushParams10 | None = None
+    history_length: Annotated[int, Meta(ge=0)] | None = None
+    return_immediately: bool = False
+
+
+class SendParams10(msgspec.Struct):
+    message: Message10
+    configuration: Configuration10 = msgspec.field(default_factory=Configuration10)
+    metadata: dict[str, Any] = {}
+
+    @property
+    def sending(self) -> Sending:
+        given, chosen = self.message, self.configuration
+        message = AgentMessage(
+            given.message_id,
+            [part.read() for part in given.parts],
+            _ROLES[given.role],
+            given.context_id,
+            given.task_id,
+            given.metadata | self.metadata,
+            given.reference_task_ids,
+        )
+        push = chosen.task_push_notification_config
+        return Sending(message, not chosen.return_immediately, chosen.history_length, push.target if push else None)
+
+
+class TaskParams10(msgspec.Struct, rename="camel"):
+    id: str
+    history_length: Annotated[int, Meta(ge=0)] | None = None
+
+
+class ListParams10(msgspec.Struct, rename="camel"):
+    context_id: str = ""
+    status: str = _UNSPECIFIED
+    page_size: Annotated[int, Meta(ge=1, le=100)] = 50
+    page_token: str = ""
+    history_length: Annotated[int, Meta(ge=0)] | None = None
+    status_timestamp_after: datetime | None = None
+    include_artifacts: bool = False
+
+    @property
+    def listing(self) -> Listing:
+        since = self.status_timestamp_after
+        return Listing(
+            self.context_id,
+            () if self.status == _UNSPECIFIED else states_of(self.status),
+            self.page_size,
+            self.page_token,
+            self.history_length,
+            round(since.timestamp() * 1000) if since else None,
+            self.include_artifacts,
+        )
+
+
+class PushKey10(msgspec.Struct, rename="camel"):
+    task_id: str
+    id: str
+
+    @property
+    def target_id(self) -> str:
+        return self.id
+
+
+class PushListParams10(msgspec.Struct, rename="camel"):
+    task_id: str
+
+
+class NoParams(msgspec.Struct):
+    """Of a method without parameters."""
+
+
+def sent(task: AgentTask) -> dict[str, Any]:
+    """The result of SendMessage."""
+    return {"task": write_task(task)}
+
+
+def told(change: Told) -> dict[str, Any]:
+    """An item of a stream."""
+    match change:
+        case AgentTask():
+            return {"task": write_task(change)}
+        case StatusChange():
+            return {"statusUpdate": {**_ids(change.task_id, change.context_id), "status": _status(change.status)}}
+        case ArtifactChange():
+            return {
+                "artifactUpdate": {
+                    **_ids(change.task_id, change.context_id),
+                    "artifact": _artifact(change.artifact),
+                    "append": change.append,
+                    "lastChunk": change.is_whole,
+                }
+            }
+
+
+def write_task(task: AgentTask) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "id": task.task_id,
+        "contextId": task.context_id,
+        "status": _status(task.status),
+        "artifacts": [_artifact(each) for each in task.artifacts],
+        "history": [_message(each) for each in task.history],
+        "metadata": task.metadata,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def write_page(tasks: list[AgentTask], token: str, size: int, total: int, *, with_artifacts: bool) -> dict[str, Any]:
+    """The result of ListTasks; artifacts are there where they were asked for, although there may be none."""
+    written = [write_task(task) | ({"artifacts": _artifacts(task)} if with_artifacts else {}) for task in tasks]
+    return {"tasks": written, "nextPageToken": token, "pageSize": size, "totalSize": total}
+
+
+def write_target(task_id: str, target: PushTarget) -> dict[str, Any]:
+    fields: dict[str, Any] = {"id": target.target_id, "taskId": task_id, "url": target.url, "token": target.token}
+    if target.scheme:
+        fields["authentication"] = {"scheme": target.scheme, "credentials": target.credentials}
+    return {name: value for name, value in fields.items() if value}
+
+
+def write_targets(task_id: str, targets: list[PushTarget]) -> dict[str, Any]:
+    return {"configs": [write_target(task_id, each) for each in targets], "nextPageToken": ""}
+
+
+def _ids(task_id: str, context_id: str) -> dict[str, Any]:
+    return {"taskId": task_id, "contextId": context_id}
+
+
+def _status(status: AgentStatus) -> dict[str, Any]:
+    said = {"message": _message(status.message)} if status.message else {}
+    return {"state": NAMES_1_0[status.state], "timestamp": iso(status.at_ms), **said}
+
+
+def _message(message: AgentMessage) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "messageId": message.message_id,
+        "contextId": message.context_id,
+        "taskId": message.task_id,
+        "role": _ROLE_NAMES[message.role],
+        "parts": [_part(part) for part in message.parts],
+        "metadata": message.metadata,
+        "referenceTaskIds": message.references,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _artifacts(task: AgentTask) -> list[dict[str, Any]]:
+    return [_artifact(each) for each in task.artifacts]
+
+
+def _artifact(artifact: AgentArtifact) -> dict[str, Any]:
+    return {"artifactId": artifact.artifact_id, "parts": [_part(part) for part in artifact.parts]}
+
+
+def _part(part: Part) -> dict[str, Any]:
+    metadata = {"metadata": part["metadata"]} if part.get("metadata") else {}
+    match part.get("kind"):
+        case "file":
+            file = file_of(part)
+            content = {"raw": file["bytes"]} if "bytes" in file else {"url": file.get("uri", "")}
+            about = {"filename": file.get("name"), "mediaType": file.get("mime_type")}
+            return {**content, **{name: value for name, value in about.items() if value}, **metadata}
+        case "text":
+            return {"text": str(part.get("text", "")), **metadata}
+        case _:
+            return {"data": part.get("data"), **metadata}

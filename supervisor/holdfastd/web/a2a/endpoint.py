@@ -1,0 +1,139 @@
+"""The endpoint of the agent: one address for both versions of A2A, JSON-RPC in, JSON or a stream of events out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import suppress
+
+import structlog
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from holdfast.errors import HoldfastError
+from holdfastd.a2a.rpc_errors import RpcCode, RpcError, rpc_error
+from holdfastd.web.a2a.agent import Agent, Client
+from holdfastd.web.a2a.json_rpc import RpcCall
+from holdfastd.web.a2a.methods import Asking, Method, Stream, method_of
+from holdfastd.web.access.visitor import Login
+from holdfastd.web.activity_notes import origin
+from holdfastd.web.forms import read_body, visitor_of
+from holdfastd.web.queue_access import queue_of
+
+VERSION_HEADER = "a2a-version"
+AROUND = 65536  # bytes of a request around its message
+KEEP_ALIVE = 15.0  # seconds without an event after which a comment is sent, so that nothing between closes the stream
+
+_log = structlog.get_logger("holdfast.web")
+
+
+async def endpoint(request: Request) -> Response:
+    """Answers with a result or an error of JSON-RPC, whatever comes."""
+    call = RpcCall()
+    try:
+        return await _answer(request, call)
+    except Exception as error:
+        known = _known(error)
+        return _json(call.failure(known), known.status)
+
+
+async def _answer(request: Request, call: RpcCall) -> Response:
+    if visitor_of(request).login is not Login.HEADER:
+        raise RpcError(RpcCode.INVALID_REQUEST, "a program logs in with Authorization: Bearer TOKEN", 403)
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise RpcError(RpcCode.CONTENT_TYPE_NOT_SUPPORTED, "Content-Type: application/json is expected", 415)
+    call.take(await read_body(request, queue_of(request).settings.max_message_bytes + AROUND))
+    method = method_of(call.method, request.headers.get(VERSION_HEADER) or request.query_params.get("A2A-Version", ""))
+    result = await method.call(_asking(request, call, method))
+    if isinstance(result, AsyncGenerator):
+        return await _streamed(call, result)
+    return _json(call.answer(result))
+
+
+def _asking(request: Request, call: RpcCall, method: Method) -> Asking:
+    visitor = visitor_of(request)
+    if method.changes and not visitor.may_change:
+        raise RpcError(RpcCode.INVALID_REQUEST, "a viewer may change nothing: log in as an operator", 403)
+
+    async def patiently(work: Awaitable[None]) -> None:
+        await _unless_gone(request, work)
+
+    return Asking(
+        Agent(queue_of(request)),
+        Client(visitor.name, origin(request)),
+        call.read_params(method.params),
+        patiently,
+    )
+
+
+async def _unless_gone(request: Request, work: Awaitable[None]) -> None:
+    """Wait for the work, or until the client has closed its connection."""
+    tasks = (asyncio.ensure_future(work), asyncio.create_task(_gone(request)))
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for each in done:
+            each.result()
+    finally:
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _streamed(call: RpcCall, results: Stream) -> Response:
+    """Errors of the beginning are answered as any; the first event is read before the stream begins."""
+    first = await anext(results)
+    return StreamingResponse(
+        _events(call, first, results), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
+    )
+
+
+async def _events(call: RpcCall, first: object, results: Stream) -> AsyncGenerator[bytes]:
+    coming: asyncio.Task[dict[str, object]] | None = None
+    try:
+        yield _event(call.answer(first))
+        while True:
+            coming = coming or asyncio.ensure_future(anext(results))
+            done, _ = await asyncio.wait((coming,), timeout=KEEP_ALIVE)
+            if not done:
+                yield b": \n\n"
+                continue
+            result, coming = coming.result(), None
+            yield _event(call.answer(result))
+    except StopAsyncIteration:
+        pass
+    except Exception as error:
+        yield _event(call.failure(_known(error)))
+    finally:
+        if coming is not None:
+            coming.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await coming
+        await results.aclose()
+
+
+def _known(error: Exception) -> RpcError:
+    """The error that the client is told; one that nobody expected is logged, and its text stays here."""
+    match error:
+        case RpcError():
+            return error
+        case HTTPException():
+            return RpcError(RpcCode.INVALID_REQUEST, str(error.detail), error.status_code)
+        case HoldfastError():
+            return rpc_error(error)
+        case _:
+            _log.error("a call of the agent failed", exc_info=error)
+            return RpcError(RpcCode.INTERNAL_ERROR, "internal error", 500)
+
+
+def _event(document: bytes) -> bytes:
+    return b"data: %b\n\n" % document
+
+
+def _json(document: bytes, status: int = 200) -> Response:
+    return Response(document, status, media_type="application/json")

@@ -1,0 +1,64 @@
+"""JSON-RPC 2.0: reads a request, writes answers and errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from holdfastd.a2a.rpc_errors import RpcCode, RpcError
+
+P = TypeVar("P")
+
+DOMAIN = "a2a-protocol.org"
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True)
+class RpcCall:
+    """`call_id` is None as long as the request was not understood, and for one without an id."""
+
+    call_id: str | int | None = None
+    method: str = ""
+    params: object = None
+
+    def take(self, body: bytes) -> None:
+        """Read the request; the id first, so that an error has it. Raises RpcError."""
+        try:
+            request = _decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise RpcError(RpcCode.PARSE_ERROR, f"the body is no JSON: {error}") from None
+        if isinstance(request, list):
+            raise RpcError(RpcCode.INVALID_REQUEST, "batch requests are not served: send one request at a time")
+        if not isinstance(request, dict):
+            raise RpcError(RpcCode.INVALID_REQUEST, "a JSON-RPC request is an object")
+        self._take_fields(cast("dict[str, Any]", request))
+
+    def _take_fields(self, request: dict[str, Any]) -> None:
+        call_id, method = request.get("id"), request.get("method")
+        if call_id is not None and type(call_id) not in (str, int):
+            raise RpcError(RpcCode.INVALID_REQUEST, "id: a text, a whole number or null is expected")
+        self.call_id = call_id
+        if request.get("jsonrpc") != "2.0":
+            raise RpcError(RpcCode.INVALID_REQUEST, 'jsonrpc: "2.0" is expected')
+        if not isinstance(method, str) or not method:
+            raise RpcError(RpcCode.INVALID_REQUEST, "method: a text is expected")
+        self.method, self.params = method, request.get("params")
+
+    def read_params(self, kind: type[P]) -> P:
+        """Raises RpcError, which names the field."""
+        try:
+            return msgspec.convert({} if self.params is None else self.params, kind)
+        except msgspec.ValidationError as error:
+            raise RpcError(RpcCode.INVALID_PARAMS, f"params: {error}") from None
+
+    def answer(self, result: object) -> bytes:
+        return _encode({"jsonrpc": "2.0", "id": self.call_id, "result": result})
+
+    def failure(self, error: RpcError) -> bytes:
+        info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": error.code.name, "domain": DOMAIN}
+        told = {"code": int(error.code), "message": error.message, "data": [info]}
+        return _encode({"jsonrpc": "2.0", "id": self.call_id, "error": told})

@@ -1,0 +1,167 @@
+"""The methods of both versions, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.core.activity import Activity
+from holdfast.errors import HoldfastError
+from holdfastd.a2a import wire_0_3, wire_1_0
+from holdfastd.a2a.agent_task import AgentTask, Sending, Told
+from holdfastd.a2a.rpc_errors import RpcCode, RpcError
+from holdfastd.web.a2a.agent import Agent, Client
+from holdfastd.web.activity_notes import note
+
+Written = dict[str, Any] | list[dict[str, Any]] | None
+Stream = AsyncGenerator[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A call of a method: by whom, with which parameters. `patiently` waits for something, but no longer than the
+    client waits for the answer."""
+
+    agent: Agent
+    client: Client
+    params: Any
+    patiently: Callable[[Awaitable[None]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """`changes`: not for viewers."""
+
+    version: str
+    name: str
+    params: type
+    call: Callable[[Asking], Awaitable[Written | Stream]]
+    changes: bool = False
+
+
+def _send(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[Written]]:
+    async def send(asking: Asking) -> Written:
+        sending = asking.params.sending
+        task_id = await _accept(asking, sending)
+        if sending.waits:
+            await asking.patiently(asking.agent.rested(task_id))
+        return write((await asking.agent.view(task_id)).shortened(sending.history_length))
+
+    return send
+
+
+def _stream(write: Callable[[Told], dict[str, Any]]) -> Callable[[Asking], Awaitable[Stream]]:
+    async def stream(asking: Asking) -> Stream:
+        sending = asking.params.sending
+        task_id = await _accept(asking, sending)
+        return _written(asking.agent.follow(task_id), write, sending.history_length)
+
+    return stream
+
+
+def _subscribe(write: Callable[[Told], dict[str, Any]]) -> Callable[[Asking], Awaitable[Stream]]:
+    async def subscribe(asking: Asking) -> Stream:
+        return _written(await asking.agent.subscribe(asking.params.id), write, None)
+
+    return subscribe
+
+
+def _get(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[Written]]:
+    async def get(asking: Asking) -> Written:
+        return write((await asking.agent.view(asking.params.id)).shortened(asking.params.history_length))
+
+    return get
+
+
+def _cancel(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[Written]]:
+    async def cancel(asking: Asking) -> Written:
+        async with _noted(asking, "a2a/cancel", asking.params.id):
+            return write(await asking.agent.cancel(asking.params.id, asking.client))
+
+    return cancel
+
+
+async def _list(asking: Asking) -> Written:
+    wanted = asking.params.listing
+    found = await asking.agent.list(wanted)
+    return wire_1_0.write_page(found.tasks, found.token, found.size, found.total, with_artifacts=wanted.with_artifacts)
+
+
+async def _extended_card(_: Asking) -> Written:
+    raise RpcError(RpcCode.UNSUPPORTED_OPERATION, "the public card is the whole card")
+
+
+async def _extended_card_0_3(_: Asking) -> Written:
+    raise RpcError(RpcCode.EXTENDED_AGENT_CARD_NOT_CONFIGURED, "the public card is the whole card")
+
+
+METHODS = (
+    Method("1.0", "SendMessage", wire_1_0.SendParams10, _send(wire_1_0.sent), changes=True),
+    Method("1.0", "SendStreamingMessage", wire_1_0.SendParams10, _stream(wire_1_0.told), changes=True),
+    Method("1.0", "GetTask", wire_1_0.TaskParams10, _get(wire_1_0.write_task)),
+    Method("1.0", "ListTasks", wire_1_0.ListParams10, _list),
+    Method("1.0", "CancelTask", wire_1_0.TaskParams10, _cancel(wire_1_0.write_task), changes=True),
+    Method("1.0", "SubscribeToTask", wire_1_0.TaskParams10, _subscribe(wire_1_0.told)),
+    Method("1.0", "GetExtendedAgentCard", wire_1_0.NoParams, _extended_card),
+    Method("0.3", "message/send", wire_0_3.SendParams03, _send(wire_0_3.write_task), changes=True),
+    Method("0.3", "message/stream", wire_0_3.SendParams03, _stream(wire_0_3.told), changes=True),
+    Method("0.3", "tasks/get", wire_0_3.TaskParams03, _get(wire_0_3.write_task)),
+    Method("0.3", "tasks/cancel", wire_0_3.TaskParams03, _cancel(wire_0_3.write_task), changes=True),
+    Method("0.3", "tasks/resubscribe", wire_0_3.TaskParams03, _subscribe(wire_0_3.told)),
+    Method("0.3", "agent/getAuthenticatedExtendedCard", wire_1_0.NoParams, _extended_card_0_3),
+)
+VERSIONS = tuple(dict.fromkeys(method.version for method in METHODS))
+
+
+def method_of(name: str, version: str) -> Method:
+    """The method that a client of this version calls; empty: of the version that has such a method. Raises RpcError."""
+    known = ".".join(version.split(".")[:2])
+    if version and known not in VERSIONS:
+        raise RpcError(
+            RpcCode.VERSION_NOT_SUPPORTED, f"A2A-Version {version[:20]!r}: {' and '.join(VERSIONS)} are spoken here"
+        )
+    for method in METHODS:
+        if method.name == name and known in ("", method.version):
+            return method
+    raise RpcError(
+        RpcCode.METHOD_NOT_FOUND, f"method {name[:80]!r} is not known" + (f" in A2A {known}" if known else "")
+    )
+
+
+async def _accept(asking: Asking, sending: Sending) -> str:
+    activity = _activity(asking, "a2a/send", sending.message.task_id or "new task")
+    try:
+        task_id = await asking.agent.accept(sending, asking.client)
+    except (RpcError, HoldfastError) as error:
+        await note(asking.agent.access, replace(activity, outcome=str(error)))
+        raise
+    await note(asking.agent.access, replace(activity, subject=task_id))
+    return task_id
+
+
+@asynccontextmanager
+async def _noted(asking: Asking, change: str, subject: str) -> AsyncGenerator[None]:
+    """Writes the change down, also one that is refused."""
+    activity = _activity(asking, change, subject)
+    try:
+        yield
+    except (RpcError, HoldfastError) as error:
+        await note(asking.agent.access, replace(activity, outcome=str(error)))
+        raise
+    await note(asking.agent.access, activity)
+
+
+def _activity(asking: Asking, change: str, subject: str) -> Activity:
+    return Activity(asking.client.who, asking.client.origin, change, subject)
+
+
+async def _written(
+    told: AsyncGenerator[Told], write: Callable[[Told], dict[str, Any]], history_length: int | None
+) -> Stream:
+    try:
+        async for each in told:
+            yield write(each.shortened(history_length) if isinstance(each, AgentTask) else each)
+    finally:
+        await told.aclose()

@@ -1,0 +1,114 @@
+"""Follows one task: first the whole task, then each change, until it has ended or asks for something.
+
+The store is read again at each notice of the task (its turn has ended, parts were emitted) and, as not each change
+comes with a notice, now and then; less often the longer nothing has changed. What is told follows from what was read,
+so a notice that was lost costs seconds, and a client that comes back later is told the same state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import suppress
+from itertools import groupby
+
+from holdfast.client.wait import subscription
+from holdfast.core.emitted_parts import EmittedPart
+from holdfast.core.task_states import State
+from holdfast.core.tasks import TaskRecord
+from holdfast.errors import StoreError
+from holdfastd.a2a.agent_task import (
+    AT_REST,
+    AgentArtifact,
+    AgentStatus,
+    AgentTask,
+    ArtifactChange,
+    StatusChange,
+    Told,
+)
+from holdfastd.a2a.task_view import status_of
+from holdfastd.web.a2a.emitted_artifact import emitted_behind, last_position, parts_of
+from holdfastd.web.queue_access import QueueAccess
+
+SOON, LATE = 0.25, 5.0  # seconds between two looks without a notice: at first, at most
+
+
+async def changes(
+    access: QueueAccess, task_id: str, view: Callable[[str], Awaitable[AgentTask]]
+) -> AsyncGenerator[Told]:
+    """Raises RpcError for an unknown task, StoreUnavailableError when the store is away for long."""
+    noticed = asyncio.Event()
+    listening = asyncio.create_task(_listen(access, task_id, noticed))
+    try:
+        last = await last_position(access.store, task_id)
+        task = await view(task_id)
+        yield task
+        follower, pause = _Follower(access, task, view, task.position or last), SOON
+        while follower.status.state not in AT_REST:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(noticed.wait(), pause)
+            noticed.clear()
+            told = await follower.look()
+            pause = SOON if told else min(2 * pause, LATE)
+            for each in told:
+                yield each
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+
+
+class _Follower:
+    """What a client was told of a task so far: its status, and the emitted parts up to a position."""
+
+    def __init__(
+        self, access: QueueAccess, task: AgentTask, view: Callable[[str], Awaitable[AgentTask]], position: int
+    ) -> None:
+        self._access, self._task, self._view = access, task, view
+        self._position, self._run = position, task.run
+        self.status = task.status
+
+    async def look(self) -> list[Told]:
+        """What has changed since the last look. The parts are read after the state: a task at rest emits no more."""
+        task_id = self._task.task_id
+        record = await self._access.manager.queries.record(task_id, payloads=False)
+        told: list[Told] = list(
+            self._emitted(record, await emitted_behind(self._access.store, task_id, self._position))
+        )
+        if record.state in AT_REST:
+            task = await self._view(task_id)
+            return [*told, *self._result(task, record), *self._moved(task.status)]
+        return [*told, *self._moved(status_of(record, self._task.context_id))]
+
+    def _emitted(self, record: TaskRecord, emitted: list[EmittedPart]) -> Iterator[Told]:
+        """A run that begins anew replaces what the one before has emitted."""
+        for run, parts in groupby(emitted, lambda part: part.run):
+            artifact = AgentArtifact.of_turn(record.turn, parts_of(parts))
+            yield ArtifactChange(self._task.task_id, self._task.context_id, artifact, append=run == self._run)
+            self._run = run
+        self._position = emitted[-1].position if emitted else self._position
+
+    def _result(self, task: AgentTask, record: TaskRecord) -> Iterator[Told]:
+        """What the handler has returned stands in the place of what it emitted."""
+        if record.state is not State.COMPLETED or not task.artifacts:
+            return
+        artifact = task.artifacts[-1]
+        if artifact.artifact_id == AgentArtifact.of_turn(record.turn, ()).artifact_id:
+            yield ArtifactChange(task.task_id, task.context_id, artifact, is_whole=True)
+
+    def _moved(self, status: AgentStatus) -> Iterator[Told]:
+        before, self.status = self.status, status
+        if _said(before) != _said(status):
+            yield StatusChange(self._task.task_id, self._task.context_id, status)
+
+
+def _said(status: AgentStatus) -> tuple[object, ...]:
+    return status.state, status.message and status.message.parts
+
+
+async def _listen(access: QueueAccess, task_id: str, noticed: asyncio.Event) -> None:
+    while True:
+        with suppress(StoreError):
+            async with subscription(access.store.emitted(task_id)) as notices:
+                async for _ in notices:
+                    noticed.set()
+        await asyncio.sleep(LATE)

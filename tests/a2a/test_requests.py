@@ -1,0 +1,172 @@
+"""Requests that cannot be answered, clients that may not ask, and the card, which needs no login."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.a2a.conftest import ServedPool
+from tests.a2a.thin_client import TOKEN, ThinClient
+
+LOGIN = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
+CARD = "/.well-known/agent-card.json"
+
+
+def _post(pool: ServedPool, body: bytes, **headers: str) -> httpx.Response:
+    return pool.http.post(f"{pool.base}/a2a", content=body, headers=LOGIN | headers)
+
+
+def _request(method: object = "GetTask", params: object = None, **fields: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": params, **fields}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "call_id"),
+    [
+        (b"", -32700, None),
+        (b"{", -32700, None),
+        (b"\xff\xfe", -32700, None),
+        (b"[" * 100_000, -32700, None),
+        (b"[]", -32600, None),
+        (b"[" + _request() + b"]", -32600, None),
+        (b"7", -32600, None),
+        (b"null", -32600, None),
+        (_request(jsonrpc="1.0"), -32600, 7),
+        (_request(id={}), -32600, None),
+        (_request(id=True), -32600, None),
+        (_request(method=""), -32600, 7),
+        (_request(method=7), -32600, 7),
+        (_request(method="Tasks/Get"), -32601, 7),
+        (_request(method="<script>"), -32601, 7),
+        (_request(params=None), -32602, 7),
+        (_request(params=[]), -32602, 7),
+        (_request(params={"id": 7}), -32602, 7),
+        (_request(params={"id": ""}), -32602, 7),
+        (_request(params={"id": "none", "historyLength": -1}), -32602, 7),
+        (_request(params={"id": "none"}), -32001, 7),
+        (_request(params={"id": "\u0000"}), -32001, 7),
+        (_request("ListTasks", {"pageSize": 0}), -32602, 7),
+        (_request("ListTasks", {"pageSize": 101}), -32602, 7),
+        (_request("ListTasks", {"status": "lost"}), -32602, 7),
+        (_request("ListTasks", {"pageToken": "zzz"}), -32602, 7),
+        (_request("ListTasks", {"contextId": "c", "pageToken": "-1"}), -32602, 7),
+        (_request("GetExtendedAgentCard"), -32004, 7),
+        (_request("agent/getAuthenticatedExtendedCard"), -32007, 7),
+    ],
+)
+def test_a_request_that_cannot_be_is_an_error(pool: ServedPool, body: bytes, code: int, call_id: int | None) -> None:
+    answer = _post(pool, body)
+    document = answer.json()
+    assert (answer.status_code, document["jsonrpc"], document["id"]) == (200, "2.0", call_id)
+    assert document["error"]["code"] == code, document
+    assert "result" not in document
+
+
+USER = {"messageId": "m", "role": "ROLE_USER"}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        None,
+        {},
+        {**USER, "parts": []},
+        {**USER, "parts": [{}]},
+        {**USER, "parts": [{"text": "a", "data": 1}]},
+        {**USER, "parts": [{"text": 7}]},
+        {**USER, "parts": [{"text": "a"}], "role": "user"},
+        {**USER, "parts": [{"text": "a"}], "role": "ROLE_AGENT"},
+        {**USER, "parts": [{"text": "a"}], "messageId": ""},
+        {**USER, "parts": [{"text": "a"}], "messageId": "m" * 2000},
+        {**USER, "parts": [{"text": "a"}], "contextId": "c" * 2000},
+        {**USER, "parts": [{"data": 10**40}]},
+        {**USER, "parts": [{"text": "a"}], "referenceTaskIds": ["a b"]},
+    ],
+)
+def test_a_message_that_cannot_be_makes_no_task(pool: ServedPool, message: object) -> None:
+    before = pool.client().call("ListTasks")["totalSize"]
+    error = pool.client().error("SendMessage", {"message": message})
+    assert error["code"] == -32602, error
+    assert pool.client().call("ListTasks")["totalSize"] == before
+
+
+def test_a_message_for_another_context_or_an_unknown_task_is_refused(client: ThinClient) -> None:
+    asked = client.send("ask what?")
+    method = "SendMessage" if client.version == "1.0" else "message/send"
+    wrong = client.sending("this", taskId=asked["id"], contextId="another")
+    assert client.error(method, wrong)["code"] == -32602
+    assert client.error(method, client.sending("this", taskId="none"))["code"] == -32001
+    client.call("CancelTask" if client.version == "1.0" else "tasks/cancel", {"id": asked["id"]})
+
+
+@pytest.mark.parametrize(
+    ("version", "method", "code"),
+    [
+        ("1.0", "GetTask", -32001),
+        ("1.0.3", "GetTask", -32001),
+        ("", "GetTask", -32001),
+        ("", "tasks/get", -32001),
+        ("0.3", "tasks/get", -32001),
+        ("0.3.0", "tasks/get", -32001),
+        ("0.3", "GetTask", -32601),
+        ("1.0", "tasks/get", -32601),
+        ("2.0", "GetTask", -32009),
+        ("<script>", "GetTask", -32009),
+    ],
+)
+def test_a_version_has_its_own_methods(pool: ServedPool, version: str, method: str, code: int) -> None:
+    answer = _post(pool, _request(method, {"id": "none"}), **{"a2a-version": version})
+    assert answer.json()["error"]["code"] == code
+
+
+def test_a_body_over_the_bound_is_refused(pool: ServedPool) -> None:
+    answer = _post(pool, _request(params={"id": "x" * (2 << 20)}))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, -32600)
+    large = pool.client().error("SendMessage", pool.client().sending("x" * (1 << 20)))
+    assert (large["code"], "at most" in large["message"]) == (-32602, True)
+
+
+def test_another_kind_of_content_is_refused(pool: ServedPool) -> None:
+    answer = _post(pool, _request(), **{"content-type": "text/plain"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (415, -32005)
+
+
+def test_only_a_program_that_has_logged_in_is_answered(pool: ServedPool) -> None:
+    request = {"content": _request(), "headers": {"content-type": "application/json"}}
+    answer = pool.http.post(f"{pool.base}/a2a", **request)  # type: ignore[arg-type]
+    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+    assert _post(pool, _request(), authorization="Bearer wrong").status_code == 401
+    with httpx.Client(timeout=60) as browser:
+        assert browser.post(f"{pool.base}/login", data={"token": TOKEN}).status_code == 303
+        assert browser.post(f"{pool.base}/a2a", **request).status_code == 403  # type: ignore[arg-type]
+    assert pool.http.get(f"{pool.base}/a2a", headers=LOGIN).status_code == 405
+
+
+def test_the_card_alone_is_public_and_names_both_versions(pool: ServedPool) -> None:
+    answer = pool.http.get(pool.base + CARD)
+    card = answer.json()
+    assert [(one["url"], one["protocolVersion"]) for one in card["supportedInterfaces"]] == [
+        (f"{pool.base}/a2a", "1.0"),
+        (f"{pool.base}/a2a", "0.3"),
+    ]
+    assert (card["url"], card["protocolVersion"], card["name"]) == (f"{pool.base}/a2a", "0.3.0", "Holdfast")
+    assert TOKEN not in answer.text
+    assert pool.http.get(f"{pool.base}/.well-known/agent.json").json() == card
+    again = pool.http.get(pool.base + CARD, headers={"if-none-match": answer.headers["etag"]})
+    assert again.status_code == 304
+    for path in ("/.well-known/", "/.well-known/other", "/a2a"):
+        assert pool.http.get(pool.base + path).status_code == 401
+
+
+def test_what_was_sent_and_canceled_and_refused_is_written_down(pool: ServedPool) -> None:
+    client = pool.client()
+    task = client.send("ask what?")
+    client.call("CancelTask", {"id": task["id"]})
+    client.error("CancelTask", {"id": task["id"]})
+    shown = pool.http.get(f"{pool.base}/activity", headers=LOGIN | {"accept": "text/html"}).text
+    assert shown.count(task["id"]) >= 3
+    assert "a2a/send" in shown
+    assert "cannot be canceled" in shown

@@ -1,0 +1,122 @@
+"""Messages become tasks, and tasks are read, continued, canceled and listed, in the words of both versions."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from tests.a2a.conftest import ServedPool
+from tests.a2a.thin_client import ThinClient, plain, text_of
+
+CANCEL = {"1.0": "CancelTask", "0.3": "tasks/cancel"}
+
+
+def test_a_message_is_a_task_and_its_result_an_artifact(client: ThinClient) -> None:
+    task = client.send("hello")
+    assert (task["status"]["state"], text_of(task)) == ("completed", "You said hello")
+    assert [message["parts"][0]["text"] for message in task["history"]] == ["hello"]
+    assert client.get(task["id"]) == task
+
+
+def test_the_same_message_twice_is_one_task(client: ThinClient) -> None:
+    one, again, other = (client.send("hello", message_id=name) for name in ("m-1", "m-1", "m-2"))
+    assert one["id"] == again["id"] != other["id"]
+
+
+def test_the_same_id_with_other_content_is_refused(client: ThinClient) -> None:
+    name = str(uuid4())
+    client.send("hello", message_id=name)
+    method = "SendMessage" if client.version == "1.0" else "message/send"
+    error = client.error(method, client.sending("another", message_id=name))
+    assert (error["code"], "sent before" in error["message"]) == (-32602, True)
+
+
+@pytest.mark.parametrize(("verb", "state"), [("ask", "input-required"), ("login", "auth-required")])
+def test_a_question_is_answered_by_a_message_to_its_task(client: ThinClient, verb: str, state: str) -> None:
+    asked = client.send(f"{verb} which day?")
+    assert asked["status"]["state"] == state
+    assert asked["status"]["message"]["parts"][0]["text"] == "which day?"
+    done = client.send("Friday", taskId=asked["id"], contextId=asked["contextId"])
+    assert (done["id"], done["contextId"], done["status"]["state"]) == (asked["id"], asked["contextId"], "completed")
+    assert text_of(done).endswith(": Friday")
+    said = [(message["role"].lower()[-4:], message["parts"][0]["text"]) for message in done["history"]]
+    assert [text for _, text in said] == [f"{verb} which day?", "which day?", "Friday"]
+
+
+def test_a_handler_of_many_turns_gets_all_messages(client: ThinClient) -> None:
+    task = client.send("turn")
+    task = client.send("turn", taskId=task["id"])
+    assert task["status"]["message"]["parts"][0]["text"] == "3 messages, more?"
+    assert text_of(client.send("bye", taskId=task["id"])) == "You said bye"
+
+
+def test_data_files_and_metadata_reach_the_handler_and_come_back(pool: ServedPool) -> None:
+    newer, older = pool.client("1.0"), pool.client("0.3")
+    parts = [{"text": "parts"}, {"data": {"a": [1]}}, {"raw": "aGk=", "filename": "hi.txt", "mediaType": "text/plain"}]
+    task = newer.send("", parts=parts, metadata={"from": "test"})
+    assert task["history"][0]["parts"] == parts
+    assert task["history"][0]["metadata"] == {"from": "test"}
+    file = {"bytes": "aGk=", "name": "hi.txt", "mimeType": "text/plain"}
+    (returned,) = older.get(task["id"])["artifacts"][0]["parts"]
+    assert returned["data"]["result"][1] == {"kind": "data", "data": {"a": [1]}}
+    assert older.get(task["id"])["history"][0]["parts"][2] == {"kind": "file", "file": file}
+
+
+def test_a_data_part_calls_a_registered_handler(client: ThinClient) -> None:
+    data = {"name": "add", "kwargs": {"one": 1, "other": 2}}
+    part = {"data": data} if client.version == "1.0" else {"kind": "data", "data": data}
+    assert client.send("", parts=[part])["artifacts"][0]["parts"][0]["data"] == {"sum": 3}
+
+
+def test_a_refused_task_says_why(client: ThinClient) -> None:
+    task = client.send("fail no such place")
+    assert task["status"]["state"] == "rejected"
+    assert task["status"]["message"]["parts"][0]["text"] == "no such place"
+
+
+def test_a_client_that_does_not_wait_asks_later_and_cancels(client: ThinClient, pool: ServedPool) -> None:
+    task = client.send(f"hold {pool.folder / 'never'}", wait=False)
+    assert task["status"]["state"] in ("submitted", "working")
+    canceled = plain(client.call(CANCEL[client.version], {"id": task["id"]}))
+    assert canceled["status"]["state"] == "canceled"
+    again = client.error(CANCEL[client.version], {"id": task["id"]})
+    assert (again["code"], again["data"][0]["reason"]) == (-32002, "TASK_NOT_CANCELABLE")
+
+
+def test_an_ended_task_takes_no_message_but_the_same_one(client: ThinClient) -> None:
+    asked = client.send("ask what?")
+    client.send("this", taskId=asked["id"], message_id="answer")
+    assert client.send("this", taskId=asked["id"], message_id="answer")["status"]["state"] == "completed"
+    method = "SendMessage" if client.version == "1.0" else "message/send"
+    assert client.error(method, client.sending("that", taskId=asked["id"]))["code"] == -32004
+
+
+def test_history_is_as_long_as_was_asked_for(client: ThinClient) -> None:
+    asked = client.send("ask what?")
+    for length, texts in ((0, []), (1, ["this"]), (2, ["what?", "this"]), (9, ["ask what?", "what?", "this"])):
+        chosen = {"historyLength": length}
+        task = client.send("this", taskId=asked["id"], message_id="answer", configuration=chosen)
+        assert [message["parts"][0]["text"] for message in task.get("history", [])] == texts
+
+
+def test_tasks_of_a_context_are_listed_the_last_changed_first(pool: ServedPool) -> None:
+    client, context = pool.client(), str(uuid4())
+    sent = [client.send(f"number {n}", contextId=context)["id"] for n in range(3)]
+    whole = client.call("ListTasks", {"contextId": context})
+    assert ([task["id"] for task in whole["tasks"]], whole["totalSize"]) == (sent[::-1], 3)
+    assert "artifacts" not in whole["tasks"][0]
+    first = client.call("ListTasks", {"contextId": context, "pageSize": 2, "includeArtifacts": True})
+    rest = client.call("ListTasks", {"contextId": context, "pageSize": 2, "pageToken": first["nextPageToken"]})
+    assert [task["id"] for task in first["tasks"] + rest["tasks"]] == sent[::-1]
+    assert rest["nextPageToken"] == ""
+    assert text_of(first["tasks"][0]) == "You said number 2"
+
+
+def test_tasks_of_a_state_are_listed(pool: ServedPool) -> None:
+    client = pool.client()
+    asked = client.send("ask listed?")["id"]
+    found = client.call("ListTasks", {"status": "TASK_STATE_INPUT_REQUIRED", "historyLength": 0})
+    assert asked in [task["id"] for task in found["tasks"]]
+    assert all("history" not in task for task in found["tasks"])
+    client.call("CancelTask", {"id": asked})

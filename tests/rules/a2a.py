@@ -1,0 +1,78 @@
+"""Rules of the agent."""
+
+from __future__ import annotations
+
+from tests.rules.rule import Rule
+
+_HERE = "supervisor/holdfastd/web/a2a"
+_REQUESTS = "tests/a2a/test_requests.py"
+_TASKS = "tests/a2a/test_tasks.py"
+_PROCESS = "tests/a2a/test_process.py"
+
+A2A = (
+    Rule(
+        "the agent is off unless it is asked for",
+        "supervisor/holdfastd/web/application.py",
+        "*(a2a.ROUTES if access.settings.web_a2a else ()),",
+        "*a2a.ROUTES,",
+        f"{_PROCESS}::test_without_the_setting_there_is_no_agent",
+    ),
+    Rule(
+        "a viewer sends the agent nothing",
+        f"{_HERE}/endpoint.py",
+        "if method.changes and not visitor.may_change:",
+        "if False:",
+        f"{_PROCESS}::test_a_viewer_reads_tasks_and_sends_none",
+    ),
+    Rule(
+        "a browser's session does not speak to the agent",
+        f"{_HERE}/endpoint.py",
+        "if visitor_of(request).login is not Login.HEADER:",
+        "if False:",
+        f"{_REQUESTS}::test_only_a_program_that_has_logged_in_is_answered",
+    ),
+    Rule(
+        "the agent reads no body over the bound",
+        f"{_HERE}/endpoint.py",
+        "await read_body(request, queue_of(request).settings.max_message_bytes + AROUND)",
+        "await request.body()",
+        f"{_REQUESTS}::test_a_body_over_the_bound_is_refused",
+    ),
+    Rule(
+        "a message to the agent is one task however often it comes",
+        f"{_HERE}/accept.py",
+        '"\\0".join(("a2a", who, message.context_id, message.message_id))',
+        "__import__('os').urandom(8).hex()",
+        f"{_TASKS}::test_the_same_message_twice_is_one_task",
+    ),
+    Rule(
+        "a message of another context is refused",
+        f"{_HERE}/agent.py",
+        'if message.context_id not in ("", task.context_id):',
+        "if False:",
+        f"{_REQUESTS}::test_a_message_for_another_context_or_an_unknown_task_is_refused",
+    ),
+    Rule(
+        "the cancel of an ended task is refused",
+        f"{_HERE}/agent.py",
+        "if task.status.state not in TERMINAL:",
+        "if True:",
+        f"{_TASKS}::test_a_client_that_does_not_wait_asks_later_and_cancels",
+    ),
+    Rule(
+        "what the agent changes is written down, refusals too",
+        f"{_HERE}/methods.py",
+        "        await note(asking.agent.access, replace(activity, outcome=str(error)))\n"
+        "        raise\n"
+        "    await note(asking.agent.access, activity)\n",
+        "        raise\n",
+        f"{_REQUESTS}::test_what_was_sent_and_canceled_and_refused_is_written_down",
+    ),
+    Rule(
+        "a run that begins anew replaces what the one before has emitted",
+        f"{_HERE}/task_stream.py",
+        "append=run == self._run",
+        "append=True",
+        "tests/a2a/test_streams.py::test_killed_workers_cost_a_stream_nothing_but_time",
+    ),
+)
