@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-bindu test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
+.PHONY: run test quick test-bindu test-api test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -15,6 +15,9 @@ quick: .venv/developing ## under a minute: rules, settings, and scripts on a ser
 
 test-bindu: ## the adapter for the agent framework, in .venv-bindu on Python 3.12 or later; PYTHON312 names one
 	@.ci/test-bindu
+
+test-api: .venv/developing ## a minute of requests at random against the HTTP API, by its OpenAPI document; schemathesis in .venv-api
+	@.ci/test-api $(ARGS)
 
 test-lowest: ## the tests that are not slow, with the lowest versions of all libraries, in .venv-lowest; TESTS=… chooses
 	@TESTS='$(TESTS)' PYTHON='$(PYTHON)' .ci/test-lowest

@@ -390,3 +390,23 @@ async def test_fields_of_schedules_are_those_of_the_spec(redis_settings: RedisSe
     async with site(redis_settings) as here:
         found = (await here.program.get(f"{API}/openapi.json")).json()
         assert set(found["components"]["schemas"]["ScheduleSpec"]["properties"]) == set(ScheduleSpec.__struct_fields__)
+
+
+async def test_secrets_of_payloads_and_errors_are_hidden(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task(name="mail.send", kwargs={"password": "s3cret", "to": "a"}, task_id="one")
+        await here.manager.cancel_task("one", "password=s3cret")
+        for path in ("tasks", "tasks/one", "tasks/one/why", "queue/peek", "events"):
+            text = (await here.program.get(f"{API}/{path}")).text
+            assert "s3cret" not in text, path
+        assert "***" in (await here.program.get(f"{API}/tasks/one")).text
+
+
+async def test_of_a_list_that_was_refused_in_part_the_rest_is_accepted(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await submit(here, {"text": "a", "task_id": "one"})
+        body = [{"text": "other", "task_id": "one"}, {"text": "b", "task_id": "two"}]
+        detail = problem(await submit(here, body), 409)["detail"]
+        assert isinstance(detail, str)
+        assert detail.startswith("1 of 2 tasks were refused, and the others accepted; the first: message ")
+        assert (await here.manager.get_task("two")).state is State.SUBMITTED

@@ -139,6 +139,13 @@ DASHBOARD = (
         f"{_API}::test_each_change_is_written_down_with_name_and_address",
     ),
     Rule(
+        "an answer of the API hides the secrets of payloads",
+        f"{_HERE}/api/endpoint.py",
+        "        shown = self.access.redaction.value(answer)\n",
+        "        shown = answer\n",
+        f"{_API}::test_secrets_of_payloads_and_errors_are_hidden",
+    ),
+    Rule(
         "other content under the id of a task is no message for it",
         f"{_HERE}/api/intake.py",
         "    return msgspec.structs.replace(spec, message_id=derived_message_id(spec.task_id, FIRST))\n",

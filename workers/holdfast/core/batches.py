@@ -12,11 +12,11 @@ from holdfast.core.task_states import State
 BATCH_ID_RULE = "1 to 100 letters, digits and . _ @ -"
 MOST_TASKS = 1_000_000  # of a batch
 
-_BATCH_ID = re.compile(r"[A-Za-z0-9._@-]{1,100}")
+BATCH_ID = re.compile(r"[A-Za-z0-9._@-]{1,100}")
 
 
 def is_batch_id(text: str) -> bool:
-    return _BATCH_ID.fullmatch(text) is not None
+    return BATCH_ID.fullmatch(text) is not None
 
 
 class BatchState(StrEnum):

@@ -15,12 +15,12 @@ KEYED = uuid.UUID("b5b4f3ea-5d0c-5c1b-9f5a-6d2f3f0d7c11")  # of ids from keys, a
 
 _VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))  # the digit with RFC 4122's two bits in front
 
-_TASK_ID = re.compile(r"[A-Za-z0-9._@-]{1,128}")
+TASK_ID = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 _MESSAGE_ID = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 
 
 def is_task_id(text: str) -> bool:
-    return _TASK_ID.fullmatch(text) is not None
+    return TASK_ID.fullmatch(text) is not None
 
 
 def fitting_message_id(text: str) -> str:

@@ -75,9 +75,11 @@ class Api:
             answer = await operation.function(call, **given)
         except HoldfastError as error:
             await self._note(replace(asked, subject=call.subject, outcome=str(error)))
-            return problem(status_of(error), str(error), _kind(error), _field_of(error, given))
+            detail = self.access.redaction.text(str(error))
+            return problem(status_of(error), detail, _kind(error), _field_of(error, given))
         await self._note(replace(asked, subject=call.subject))
-        return Response(_encoded(answer), call.status, media_type="application/json")
+        shown = self.access.redaction.value(answer)
+        return Response(_encoded(shown), call.status, media_type="application/json")
 
     async def _decoded(self, request: Request, operation: ApiOperation) -> dict[str, Any]:
         hints, found = operation.hints, dict[str, Any]()

@@ -51,6 +51,9 @@ async def _submit(call: ApiCall, specs: Sequence[TaskSpec]) -> Sequence[Receipt]
     receipts = await call.manager.submit(batch)
     call.status = 201 if any(each.accepted is Accepted.NEW for each in receipts) else 200
     errors = [error for one, receipt in zip(batch, receipts, strict=True) if (error := refusal(one, receipt))]
+    if errors and len(specs) > 1:
+        text = f"{len(errors)} of {len(specs)} tasks were refused, and the others accepted; the first: {errors[0]}"
+        raise type(errors[0])(text)
     if errors:
         raise errors[0]
     return receipts
@@ -75,4 +78,9 @@ def _document(receipt: Receipt) -> TaskReceipt:
     return {"task_id": receipt.task_id, "answer": str(receipt.accepted)}
 
 
-INTAKE = (ApiOperation("POST", "/tasks", submit_tasks, "tasks/submit", (201, 200)),)
+EXAMPLES = {
+    "text": {"text": "hello"},
+    "handler": {"name": "billing.send_statement", "kwargs": {"region": "eu"}, "task_id": "statement-7", "delay": 60},
+    "list": [{"text": "one", "key": "import-7-1"}, {"text": "two", "key": "import-7-2"}],
+}
+INTAKE = (ApiOperation("POST", "/tasks", submit_tasks, "tasks/submit", (201, 200), EXAMPLES),)

@@ -176,14 +176,15 @@ def _bounded(subject: str, changed: int) -> ChangedSubject:
     return {"subject": subject, "answer": "bounded" if changed else "had these bounds already"}
 
 
+LIMITS = {"running": 20, "per_key": None, "rate": "100/m"}
 LANES = (
     ApiOperation("GET", "/lanes", list_lanes),
     ApiOperation("GET", "/lanes/{lane}", get_lane),
     ApiOperation("POST", "/lanes/{lane}/pause", pause_lane, "lanes/pause"),
     ApiOperation("POST", "/lanes/{lane}/resume", resume_lane, "lanes/resume"),
-    ApiOperation("PUT", "/lanes/{lane}/limits", set_lane, "lanes/set"),
+    ApiOperation("PUT", "/lanes/{lane}/limits", set_lane, "lanes/set", examples={"limits": LIMITS}),
     ApiOperation("DELETE", "/lanes/{lane}/limits", reset_lane, "lanes/reset"),
-    ApiOperation("PUT", "/handlers/{handler}/limits", set_handler, "handlers/set"),
+    ApiOperation("PUT", "/handlers/{handler}/limits", set_handler, "handlers/set", examples={"rate": {"rate": "5/s"}}),
     ApiOperation("DELETE", "/handlers/{handler}/limits", reset_handler, "handlers/reset"),
     ApiOperation("GET", "/queue/length", queue_length),
     ApiOperation("GET", "/queue/count", queue_count),

@@ -8,6 +8,8 @@ from typing import Any, TypedDict
 
 import msgspec
 
+from holdfast.core.batches import BATCH_ID
+from holdfast.core.identity import TASK_ID
 from holdfastd.version import installed
 from holdfastd.web.access.session_cookie import COOKIE
 from holdfastd.web.api.operation import BODY, QUERY, ApiOperation
@@ -17,6 +19,10 @@ _REFERENCE = "#/components/schemas/{name}"
 _ALWAYS = (400, 401, 404, 405, 421, 502, 503)
 _OF_CHANGES = (403, 409, 429)
 _OF_BODIES = (413, 415)
+_SEGMENTS = {
+    "task_id": {"pattern": f"^{TASK_ID.pattern}$"},
+    "batch_id": {"pattern": f"^{BATCH_ID.pattern}$"},
+}
 _HEADERS = {401: "www-authenticate", 405: "allow", 429: "retry-after", 503: "retry-after"}
 
 
@@ -102,7 +108,8 @@ def _has_defaults(body: Any) -> bool:
 
 
 def _segment(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+    schema = {"type": "string", "minLength": 1} | _SEGMENTS.get(name, {})
+    return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
 def _parameters(queries: dict[str, Any], query: Any) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, get_type_hints
 
 QUERY, BODY = "query", "body"  # parameters that are decoded; all others are segments of the path
@@ -28,7 +29,7 @@ class ApiOperation:
 
     @property
     def segments(self) -> tuple[str, ...]:
-        return tuple(self.path.strip("/").split("/"))
+        return tuple(self.path[1:].split("/"))
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -37,7 +38,8 @@ class ApiOperation:
 
     @property
     def hints(self) -> dict[str, Any]:
-        return get_type_hints(self.function, include_extras=True)
+        """The types of the function's parameters, and that of its answer as `return`."""
+        return _hints(self.function)
 
     @property
     def summary(self) -> str:
@@ -58,3 +60,8 @@ class ApiOperation:
             elif own != given:
                 return None
         return found
+
+
+@cache
+def _hints(function: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
+    return get_type_hints(function, include_extras=True)

@@ -152,10 +152,14 @@ async def next_fires(call: ApiCall, schedule_id: str, query: NextQuery) -> NextF
     }
 
 
+EXAMPLES = {
+    "nightly": {"cron": "0 2 * * *", "timezone": "Europe/Berlin", "name": "billing.close_day"},
+    "interval": {"every": "5m", "text": "sweep", "overlap": "queue-one"},
+}
 SCHEDULES = (
     ApiOperation("GET", "/schedules", list_schedules),
     ApiOperation("GET", "/schedules/{schedule_id}", get_schedule),
-    ApiOperation("PUT", "/schedules/{schedule_id}", put_schedule, "schedules/set", (200, 201)),
+    ApiOperation("PUT", "/schedules/{schedule_id}", put_schedule, "schedules/set", (200, 201), EXAMPLES),
     ApiOperation("DELETE", "/schedules/{schedule_id}", remove_schedule, "schedules/remove"),
     ApiOperation("POST", "/schedules/{schedule_id}/run", run_schedule, "schedules/run"),
     ApiOperation("POST", "/schedules/{schedule_id}/pause", pause_schedule, "schedules/pause"),

@@ -18,7 +18,14 @@ from holdfastd.web.api.types import Cursor, Duration, Limit, Reason, Reasoned, s
 
 LONGEST_WAIT = 60.0  # seconds
 
-Wait = Annotated[float, Meta(ge=0, le=LONGEST_WAIT, description="At most so many seconds.")]
+Wait = Annotated[
+    float,
+    Meta(
+        ge=0,
+        le=LONGEST_WAIT,
+        description="Answer once the task has ended or asks for input, or after so many seconds as it is then.",
+    ),
+]
 MessageId = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
@@ -44,7 +51,7 @@ class TaskList(TypedDict):
 
 
 class WaitQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    wait: Annotated[Wait | None, Meta(description="Answer once the task has ended or asks for input.")] = None
+    wait: Wait = 0.0
 
 
 class TaskMessage(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -159,7 +166,15 @@ TASKS = (
     ApiOperation("GET", "/tasks/{task_id}/why", why_task),
     ApiOperation("POST", "/tasks/{task_id}/cancel", cancel_task, "tasks/cancel"),
     ApiOperation("POST", "/tasks/{task_id}/pause", pause_task, "tasks/pause"),
-    ApiOperation("POST", "/tasks/{task_id}/resume", resume_task, "tasks/resume"),
-    ApiOperation("POST", "/tasks/{task_id}/messages", send_message, "tasks/message"),
+    ApiOperation(
+        "POST",
+        "/tasks/{task_id}/resume",
+        resume_task,
+        "tasks/resume",
+        examples={"plain": {}, "with a message": {"text": "on Friday", "reason": "asked by phone"}},
+    ),
+    ApiOperation(
+        "POST", "/tasks/{task_id}/messages", send_message, "tasks/message", examples={"answer": {"text": "yes"}}
+    ),
     ApiOperation("POST", "/tasks/{task_id}/retry", retry_task, "tasks/retry"),
 )
