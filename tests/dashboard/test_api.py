@@ -168,6 +168,12 @@ async def test_tasks_are_listed_by_every_filter_and_by_pages(redis_settings: Red
         assert await ids(state=["delayed", "submitted"], name="mail.send") == {"mail"}
         assert await ids(lane=f"{redis_settings.queue}:mail") == {"mail"}
         assert await ids(older="1h") == set()
+        await here.manager.run_tasks([TaskSpec(text="needle")], batch="b1")
+        assert await ids(batch="b1") == {"b1.1"}
+        assert await ids(text="NEEDLE", state="submitted") == {"b1.1"}
+        assert await ids(owner="f" * 32) == set()
+        page = await ok(await here.program.get(f"{API}/tasks?newest_first=true&state=submitted&limit=1"))
+        assert [each["task_id"] for each in page["tasks"]] != ["t0"]  # type: ignore[index]
         assert await ids(newer="1h", state="delayed") == {"later"}
         for query in ("limit=0", "limit=1001", "limit=x", "state=odd", "older=soon", "colour=red", "lane=a&lane=b"):
             field = query.partition("=")[0]

@@ -48,7 +48,7 @@ async def list_dead(call: ApiCall, query: DeadQuery) -> TaskList:
     before_ms = None if older is None else max(0, await call.store.clock_ms() - round(older * 1000))
     page = await call.manager.dead_letters(query.limit, query.cursor, before_ms)
     listed = [task_documents.listed(task) for task in page.tasks]
-    return {"tasks": listed, "unreadable": list(page.unreadable), "cursor": page.cursor}
+    return {"tasks": listed, "unreadable": list(page.unreadable), "searched": page.searched, "cursor": page.cursor}
 
 
 async def remove_dead(call: ApiCall, task_id: str) -> RemovedTask:

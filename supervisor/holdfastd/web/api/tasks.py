@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, TypedDict
 
 import msgspec
 from msgspec import Meta
 
 from holdfast.client.dead_letters import checked
+from holdfast.client.wanted_tasks import WantedTasks
 from holdfast.core.task_states import State
 from holdfast.errors import InvalidTaskError
 from holdfastd.documents import task_documents
@@ -15,6 +17,7 @@ from holdfastd.documents.task_documents import ListedTask, WholeTask
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.types import Cursor, Duration, Limit, Reason, Reasoned, seconds
+from holdfastd.web.pages.found_tasks import gathered
 
 LONGEST_WAIT = 60.0  # seconds
 
@@ -35,6 +38,12 @@ class TaskQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     state: Annotated[list[State], Meta(description="Only tasks in these states.")] = []
     lane: Annotated[str | None, Meta(description="Only tasks of this lane.")] = None
     name: Annotated[str | None, Meta(description="Only tasks of the handler with this name.")] = None
+    text: Annotated[
+        str | None, Meta(description="Only tasks with this text in their id, name, reason, arguments, result or error.")
+    ] = None
+    batch: Annotated[str | None, Meta(description="Only tasks of this batch.")] = None
+    owner: Annotated[str | None, Meta(description="Only tasks that this worker (its incarnation) runs.")] = None
+    newest_first: Annotated[bool, Meta(description="Within each state the last tasks first.")] = False
     older: Annotated[Duration | None, Meta(description="Only tasks accepted at least this long ago.")] = None
     newer: Annotated[Duration | None, Meta(description="Only tasks accepted at most this long ago.")] = None
     limit: Limit = 100
@@ -42,11 +51,13 @@ class TaskQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class TaskList(TypedDict):
-    """A page of tasks. `unreadable`: ids of tasks whose records cannot be read; `cursor`: continues the list, empty at
-    its end. A page may hold fewer tasks than asked for, even none, and not be the last one."""
+    """A page of tasks. `unreadable`: ids of tasks whose records cannot be read; `searched`: the number of tasks that
+    were looked at; `cursor`: continues the list, empty at its end. A page may hold fewer tasks than asked for, even
+    none, and not be the last one."""
 
     tasks: list[ListedTask]
     unreadable: list[str]
+    searched: int
     cursor: str
 
 
@@ -90,17 +101,19 @@ class RemovedTask(TypedDict):
 
 async def list_tasks(call: ApiCall, query: TaskQuery) -> TaskList:
     """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first."""
-    page = await call.manager.list_tasks(
-        *query.state,
-        lane=query.lane,
-        name=query.name,
-        older_than=seconds("older", query.older),
-        newer_than=seconds("newer", query.newer),
-        limit=query.limit,
-        cursor=query.cursor,
-    )
+    read = call.manager.list_tasks if query.text is None else partial(call.manager.search_tasks, query.text)
+    wanted: WantedTasks = {
+        "lane": query.lane,
+        "name": query.name,
+        "batch": query.batch,
+        "owner": query.owner,
+        "older_than": seconds("older", query.older),
+        "newer_than": seconds("newer", query.newer),
+        "newest_first": query.newest_first,
+    }
+    page = await gathered(partial(read, *query.state, **wanted), query.limit, query.cursor)
     listed = [task_documents.listed(task) for task in page.tasks]
-    return {"tasks": listed, "unreadable": list(page.unreadable), "cursor": page.cursor}
+    return {"tasks": listed, "unreadable": list(page.unreadable), "searched": page.searched, "cursor": page.cursor}
 
 
 async def get_task(call: ApiCall, task_id: str, query: WaitQuery) -> WholeTask:

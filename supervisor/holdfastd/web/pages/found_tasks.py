@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from holdfast.core.tasks import Page, TaskRecord
@@ -10,19 +11,25 @@ from holdfastd.web.pages.task_filter import TaskFilter
 from holdfastd.web.queue_access import QueueAccess
 
 PAGE = 50  # tasks
+STEP = 100  # tasks that are asked for at once
 LONGEST = 0.025  # seconds; a step that has begun then is finished
 
 
 async def found_tasks(access: QueueAccess, wanted: TaskFilter) -> Page:
     """The tasks that fit, newest first, from the cursor on."""
-    step = partial(access.manager.search_tasks, wanted.text) if wanted.text else access.manager.list_tasks
-    found, unreadable, searched, cursor = list[TaskRecord](), list[str](), 0, wanted.cursor
+    read = partial(access.manager.search_tasks, wanted.text) if wanted.text else access.manager.list_tasks
+    return await gathered(partial(read, **wanted.arguments), PAGE, wanted.cursor)
+
+
+async def gathered(read: Callable[..., Awaitable[Page]], limit: int, cursor: str) -> Page:
+    """At most `limit` tasks from the cursor on. `read(limit=, cursor=)` reads a page."""
+    found, unreadable, searched = list[TaskRecord](), list[str](), 0
     until = time.monotonic() + LONGEST
     while True:
-        page = await step(**wanted.arguments, limit=PAGE - len(found), cursor=cursor)
+        page = await read(limit=min(STEP, limit - len(found)), cursor=cursor)
         found += page.tasks
         unreadable += page.unreadable
         searched += page.searched
         cursor = page.cursor
-        if not cursor or len(found) >= PAGE or time.monotonic() >= until:
+        if not cursor or len(found) >= limit or time.monotonic() >= until:
             return Page(tuple(found), cursor, tuple(unreadable), searched)
