@@ -97,6 +97,29 @@ DASHBOARD = (
         "tests/dashboard/test_workers_page.py::test_a_supervisor_of_another_queue_is_left_alone",
     ),
     Rule(
+        "a secret that a form hides stays as it is stored",
+        f"{_HERE}/views/schedule_form.py",
+        "    if typed == shown and shown is not None:\n        return stored\n",
+        "",
+        "tests/dashboard/test_schedules_page.py"
+        "::test_an_edit_keeps_what_the_form_did_not_change_and_a_new_one_overwrites_none",
+    ),
+    Rule(
+        "a new schedule overwrites none",
+        f"{_HERE}/changes/schedule_changes.py",
+        'if record is not None and not asked.fields.get("known"):',
+        "if False:",
+        "tests/dashboard/test_schedules_page.py"
+        "::test_an_edit_keeps_what_the_form_did_not_change_and_a_new_one_overwrites_none",
+    ),
+    Rule(
+        "bytes of unreadable entries are escaped",
+        f"{_HERE}/rendering.py",
+        'escape(content.decode("utf-8", "backslashreplace"), keep="\\n")',
+        'content.decode("utf-8", "backslashreplace")',
+        "tests/dashboard/test_set_aside_pages.py::test_unreadable_entries_show_their_bytes_and_go_back_or_away",
+    ),
+    Rule(
         "the service goes on without a web process",
         "supervisor/holdfastd/core/boot_failures.py",
         "frozenset({ChildKind.QUARANTINE, ChildKind.WEB})",

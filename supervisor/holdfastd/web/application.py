@@ -23,7 +23,18 @@ from holdfastd.web.api.endpoint import PREFIX, Api
 from holdfastd.web.changes.all_changes import CHANGES
 from holdfastd.web.changes.carry_out import carry_out
 from holdfastd.web.current_problems import CurrentProblems
-from holdfastd.web.pages import activity, events, handlers, lanes, overview, schedules, set_aside, tasks, workers
+from holdfastd.web.pages import (
+    activity,
+    batches,
+    events,
+    handlers,
+    lanes,
+    overview,
+    schedules,
+    set_aside,
+    tasks,
+    workers,
+)
 from holdfastd.web.pages.login import LoginPage
 from holdfastd.web.queue_access import QueueAccess
 from holdfastd.web.queue_counts import QueueCounts
@@ -41,8 +52,13 @@ PAGES = (
     Route("/stacks", workers.stacks),
     Route("/schedules", schedules.schedules),
     Route("/schedule", schedules.schedule),
+    Route("/schedules/new", schedules.new_schedule),
+    Route("/schedules/edit", schedules.edit_schedule),
     Route("/dead", set_aside.dead),
     Route("/unreadable", set_aside.unreadable),
+    Route("/unreadable/entry", set_aside.entry),
+    Route("/batches", batches.batches),
+    Route("/batch", batches.batch),
     Route("/events", events.events),
     Route("/activity", activity.activity),
 )

@@ -25,6 +25,7 @@ MENU = (
     Entry("/handlers", "Handlers", "h"),
     Entry("/workers", "Workers", "w", "/stacks"),
     Entry("/schedules", "Schedules", "s", "/schedule"),
+    Entry("/batches", "Batches", "b", "/batch"),
     Entry("/dead", "Dead letters", "d"),
     Entry("/unreadable", "Unreadable", "u"),
     Entry("/events", "Events", "e"),

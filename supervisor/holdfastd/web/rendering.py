@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse
 
 from holdfast.core.duration_words import fine_duration
 from holdfast.why.times import span
+from holdfast_config.escape import escape
 from holdfastd.documents import lane_words
 from holdfastd.documents.lane_documents import rate_words
 from holdfastd.version import installed
@@ -59,6 +60,7 @@ def environment(redaction: Redaction) -> Environment:
         "pretty": lambda value: pretty(redaction.value(msgspec.to_builtins(value))),
         "redacted": redaction.text,
         "bytes": bytes_,
+        "raw": raw,
         "short": short,
         "rate": rate,
         "length": len,
@@ -95,6 +97,11 @@ def count(value: float | None) -> str:
 def bytes_(value: float | None) -> str:
     """A number of bytes in MB."""
     return NONE if value is None else f"{value / 1e6:,.0f} MB"
+
+
+def raw(content: bytes) -> str:
+    """Bytes as a text: what is not printable is escaped, line ends are kept."""
+    return escape(content.decode("utf-8", "backslashreplace"), keep="\n")
 
 
 def rate(value: float) -> str:

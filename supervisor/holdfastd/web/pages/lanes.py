@@ -65,7 +65,6 @@ async def _lane(request: Request, name: str, typed: Mapping[str, str] | None, pr
     if shown is None:
         raise HTTPException(404, f"no lane {wanted} in {access.queue}")
     (served,) = await access.store.service([(wanted, "")])
-    workers = await access.store.incarnations(served.servers)
     return page(
         request,
         "lane.html",
@@ -73,7 +72,8 @@ async def _lane(request: Request, name: str, typed: Mapping[str, str] | None, pr
         lane=shown,
         now_ms=found.now_ms,
         living=found.living,
-        servers=sorted({worker.host for worker in workers.values()}),
+        servers=served.servers,
+        more=max(0, served.able - len(served.servers)),
         typed=_limits(shown) if typed is None else typed,
         problem=problem,
     )

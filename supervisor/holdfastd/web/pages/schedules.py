@@ -1,28 +1,90 @@
-"""Schedules: the next fires, the state, and the history of one."""
+"""Schedules: the next fires, the state, the history of one, and the form that sets one."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.core.cadence import restored, words
+from holdfast.core.schedule_records import ScheduleRecord
+from holdfast.core.schedules import Overlap
+from holdfast.errors import HoldfastError
+from holdfastd.documents import times
 from holdfastd.web.queue_access import queue_of
 from holdfastd.web.rendering import page
+from holdfastd.web.views import schedule_form
 
 PAGE = 100
-FIRES = 30  # of the history of one
+FIRES = 50  # of the history of one
+NEXT = 10  # fires that are foretold
+MISFIRES = ("latest", "skip", "all:10")
+ENDINGS = ("continue", "stop")
 
 
 async def schedules(request: Request) -> Response:
     access = queue_of(request)
-    found = await access.store.schedules(PAGE, request.query_params.get("cursor", ""))
-    return page(request, "schedules.html", found=found, now_ms=await access.store.clock_ms())
+    found = await access.manager.schedules.list(PAGE, request.query_params.get("cursor", ""))
+    return page(request, "schedules.html", found=found, words={_id(each): _words(each) for each in found.schedules})
 
 
 async def schedule(request: Request) -> Response:
-    access = queue_of(request)
-    schedule_id = request.query_params.get("id", "")
-    record = await access.store.schedule(schedule_id)
-    if record is None:
-        return page(request, "problem.html", 404, title="No such schedule", problem=f"no schedule {schedule_id}")
-    history = await access.store.schedule_history(schedule_id, FIRES)
-    return page(request, "schedule.html", schedule=record, history=history)
+    access, schedule_id = queue_of(request), request.query_params.get("id", "")
+    record = await access.manager.schedules.get(schedule_id)
+    zone = record.definition.timezone
+    moments = await access.manager.schedules.preview(schedule_id, NEXT)
+    return page(
+        request,
+        "schedule.html",
+        schedule=record,
+        words=_words(record),
+        spec=access.redaction.value(stored_spec(record)),
+        following=[(times.zoned(moment, zone), moment) for moment in moments],
+        history=await access.manager.schedules.history(schedule_id, FIRES),
+    )
+
+
+async def new_schedule(request: Request) -> Response:
+    return _form(request, {"timezone": "UTC"}, "")
+
+
+async def edit_schedule(request: Request) -> Response:
+    access, schedule_id = queue_of(request), request.query_params.get("id", "")
+    record = await access.manager.schedules.get(schedule_id)
+    fields = schedule_form.fields_of(access.redaction.value(stored_spec(record)))
+    return _form(request, fields | {"schedule_id": schedule_id, "known": "1"}, "")
+
+
+async def form_again(request: Request, typed: Mapping[str, str], error: HoldfastError) -> Response:
+    """The form with what was typed and the error."""
+    return _form(request, typed, str(error))
+
+
+def stored_spec(record: ScheduleRecord) -> dict[str, Any]:
+    spec: dict[str, Any] = msgspec.json.decode(record.definition.spec)
+    return spec
+
+
+def _form(request: Request, typed: Mapping[str, str], problem: str) -> Response:
+    return page(
+        request,
+        "schedule_form.html",
+        400 if problem else 200,
+        typed=typed,
+        problem=problem,
+        ways=schedule_form.WAYS,
+        overlaps=[str(each) for each in Overlap],
+        misfires=MISFIRES,
+        endings=ENDINGS,
+    )
+
+
+def _id(record: ScheduleRecord) -> str:
+    return record.definition.schedule_id
+
+
+def _words(record: ScheduleRecord) -> str:
+    return words(restored(record.definition.cadence))

@@ -1,7 +1,8 @@
-"""Dead letters and unreadable entries: what failed for good, and what was no task."""
+"""Dead letters and unreadable entries: tasks that failed for good, and entries that were no tasks."""
 
 from __future__ import annotations
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -14,9 +15,25 @@ PAGE = 50
 async def dead(request: Request) -> Response:
     access = queue_of(request)
     found = await access.store.dead_letters(PAGE, request.query_params.get("cursor", ""))
-    return page(request, "dead.html", found=found)
+    types = {task.task_id: _error_type(task.reason) for task in found.tasks}
+    return page(request, "dead.html", found=found, types=types)
 
 
 async def unreadable(request: Request) -> Response:
     access = queue_of(request)
-    return page(request, "unreadable.html", entries=await access.store.unreadable(PAGE))
+    counts = await access.store.counts()
+    return page(request, "unreadable.html", entries=await access.store.unreadable(PAGE), all=counts.unreadable)
+
+
+async def entry(request: Request) -> Response:
+    access, address = queue_of(request), request.query_params.get("address", "")
+    found = await access.store.unreadable_at(address)
+    if found is None:
+        raise HTTPException(404, f"entry {address[:80]} does not exist (any more)")
+    return page(request, "entry.html", entry=found)
+
+
+def _error_type(reason: str) -> str:
+    """The type of the exception that a reason begins with; empty for a reason that names none."""
+    name, colon, _ = reason.partition(":")
+    return name if colon and name.replace(".", "").isidentifier() else ""
