@@ -12,24 +12,12 @@ from holdfast.errors import InvalidScheduleError
 from holdfast_config import durations
 
 WAYS = ("cron", "every", "rrule", "at", "schedule")
-TEXTS = tuple(
-    [
-        "timezone",
-        "anchor",
-        "start",
-        "end",
-        "jitter",
-        "overlap",
-        "misfire",
-        "start_deadline",
-        "on_failure",
-        "backoff",
-        "owner",
-        "text",
-        "name",
-        "lane",
-    ]
+# fmt: off
+TEXTS = (
+    "timezone", "anchor", "start", "end", "jitter", "overlap", "misfire", "start_deadline", "on_failure", "backoff",
+    "owner", "text", "name", "lane",
 )
+# fmt: on
 
 
 def fields_of(spec: Mapping[str, Any]) -> dict[str, str]:
@@ -63,7 +51,7 @@ def _restored(typed: Any, stored: Any, shown: Any) -> Any:
     """The value with what it has of `shown` as it is `stored`."""
     if typed == shown and shown is not None:
         return stored
-    if all(isinstance(each, dict) for each in (typed, stored, shown)):
+    if all(isinstance(each, dict) for each in (typed, stored, shown)) and stored and shown:
         return {name: _restored(each, stored.get(name), shown.get(name)) for name, each in typed.items()}
     return typed
 
