@@ -16,7 +16,9 @@ IDEMPOTENCY_KEY = "HOLDFAST_IDEMPOTENCY_KEY"
 
 NO_SETTINGS = frozenset({CONFIG, INCARNATION, TASK_ID, ATTEMPT, IDEMPOTENCY_KEY})
 # Fields that are never shown and have no flag.
-PASSWORDS = ("redis_password", "redis_sentinel_password", "database_url", "webhook_secret", "web_token")
+PASSWORDS = (
+    *("redis_password", "redis_sentinel_password", "database_url", "webhook_secret", "web_token", "web_viewer_token"),
+)
 SECRETS = ("redis_url", *PASSWORDS)
 
 # Fields whose alias is their own name in capitals.

@@ -32,7 +32,10 @@ def of_environment(environ: Mapping[str, str]) -> Iterator[str]:
 
 def of_settings(settings: Settings) -> Iterator[str]:
     """Passwords, keys, and the paths of webhooks, in which chat services have tokens."""
-    secrets = (settings.redis_password, settings.redis_sentinel_password, settings.webhook_secret, settings.web_token)
+    secrets = (
+        *(settings.redis_password, settings.redis_sentinel_password, settings.webhook_secret),
+        *(settings.web_token, settings.web_viewer_token),
+    )
     for secret in secrets:
         yield from filter(_is_long, [secret.get_secret_value() if secret else ""])
     database = settings.database_url.get_secret_value() if settings.database_url else ""

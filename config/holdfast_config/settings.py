@@ -35,6 +35,7 @@ _IN_QUEUE = BeforeValidator(lambda value: "redis" if str(value).strip().lower() 
 _Storage = Annotated[Literal["redis", "postgres"], one_of("redis", "postgres", hint=_STORAGES), _IN_QUEUE]
 _Protocol = Annotated[Literal["http/protobuf", "grpc"], one_of("http/protobuf", "grpc")]
 _TraceMode = Annotated[Literal["link", "parent"], one_of("link", "parent")]
+_ProxyRole = Annotated[Literal["none", "viewer", "operator"], one_of("none", "viewer", "operator")]
 _Fence = Annotated[Literal["lease", "strict"], one_of("lease", "strict")]
 _Format = Annotated[Literal["auto", "json", "console"], one_of("auto", "json", "console")]
 _Level = Annotated[
@@ -221,6 +222,18 @@ class Settings(BaseSettings):
     )
     web_token: values.WebToken | None = _field(
         None, "Token to log in to the dashboard. Prefer a credential file. Default: one that is made at each start."
+    )
+    web_viewer_token: values.WebToken | None = _field(
+        None, "Token with which one may look at the dashboard and change nothing. Prefer a credential file."
+    )
+    web_users_file: values.Folder | None = _field(
+        None, "File of the users of the dashboard, a line of `supervisor web-user` each. Default: none."
+    )
+    web_trust_proxy: values.Proxy | None = _field(
+        None, "HEADER@ADDRESS: the header in which the proxy at this address (or network, or unix) names the user."
+    )
+    web_proxy_role: _ProxyRole = _field(
+        "none", "Role of users whom the proxy names and the users file does not: none, viewer or operator."
     )
     web_redact: values.FieldPatterns = _field(
         values.REDACTED, "Names of fields whose values the dashboard hides, with * for any letters; none hides nothing."

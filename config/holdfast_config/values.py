@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
-from holdfast_config import bounds, listen_address, name_rules, redis_urls, service_folders, webhook_url
+from holdfast_config import bounds, listen_address, name_rules, redis_urls, service_folders, trusted_proxy, webhook_url
 from holdfast_config.lanes import Lane, Rate, lanes, queue, rates
 
 STANDARD_PREFIX = "whsec_"  # of a webhook secret in base64
@@ -143,6 +143,11 @@ def host_names(value: object) -> str:
     return ",".join(names)
 
 
+def proxy(value: object) -> str:
+    """Parses the header and the address of a proxy that names users."""
+    return str(trusted_proxy.parse(text(value)))
+
+
 def field_patterns(value: object) -> tuple[str, ...]:
     """Parses names of fields, in which * stands for any letters."""
     words = tuple(word.lower() for word in _words(value))
@@ -260,6 +265,7 @@ Webhook = Annotated[str, BeforeValidator(webhook)]
 WebhookSecret = Annotated[SecretStr, AfterValidator(webhook_secret)]
 WebToken = Annotated[SecretStr, AfterValidator(web_token)]
 HostNames = Annotated[str, BeforeValidator(host_names)]
+Proxy = Annotated[str, BeforeValidator(proxy)]
 FieldPatterns = Annotated[tuple[str, ...], BeforeValidator(field_patterns)]
 Listen = Annotated[str, BeforeValidator(listen)]
 HttpUrl = Annotated[str, BeforeValidator(http_url)]

@@ -16,6 +16,7 @@ from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings, Settings
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
+from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.application import application
 from holdfastd.web.queue_access import QueueAccess
@@ -55,16 +56,22 @@ class Site:
 
 @asynccontextmanager
 async def site(
-    redis: RedisSettings, role: Role = Role.OPERATOR, hosts: AllowedHosts | None = None
+    redis: RedisSettings,
+    role: Role = Role.OPERATOR,
+    hosts: AllowedHosts | None = None,
+    accounts: Accounts | None = None,
+    proxy: Proxy | None = None,
+    peer: tuple[str, int] | None = ("192.0.2.7", 4000),
 ) -> AsyncIterator[Site]:
     settings = Settings(redis_url=redis.url, queue_name=redis.queue)
     async with open_store(redis) as store:
         manager = TaskManager(store, queue=redis.queue, retries=SHORT)
-        app = application(QueueAccess(store, manager, settings), Accounts(TOKEN, role), hosts or AllowedHosts())
+        access = QueueAccess(store, manager, settings)
+        app = application(access, accounts or Accounts(TOKEN, role), hosts or AllowedHosts(), proxy)
 
         def client(**options: object) -> httpx.AsyncClient:
             return httpx.AsyncClient(
-                transport=httpx.ASGITransport(app, client=("192.0.2.7", 4000)),
+                transport=httpx.ASGITransport(app, client=peer),  # type: ignore[arg-type]  # None: a unix socket
                 base_url="http://127.0.0.1",
                 **options,  # type: ignore[arg-type]
             )
@@ -74,6 +81,7 @@ async def site(
             client(headers={"authorization": f"Bearer {TOKEN}"}) as program,
             client() as stranger,
         ):
-            answer = await browser.post("/login", data={"token": TOKEN})
-            assert answer.status_code == 303, answer.text
+            if proxy is None:
+                answer = await browser.post("/login", data={"token": TOKEN})
+                assert answer.status_code == 303, answer.text
             yield Site(store, manager, browser, program, stranger, settings)

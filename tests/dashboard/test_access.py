@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast_config import RedisSettings
+from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
-from holdfastd.web.access.login_attempts import FREE, MOST, WAIT, LoginAttempts
+from holdfastd.web.access.login_attempts import FREE
 from holdfastd.web.access.session_cookie import COOKIE, SessionCookies
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.application import PAGES
@@ -142,34 +143,19 @@ async def test_wrong_tokens_cost_a_wait(redis_settings: RedisSettings) -> None:
         assert (answer.status_code, "try again in" in answer.text) == (429, True)
 
 
-def test_attempts_are_free_again_after_a_while_and_of_many_addresses_few_are_remembered() -> None:
-    attempts = LoginAttempts()
-    for _ in range(FREE):
-        assert attempts.wait("a", 100.0) == 0
-        attempts.failed("a", 100.0)
-    assert attempts.wait("a", 100.0) == WAIT
-    assert attempts.wait("b", 100.0) == 0
-    assert attempts.wait("a", 100.0 + WAIT) == 0
-    attempts.failed("a", 100.0 + WAIT)
-    assert attempts.wait("a", 100.0 + WAIT) == WAIT
-    for number in range(MOST + 10):
-        attempts.failed(f"address {number}", 200.0)
-    assert len(attempts._failed) == MOST
-    attempts.succeeded(f"address {MOST}")
-    assert attempts.wait(f"address {MOST}", 200.0) == 0
-
-
 def test_a_cookie_is_of_its_key_whole_and_young() -> None:
-    cookies = SessionCookies("key")
-    value = cookies.issue("token", Role.VIEWER)
+    accounts = Accounts("key", viewer_token="viewer")
+    account = accounts.named("viewer-token")
+    assert account
+    cookies = SessionCookies(accounts)
+    value = cookies.issue(account)
     visitor = cookies.read(value)
     assert visitor
-    assert (visitor.name, visitor.role, bool(visitor.csrf)) == ("token", Role.VIEWER, True)
-    assert SessionCookies("other").read(value) is None
-    assert cookies.read(value[:-1]) is None
-    assert cookies.read("") is None
-    assert cookies.read(cookies._signer.dumps(["token", "king", "x"])) is None
-    assert cookies.read(cookies._signer.dumps("token")) is None
+    assert (visitor.name, visitor.role, bool(visitor.csrf)) == ("viewer-token", Role.VIEWER, True)
+    for other in (Accounts("other", viewer_token="viewer"), Accounts("key"), Accounts("key", viewer_token="another")):
+        assert SessionCookies(other).read(value) is None
+    for wrong in (value[:-1], "", *map(cookies._signer.dumps, (["token", "mark", "x"], "token", [1, 2, 3], ["a"]))):
+        assert cookies.read(str(wrong)) is None
 
 
 async def test_after_a_logout_the_browser_has_no_session(redis_settings: RedisSettings) -> None:

@@ -124,6 +124,11 @@ def test_a_unix_socket_serves_it(short_path: Path) -> None:
     ("words", "status", "says"),
     [
         (("web", "0.0.0.0:0"), 78, "in clear"),
+        (("web", "0.0.0.0:0", "--web-trust-proxy", "X-User@10.0.0.7"), 78, "nobody could log in"),
+        (("web", "0", "--web-trust-proxy", "X-User@unix"), 78, "never connects to --web 127.0.0.1:0"),
+        (("web", "0", "--web-trust-proxy", "X-User"), 78, "HEADER@ADDRESS"),
+        (("web", "0", "--web-users-file", "none"), 78, "cannot be read"),
+        (("web", "0", "--web-redact", "a b"), 78, "--web-redact"),
         (("web", "somewhere:8080:90"), 2, "HOST:PORT"),
     ],
 )
@@ -148,3 +153,46 @@ def test_a_token_that_can_be_guessed_is_refused(cli: Cli, token: str) -> None:
 def test_a_store_that_does_not_answer_at_the_start_is_named(short_path: Path) -> None:
     answer = Cli(short_path, ("--redis-url", f"unix://{short_path}/none.sock"))("web", "0")
     assert (answer.status, "none.sock" in answer.err) == (69, True), answer.err
+
+
+def test_a_line_of_web_user_lets_the_user_in(short_path: Path) -> None:
+    cli = Cli(short_path)
+    answer = cli("web-user", "ada", "--role", "operator", stdin="pässword of ada\n".encode())
+    assert (answer.status, "pässword" in answer.out) == (0, False), answer.err
+    users = short_path / "users"
+    users.write_text(answer.out + cli("web-user", "grace", "--no-password").out)
+    words = ("0", "--web-users-file", str(users))
+    users.chmod(0o644)
+    refused = cli("web", *words)
+    assert (refused.status, "chmod 600" in refused.err, refused.err.count("\n")) == (78, True, 1), refused.err
+    users.chmod(0o600)
+    with valkey(short_path) as url, alone(short_path, url, *words, token="") as (process, address):
+        assert httpx.get(f"{address}lanes", auth=("ada", "pässword of ada")).status_code == 200
+        assert httpx.get(f"{address}lanes", auth=("grace", "")).status_code == 401
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+def test_through_a_proxy_at_a_unix_socket_users_log_in_by_its_header(short_path: Path) -> None:
+    place = short_path / "web.sock"
+    client = httpx.Client(transport=httpx.HTTPTransport(uds=str(place)))
+    words = (f"unix:{place}", "--web-trust-proxy", "X-User@unix", "--web-proxy-role", "viewer")
+    with valkey(short_path) as url, alone(short_path, url, *words, token=""), client:
+        shown = client.get("http://localhost/lanes", headers={"x-user": "ada"})
+        assert (shown.status_code, "ada, viewer" in shown.text) == (200, True)
+        assert client.get("http://localhost/lanes").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "says"),
+    [
+        (("a:b",), b"a password\n", "no colon"),
+        (("token",), b"a password\n", "is taken"),
+        (("ada",), b"short\n", "has 5 characters"),
+        (("ada",), b"", "has 0 characters"),
+        (("ada", "--role", "king"), b"a password\n", "king"),
+    ],
+)
+def test_a_user_that_cannot_be_is_one_line(short_path: Path, words: tuple[str, ...], stdin: bytes, says: str) -> None:
+    answer = Cli(short_path)("web-user", *words, stdin=stdin)
+    assert (answer.status, answer.out, says in answer.err) == (2, "", True), answer.err

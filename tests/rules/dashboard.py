@@ -6,6 +6,7 @@ from tests.rules.rule import Rule
 
 _HERE = "supervisor/holdfastd/web"
 _ACCESS = "tests/dashboard/test_access.py"
+_ACCOUNTS = "tests/dashboard/test_accounts.py"
 _PAGES = "tests/dashboard/test_pages.py"
 _API = "tests/dashboard/test_api.py"
 
@@ -13,7 +14,7 @@ DASHBOARD = (
     Rule(
         "a change needs the secret of its session's forms",
         f"{_HERE}/forms.py",
-        "    if visitor.login is Login.COOKIE and not hmac.compare_digest(given.encode(), visitor.csrf.encode()):\n"
+        "    if visitor.needs_secret and not hmac.compare_digest(given.encode(), visitor.csrf.encode()):\n"
         '        raise HTTPException(403, "this form is of another session: load the page again")\n',
         "",
         f"{_ACCESS}::test_the_secret_of_another_session_does_not_count",
@@ -29,29 +30,29 @@ DASHBOARD = (
     Rule(
         "a page needs a login",
         f"{_HERE}/access/guard.py",
-        'if visitor is None and not scope["path"].startswith(PUBLIC):',
+        'if scope["visitor"] is None and not scope["path"].startswith(PUBLIC):',
         "if False:",
         f"{_ACCESS}::test_without_a_login_each_page_leads_to_it_and_each_change_is_refused",
     ),
     Rule(
         "pages are served under known names alone",
         f"{_HERE}/access/guard.py",
-        "if not self.hosts.allows(host):",
-        "if False:",
+        "if self.hosts.allows(host):",
+        "if True:",
         f"{_ACCESS}::test_another_name_of_this_host_is_not_served",
     ),
     Rule(
         "another site cannot ask for a change",
         f"{_HERE}/access/guard.py",
-        'if scope["method"] not in SAFE and headers.get',
-        "if False and headers.get",
+        'if scope["method"] not in SAFE and self._is',
+        "if False and self._is",
         f"{_ACCESS}::test_a_change_that_another_site_asks_for_is_refused",
     ),
     Rule(
         "wrong tokens cost a wait",
-        f"{_HERE}/pages/login.py",
-        "            self.attempts.failed(address, now)\n",
-        "",
+        f"{_HERE}/access/visitors.py",
+        "            self.attempts.failed(address, now, name)\n",
+        "            pass\n",
         f"{_ACCESS}::test_wrong_tokens_cost_a_wait",
     ),
     Rule(
@@ -188,5 +189,54 @@ DASHBOARD = (
         '        if len(body) > most:\n            raise HTTPException(413, f"the body is larger than {most} bytes")\n',
         "",
         f"{_API}::test_a_body_is_bounded_and_json",
+    ),
+    Rule(
+        "a session ends with the password of its user",
+        f"{_HERE}/access/session_cookie.py",
+        'if account is None or not hmac.compare_digest(str(mark).encode(), self._mark("session", account).encode()):',
+        "if account is None:",
+        f"{_ACCOUNTS}::test_a_session_ends_with_its_user_or_password_and_has_the_role_of_now",
+    ),
+    Rule(
+        "a user without a password has no login of their own",
+        f"{_HERE}/access/accounts.py",
+        "written) or written is _NOBODY:",
+        "written) and user and user.hash:",
+        f"{_ACCOUNTS}::test_a_wrong_login_is_refused",
+    ),
+    Rule(
+        "others may not read the passwords",
+        f"{_HERE}/access/users_file.py",
+        "if stat.S_ISREG(mode) and mode & (stat.S_IRWXO | stat.S_IWGRP):",
+        "if False:",
+        f"{_ACCOUNTS}::test_a_users_file_that_others_reach_is_refused",
+    ),
+    Rule(
+        "the header of a proxy counts from its address alone",
+        "config/holdfast_config/trusted_proxy.py",
+        "        return found in self.network\n",
+        "        return True\n",
+        f"{_ACCOUNTS}::test_the_header_of_anybody_else_does_not_count",
+    ),
+    Rule(
+        "behind a proxy changes need the secret of their forms",
+        f"{_HERE}/access/visitor.py",
+        "return self.login is not Login.HEADER",
+        "return self.login is Login.COOKIE",
+        f"{_ACCOUNTS}::test_the_proxy_names_the_user_who_has_the_role_of_the_file",
+    ),
+    Rule(
+        "without its header a proxy gets nothing",
+        f"{_HERE}/access/visitors.py",
+        'if visitor is None and not scope["path"].startswith(OPEN):',
+        "if False:",
+        f"{_ACCOUNTS}::test_without_its_header_the_proxy_gets_nothing_but_with_a_token",
+    ),
+    Rule(
+        "guesses lock nobody out of a place that they have logged in from",
+        f"{_HERE}/access/login_attempts.py",
+        "if (place, account) not in self._known:",
+        "if True:",
+        f"{_ACCOUNTS}::test_guesses_from_everywhere_slow_down_new_places_alone",
     ),
 )

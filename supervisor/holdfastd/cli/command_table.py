@@ -38,6 +38,7 @@ COMMANDS = [
     lazy("events", "Show the events of tasks and workers, past or live.", "events.events:events"),
     lazy("stats", "Show rates, failures and times of the last hours or days.", "stats.stats:stats"),
     lazy("web", "Serve the dashboard of the queue to browsers."),
+    LazyCommand("web-user", "holdfastd.cli.web_user:web_user", "Print the line of a user of the dashboard."),
     lazy("top", "Show on one screen what runs, refreshed twice a second.", "top.top:top"),
     lazy(
         "schedules",

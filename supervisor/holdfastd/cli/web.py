@@ -10,6 +10,7 @@ from holdfast_config.listen_address import parse
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.setting_flags import settings_of
 from holdfastd.cli.common.store_session import reach
 from holdfastd.control.listening_socket import DASHBOARD, ListenError, ListeningSocket
 from holdfastd.parent import dashboard_token
@@ -32,18 +33,20 @@ def _checked(_: click.Context, __: click.Parameter, address: str | None) -> str 
 
 @rich_click.command(epilog="Examples: supervisor web; supervisor web 8081; supervisor web unix:/run/holdfast/web.sock")
 @click.argument("address", required=False, metavar="[ADDRESS]", callback=_checked)
+@settings_of("Dashboard", "web")
 @options.store
 @options.pass_session
 def web(session: Session, /, address: str | None) -> None:
     """Serve the dashboard of the queue at ADDRESS: PORT, HOST:PORT or unix:PATH; else at --web of the settings, or at
     port 8080 of loopback. Ctrl-C ends it; tasks and workers do not need it.
 
-    A token is needed to log in: that of HOLDFAST_WEB_TOKEN, else one that is made now and printed.
+    Users log in with their names and passwords (--web-users-file), at a proxy (--web-trust-proxy), or with the token of
+    HOLDFAST_WEB_TOKEN. Without any of these a token is made now and printed.
     """
-    settings = session.settings
-    chosen = address or settings.web or DEFAULT
+    chosen = address or session.settings.web or DEFAULT
     try:
-        if why_not := web_refusal(settings, chosen):
+        settings = session.settings.model_copy(update={"web": chosen})
+        if why_not := web_refusal(settings):
             raise CommandError(why_not, Exit.CONFIG)
         reach(session)
         with ListeningSocket(chosen, DASHBOARD).opened(_announce) as listener:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from holdfast_config import Settings
+from holdfast_config import Settings, trusted_proxy
 from holdfast_config.listen_address import parse
 from holdfast_config.settings import STORE_SOCKET
 from holdfastd.control.socket_protocol import CONTROL_SOCKET
@@ -18,8 +18,10 @@ WEB_LIBRARIES = ("starlette", "uvicorn", "jinja2", "itsdangerous")
 NO_WEB = "--web needs the extra web: pip install 'holdfast-supervisor[web]'"
 OPEN = (
     "--web {address} would send the token over the network in clear: name --web-cert-file and --web-key-file, or"
-    " listen on loopback or a unix socket behind a proxy that has TLS"
+    " listen on loopback or a unix socket behind a proxy that has TLS, or name that proxy: --web-trust-proxy"
 )
+OTHER_PEER = "name the address of the proxy for a port, unix for a unix socket"
+NO_ROLE = "nobody could log in: name --web-users-file, which gives users their roles, or --web-proxy-role for all"
 
 # With the queue in memory there is one process, which is neither forked nor replaced.
 _OTHERS = (
@@ -46,13 +48,29 @@ def _memory_queue_refusal(settings: Settings) -> str:
     return ""
 
 
-def web_refusal(settings: Settings, address: str | None = None) -> str:
-    """The reason why the dashboard cannot be served with these settings, at their address or another, or empty."""
+def web_refusal(settings: Settings) -> str:
+    """The reason why the dashboard cannot be served at the address of these settings, or empty."""
     if any(find_spec(library) is None for library in WEB_LIBRARIES):
         return NO_WEB
-    listen = parse(address or settings.web or "")
-    if listen.path is None and not listen.is_loopback and settings.web_cert_file is None:
-        return OPEN.format(address=listen)
+    listen = parse(settings.web or "")
+    in_clear = listen.path is None and not listen.is_loopback and settings.web_cert_file is None
+    if settings.web_trust_proxy is None:
+        return OPEN.format(address=listen) if in_clear else _users_refusal(settings)
+    if (trusted_proxy.parse(settings.web_trust_proxy).network is None) is (listen.path is None):
+        return f"--web-trust-proxy {settings.web_trust_proxy} never connects to --web {listen}: {OTHER_PEER}"
+    if settings.web_users_file is None and settings.web_proxy_role == "none":
+        return f"--web-trust-proxy {settings.web_trust_proxy}: {NO_ROLE}"
+    return _users_refusal(settings)
+
+
+def _users_refusal(settings: Settings) -> str:
+    from holdfastd.web.access import users_file
+
+    try:
+        if settings.web_users_file is not None:
+            users_file.read(settings.web_users_file)
+    except ValueError as error:
+        return f"--web-users-file {error}"
     return ""
 
 

@@ -18,7 +18,9 @@ from holdfastd.web.a2a import routes as a2a
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.guard import Guard
+from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.session_cookie import SessionCookies
+from holdfastd.web.access.visitors import Visitors
 from holdfastd.web.api.endpoint import PREFIX, Api
 from holdfastd.web.changes.all_changes import CHANGES
 from holdfastd.web.changes.carry_out import carry_out
@@ -64,10 +66,10 @@ PAGES = (
 )
 
 
-def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts) -> Starlette:
-    """The pages of this queue for these accounts."""
-    sessions = SessionCookies(accounts.token)
-    login, problems = LoginPage(accounts, sessions), CurrentProblems(access)
+def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, proxy: Proxy | None = None) -> Starlette:
+    """The pages of this queue for these accounts, and for the users of the proxy."""
+    visitors = Visitors(accounts, SessionCookies(accounts), proxy or Proxy())
+    login, problems = LoginPage(visitors), CurrentProblems(access)
     app = Starlette(
         routes=[
             Route("/healthz", _healthy),
@@ -80,7 +82,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts) ->
             *(a2a.ROUTES if access.settings.web_a2a else ()),
             *(Route(change.path, carry_out(change), methods=["POST"]) for change in CHANGES),
         ],
-        middleware=[Middleware(Guard, accounts=accounts, sessions=sessions, hosts=hosts)],
+        middleware=[Middleware(Guard, visitors=visitors, hosts=hosts)],
         exception_handlers={HTTPException: errors.refused, HoldfastError: errors.failed},
     )
     app.state.access = access

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from holdfast.errors import HoldfastError
-from holdfastd.web.access.visitor import Login, Visitor
+from holdfastd.web.access.visitor import Visitor
 
 MOST_BYTES = 1 << 20
 CSRF = "csrf"
@@ -44,7 +44,7 @@ def check_may_change(visitor: Visitor) -> None:
 
 def check_secret(visitor: Visitor, given: str) -> None:
     """Raises HTTPException 403 for a change that a browser's session asks for without its secret."""
-    if visitor.login is Login.COOKIE and not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
+    if visitor.needs_secret and not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
         raise HTTPException(403, "this form is of another session: load the page again")
 
 

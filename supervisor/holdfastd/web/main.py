@@ -14,7 +14,6 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.channel import Beat, Leave, Ready
 from holdfast.ipc.child_end import ParentLink
 from holdfast_config import Settings
-from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.serve import serve
 
 BEAT_EVERY = 1.0  # seconds
@@ -40,7 +39,7 @@ def run_alone(settings: Settings, listener: socket.socket) -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
-        await serve(settings, listener, Accounts.of(settings), stop, lambda: None)
+        await serve(settings, listener, stop, lambda: None)
 
     uvloop.run(live())
 
@@ -49,7 +48,7 @@ async def _live(settings: Settings, listener: socket.socket, link: ParentLink) -
     stop, ready = asyncio.Event(), asyncio.Event()
     heeding = asyncio.create_task(_heed_parent(link, stop))
     beating = asyncio.create_task(_report(link, ready))
-    await serve(settings, listener, Accounts.of(settings), stop, ready.set)
+    await serve(settings, listener, stop, ready.set)
     beating.cancel()
     return await heeding
 

@@ -15,6 +15,7 @@ from holdfast.store import open_store
 from holdfast_config import Settings
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
+from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.application import application
 from holdfastd.web.queue_access import QueueAccess
 
@@ -30,15 +31,15 @@ class PageServer(uvicorn.Server):
         yield
 
 
-async def serve(
-    settings: Settings, listener: socket.socket, accounts: Accounts, stop: asyncio.Event, on_ready: Callable[[], None]
-) -> None:
+async def serve(settings: Settings, listener: socket.socket, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
     """Serve pages until `stop` is set. The store may be away, also at the start. `on_ready` is called once, when
     nothing of the process itself can go wrong any more."""
     async with open_store(settings.redis, settings.postgres) as store:
         limit = settings.max_message_bytes
         manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, retries=SHORT)
-        app = application(QueueAccess(store, manager, settings), accounts, AllowedHosts.of(settings))
+        app = application(
+            QueueAccess(store, manager, settings), Accounts.of(settings), AllowedHosts.of(settings), Proxy.of(settings)
+        )
         config = uvicorn.Config(
             app,
             log_config=None,

@@ -32,6 +32,17 @@ def settings_but(*fields: str) -> Callable[[F], F]:
     return decorate
 
 
+def settings_of(group: str, *left_out: str) -> Callable[[F], F]:
+    """Adds the flags of one group of settings, without some of its fields."""
+
+    def decorate(command: F) -> F:
+        for field in reversed([field for field in GROUPS[group] if field not in left_out]):
+            command = _flag(field, Settings.model_fields[field])(command)
+        return command
+
+    return decorate
+
+
 def _flags(command: F, left_out: Collection[str]) -> F:
     command = rich_click.rich_config(help_config={"option_groups": {"*": _groups(left_out)}})(command)
     command = options.setting("config", options.CONFIG_HELP, "FILE")(command)

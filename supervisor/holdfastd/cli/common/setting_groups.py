@@ -27,7 +27,9 @@ GROUPS: Mapping[str, Sequence[str]] = {
         *("log_level", "log_format", "capture_output", "metrics", "otlp_endpoint", "otlp_protocol"),
         *("trace_mode", "trace_baggage", "trace_url"),
     ),
-    "Dashboard": (*("web", "web_cert_file", "web_key_file", "web_hosts", "web_read_only", "web_redact"),),
-    "Agent": ("web_a2a", "web_a2a_name", "web_a2a_description", "web_a2a_url", "web_a2a_lane"),
+    "Dashboard": (
+        *("web", "web_users_file", "web_trust_proxy", "web_proxy_role", "web_read_only", "web_redact"),
+        *("web_cert_file", "web_key_file", "web_hosts", "web_a2a", "web_a2a_name", "web_a2a_description", "web_a2a_url", "web_a2a_lane"),
+    ),
     "Folders and files": ("runtime_dir", "state_dir", "control_group_verbs", "config", "env_file"),
 }

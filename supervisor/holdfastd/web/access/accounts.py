@@ -1,27 +1,110 @@
-"""The secrets that let somebody in, and the role that each gives."""
+"""The accounts that may log in: tokens, users of a file, and users whom a proxy names."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import hmac
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 
 from holdfast_config import Settings
+from holdfastd.web.access import password_hash
+from holdfastd.web.access.users_file import UsersFile
 from holdfastd.web.access.visitor import Role
+
+MOST_AT_ONCE = 32  # logins that wait for their passwords to be checked, one after the other
+TOKEN, VIEWER_TOKEN = "token", "viewer-token"
+_NOBODY = password_hash.unknown()
+
+
+class TooManyLoginsError(Exception):
+    """Too many logins wait for their passwords to be checked: try again later."""
 
 
 @dataclass(frozen=True, slots=True)
+class Account:
+    """`credential`: the token or the hash of the password; a session ends when it changes."""
+
+    name: str
+    role: Role
+    credential: str = ""
+
+
+@dataclass(slots=True)
 class Accounts:
-    """`token` gives the role `of_token`."""
+    """`token` gives the role `of_token`, `viewer_token` that of a viewer. `of_stranger`: the role of a user whom the
+    proxy names and the file does not; None: no login. `read_only`: everybody is a viewer."""
 
     token: str
     of_token: Role = Role.OPERATOR
+    viewer_token: str = ""
+    users: UsersFile | None = None
+    of_stranger: Role | None = None
+    read_only: bool = False
+    _checking: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    _waiting: int = 0
+    _verified: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    _salt: bytes = field(default_factory=lambda: secrets.token_bytes(32))
 
     @classmethod
     def of(cls, settings: Settings) -> Accounts:
-        """The token of the settings, which must have one."""
+        """Those of the settings, which must have a token."""
         assert settings.web_token is not None
-        return cls(settings.web_token.get_secret_value(), Role.VIEWER if settings.web_read_only else Role.OPERATOR)
+        return cls(
+            settings.web_token.get_secret_value(),
+            viewer_token=settings.web_viewer_token.get_secret_value() if settings.web_viewer_token else "",
+            users=UsersFile(settings.web_users_file) if settings.web_users_file else None,
+            of_stranger=None if settings.web_proxy_role == "none" else Role(settings.web_proxy_role),
+            read_only=settings.web_read_only,
+        )
 
-    def role_of(self, token: str) -> Role | None:
+    def named(self, name: str) -> Account | None:
+        """The account of this name as it is now."""
+        if name == TOKEN:
+            return self._account(TOKEN, self.of_token, self.token)
+        if name == VIEWER_TOKEN and self.viewer_token:
+            return self._account(VIEWER_TOKEN, Role.VIEWER, self.viewer_token)
+        user = self.users.user(name) if self.users else None
+        return self._account(user.name, user.role, user.hash) if user else None
+
+    def with_token(self, token: str) -> Account | None:
         """None for a token that is not known. Takes as long for any token of one length."""
-        return self.of_token if hmac.compare_digest(token.encode(), self.token.encode()) else None
+        given = token.encode("utf-8", "surrogatepass")
+        fits = [
+            account
+            for account in (self.named(TOKEN), self.named(VIEWER_TOKEN))
+            if account and hmac.compare_digest(given, account.credential.encode())
+        ]
+        return fits[0] if fits else None
+
+    async def with_password(self, name: str, password: str) -> Account | None:
+        """None for a wrong password, and after the same time for a user who is not known or has none. Raises
+        TooManyLoginsError."""
+        user = self.users.user(name) if self.users else None
+        written = user.hash if user and user.hash else _NOBODY
+        mark = hmac.digest(self._salt, f"{written}\0{password}".encode("utf-8", "surrogatepass"), hashlib.sha256)
+        if not hmac.compare_digest(self._verified.get(name, b""), mark):
+            if not await self._matches(password[: password_hash.LONGEST + 1], written) or written is _NOBODY:
+                return None
+            self._verified[name] = mark
+        return self.named(name)
+
+    def of_proxy(self, name: str) -> Account | None:
+        """The user whom the proxy names; None if no role is theirs."""
+        if known := (self.users.user(name) if self.users else None):
+            return self._account(known.name, known.role, known.hash)
+        return self._account(name, self.of_stranger, "") if self.of_stranger else None
+
+    def _account(self, name: str, role: Role, credential: str) -> Account:
+        return Account(name, Role.VIEWER if self.read_only else role, credential)
+
+    async def _matches(self, password: str, written: str) -> bool:
+        if self._waiting >= MOST_AT_ONCE:
+            raise TooManyLoginsError
+        self._waiting += 1
+        try:
+            async with self._checking:
+                return await asyncio.to_thread(password_hash.matches, password, written)
+        finally:
+            self._waiting -= 1

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from holdfast_config import Settings
 
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+LOOPBACK = "localhost"
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """`names`: allowed beside loopback and, as no site can choose them, all numeric addresses."""
+    """`names`: allowed beside localhost and, as no site can choose them, all numeric addresses."""
 
     names: Collection[str] = ()
 
@@ -24,7 +24,11 @@ class AllowedHosts:
     def allows(self, host: str) -> bool:
         """`host`: the Host header, with or without a port."""
         name = _without_port(host).lower()
-        return name in LOOPBACK or name in self.names or _is_numeric(name)
+        return name == LOOPBACK or name in self.names or _is_numeric(name)
+
+    def is_named(self, host: str) -> bool:
+        """True for a name of the settings, under which a proxy serves the pages."""
+        return _without_port(host).lower() in self.names
 
 
 def _without_port(host: str) -> str:

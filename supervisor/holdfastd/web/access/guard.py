@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
-from holdfastd.web.access.session_cookie import COOKIE, SessionCookies
-from holdfastd.web.access.visitor import Login, Visitor
+from holdfastd.web.access.visitors import RefusedError, Visitors
 from holdfastd.web.problems import API, problem
 
 PUBLIC = ("/login", "/static/", "/healthz", "/.well-known/agent-card.json", "/.well-known/agent.json")
@@ -38,8 +35,7 @@ class Guard:
     """ASGI middleware. `scope["visitor"]` is who asks; a page behind the guard always has one, unless it is PUBLIC."""
 
     app: ASGIApp
-    accounts: Accounts
-    sessions: SessionCookies
+    visitors: Visitors
     hosts: AllowedHosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,39 +43,54 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        visitor = scope["visitor"] = self._visitor(scope, headers)
-        answer = self._refusal(scope, headers, visitor) or self.app
+        answer = self._wrong_place(headers) or await self._let_in(scope, headers) or self.app
         await answer(scope, receive, _protecting(scope, send))
 
-    def _visitor(self, scope: Scope, headers: Headers) -> Visitor | None:
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            role = self.accounts.role_of(token.strip())
-            return Visitor("token", role, Login.HEADER) if role else None
-        cookie = HTTPConnection(scope).cookies.get(COOKIE)
-        return self.sessions.read(cookie) if cookie else None
-
-    def _refusal(self, scope: Scope, headers: Headers, visitor: Visitor | None) -> Response | None:
+    def _wrong_place(self, headers: Headers) -> Response | None:
         host = headers.get("host", "")
-        if not self.hosts.allows(host):
-            return _refused(scope, 421, f"host {host[:100]!r} is not served here: add it with --web-hosts")
-        if visitor is None and not scope["path"].startswith(PUBLIC):
-            return _log_in_first(scope, headers)
-        if scope["method"] not in SAFE and headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+        if self.hosts.allows(host):
+            return None
+        return _refused(scope, 421, f"host {host[:100]!r} is not served here: add it with --web-hosts")
+
+    async def _let_in(self, scope: Scope, headers: Headers) -> Response | None:
+        """The answer to one who may not go on; else None, with the visitor in the scope."""
+        scope["visitor"] = None
+        try:
+            scope["visitor"] = await self.visitors.of(scope, headers)
+        except RefusedError as error:
+            return _refused(scope, error.status, str(error), error.wait)
+        if scope["visitor"] is None and not scope["path"].startswith(PUBLIC):
+            return _log_in_first(scope, headers, with_users=self.visitors.accounts.users is not None)
+        if scope["method"] not in SAFE and self._is_of_another_site(headers):
             return _refused(scope, 403, "another site asks for this change: it is refused")
         return None
 
+    def _is_of_another_site(self, headers: Headers) -> bool:
+        """True if the browser says so. Older ones name the origin alone; programs say nothing."""
+        if (site := headers.get("sec-fetch-site")) is not None:
+            return site not in {"same-origin", "none"}
+        if (origin := headers.get("origin")) is None:
+            return False
+        there = urlsplit(origin).netloc.lower()
+        return there != headers.get("host", "").lower() and not self.hosts.is_named(there)
 
-def _refused(scope: Scope, status: int, text: str) -> Response:
-    return problem(status, text) if scope["path"].startswith(API) else PlainTextResponse(f"{text}\n", status)
+
+def _refused(scope: Scope, status: int, text: str, wait: float = 0.0) -> Response:
+    headers = {"retry-after": str(max(1, round(wait)))} if wait else {}
+    if scope["path"].startswith(API):
+        return problem(status, text, headers=headers)
+    return PlainTextResponse(f"{text}\n", status, headers)
 
 
-def _log_in_first(scope: Scope, headers: Headers) -> Response:
+def _log_in_first(scope: Scope, headers: Headers, *, with_users: bool) -> Response:
     is_page = not scope["path"].startswith(API)
     if is_page and scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
         there = scope["path"] + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
         return RedirectResponse(f"/login?next={quote(there, safe='')}", 303)
-    return problem(401, "a token is needed: Authorization: Bearer TOKEN", headers={"www-authenticate": "Bearer"})
+    text, asks = "a token is needed: Authorization: Bearer TOKEN", "Bearer"
+    if with_users and "sec-fetch-mode" not in headers:  # a browser would open a window of its own
+        text, asks = f"{text}, or the Basic login of a user", 'Bearer, Basic realm="Holdfast", charset="UTF-8"'
+    return problem(401, text, headers={"www-authenticate": asks})
 
 
 def _protecting(scope: Scope, send: Send) -> Send:

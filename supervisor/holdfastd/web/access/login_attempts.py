@@ -1,31 +1,67 @@
-"""Slows down guesses of tokens: a few wrong ones from one address are free, then each costs a wait."""
+"""Slows down guesses: a few wrong logins are free, then each costs a wait.
+
+Wrong logins are counted for an account from one address, for an address, and for an account. One who has logged in to
+an account from an address is slowed down there by the wrong logins of that pair alone: guesses by others lock nobody
+out of a place that they have logged in from.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
+from typing import Any
 
-FREE = 5  # wrong tokens in a row without a wait
+FREE = 5  # wrong logins in a row without a wait, to one account from one address
+FREE_OF_ADDRESS = 30
+FREE_OF_ACCOUNT = 50
 WAIT = 10.0  # seconds that each further one costs
-MOST = 10_000  # addresses that are remembered; the one that has failed longest ago is forgotten first
+MOST = 10_000  # of pairs, addresses and accounts that are remembered; what has failed longest ago is forgotten first
 
 
 @dataclass(slots=True)
 class LoginAttempts:
-    """Moments are seconds of one steady clock, which the caller reads."""
+    """Moments are seconds of one steady clock, which the caller reads. `account` is empty for a token."""
 
-    _failed: dict[str, tuple[int, float]] = field(default_factory=dict[str, tuple[int, float]])
+    _failed: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict[tuple[str, str], tuple[int, float]])
+    _known: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
 
-    def wait(self, address: str, now: float) -> float:
-        """Seconds until this address may try again; 0: now."""
-        wrong, last = self._failed.get(address, (0, now))
-        return max(0.0, last + WAIT - now) if wrong >= FREE else 0.0
+    def wait(self, address: str, now: float, account: str = "") -> float:
+        """Seconds until this address may try again to log in to this account; 0: now."""
+        place = _place(address)
+        bounds = [((place, account), FREE)]
+        if (place, account) not in self._known:
+            bounds += [((place, "*"), FREE_OF_ADDRESS), (("*", account), FREE_OF_ACCOUNT)]
+        return max(self._wait(key, free, now) for key, free in bounds)
 
-    def failed(self, address: str, now: float) -> None:
-        wrong, last = self._failed.pop(address, (0, now))
-        forgiven = int((now - last) / WAIT)
-        self._failed[address] = (max(0, wrong - forgiven) + 1, now)
-        while len(self._failed) > MOST:
-            self._failed.pop(next(iter(self._failed)))
+    def failed(self, address: str, now: float, account: str = "") -> None:
+        place = _place(address)
+        for key in ((place, account), (place, "*"), ("*", account)):
+            wrong, last = self._failed.pop(key, (0, now))
+            forgiven = int((now - last) / WAIT)
+            self._failed[key] = (max(0, wrong - forgiven) + 1, now)
+        _forget(self._failed)
 
-    def succeeded(self, address: str) -> None:
-        self._failed.pop(address, None)
+    def succeeded(self, address: str, account: str = "") -> None:
+        pair = (_place(address), account)
+        self._failed.pop(pair, None)
+        self._known.pop(pair, None)
+        self._known[pair] = None
+        _forget(self._known)
+
+    def _wait(self, key: tuple[str, str], free: int, now: float) -> float:
+        wrong, last = self._failed.get(key, (0, now))
+        return max(0.0, last + WAIT - now) if wrong >= free else 0.0
+
+
+def _forget(remembered: dict[tuple[str, str], Any]) -> None:
+    while len(remembered) > MOST:
+        remembered.pop(next(iter(remembered)))
+
+
+def _place(address: str) -> str:
+    """An address, or the network of one of IPv6, of which one household has many."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    return str(ipaddress.ip_network((found, 64), strict=False)) if found.version == 6 else str(found)

@@ -17,6 +17,7 @@ class Login(StrEnum):
     """The way in which a request shows who sends it."""
 
     COOKIE = "cookie"  # a browser sends it by itself, so a change needs the form's secret as well
+    PROXY = "proxy"  # the proxy names the user of a browser, which is as good as a cookie
     HEADER = "header"  # Authorization, which no other site can set
 
 
@@ -28,6 +29,11 @@ class Visitor:
     role: Role
     login: Login
     csrf: str = ""
+
+    @property
+    def needs_secret(self) -> bool:
+        """True if another site could have a browser send the login: a change needs the secret of its form, too."""
+        return self.login is not Login.HEADER
 
     @property
     def may_change(self) -> bool:

@@ -1,17 +1,15 @@
-"""Log in with a token, and out."""
+"""Log in with a name and a password or with a token, and out."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
-from urllib.parse import parse_qs
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.login_attempts import LoginAttempts
-from holdfastd.web.access.session_cookie import COOKIE, LASTS, SessionCookies
+from holdfastd.web.access.session_cookie import COOKIE, LASTS
+from holdfastd.web.access.visitors import RefusedError, Visitors
 from holdfastd.web.forms import read_body
 from holdfastd.web.rendering import page
 
@@ -20,29 +18,28 @@ MOST_BYTES = 4096
 
 @dataclass(slots=True)
 class LoginPage:
-    accounts: Accounts
-    sessions: SessionCookies
-    attempts: LoginAttempts = field(default_factory=LoginAttempts)
+    visitors: Visitors
 
     async def show(self, request: Request) -> Response:
-        return _form(request, request.query_params.get("next", "/"))
+        return self._form(request, request.query_params.get("next", "/"))
 
     async def log_in(self, request: Request) -> Response:
-        """Checks the token, and goes on to the page that was asked for."""
-        fields = parse_qs((await read_body(request, MOST_BYTES)).decode("utf-8", "replace"))
-        there = _own_path(fields.get("next", ["/"])[0])
-        address, now = request.client.host if request.client else "", time.monotonic()
-        if wait := self.attempts.wait(address, now):
-            return _form(request, there, f"too many wrong tokens: try again in {wait:.0f} s", 429)
-        role = self.accounts.role_of(fields.get("token", [""])[0].strip())
-        if role is None:
-            self.attempts.failed(address, now)
-            return _form(request, there, "this token is not known", 403)
-        self.attempts.succeeded(address)
+        """Checks name and password, or the token, and goes on to the page that was asked for."""
+        body = (await read_body(request, MOST_BYTES)).decode("utf-8", "replace")
+        fields = dict(parse_qsl(body, keep_blank_values=True))
+        name, there = fields.get("name", "").strip(), _own_path(fields.get("next", "/"))
+        address = request.client.host if request.client else ""
+        try:
+            account = await self.visitors.log_in(address, name, fields.get("password" if name else "token", ""))
+        except RefusedError as error:
+            return self._form(request, there, str(error), error.status, name)
+        if account is None:
+            problem = "this name and password do not fit" if name else "this token is not known"
+            return self._form(request, there, problem, 403, name)
         answer = RedirectResponse(there, 303)
         answer.set_cookie(
             COOKIE,
-            self.sessions.issue("token", role),
+            self.visitors.sessions.issue(account),
             max_age=LASTS,
             httponly=True,
             samesite="strict",
@@ -55,11 +52,11 @@ class LoginPage:
         answer.delete_cookie(COOKIE)
         return answer
 
+    def _form(self, request: Request, there: str, problem: str = "", status: int = 200, name: str = "") -> Response:
+        values = {"there": _own_path(there), "problem": problem, "name": name}
+        return page(request, "login.html", status, with_users=self.visitors.accounts.users is not None, **values)
+
 
 def _own_path(there: str) -> str:
     """A path of this site; anything else leads to the first page."""
     return there if there.startswith("/") and not there.startswith(("//", "/\\")) else "/"
-
-
-def _form(request: Request, there: str, problem: str = "", status: int = 200) -> Response:
-    return page(request, "login.html", status, there=_own_path(there), problem=problem)

@@ -1,0 +1,57 @@
+"""Hashes of passwords, made with scrypt: `scrypt$N$R$P$SALT$KEY`, where SALT and KEY are base64."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+
+N, R, P = 1 << 14, 8, 5  # 16 MiB, and about a quarter of a second: one of the recommended sets of OWASP
+MOST_MEMORY = 64 << 20  # bytes that a hash of the file may ask for
+SALT_BYTES = 16
+KEY_BYTES = 32
+SHORTEST = 8  # characters of a password
+LONGEST = 1024
+
+
+def make(password: str) -> str:
+    """A hash with a salt of its own."""
+    salt = secrets.token_bytes(SALT_BYTES)
+    return _written(N, R, P, salt, _key(password, salt, N, R, P))
+
+
+def unknown() -> str:
+    """The hash of no known password, which takes as long to check as any other."""
+    return _written(N, R, P, secrets.token_bytes(SALT_BYTES), secrets.token_bytes(KEY_BYTES))
+
+
+def matches(password: str, written: str) -> bool:
+    """Takes as long for a wrong password as for the right one. Raises ValueError for what is no hash."""
+    n, r, p, salt, key = parse(written)
+    return hmac.compare_digest(_key(password, salt, n, r, p), key)
+
+
+def parse(written: str) -> tuple[int, int, int, bytes, bytes]:
+    """N, R, P, the salt and the key. Raises ValueError for what is no hash, or needs too much memory."""
+    try:
+        kind, *numbers, salt, key = written.split("$")
+        n, r, p = map(int, numbers)
+        parts = n, r, p, base64.b64decode(salt, validate=True), base64.b64decode(key, validate=True)
+    except (ValueError, binascii.Error):
+        raise ValueError("is no hash that `supervisor web-user` has made") from None
+    power_of_two = n > 1 and n & (n - 1) == 0
+    if kind != "scrypt" or not power_of_two or min(r, p) < 1 or 128 * n * r > MOST_MEMORY or p > 20 or not parts[4]:
+        raise ValueError("is no hash that `supervisor web-user` has made")
+    return parts
+
+
+def _key(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
+    return hashlib.scrypt(
+        password.encode("utf-8", "surrogatepass"), salt=salt, n=n, r=r, p=p, maxmem=2 * MOST_MEMORY, dklen=KEY_BYTES
+    )
+
+
+def _written(n: int, r: int, p: int, salt: bytes, key: bytes) -> str:
+    return "$".join(("scrypt", *map(str, (n, r, p)), *(base64.b64encode(part).decode() for part in (salt, key))))

@@ -1,0 +1,101 @@
+"""Finds out who sends a request: the user whom the proxy names, a login in its header, or a session."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+from dataclasses import dataclass, field
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.types import Scope
+
+from holdfastd.web.access.accounts import Account, Accounts, TooManyLoginsError
+from holdfastd.web.access.login_attempts import LoginAttempts
+from holdfastd.web.access.proxy import Proxy
+from holdfastd.web.access.session_cookie import COOKIE, SessionCookies
+from holdfastd.web.access.visitor import Login, Visitor
+
+OPEN = ("/static/", "/healthz", "/.well-known/")  # a proxy may ask for these without naming a user
+
+
+class RefusedError(Exception):
+    """The request is refused: `status`, and the sentence that says why. `wait`: seconds until it may come again."""
+
+    def __init__(self, status: int, text: str, wait: float = 0.0) -> None:
+        self.status, self.wait = status, wait
+        super().__init__(text)
+
+
+@dataclass(slots=True)
+class Visitors:
+    accounts: Accounts
+    sessions: SessionCookies
+    proxy: Proxy = field(default_factory=Proxy)
+    attempts: LoginAttempts = field(default_factory=LoginAttempts)
+
+    async def of(self, scope: Scope, headers: Headers) -> Visitor | None:
+        """None for a stranger, who may log in. Raises RefusedError. For a request of the proxy the scope has the
+        address of the proxy's client afterwards."""
+        if self.proxy.sends(scope):
+            self.proxy.see_through(scope, headers)
+            return await self._through_proxy(scope, headers)
+        if not self.proxy.may_connect(scope):
+            raise RefusedError(403, "logins would come in clear: connect to the proxy in front")
+        if headers.get("authorization"):
+            return await self._of_header(scope, headers)
+        cookie = HTTPConnection(scope).cookies.get(COOKIE)
+        return self.sessions.read(cookie) if cookie else None
+
+    async def log_in(self, address: str, name: str, password: str) -> Account | None:
+        """The account of this login; of a token if `name` is empty. Raises RefusedError if it comes too often."""
+        now = time.monotonic()
+        if wait := self.attempts.wait(address, now, name):
+            raise RefusedError(429, f"too many wrong logins: try again in {wait:.0f} s", wait)
+        try:
+            account = await self._account(name, password)
+        except TooManyLoginsError:
+            raise RefusedError(503, "too many logins at once: try again in 10 s", 10.0) from None
+        if account is None:
+            self.attempts.failed(address, now, name)
+        else:
+            self.attempts.succeeded(address, name)
+        return account
+
+    async def _account(self, name: str, password: str) -> Account | None:
+        return await self.accounts.with_password(name, password) if name else self.accounts.with_token(password)
+
+    async def _through_proxy(self, scope: Scope, headers: Headers) -> Visitor | None:
+        try:
+            name = self.proxy.names(headers)
+        except ValueError as error:
+            raise RefusedError(400, str(error)) from None
+        if name:
+            if account := self.accounts.of_proxy(name):
+                return self.sessions.through_proxy(account)
+            raise RefusedError(403, f"user {name} has no role here: the users file or --web-proxy-role gives one")
+        visitor = await self._of_header(scope, headers)
+        if visitor is None and not scope["path"].startswith(OPEN):
+            raise RefusedError(401, "the proxy names no user, and the request has no token")
+        return visitor
+
+    async def _of_header(self, scope: Scope, headers: Headers) -> Visitor | None:
+        scheme, _, rest = headers.get("authorization", "").partition(" ")
+        account: Account | None = None
+        if scheme.lower() == "bearer":
+            account = self.accounts.with_token(rest.strip())
+        elif scheme.lower() == "basic" and self.accounts.users is not None:
+            name, password = _basic(rest.strip())
+            client = scope.get("client")
+            account = await self.log_in(client[0] if client else "", name, password) if name else None
+        return Visitor(account.name, account.role, Login.HEADER) if account else None
+
+
+def _basic(encoded: str) -> tuple[str, str]:
+    """Name and password; empty for what is none."""
+    try:
+        name, _, password = base64.b64decode(encoded, validate=True).decode().partition(":")
+    except (binascii.Error, ValueError):
+        return "", ""
+    return name, password
