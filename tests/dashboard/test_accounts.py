@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_config import RedisSettings
+from holdfast_config import RedisSettings, password_hash, web_users
 from holdfast_config.trusted_proxy import parse
-from holdfastd.web.access import password_hash, users_file
+from holdfast_config.web_users import User
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.login_attempts import FREE, FREE_OF_ACCOUNT, FREE_OF_ADDRESS, MOST, WAIT, LoginAttempts
 from holdfastd.web.access.proxy import Proxy
-from holdfastd.web.access.users_file import User, UsersFile
+from holdfastd.web.access.users_file import UsersFile
 from holdfastd.web.access.visitor import Role
 from tests.dashboard.site import HTML, TOKEN, site
 
@@ -198,7 +198,7 @@ def test_a_users_file_that_is_wrong_is_refused_in_a_line_without_its_secrets(
     path.write_text(text)
     path.chmod(0o600)
     with pytest.raises(ValueError, match="line") as refused:
-        users_file.read(path)
+        web_users.read(path)
     assert says in str(refused.value)
     assert "secret" not in str(refused.value)
 
@@ -208,7 +208,7 @@ def test_a_users_file_that_others_reach_is_refused(tmp_path: Path, mode: int) ->
     write(tmp_path / "users", ada=Role.VIEWER)
     (tmp_path / "users").chmod(mode)
     with pytest.raises(ValueError, match=f"mode {mode:o}.*chmod 600"):
-        users_file.read(tmp_path / "users")
+        web_users.read(tmp_path / "users")
 
 
 async def test_the_proxy_names_the_user_who_has_the_role_of_the_file(

@@ -206,7 +206,7 @@ DASHBOARD = (
     ),
     Rule(
         "others may not read the passwords",
-        f"{_HERE}/access/users_file.py",
+        "config/holdfast_config/web_users.py",
         "if stat.S_ISREG(mode) and mode & (stat.S_IRWXO | stat.S_IWGRP):",
         "if False:",
         f"{_ACCOUNTS}::test_a_users_file_that_others_reach_is_refused",

@@ -7,10 +7,9 @@ import sys
 import click
 import rich_click
 
+from holdfast_config import password_hash
+from holdfast_config.web_users import Role, User, check_name
 from holdfastd.cli.common import output
-from holdfastd.web.access import password_hash
-from holdfastd.web.access.users_file import User, check_name
-from holdfastd.web.access.visitor import Role
 
 EXAMPLES = """Examples:
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from holdfast_config import Settings, trusted_proxy
+from holdfast_config import Settings, trusted_proxy, web_users
 from holdfast_config.listen_address import parse
 from holdfast_config.settings import STORE_SOCKET
 from holdfastd.control.socket_protocol import CONTROL_SOCKET
@@ -64,11 +64,9 @@ def web_refusal(settings: Settings) -> str:
 
 
 def _users_refusal(settings: Settings) -> str:
-    from holdfastd.web.access import users_file
-
     try:
         if settings.web_users_file is not None:
-            users_file.read(settings.web_users_file)
+            web_users.read(settings.web_users_file)
     except ValueError as error:
         return f"--web-users-file {error}"
     return ""

@@ -8,8 +8,7 @@ import hmac
 import secrets
 from dataclasses import dataclass, field
 
-from holdfast_config import Settings
-from holdfastd.web.access import password_hash
+from holdfast_config import Settings, password_hash
 from holdfastd.web.access.users_file import UsersFile
 from holdfastd.web.access.visitor import Role
 

@@ -43,10 +43,10 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        answer = self._wrong_place(headers) or await self._let_in(scope, headers) or self.app
+        answer = self._wrong_place(scope, headers) or await self._let_in(scope, headers) or self.app
         await answer(scope, receive, _protecting(scope, send))
 
-    def _wrong_place(self, headers: Headers) -> Response | None:
+    def _wrong_place(self, scope: Scope, headers: Headers) -> Response | None:
         host = headers.get("host", "")
         if self.hosts.allows(host):
             return None

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from holdfast_config.web_users import Role
 
-class Role(StrEnum):
-    """A viewer reads; an operator also changes."""
-
-    VIEWER = "viewer"
-    OPERATOR = "operator"
+__all__ = ["Login", "Role", "Visitor"]
 
 
 class Login(StrEnum):
