@@ -34,6 +34,7 @@ def _checked(_: click.Context, __: click.Parameter, address: str | None) -> str 
 @rich_click.command(epilog="Examples: supervisor web; supervisor web 8081; supervisor web unix:/run/holdfast/web.sock")
 @click.argument("address", required=False, metavar="[ADDRESS]", callback=_checked)
 @settings_of("Dashboard", "web")
+@settings_of("Agent")
 @options.store
 @options.pass_session
 def web(session: Session, /, address: str | None) -> None:

@@ -29,7 +29,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Dashboard": (
         *("web", "web_users_file", "web_trust_proxy", "web_proxy_role", "web_read_only", "web_redact"),
-        *("web_cert_file", "web_key_file", "web_hosts", "web_a2a", "web_a2a_name", "web_a2a_description", "web_a2a_url", "web_a2a_lane"),
+        *("web_cert_file", "web_key_file", "web_hosts"),
     ),
+    "Agent": ("web_a2a", "web_a2a_name", "web_a2a_description", "web_a2a_url", "web_a2a_lane"),
     "Folders and files": ("runtime_dir", "state_dir", "control_group_verbs", "config", "env_file"),
 }
