@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import http.client
+import json
 import os
 import re
 import subprocess
@@ -34,6 +35,7 @@ from bench.server import server
 from holdfast.store.redis import RedisStore
 from holdfast.store.redis.scripts import product
 from holdfast_config import RedisSettings
+from holdfastd.web.api.operations import OPERATIONS
 
 TASKS = 1_000_000
 TIMES = 40  # requests of each page
@@ -110,6 +112,31 @@ def pages(visitor: Visitor) -> Iterator[tuple[str, str]]:
     )
 
 
+def calls(visitor: Visitor) -> Iterator[tuple[str, str]]:
+    """Each operation of the API that reads, and its longest lists."""
+    tasks = json.loads(visitor.get("/api/v1/tasks?state=failed")[2])["tasks"]
+    values = {
+        "task_id": tasks[0]["task_id"] if tasks else "none",
+        "lane": "lane-3",
+        "schedule_id": "schedule-7",
+        "batch_id": "batch-1",
+        "address": "none",
+    }
+    for operation in OPERATIONS:
+        if operation.method == "GET":
+            yield f"API {operation.path}", "/api/v1" + operation.path.format(**values)
+    for query in (
+        "tasks?limit=1000",
+        "tasks?limit=1000&state=completed&newest_first=true",
+        f"tasks?name={full_queue.handler(7)}",
+        f"tasks?text={full_queue.RARE}",
+        "events?limit=1000",
+        "events?kind=crashed",
+        "stats?since=15d",
+    ):
+        yield f"API /{query}", f"/api/v1/{query}"
+
+
 def search(visitor: Visitor, query: str) -> list[float]:
     """Milliseconds of each page of a search, from the first to the last or the SEARCHES-th."""
     spent, path = list[float](), f"/tasks?{query}"
@@ -139,7 +166,7 @@ def measured(visitor: Visitor, client: Any) -> tuple[list[tuple[object, ...]], l
     client.config_set("slowlog-log-slower-than", 0)
     client.config_set("slowlog-max-len", SLOTH)
     client.slowlog_reset()
-    for name, path in pages(visitor):
+    for name, path in (*pages(visitor), *calls(visitor)):
         status = visitor.get(path)[1]
         rows.append(_row(name, [visitor.get(path)[0] for _ in range(TIMES)], status))
         print(*rows[-1], flush=True)

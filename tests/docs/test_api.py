@@ -50,3 +50,4 @@ def test_the_example_in_python_runs(environ: dict[str, str]) -> None:
 def test_the_table_has_each_operation() -> None:
     """`python -m tests.docs.operations_table docs/api.md` renews it."""
     assert renewed(PAGE.read_text()) == PAGE.read_text()
+    assert "Lists have `limit`" in PAGE.read_text()

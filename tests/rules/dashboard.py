@@ -186,7 +186,9 @@ DASHBOARD = (
     Rule(
         "a body is read no further than its bound",
         f"{_HERE}/forms.py",
-        '        if len(body) > most:\n            raise HTTPException(413, f"the body is larger than {most} bytes")\n',
+        "        if len(body) > most:\n"
+        '            raise HTTPException(413, f"the body is larger than {most} bytes", '
+        '{"connection": "close"})\n',
         "",
         f"{_API}::test_a_body_is_bounded_and_json",
     ),

@@ -66,7 +66,9 @@ STATUSES: tuple[tuple[type[HoldfastError], int], ...] = (
 async def refused(request: Request, error: Exception) -> Response:
     """An HTTPException: the status and the sentence that it has."""
     assert isinstance(error, HTTPException)
-    return _answer(request, error.status_code, str(error.detail))
+    answer = _answer(request, error.status_code, str(error.detail))
+    answer.headers.update(error.headers or {})
+    return answer
 
 
 async def failed(request: Request, error: Exception) -> Response:

@@ -54,5 +54,5 @@ async def read_body(request: Request, most: int = MOST_BYTES) -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > most:
-            raise HTTPException(413, f"the body is larger than {most} bytes")
+            raise HTTPException(413, f"the body is larger than {most} bytes", {"connection": "close"})
     return bytes(body)

@@ -12,7 +12,7 @@ from holdfast.errors import InvalidTaskError
 from holdfast_config import durations
 
 Cursor = Annotated[str, Meta(max_length=1000, description="Continue after an earlier page: the cursor that it gave.")]
-Limit = Annotated[int, Meta(ge=1, le=1000, description="Maximum number of items.")]
+Limit = Annotated[int, Meta(ge=1, le=500, description="Maximum number of items.")]
 Duration = Annotated[str, Meta(min_length=1, max_length=50, description="A duration: seconds, or 90s, 5m, 1h30m, 7d.")]
 Reason = Annotated[str, Meta(max_length=1000, description="Reason, kept with what is changed.")]
 
