@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.delivery import Settle
+from holdfast.core.published_handlers import PublishedHandler
+from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Place, TaskRecord, Wanted
 from tests.conformance.stand import Stand
@@ -141,3 +143,46 @@ async def test_ids_are_found_by_their_beginning(stand: Stand) -> None:
         page = await stand.store.task_ids("job", cursor, 1000)
         ids, cursor, pages = ids.union(page.ids), page.cursor, pages + 1
     assert ids == {"job", "job.r1"}
+
+
+async def test_the_children_of_a_task_are_known_before_its_end_and_after(stand: Stand) -> None:
+    await stand.register("a")
+    await stand.submit("parent")
+    after = SubmitOptions(after=("parent",))
+    for number in range(3):
+        await stand.store.submit_with_options([submission(f"c{number}", stand.queue, options=after)])
+    number, ids = await stand.store.children("parent", 10)
+    assert (number, set(ids)) == (3, {"c0", "c1", "c2"})
+    assert len((await stand.store.children("parent", 2))[1]) == 2
+    [delivery] = await stand.take("a", 1)
+    await stand.settle("a", delivery, Settle.COMPLETED, result=b'{"parts":[]}')
+    await stand.store.promote(10)
+    assert (await stand.task("c0")).state is State.SUBMITTED
+    number, ids = await stand.store.children("parent", 10)
+    assert (number, set(ids)) == (3, {"c0", "c1", "c2"})
+    assert await stand.store.children("c0", 10) == (0, ())
+    assert await stand.store.children("unknown", 10) == (0, ())
+
+
+async def test_small_results_are_read_together(stand: Stand) -> None:
+    await stand.register("a")
+    await stand.submit("small", "large", "open")
+    results = {"small": b'{"parts":[]}', "large": b'{"parts":["%b"]}' % (b"x" * 100)}
+    for delivery in await stand.take("a"):
+        if delivery.task_id in results:
+            await stand.settle("a", delivery, Settle.FAILED, result=results[delivery.task_id])
+    ids = ["small", "large", "open", "unknown"]
+    assert await stand.store.small_results(ids, 50) == {"small": results["small"]}
+    assert await stand.store.small_results(ids, 500) == results
+    assert await stand.store.small_results([], 500) == {}
+
+
+async def test_what_workers_publish_of_handlers_is_read_by_name(stand: Stand) -> None:
+    first, second = PublishedHandler("a", {"type": "object"}), PublishedHandler("b", summary="B.", lane="slow")
+    await stand.store.publish_handlers([second, first])
+    await stand.store.publish_handlers([])
+    assert await stand.store.published_handlers() == (first, second)
+    assert await stand.store.published_handler("b") == second
+    assert await stand.store.published_handler("none") is None
+    await stand.store.publish_handlers([PublishedHandler("b")])
+    assert await stand.store.published_handler("b") == PublishedHandler("b")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from html import unescape
+from typing import Any
 
 import httpx
 
@@ -62,8 +63,10 @@ async def site(
     accounts: Accounts | None = None,
     proxy: Proxy | None = None,
     peer: tuple[str, int] | None = ("192.0.2.7", 4000),
+    **more: Any,
 ) -> AsyncIterator[Site]:
-    settings = Settings(redis_url=redis.url, queue_name=redis.queue)
+    """`more`: settings of the dashboard."""
+    settings = Settings(redis_url=redis.url, queue_name=redis.queue, **more)
     async with open_store(redis) as store:
         manager = TaskManager(store, queue=redis.queue, retries=SHORT)
         access = QueueAccess(store, manager, settings)

@@ -9,6 +9,8 @@ _ACCESS = "tests/dashboard/test_access.py"
 _ACCOUNTS = "tests/dashboard/test_accounts.py"
 _PAGES = "tests/dashboard/test_pages.py"
 _API = "tests/dashboard/test_api.py"
+_TASK = "tests/dashboard/test_task_page.py"
+_SUBMIT = "tests/dashboard/test_submit_form.py"
 
 DASHBOARD = (
     Rule(
@@ -240,5 +242,75 @@ DASHBOARD = (
         "if (place, account) not in self._known:",
         "if True:",
         f"{_ACCOUNTS}::test_guesses_from_everywhere_slow_down_new_places_alone",
+    ),
+    Rule(
+        "a task offers the changes that its state allows",
+        f"{_HERE}/views/task_actions.py",
+        "[action for action in ACTIONS if action.is_allowed(task)]",
+        "list(ACTIONS)",
+        f"{_TASK}::test_a_paused_task_can_be_resumed_and_a_retried_one_is_not_retried_again",
+    ),
+    Rule(
+        "what was typed is held against the schema of the handler",
+        f"{_HERE}/views/argument_fields.py",
+        "    if handler.arguments is not None and not problems:\n",
+        "    if False:\n",
+        f"{_SUBMIT}::test_what_is_wrong_is_said_beside_the_typed_text_and_nothing_is_submitted",
+    ),
+    Rule(
+        "a form comes back as it was typed",
+        f"{_HERE}/views/submission_form.py",
+        "arguments=as_typed(self.arguments, typed, problems),",
+        "arguments=self.arguments,",
+        f"{_SUBMIT}::test_what_is_wrong_is_said_beside_the_typed_text_and_nothing_is_submitted",
+    ),
+    Rule(
+        "a form that edits a task does not show what is hidden",
+        f"{_HERE}/changes/submissions.py",
+        "_hidden(call, access)",
+        "call",
+        f"{_SUBMIT}::test_a_hidden_value_is_not_in_the_form_and_stays_as_it_was",
+    ),
+    Rule(
+        "a hidden value of an edited task stays as it was",
+        f"{_HERE}/views/argument_fields.py",
+        "        kwargs = restored(kwargs)\n",
+        "        pass\n",
+        f"{_SUBMIT}::test_a_hidden_value_is_not_in_the_form_and_stays_as_it_was",
+    ),
+    Rule(
+        "a form sent twice is one task",
+        f"{_HERE}/views/submission_form.py",
+        'task_id = typed.get(TASK_ID, "")',
+        "task_id = str(id(typed))",
+        f"{_SUBMIT}::test_a_form_that_is_sent_twice_is_one_task",
+    ),
+    Rule(
+        "a form under the id of another task is no message for it",
+        f"{_HERE}/views/submission_form.py",
+        "        message_id=derived_message_id(task_id, FIRST),  # other content is a conflict\n",
+        "",
+        f"{_SUBMIT}::test_a_form_under_the_id_of_another_task_is_refused",
+    ),
+    Rule(
+        "the activity names the task that was edited",
+        f"{_HERE}/changes/carry_out.py",
+        "subject, related=related)",
+        "subject)",
+        f"{_SUBMIT}::test_an_edited_task_is_a_new_one_and_both_are_linked",
+    ),
+    Rule(
+        "a message that is sent twice is one",
+        f"{_HERE}/changes/task_changes.py",
+        "resume_task(asked.subject, text, message_id=message_id)",
+        "resume_task(asked.subject, text)",
+        f"{_TASK}::test_a_message_has_the_id_of_its_form",
+    ),
+    Rule(
+        "the history of a page is bounded",
+        f"{_HERE}/pages/task.py",
+        "timeline if is_whole else timeline[-SHOWN:]",
+        "timeline",
+        f"{_TASK}::test_a_long_history_is_bounded_unless_all_is_asked_for",
     ),
 )

@@ -21,6 +21,7 @@ def origin(request: Request) -> str:
 
 async def note(access: QueueAccess, activity: Activity) -> None:
     """A change counts although the note of it fails: it was made, or refused, before."""
-    bounded = replace(activity, subject=activity.subject[:MOST], outcome=activity.outcome[:MOST])
+    texts = {name: getattr(activity, name)[:MOST] for name in ("subject", "outcome", "related")}
+    bounded = replace(activity, **texts)
     with suppress(StoreError):
         await access.store.note_activity(bounded)

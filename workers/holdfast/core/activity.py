@@ -10,13 +10,15 @@ KEPT = 10_000  # changes, the last ones
 @dataclass(frozen=True, slots=True)
 class Activity:
     """`who` asked, `origin`: from where; `change`: as `tasks/cancel`; `subject`: what it was made to; `outcome`: empty
-    if it was carried out, else why not. `position`: of its entry in the stream, empty before it is kept."""
+    if it was carried out, else why not. `related`: what it was made of, as the task that was edited. `position`: of its
+    entry in the stream, empty before it is kept."""
 
     who: str
     origin: str
     change: str
     subject: str
     outcome: str = ""
+    related: str = ""
     position: str = ""
 
     @property

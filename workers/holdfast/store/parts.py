@@ -97,6 +97,8 @@ class ComposedStore:
         self.steps = parts.tasks.steps
         self.step_names = parts.tasks.step_names
         self.parents = parts.tasks.parents
+        self.children = parts.tasks.children
+        self.small_results = parts.tasks.small_results
         self.emitted_parts = parts.tasks.emitted_parts
         self.retry = parts.tasks.retry
         self.dead_letters = parts.tasks.dead_letters

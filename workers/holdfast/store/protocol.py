@@ -348,6 +348,14 @@ class TaskStore(Protocol):
         the place of the next one (None: there are no more)."""
         ...
 
+    async def children(self, task_id: str, limit: int) -> tuple[int, tuple[str, ...]]:
+        """The number of tasks that were submitted after it and are kept, and the ids of the first."""
+        ...
+
+    async def small_results(self, task_ids: Sequence[str], most_bytes: int) -> dict[str, bytes]:
+        """The results of these tasks, at most a hundred, by their ids; a result of more bytes is left out."""
+        ...
+
     async def emitted_parts(self, task_id: str, after: int) -> PartsPage:
         """The parts of a task behind a position, as many as one answer holds."""
         ...

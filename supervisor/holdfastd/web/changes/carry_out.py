@@ -22,7 +22,8 @@ def carry_out(change: Change) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         fields = await read_form(request)
         access, subject = queue_of(request), fields.get(change.field, "")
-        activity = Activity(visitor_of(request).name, origin(request), change.path.removeprefix("/"), subject)
+        who, related = visitor_of(request).name, fields.get(change.related, "")
+        activity = Activity(who, origin(request), change.path.removeprefix("/"), subject, related=related)
         try:
             await change.call(Asked(access, subject, fields, activity.who, activity.origin))
         except HoldfastError as error:

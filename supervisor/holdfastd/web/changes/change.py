@@ -46,13 +46,15 @@ ShowAgain = Callable[[Request, Mapping[str, str], HoldfastError], Awaitable[Resp
 @dataclass(frozen=True, slots=True)
 class Change:
     """`field`: of the form, names the subject; `page`: shows it afterwards, `{}` stands for its id; `call`: carries the
-    change out; `again`: shows the form with its fields and the error of a refused change; None: the error alone."""
+    change out; `again`: shows the form with its fields and the error of a refused change; None: the error alone.
+    `related`: of the form, names what the subject is made of; empty: nothing."""
 
     path: str
     field: str
     page: str
     call: Callable[[Asked], Awaitable[object]]
     again: ShowAgain | None = None
+    related: str = ""
 
     def page_of(self, subject: str) -> str:
         return self.page.format(quote(subject, safe=""))

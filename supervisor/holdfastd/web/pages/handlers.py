@@ -1,19 +1,80 @@
-"""Handlers: rates, failures and times of each in a period."""
+"""Handlers: rates, failures and times of each in a period, and their errors in groups; a page for one of them."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.client.periods import last_periods
+from holdfast.client.arguments import check_name
+from holdfast.client.periods import Period, last_periods
+from holdfast.core.statistics import only
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Wanted
+from holdfast.errors import InvalidTaskError
+from holdfast.why.waiting_reasons import waiting_reason
 from holdfastd.documents.period_report import Report
 from holdfastd.web.pages.chosen_period import PERIODS, chosen_period
+from holdfastd.web.pages.recent_errors import recent_errors
+from holdfastd.web.pages.submit import form_of
 from holdfastd.web.queue_access import queue_of
 from holdfastd.web.rendering import page
+from holdfastd.web.views.charts import course_charts
+
+LATEST = 10  # tasks of one handler
 
 
 async def handlers(request: Request) -> Response:
     access = queue_of(request)
     period = chosen_period(request)
-    report = Report.of(*await last_periods(access.store, await access.store.clock_ms(), period.length_ms))
-    return page(request, "handlers.html", period=period, periods=PERIODS, report=report)
+    latest, before = await last_periods(access.store, await access.store.clock_ms(), period.length_ms)
+    report = Report.of(latest, before)
+    seen = {each.now.name for each in report.handlers}
+    return page(
+        request,
+        "handlers.html",
+        period=period,
+        periods=PERIODS,
+        report=report,
+        errors=await recent_errors(access, latest.start_ms),
+        others=[each for each in await access.store.published_handlers() if each.name not in seen],
+    )
+
+
+async def handler(request: Request) -> Response:
+    """One handler; the empty name: that of tasks that name none."""
+    access = queue_of(request)
+    name = request.query_params.get("name", "")
+    try:
+        name = name and check_name(name)
+    except InvalidTaskError as error:
+        return page(request, "problem.html", 404, title="No such handler", problem=str(error))
+    period = chosen_period(request)
+    latest, before = (
+        _of_handler(each, name)
+        for each in await last_periods(access.store, await access.store.clock_ms(), period.length_ms)
+    )
+    form = await form_of(request, name)
+    tasks = (
+        (await access.store.tasks(Wanted(states=tuple(State), name=name, newest_first=True), LATEST)).tasks
+        if name
+        else ()
+    )
+    return page(
+        request,
+        "handler.html",
+        name=name,
+        period=period,
+        periods=PERIODS,
+        report=Report.of(latest, before),
+        charts=course_charts(latest),
+        errors=await recent_errors(access, latest.start_ms, name),
+        tasks=tasks,
+        form=form,
+        service=waiting_reason(await access.manager.service(form.handler.lane or access.queue, name)),
+    )
+
+
+def _of_handler(period: Period, name: str) -> Period:
+    return replace(period, rollups={at: only(rollup, handler=name) for at, rollup in period.rollups.items()})

@@ -1,4 +1,4 @@
-"""Tasks: a list by state, lane, handler and time, and one task with its history."""
+"""Tasks: a list by state, lane, handler and time."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from holdfast.core.task_states import State
-from holdfast.errors import InvalidTaskError, UnknownTaskError
-from holdfastd.documents import task_documents
 from holdfastd.web.pages.found_tasks import PAGE, found_tasks
 from holdfastd.web.pages.task_filter import TaskFilter
 from holdfastd.web.queue_access import queue_of
 from holdfastd.web.rendering import page
-from holdfastd.web.views.timeline import bars
 
 MOST_ROUNDS = 6  # pages that a script of the browser asks for by itself, some 200 ms of work
 _ROUNDS = {str(number): number for number in range(1, MOST_ROUNDS + 1)}
@@ -37,22 +34,4 @@ async def tasks(request: Request) -> Response:
         of=await request.app.state.counts.looked_through(wanted),
         goes_on=rounds + 1 if len(found.tasks) < PAGE and rounds < MOST_ROUNDS else None,
         states=[str(state) for state in State],
-    )
-
-
-async def task(request: Request) -> Response:
-    access = queue_of(request)
-    task_id = request.query_params.get("id", "")
-    try:
-        record = await access.manager.get_task(task_id)
-        why = access.redaction.value(await access.manager.why(task_id, settings=access.settings))
-    except (UnknownTaskError, InvalidTaskError) as error:
-        return page(request, "problem.html", 404, title="No such task", problem=str(error))
-    return page(
-        request,
-        "task.html",
-        task=record,
-        why=why,
-        document=access.redaction.value(task_documents.whole(record)),
-        bars=bars(why["timeline"], await access.store.clock_ms(), ended=record.finished_ms),
     )

@@ -47,6 +47,8 @@ class LedgerTasks:
         self.place = redis.place
         self.steps = redis.steps
         self.parents = redis.parents
+        self.children = redis.children
+        self.small_results = redis.small_results
         self.emitted_parts = redis.emitted_parts
         self.dead_letters = redis.dead_letters
 

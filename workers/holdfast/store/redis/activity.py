@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.core.activity import KEPT, Activity
 from holdfast.store.redis.part import RedisPart
 
-_FIELDS = ("who", "origin", "change", "subject", "outcome")
+_FIELDS = ("who", "origin", "change", "subject", "outcome", "related")
 
 
 class RedisActivity(RedisPart):

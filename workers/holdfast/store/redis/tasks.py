@@ -70,6 +70,16 @@ class RedisTasks(RedisPart):
         found = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         return tuple(read_head(*each) for each in found), None if following < 0 else following
 
+    async def children(self, task_id: str, limit: int) -> tuple[int, tuple[str, ...]]:
+        number, *ids = await self._run("children", task_id, limit)
+        return number, tuple(each.decode() for each in ids)
+
+    async def small_results(self, task_ids: Sequence[str], most_bytes: int) -> dict[str, bytes]:
+        if not task_ids:
+            return {}
+        found = await self._run("small_results", most_bytes, *task_ids)
+        return {task_id: result for task_id, result in zip(task_ids, found, strict=True) if result}
+
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:
         """The history of a task of many turns is copied in several steps."""
         word, new = await self._run("retry", task_id, reason)

@@ -1,0 +1,51 @@
+"""The messages of a task with the answers of its handler, turn by turn. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.core import decode_operation
+from holdfast.core.messages import Part
+from holdfast.core.operations import Run, UnreadableError
+from holdfast.core.result_document import read_result
+from holdfastd.web.views.task_call import LARGEST
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One turn: the parts of its message and of its answer, each a text or a JSON value; `error`: its type and
+    message."""
+
+    asked: list[Any]
+    answered: list[Any]
+    error: str = ""
+
+
+def exchanges(items: Sequence[bytes]) -> list[Exchange]:
+    """`items`: operation and result of each turn in turn, as the store has them."""
+    return [exchange(operation, result) for operation, result in zip(items[::2], items[1::2], strict=False)]
+
+
+def exchange(operation: bytes | None, result: bytes | None) -> Exchange:
+    read = read_result(result or None)
+    error = f"{read.error.get('type')}: {read.error.get('message')}" if read.error else ""
+    return Exchange(_asked(operation), [_content(each) for each in read.parts], error)
+
+
+def _asked(operation: bytes | None) -> list[Any]:
+    try:
+        run = decode_operation.read(operation or b"", LARGEST)
+    except UnreadableError:
+        return [(operation or b"").decode("utf-8", "backslashreplace")] if operation else []
+    messages = run.messages if isinstance(run, Run) else []
+    return [_content(part) for message in messages for part in message["parts"]]
+
+
+def _content(part: Part) -> Any:
+    """The text or the data of a part; of any other kind the part."""
+    for name in ("text", "data"):
+        if name in part:
+            return part[name]
+    return part
