@@ -25,6 +25,9 @@ from holdfastd.web.api.endpoint import PREFIX, Api
 from holdfastd.web.changes.all_changes import CHANGES
 from holdfastd.web.changes.carry_out import carry_out
 from holdfastd.web.current_problems import CurrentProblems
+from holdfastd.web.live import endpoints as live
+from holdfastd.web.live.event_feed import EventFeed
+from holdfastd.web.live.stream_response import OpenStreams
 from holdfastd.web.pages import (
     activity,
     batches,
@@ -69,6 +72,8 @@ PAGES = (
     Route("/activity", activity.activity),
 )
 
+STREAMS = (Route("/events/stream", live.events), Route("/events/changes", live.changes))
+
 
 def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, proxy: Proxy | None = None) -> Starlette:
     """The pages of this queue for these accounts, and for the users of the proxy."""
@@ -83,6 +88,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
             Route("/logout", login.log_out, methods=["POST"]),
             Route(PREFIX + "{rest:path}", Api(access, problems)),
             *PAGES,
+            *STREAMS,
             *(a2a.ROUTES if access.settings.web_a2a else ()),
             *(Route(change.path, carry_out(change), methods=["POST"]) for change in CHANGES),
         ],
@@ -92,6 +98,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
     app.state.access = access
     app.state.problems = problems
     app.state.counts = QueueCounts(access)
+    app.state.feed, app.state.streams = EventFeed(access), OpenStreams.bounded()
     return app
 
 

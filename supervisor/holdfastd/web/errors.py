@@ -83,7 +83,7 @@ def status_of(error: Exception) -> int:
 
 
 def _answer(request: Request, status: int, text: str) -> Response:
-    if request.url.path.startswith(API):
+    if request.url.path.startswith(API) or "text/event-stream" in request.headers.get("accept", ""):
         return problem(status, text)
     if status == 503 and request.method == "GET":
         return page(request, "away.html", status, problem=text)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import uvicorn
+from starlette.applications import Starlette
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
@@ -17,10 +18,13 @@ from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.application import application
+from holdfastd.web.connection import PageConnection
 from holdfastd.web.queue_access import QueueAccess
 
 SHORT = SubmitRetries(attempts=2, seconds=1.0)  # a page says that the store is away, and asks again by itself
-GRACE = 2  # seconds for requests that run when the process is to end; streams of events do not end by themselves
+GRACE = 2  # seconds for requests that run when the process is to end
+HEAD_BYTES = 32_768  # of a request's line and headers
+KEEP_ALIVE = 30  # seconds for which a connection without a request is kept: longer than a page waits to ask again
 
 
 class PageServer(uvicorn.Server):
@@ -40,24 +44,34 @@ async def serve(settings: Settings, listener: socket.socket, stop: asyncio.Event
         app = application(
             QueueAccess(store, manager, settings), Accounts.of(settings), AllowedHosts.of(settings), Proxy.of(settings)
         )
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            lifespan="off",
-            ws="none",
-            ssl_certfile=settings.web_cert_file,
-            ssl_keyfile=settings.web_key_file,
-            timeout_graceful_shutdown=GRACE,
-        )
-        config.load()
-        server = PageServer(config)
+        server = server_of(app, settings)
         on_ready()
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        app.state.streams.end()
+        await app.state.feed.close()
         server.should_exit = True
         await serving
         stopping.cancel()
+
+
+def server_of(app: Starlette, settings: Settings, connection: type[PageConnection] = PageConnection) -> PageServer:
+    """A server of this application, with the bounds on what a connection may cost."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        http=connection,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        timeout_keep_alive=KEEP_ALIVE,
+        lifespan="off",
+        ws="none",
+        ssl_certfile=settings.web_cert_file,
+        ssl_keyfile=settings.web_key_file,
+        timeout_graceful_shutdown=GRACE,
+    )
+    config.load()
+    return PageServer(config)

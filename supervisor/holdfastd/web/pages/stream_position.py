@@ -12,7 +12,11 @@ _POSITION = re.compile(r"([0-9]{1,19}-[0-9]{1,19})?")
 
 def stream_position(request: Request, name: str) -> str:
     """Empty where the address has none. Raises HTTPException 400 for anything that is no position."""
-    given = request.query_params.get(name, "")
+    return position_of(name, request.query_params.get(name, ""))
+
+
+def position_of(name: str, given: str) -> str:
+    """Raises HTTPException 400 for a text that is no position and not empty."""
     if not _POSITION.fullmatch(given):
         raise HTTPException(
             400, f"{name} {given[:50]!r}: the position of an entry, such as 1700000000000-0, is expected"

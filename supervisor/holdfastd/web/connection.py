@@ -1,0 +1,50 @@
+"""One connection to a browser or a program, with bounds on the time for which it may hold up the process."""
+
+from __future__ import annotations
+
+import asyncio
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_COMING = (h11.IDLE, h11.SEND_BODY)
+
+
+class PageConnection(H11Protocol):
+    """A client that sends a request slowly, or does not read its answer, loses its connection."""
+
+    request_within = 20.0  # seconds from the beginning of a connection, or of a later request, to the request's end
+    read_within = 30.0  # seconds for which a client may read nothing while an answer waits
+
+    _request: asyncio.TimerHandle | None = None
+    _stall: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._request = self.loop.call_later(self.request_within, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        if self._request is None:
+            self._request = self.loop.call_later(self.request_within, self.transport.abort)
+        super().data_received(data)
+        if self.conn.their_state not in _COMING:
+            self._request = _without(self._request)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall = self._stall or self.loop.call_later(self.read_within, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stall = _without(self._stall)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._request, self._stall = _without(self._request), _without(self._stall)
+        super().connection_lost(exc)
+
+
+def _without(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
+    """Cancels a timer; there is none then."""
+    if timer is not None:
+        timer.cancel()
+    return None

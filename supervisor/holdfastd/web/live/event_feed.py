@@ -1,0 +1,181 @@
+"""Reads the event stream once for all who listen, while anyone does, and keeps the last batches for them.
+
+A listener has no queue of its own: it holds its place among the batches that are kept, so one that reads slowly costs
+no memory and holds up nobody. When it comes back and its place is gone, it is told how many events it has missed.
+
+The feed reads at most ten times a second, and about as many events at once as AT_ONCE says. When more happen and it
+falls behind by LAG_MS, it goes on at the end of the stream, and says so: its cost has a bound, whatever the workers do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import structlog
+
+from holdfast.client.event_stream import MissedEvents
+from holdfast.core.tasks import Happening, Happenings
+from holdfast.errors import StoreError
+from holdfastd.web.live import event_batch
+from holdfastd.web.live.event_batch import EventBatch
+from holdfastd.web.live.event_selection import EventSelection
+from holdfastd.web.live.task_places import TaskPlaces
+from holdfastd.web.queue_access import QueueAccess
+
+EVERY = 0.1  # seconds between two reads while events come
+AT_ONCE = 250  # events of one read, about: an entry of the stream may be an event of several tasks
+KEPT = 64  # batches
+LAG_MS = 5000
+BLOCK = 5.0  # seconds of one read while no events come
+RETRY_EVERY = 0.5  # seconds between two tries while the store is away
+LINGER = 2.0  # seconds for which an unused feed goes on: the next page of a browser listens again
+
+
+_log = structlog.get_logger("holdfast.web")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listening:
+    selection: EventSelection
+    every: float
+
+
+@dataclass(slots=True)
+class EventFeed:
+    """`position`: that of the last event that was read; `problem`: why the store cannot be read now, or empty."""
+
+    access: QueueAccess
+    position: str = field(default="", init=False)
+    problem: str = field(default="", init=False)
+    closed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    reads: int = field(default=0, init=False)
+    places: TaskPlaces = field(init=False)
+    _batches: deque[EventBatch] = field(default_factory=lambda: deque[EventBatch](maxlen=KEPT), init=False)
+    _published: int = field(default=0, init=False)  # batches so far
+    _total: int = field(default=0, init=False)  # events so far
+    _listening: set[Listening] = field(default_factory=set[Listening], init=False)
+    _reader: asyncio.Task[None] | None = field(default=None, init=False)
+    _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _starting: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _per_entry: float = field(default=1.0, init=False)  # events of an entry in the last read
+
+    def __post_init__(self) -> None:
+        self.places = TaskPlaces(self.access.store)
+
+    @property
+    def is_reading(self) -> bool:
+        return self._reader is not None and not self._reader.done()
+
+    @asynccontextmanager
+    async def joined(self, selection: EventSelection, every: float = EVERY) -> AsyncGenerator[None]:
+        """Listen until the end of the block. Raises StoreError if the store is away and nobody listens yet."""
+        listening = Listening(selection, every)
+        self._listening.add(listening)
+        try:
+            async with self._starting:
+                if not self.is_reading:
+                    newest = await self.access.store.events_before("", 1)
+                    self.position = newest[0].position if newest else "0-0"
+                    self.problem = ""
+                    self._batches.clear()
+                    self._reader = asyncio.create_task(self._read())
+            yield
+        finally:
+            self._listening.discard(listening)
+
+    def news(self) -> AsyncGenerator[list[EventBatch | bytes]]:
+        """What is published from now on, until the feed is closed: all that is new at once; bytes: a message about
+        batches that are gone."""
+        return self._news_behind(self._published, self._total, self.position)
+
+    async def _news_behind(self, number: int, total: int, position: str) -> AsyncGenerator[list[EventBatch | bytes]]:
+        while not self.closed.is_set():
+            if number == self._published:
+                await self._news.wait()
+                continue
+            kept, new = list(self._batches), list[EventBatch | bytes]()
+            first = self._published - len(kept)
+            if number < first:
+                before = next((batch.events[0].position for batch in kept if batch.events), self.position)
+                new.append(event_batch.left_out(MissedEvents(position, before), kept[0].start - total))
+            new += kept[max(0, number - first) :]
+            number, total, position = self._published, self._total, self.position
+            yield new
+
+    async def close(self) -> None:
+        """End all listeners and the reader."""
+        self.closed.set()
+        self._news.set()
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.wait((self._reader,))
+
+    async def _read(self) -> None:
+        unused = 0.0
+        while unused < LINGER:
+            try:
+                await self._read_once()
+            except StoreError as error:
+                self._note(str(error))
+                await asyncio.sleep(RETRY_EVERY)
+            except Exception:
+                _log.exception("the events could not be read")
+                await asyncio.sleep(RETRY_EVERY)
+            every = min((each.every for each in self._listening), default=EVERY)
+            await asyncio.sleep(every)
+            unused = 0.0 if self._listening else unused + every
+
+    async def _read_once(self) -> None:
+        timeout = BLOCK if self._listening and not self.problem else 0.0
+        page = await self.access.store.events(self.position, self._limit(), timeout)
+        self._note("")
+        self.reads += 1
+        if page.events:
+            await self._take(page)
+
+    def _limit(self) -> int:
+        """Entries of the next read."""
+        return max(8, min(AT_ONCE, round(AT_ONCE / self._per_entry)))
+
+    async def _take(self, page: Happenings) -> None:
+        """Publish a page, and leave out what follows if it lies too far behind."""
+        events = page.events
+        entries = len({event.position for event in events})
+        notice = event_batch.left_out(MissedEvents(self.position, events[0].position)) if page.missed else b""
+        is_full, self._per_entry = entries >= self._limit(), len(events) / entries
+        self.position = events[-1].position
+        unplaced = await self.places.learn(event for event in events if self._is_wanted(event))
+        self._publish(events, notice, unplaced)
+        if is_full:
+            newest = (await self.access.store.events_before("", 1) or events[-1:])[0]
+            if newest.at_ms - events[-1].at_ms > LAG_MS:
+                self._publish((), event_batch.left_out(MissedEvents(self.position, newest.position)))
+                self.position = newest.position
+
+    def _is_wanted(self, event: Happening) -> bool:
+        return any(each.selection.needs_places and each.selection.concerns(event) for each in self._listening)
+
+    def _note(self, problem: str) -> None:
+        """Tell listeners once that the store is away, and once that it is back."""
+        if bool(problem) != bool(self.problem):
+            self.problem = problem
+            self._publish((), event_batch.store_notice(problem))
+
+    def _publish(self, events: tuple[Happening, ...], notice: bytes, unplaced: int = 0) -> None:
+        shown: dict[str, str] = {}
+        hide = self.access.redaction.text
+
+        def text(detail: str) -> str:
+            if detail not in shown:
+                shown[detail] = hide(detail)
+            return shown[detail]
+
+        self._batches.append(EventBatch(self._total, events, self.places.known, text, notice, unplaced))
+        self._total += len(events)
+        self._published += 1
+        news, self._news = self._news, asyncio.Event()
+        news.set()
