@@ -20,6 +20,7 @@ from holdfastd.web.live.event_batch import EventBatch
 from holdfastd.web.live.event_feed import KEPT, EventFeed
 from holdfastd.web.live.event_selection import EventSelection
 from holdfastd.web.serve import HEAD_BYTES
+from tests.dashboard.site import site
 from tests.dashboard.streams import TOKEN, WITHIN, served, until
 from tests.servers import serve
 
@@ -314,3 +315,22 @@ async def test_pages_are_answered_while_many_listen(redis_settings: RedisSetting
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{here.port}") as client:
             answer = await client.get("/lanes", headers={"authorization": f"Bearer {TOKEN}"}, timeout=WITHIN)
         assert answer.status_code == 200
+
+
+async def test_the_page_lists_the_selected_events_and_where_new_ones_come_from(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        for number in range(120):
+            await here.manager.run_task("hello", task_id=f"t{number}", lane="other" if number % 2 else None)
+        newest = (await here.store.events_before("", 1))[0].position
+        shown = await here.page("/events?kind=accepted")
+        assert shown.count(">accepted</td>") == 100
+        assert f'data-stream="/events/stream?kind=accepted&" data-newest="{newest}"' in shown
+        earlier = shown.split('class="more" href="', 1)[1].split('"', 1)[0]
+        rest = await here.page(earlier)
+        assert (rest.count(">accepted</td>"), "data-stream" in rest) == (20, False)
+        of_lane = await here.page("/events?lane=other")
+        assert of_lane.count(">accepted</td>") > 10
+        assert ">t2<" not in of_lane
+        assert ">t119<" in of_lane
+        assert await here.page("/events?task=t7")
+        assert "Nothing has happened" in await here.page("/events?kind=crashed")

@@ -7,6 +7,7 @@ from tests.rules.rule import Rule
 _HERE = "supervisor/holdfastd/web"
 _ACCESS = "tests/dashboard/test_access.py"
 _ACCOUNTS = "tests/dashboard/test_accounts.py"
+_LIVE = "tests/dashboard/test_live.py"
 _PAGES = "tests/dashboard/test_pages.py"
 _API = "tests/dashboard/test_api.py"
 _TASK = "tests/dashboard/test_task_page.py"
@@ -121,6 +122,55 @@ DASHBOARD = (
         'escape(content.decode("utf-8", "backslashreplace"), keep="\\n")',
         'content.decode("utf-8", "backslashreplace")',
         "tests/dashboard/test_set_aside_pages.py::test_unreadable_entries_show_their_bytes_and_go_back_or_away",
+    ),
+    Rule(
+        "a client that never reads loses its connection",
+        f"{_HERE}/connection.py",
+        "self._stall = self._stall or self.loop.call_later(self.read_within, self.transport.abort)",
+        "pass",
+        f"{_LIVE}::test_a_client_that_never_reads_loses_its_connection_and_holds_up_nobody",
+    ),
+    Rule(
+        "a request that comes slowly loses its connection",
+        f"{_HERE}/connection.py",
+        "        self._request = self.loop.call_later(self.request_within, transport.abort)\n",
+        "",
+        f"{_LIVE}::test_a_request_that_comes_slowly_loses_its_connection",
+    ),
+    Rule(
+        "streams of events are bounded",
+        f"{_HERE}/live/stream_response.py",
+        "if len(streams.open) >= streams.most:",
+        "if False:",
+        f"{_LIVE}::test_streams_are_bounded",
+    ),
+    Rule(
+        "one that reads slowly is told what it has missed",
+        f"{_HERE}/live/event_feed.py",
+        "if number < first:",
+        "if False:",
+        f"{_LIVE}::test_one_that_reads_slowly_is_told_how_many_events_it_has_missed",
+    ),
+    Rule(
+        "the position of an entry comes with the last of its events",
+        f"{_HERE}/live/event_batch.py",
+        "one.position != other.position for",
+        "True for",
+        f"{_LIVE}::test_an_entry_of_several_tasks_has_its_position_at_its_end",
+    ),
+    Rule(
+        "secrets in events are hidden",
+        f"{_HERE}/live/event_batch.py",
+        '"detail": self.shown(event.detail),',
+        '"detail": event.detail,',
+        f"{_LIVE}::test_secrets_in_events_are_hidden",
+    ),
+    Rule(
+        "without a listener the events are not read",
+        f"{_HERE}/live/event_feed.py",
+        "unused = 0.0 if self._listening else unused + every",
+        "unused = 0.0",
+        f"{_LIVE}::test_without_a_listener_nothing_is_read",
     ),
     Rule(
         "the service goes on without a web process",

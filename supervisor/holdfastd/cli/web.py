@@ -52,8 +52,10 @@ def web(session: Session, /, address: str | None) -> None:
         reach(session)
         with ListeningSocket(chosen, DASHBOARD).opened(_announce) as listener:
             assert listener is not None
+            from holdfastd.parent.host import raise_descriptors
             from holdfastd.web.main import run_alone  # needs the extra `web`
 
+            raise_descriptors()
             run_alone(dashboard_token.chosen(settings, _announce), listener)
     except ListenError as error:
         raise CommandError(str(error), error.code) from None

@@ -23,17 +23,17 @@ class TaskPlaces:
     store: Store
     known: dict[str, TaskPlace] = field(default_factory=dict[str, TaskPlace])
 
-    async def learn(self, events: Iterable[Happening]) -> int:
+    async def learn(self, events: Iterable[Happening], most: int = AT_ONCE) -> int:
         """Look up the tasks of these events, the latest ones first; the number of tasks that were too many."""
         wanted = dict.fromkeys(
             event.subject
             for event in reversed(list(events))
             if event.subject not in self.known and not event.event.startswith(NOT_OF_TASKS)
         )
-        await asyncio.gather(*(self._look_up(task_id) for task_id in list(wanted)[:AT_ONCE]))
+        await asyncio.gather(*(self._look_up(task_id) for task_id in list(wanted)[:most]))
         while len(self.known) > REMEMBERED:
             del self.known[next(iter(self.known))]
-        return max(0, len(wanted) - AT_ONCE)
+        return max(0, len(wanted) - most)
 
     async def _look_up(self, task_id: str) -> None:
         try:

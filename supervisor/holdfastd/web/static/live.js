@@ -1,0 +1,129 @@
+// Events as they come: the list of Events grows, and other pages ask again when something has happened.
+// Without EventSource each page asks every two seconds. A tab that is hidden holds no connection.
+"use strict";
+
+(() => {
+  if (!window.EventSource) return;
+
+  const QUIET = 5000; // ms after which a page asks again although no event has come: progress is none
+  const AGAIN = 5000; // ms after which a connection that was refused is tried again
+  const MOST = 200; // rows
+  const NOT_A_TASK = /^(worker-|lane-|host-|schedule-|batch-|webhook-set)/;
+
+  let source = null;
+  let last = ""; // position of the last event on the page
+  let paused = false;
+  let changed = true;
+  let asked = 0;
+  let waiting = [];
+
+  const live = () => document.getElementById("live");
+
+  function say(text) {
+    const place = document.getElementById("listening");
+    if (place) place.textContent = text;
+  }
+
+  function address() {
+    const page = live();
+    if (page.dataset.stream) return `${page.dataset.stream}after=${encodeURIComponent(last)}`;
+    const task = location.pathname === "/task" ? new URLSearchParams(location.search).get("id") : "";
+    return `/events/changes?task=${encodeURIComponent(task || "")}`;
+  }
+
+  function listen() {
+    if (source || paused || document.hidden || !live()) return;
+    source = new EventSource(address());
+    source.onopen = () => say("live");
+    source.onerror = () => {
+      say("connecting again");
+      if (source?.readyState === EventSource.CLOSED) {
+        stop();
+        setTimeout(listen, AGAIN);
+      }
+    };
+    source.onmessage = (message) => take(JSON.parse(message.data));
+    source.addEventListener("changed", () => { changed = true; });
+    source.addEventListener("store", (message) => {
+      const told = JSON.parse(message.data);
+      say(told.away ? told.problem : "live");
+    });
+    source.addEventListener("left-out", (message) => {
+      const told = JSON.parse(message.data);
+      const many = told.count === null ? "events" : `${told.count} events`;
+      take({ at_ms: Number(told.before.split("-")[0]), event: "", id: "", detail: `${many} were left out here` });
+    });
+  }
+
+  function stop() {
+    source?.close();
+    source = null;
+  }
+
+  function take(event) {
+    if (event.position) last = event.position;
+    if (waiting.push(event) === 1) requestAnimationFrame(draw);
+    if (waiting.length > MOST) waiting.splice(0, waiting.length - MOST);
+  }
+
+  function draw() {
+    const rows = document.getElementById("events");
+    const template = document.getElementById("event-row");
+    for (const event of waiting) {
+      const row = template.content.cloneNode(true);
+      const [when, what, whose, detail] = row.querySelectorAll("td");
+      const time = when.querySelector("time");
+      const moment = new Date(event.at_ms).toISOString();
+      time.dateTime = moment;
+      time.textContent = `${moment.slice(0, 19).replace("T", " ")} UTC`;
+      what.textContent = event.event;
+      if (NOT_A_TASK.test(event.event) || !event.id) {
+        whose.textContent = event.id;
+      } else {
+        const link = whose.appendChild(document.createElement("a"));
+        link.className = "id";
+        link.href = `/task?id=${encodeURIComponent(event.id)}`;
+        link.textContent = event.id.length > 40 ? `${event.id.slice(0, 39)}…` : event.id;
+      }
+      detail.textContent = event.detail.length > 160 ? `${event.detail.slice(0, 159)}…` : event.detail;
+      rows.prepend(row);
+    }
+    waiting = [];
+    while (rows.rows.length > MOST) rows.deleteRow(-1);
+    document.dispatchEvent(new Event("htmx:afterSwap")); // times are shown in the reader's zone
+  }
+
+  function pause() {
+    const button = document.getElementById("pause");
+    paused = !paused;
+    button.setAttribute("aria-pressed", String(paused));
+    say(paused ? "paused" : "");
+    if (paused) stop();
+    else listen();
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    last = live()?.dataset.newest || "";
+    const button = document.getElementById("pause");
+    if (button && live().dataset.stream) {
+      button.hidden = false;
+      button.addEventListener("click", pause);
+    }
+    listen();
+  });
+  document.addEventListener("visibilitychange", () => {
+    changed = true;
+    if (document.hidden) stop();
+    else listen();
+  });
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (event.target.id !== "live") return;
+    const isTold = source?.readyState === EventSource.OPEN && !changed && Date.now() - asked < QUIET;
+    if (event.target.dataset.stream || isTold) {
+      event.preventDefault();
+    } else {
+      changed = false;
+      asked = Date.now();
+    }
+  });
+})();
