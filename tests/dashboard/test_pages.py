@@ -180,3 +180,11 @@ async def test_activity_names_who_changed_what_from_where_and_what_was_refused(r
         assert "192.0.2.7" in shown
         assert "no task none" in shown
         assert "Nobody has changed anything" in await here.page(f"/activity?before={done.position}")
+
+
+async def test_the_numbers_of_the_overview_are_polled_without_its_charts(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        assert "data-chart=" in await here.page("/")
+        polled = await here.browser.get("/", headers={**HTML, "hx-target": "live"})
+        assert "data-chart=" not in polled.text
+        assert 'id="tables"' in polled.text

@@ -27,6 +27,7 @@ QUEUE = "bindu:tasks"
 ROOT = Path(__file__).parents[2]
 FOR_OPERATORS = {"allowed", "snapshot"}  # not needed to run tasks
 FOR_OPERATORS |= {"events", "obliterate", "place", "purge_dead", "purge_unreadable", "readmit", "retry", "strays"}
+FOR_OPERATORS |= {"webhooks_list", "webhook_now"}
 FOR_OPERATORS |= {"key_count"}  # progress alone: it answers zeros where its commands are refused
 FOR_OPERATORS |= {"dump", "follow", "known"}  # needed where PostgreSQL keeps the tasks
 FOR_OPERATORS |= {"children", "small_results"}  # for the dashboard

@@ -45,3 +45,26 @@ async def test_a_webhook_that_was_taken_is_taken_again_only_when_its_lease_has_l
     await space.advance(1)
     [again], _ = await space.store.take_notices(10, LEASE_MS)
     assert (again.name, again.tries) == (notice.name, 2)
+
+
+async def test_webhooks_that_wait_are_listed_and_one_is_tried_now(space: Namespace) -> None:
+    await space.register("a")
+    await space.store.set_webhook("https://example.org/all")
+    for task_id in ("t1", "t2"):
+        await space.submit(task_id)
+    for taken in await space.take("a", 2):
+        await space.settle("a", taken, Settle.COMPLETED)
+    await space.do("SET", space.key("webhook:bad|1|completed"), "no hash")
+    await space.do("ZADD", space.key("webhooks"), 1, "bad|1|completed")
+    outbox = await space.store.outbox(0, 10)
+    assert (outbox.url, outbox.total) == ("https://example.org/all", 3)
+    assert [type(each.notice) for each in outbox.waiting] == [SpoiltNotice, Notice, Notice]
+    [first, *_] = (await space.store.outbox(1, 1)).waiting
+    await space.store.take_notices(10, LEASE_MS)
+    assert await space.store.wait_notices(0.01) is False
+    assert await space.store.notice_now(first.notice.name)
+    assert await space.store.wait_notices(0.01) is True
+    assert [each.name for each in (await space.store.take_notices(10, 1000))[0]] == [first.notice.name]
+    assert not await space.store.notice_now("nobody|1|completed")
+    await space.store.notice_done("bad|1|completed")
+    await space.check()

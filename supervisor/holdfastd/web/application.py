@@ -40,6 +40,7 @@ from holdfastd.web.pages import (
     submit,
     task,
     tasks,
+    webhooks,
     workers,
 )
 from holdfastd.web.pages.login import LoginPage
@@ -67,6 +68,7 @@ PAGES = (
     Route("/unreadable", set_aside.unreadable),
     Route("/unreadable/entry", set_aside.entry),
     Route("/batches", batches.batches),
+    Route("/webhooks", webhooks.webhooks),
     Route("/batch", batches.batch),
     Route("/events", events.events),
     Route("/activity", activity.activity),

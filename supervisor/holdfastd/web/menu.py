@@ -28,6 +28,7 @@ MENU = (
     Entry("/batches", "Batches", "b", "/batch"),
     Entry("/dead", "Dead letters", "d"),
     Entry("/unreadable", "Unreadable", "u"),
+    Entry("/webhooks", "Webhooks", "k"),
     Entry("/events", "Events", "e"),
     Entry("/activity", "Activity", "a"),
 )

@@ -38,6 +38,23 @@ class SpoiltNotice:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingNotice:
+    """A notice that is not delivered yet, and the moment of its next try (ms)."""
+
+    notice: Notice | SpoiltNotice
+    due_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outbox:
+    """A page of the notices that wait, of which there are `total`; `url`: of all tasks without one of their own."""
+
+    url: str
+    total: int
+    waiting: tuple[WaitingNotice, ...]
+
+
 def body(notice: Notice, task: TaskRecord | None) -> bytes:
     """The JSON that is sent. For a task that was deleted meanwhile it has only the notice's own values."""
     told: dict[str, Any] = {

@@ -167,6 +167,8 @@ class ComposedStore:
         self.take_notices = parts.webhooks.take_notices
         self.notice_done = parts.webhooks.notice_done
         self.notice_later = parts.webhooks.notice_later
+        self.outbox = parts.webhooks.outbox
+        self.notice_now = parts.webhooks.notice_now
         self.set_webhook = parts.webhooks.set_webhook
         self.wait_notices = parts.webhooks.wait_notices
 

@@ -62,7 +62,7 @@ from holdfast.core.tasks import (
     Wanted,
     WorkerRecord,
 )
-from holdfast.core.webhook_notice import Notice, SpoiltNotice
+from holdfast.core.webhook_notice import Notice, Outbox, SpoiltNotice
 
 MOST_PEEKS = 500  # lanes that one process blocks on; each takes a connection
 
@@ -651,6 +651,14 @@ class WebhookStore(Protocol):
 
     async def notice_later(self, name: str, delay_ms: int) -> None:
         """Post a notice again after a delay."""
+        ...
+
+    async def outbox(self, offset: int, limit: int) -> Outbox:
+        """The notices that wait behind the first `offset` of them, the next to be posted first."""
+        ...
+
+    async def notice_now(self, name: str) -> bool:
+        """Post a notice that waits now. False: it does not wait any more."""
         ...
 
     async def set_webhook(self, url: str) -> None:

@@ -15,8 +15,8 @@ PAGE = 50
 async def dead(request: Request) -> Response:
     access = queue_of(request)
     found = await access.store.dead_letters(PAGE, request.query_params.get("cursor", ""))
-    types = {task.task_id: _error_type(task.reason) for task in found.tasks}
-    return page(request, "dead.html", found=found, types=types)
+    errors = {task.task_id: _error_of(access.redaction.text(task.reason)) for task in found.tasks}
+    return page(request, "dead.html", found=found, errors=errors)
 
 
 async def unreadable(request: Request) -> Response:
@@ -33,7 +33,7 @@ async def entry(request: Request) -> Response:
     return page(request, "entry.html", entry=found)
 
 
-def _error_type(reason: str) -> str:
-    """The type of the exception that a reason begins with; empty for a reason that names none."""
-    name, colon, _ = reason.partition(":")
-    return name if colon and name.replace(".", "").isidentifier() else ""
+def _error_of(reason: str) -> tuple[str, str]:
+    """The type of the exception that a reason begins with, empty for a reason that names none; the rest of it."""
+    name, colon, rest = reason.partition(":")
+    return (name, rest.strip()) if colon and name.replace(".", "").isidentifier() else ("", reason)

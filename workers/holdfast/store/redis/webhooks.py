@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.webhook_notice import Notice, SpoiltNotice
+from holdfast.core.webhook_notice import Notice, Outbox, SpoiltNotice, WaitingNotice
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.part import RedisPart
 
@@ -18,6 +18,15 @@ class RedisWebhooks(RedisPart):
 
     async def notice_later(self, name: str, delay_ms: int) -> None:
         await self._run("webhook_later", name, delay_ms)
+
+    async def outbox(self, offset: int, limit: int) -> Outbox:
+        url, total, *flat = await self._run("webhooks_list", offset, limit)
+        each = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
+        waiting = tuple(WaitingNotice(_notice(name.decode(), fields), due) for name, due, fields in each)
+        return Outbox(url.decode(), total, waiting)
+
+    async def notice_now(self, name: str) -> bool:
+        return await self._number("webhook_now", name) == 1
 
     async def set_webhook(self, url: str) -> None:
         await self._run("webhook_set", url)
