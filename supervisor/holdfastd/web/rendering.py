@@ -28,6 +28,7 @@ from holdfastd.web.redaction import Redaction
 
 TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"
+RATES = ((1, "s"), (60, "min"), (3600, "h"))  # seconds of each unit
 
 
 def page(request: Request, template: str, status: int = 200, **values: object) -> HTMLResponse:
@@ -105,8 +106,10 @@ def raw(content: bytes) -> str:
 
 
 def rate(value: float) -> str:
-    """A number a second."""
-    return f"{value:.0f}/s" if value >= 10 else f"{value:.2g}/s" if value else "0/s"
+    """A number a second; of seldom ones a minute, or an hour."""
+    length, unit = next(((length, unit) for length, unit in RATES if value * length >= 0.1 or not value), RATES[-1])
+    each = value * length
+    return f"{each:.0f}/{unit}" if each >= 10 or not each else f"{each:.2g}/{unit}"
 
 
 def short(text: str, most: int = 80) -> str:

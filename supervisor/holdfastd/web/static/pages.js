@@ -11,6 +11,14 @@
     }
   }
 
+  const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+  const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+
+  function moments(_, seconds) {
+    const words = seconds.at(-1) - seconds[0] > 36 * 3600 ? day : clock;
+    return seconds.map((at) => words.format(at * 1000));
+  }
+
   const COLOURS = ["--line1", "--line2", "--line3", "--line4"];
 
   function colour(name) {
@@ -23,7 +31,7 @@
       figure.querySelector("svg")?.remove();
       const axis = { stroke: colour("--faint"), grid: { stroke: colour("--rule") }, ticks: { stroke: colour("--rule") } };
       const series = chart.names.map((name, index) => ({ label: name, stroke: colour(COLOURS[index % COLOURS.length]), width: 1.5, value: (_, value) => (value === null ? "-" : `${value.toPrecision(3)} ${chart.unit}`) }));
-      new uPlot({ width: figure.clientWidth, height: 180, series: [{}, ...series], axes: [axis, { ...axis, size: 60 }] }, chart.data, figure);
+      new uPlot({ width: figure.clientWidth, height: 180, series: [{ label: "Time", value: (_, at) => (at === null ? "-" : zoned.format(at * 1000)) }, ...series], axes: [{ ...axis, values: moments }, { ...axis, size: 60 }] }, chart.data, figure);
     }
   }
 
