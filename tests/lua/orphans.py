@@ -47,6 +47,7 @@ SINGLE = frozenset(
         "dead",
         "unreadable",
         "activity",
+        "bulk_changes",
         "events",
         "counters",
         "tally",

@@ -8,6 +8,7 @@ _HERE = "supervisor/holdfastd/web"
 _ACCESS = "tests/dashboard/test_access.py"
 _ACCOUNTS = "tests/dashboard/test_accounts.py"
 _LIVE = "tests/dashboard/test_live.py"
+_BULK = "tests/dashboard/test_bulk.py"
 _PAGES = "tests/dashboard/test_pages.py"
 _API = "tests/dashboard/test_api.py"
 _TASK = "tests/dashboard/test_task_page.py"
@@ -362,5 +363,61 @@ DASHBOARD = (
         "timeline if is_whole else timeline[-SHOWN:]",
         "timeline",
         f"{_TASK}::test_a_long_history_is_bounded_unless_all_is_asked_for",
+    ),
+    Rule(
+        "a bulk change leaves tasks alone that came after its beginning",
+        "workers/holdfast/core/bulk_changes.py",
+        "older_ms=(wanted.older_ms or 0) + gone",
+        "older_ms=wanted.older_ms",
+        f"{_BULK}::test_tasks_that_come_later_are_left_alone",
+    ),
+    Rule(
+        "a bulk change that was stopped ends",
+        "workers/holdfast/store/redis/bulk_changes.py",
+        " or state != BulkState.RUNNING.encode()",
+        "",
+        f"{_BULK}::test_a_change_is_stopped_and_goes_on_from_where_it_was",
+    ),
+    Rule(
+        "one run carries out a bulk change",
+        "workers/holdfast/store/redis/bulk_changes.py",
+        'run != b"%d" % change.run or ',
+        "",
+        "tests/conformance/test_bulk_changes.py::test_a_stop_is_not_overwritten_and_the_next_run_alone_writes",
+    ),
+    Rule(
+        "a bulk change whose process is gone says so",
+        "workers/holdfast/core/bulk_changes.py",
+        "return BulkState.INTERRUPTED if is_silent else self.state",
+        "return self.state",
+        f"{_BULK}::test_a_change_whose_process_is_gone_says_so",
+    ),
+    Rule(
+        "what was retried before is not retried by a bulk change",
+        "workers/holdfast/client/bulk_steps.py",
+        "[task for task in tasks if not task.retried_as]",
+        "list(tasks)",
+        f"{_BULK}::test_everything_that_a_filter_finds_is_changed_after_a_count",
+    ),
+    Rule(
+        "a viewer sees no page that asks for a bulk change",
+        f"{_HERE}/pages/bulk.py",
+        "    check_may_change(visitor_of(request))\n",
+        "",
+        f"{_BULK}::test_a_viewer_begins_stops_and_chooses_nothing",
+    ),
+    Rule(
+        "each change of chosen tasks is written down",
+        f"{_HERE}/changes/chosen_tasks.py",
+        '    await note(access, Activity(who, where, f"tasks/{verb}", ", ".join(ids), outcome))\n',
+        "",
+        f"{_BULK}::test_chosen_tasks_are_changed_and_refusals_are_told",
+    ),
+    Rule(
+        "a search finds no task by the markup of its operation",
+        "workers/holdfast/core/task_search.py",
+        "        yield from _in_operation(task.operation)",
+        '        yield task.operation.decode("utf-8", "replace")',
+        "tests/conformance/test_searching.py::test_a_text_is_found_where_users_wrote_it_and_nowhere_else",
     ),
 )

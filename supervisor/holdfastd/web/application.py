@@ -22,8 +22,11 @@ from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.session_cookie import SessionCookies
 from holdfastd.web.access.visitors import Visitors
 from holdfastd.web.api.endpoint import PREFIX, Api
+from holdfastd.web.bulk_work import BulkWork
+from holdfastd.web.changes import bulk_changes
 from holdfastd.web.changes.all_changes import CHANGES
 from holdfastd.web.changes.carry_out import carry_out
+from holdfastd.web.changes.chosen_tasks import change_chosen
 from holdfastd.web.current_problems import CurrentProblems
 from holdfastd.web.live import endpoints as live
 from holdfastd.web.live.event_feed import EventFeed
@@ -31,6 +34,7 @@ from holdfastd.web.live.stream_response import OpenStreams
 from holdfastd.web.pages import (
     activity,
     batches,
+    bulk,
     events,
     handlers,
     lanes,
@@ -56,6 +60,8 @@ PAGES = (
     Route("/tasks", tasks.tasks),
     Route("/task", task.task),
     Route("/submit", submit.submit),
+    Route("/tasks/bulk", bulk.confirm),
+    Route("/bulk", bulk.bulk),
     Route("/handlers", handlers.handlers),
     Route("/handler", handlers.handler),
     Route("/workers", workers.workers),
@@ -77,6 +83,14 @@ PAGES = (
 STREAMS = (Route("/events/stream", live.events), Route("/events/changes", live.changes))
 
 
+OF_MANY_TASKS = (
+    ("/tasks/bulk", bulk_changes.begin),
+    ("/bulk/stop", bulk_changes.stop),
+    ("/bulk/go-on", bulk_changes.go_on),
+    ("/tasks/chosen", change_chosen),
+)
+
+
 def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, proxy: Proxy | None = None) -> Starlette:
     """The pages of this queue for these accounts, and for the users of the proxy."""
     visitors = Visitors(accounts, SessionCookies(accounts), proxy or Proxy())
@@ -93,6 +107,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
             *STREAMS,
             *(a2a.ROUTES if access.settings.web_a2a else ()),
             *(Route(change.path, carry_out(change), methods=["POST"]) for change in CHANGES),
+            *(Route(path, endpoint, methods=["POST"]) for path, endpoint in OF_MANY_TASKS),
         ],
         middleware=[Middleware(Guard, visitors=visitors, hosts=hosts)],
         exception_handlers={HTTPException: errors.refused, HoldfastError: errors.failed},
@@ -101,6 +116,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
     app.state.problems = problems
     app.state.counts = QueueCounts(access)
     app.state.feed, app.state.streams = EventFeed(access), OpenStreams.bounded()
+    app.state.bulk_work = BulkWork(access)
     return app
 
 

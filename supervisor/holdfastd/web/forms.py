@@ -27,13 +27,18 @@ def visitor_of(request: Request) -> Visitor:
 
 
 async def read_form(request: Request) -> dict[str, str]:
+    """The fields of a change, of several with one name the last. Raises as `read_fields`."""
+    return dict(await read_fields(request))
+
+
+async def read_fields(request: Request) -> list[tuple[str, str]]:
     """The fields of a change. Raises HTTPException for a viewer (403), a form without this session's secret (403), or
     one that is too large (413)."""
     visitor = visitor_of(request)
     check_may_change(visitor)
-    fields = dict(parse_qsl((await read_body(request)).decode("utf-8", "replace"), keep_blank_values=True))
-    check_secret(visitor, fields.pop(CSRF, ""))
-    return fields
+    fields = parse_qsl((await read_body(request)).decode("utf-8", "replace"), keep_blank_values=True)
+    check_secret(visitor, dict(fields).get(CSRF, ""))
+    return [(name, value) for name, value in fields if name != CSRF]
 
 
 def check_may_change(visitor: Visitor) -> None:

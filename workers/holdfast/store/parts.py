@@ -29,6 +29,7 @@ class StoreParts:
     webhooks: protocol.WebhookStore
     conversations: protocol.ConversationStore
     activity: protocol.ActivityStore
+    bulk_changes: protocol.BulkChangeStore
     handlers: protocol.HandlerStore
     rollups: protocol.RollupStore
     metrics: protocol.MetricsStore
@@ -190,6 +191,13 @@ class ComposedStore:
 
         self.note_activity = parts.activity.note_activity
         self.activity_before = parts.activity.activity_before
+
+        self.begin_bulk = parts.bulk_changes.begin_bulk
+        self.note_bulk = parts.bulk_changes.note_bulk
+        self.stop_bulk = parts.bulk_changes.stop_bulk
+        self.resume_bulk = parts.bulk_changes.resume_bulk
+        self.bulk_change = parts.bulk_changes.bulk_change
+        self.bulk_changes = parts.bulk_changes.bulk_changes
 
         self.publish_handlers = parts.handlers.publish_handlers
         self.published_handler = parts.handlers.published_handler

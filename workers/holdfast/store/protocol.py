@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 
 from holdfast.core.activity import Activity
 from holdfast.core.batches import BatchPage, BatchRecord, BatchTask, Canceled
+from holdfast.core.bulk_changes import BulkChange
 from holdfast.core.conversations import About, Conversation, NotedWrite
 from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, Standing
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict, PartsPage
@@ -764,6 +765,33 @@ class HandlerStore(Protocol):
         ...
 
 
+class BulkChangeStore(Protocol):
+    """The calls about bulk changes: one verb for all tasks that a filter finds, carried out in steps."""
+
+    async def begin_bulk(self, change: BulkChange) -> BulkChange:
+        """Keep it, with the store's time as its beginning. The last 100 are kept."""
+        ...
+
+    async def note_bulk(self, change: BulkChange) -> bool:
+        """Keep how far it is. False: it is done, was stopped, or another run of it goes on; nothing is to follow."""
+        ...
+
+    async def stop_bulk(self, change_id: str) -> bool:
+        """Let the run that carries it out end after its step. False: none does."""
+        ...
+
+    async def resume_bulk(self, change_id: str) -> BulkChange | None:
+        """The change as its next run, which the caller carries out; an earlier run ends after its step. None: it runs,
+        is done, or is not known."""
+        ...
+
+    async def bulk_change(self, change_id: str) -> BulkChange | None: ...
+
+    async def bulk_changes(self, limit: int) -> tuple[BulkChange, ...]:
+        """The last ones, newest first."""
+        ...
+
+
 class RollupStore(Protocol):
     """The calls about rollups, by their start in milliseconds of the store's clock."""
 
@@ -808,6 +836,7 @@ class Store(
     WebhookStore,
     ConversationStore,
     ActivityStore,
+    BulkChangeStore,
     HandlerStore,
     RollupStore,
     MetricsStore,

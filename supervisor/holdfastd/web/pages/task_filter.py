@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 
+from holdfast.client.arguments import check_text
 from holdfast.core.task_states import State
 from holdfast_config import durations
 
@@ -35,11 +36,11 @@ class TaskFilter:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> TaskFilter:
-        """Raises HTTPException 400 for a value that is not allowed."""
+        """Raises HTTPException 400, or InvalidTaskError, for a value that is not allowed."""
         found = cls(**{field: query.get(field, "").strip() for field in cls.__dataclass_fields__})
         if found.state and found.state not in set(State):
             raise HTTPException(400, f"state {found.state[:50]!r}: one of {', '.join(State)} is expected")
-        _ = found.found_before, found.searched_before, found.arguments
+        _ = found.found_before, found.searched_before, found.arguments, found.text and check_text(found.text)
         return found
 
     @property
@@ -57,6 +58,11 @@ class TaskFilter:
         wanted: dict[str, Any] = {name: getattr(self, name) or None for name in names}
         ages = {"newer_than": _age("newer", self.newer), "older_than": _age("older", self.older)}
         return wanted | ages | {"newest_first": True}
+
+    @property
+    def is_state_alone(self) -> bool:
+        """True if nothing but a state, or nothing, is asked for."""
+        return not any((self.lane, self.name, self.batch, self.owner, self.newer, self.older, self.text))
 
     @property
     def query(self) -> str:

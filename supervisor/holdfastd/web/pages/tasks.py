@@ -7,12 +7,14 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from holdfast.core.bulk_changes import BulkState, BulkVerb
 from holdfast.core.task_states import State
 from holdfastd.web.pages.found_tasks import PAGE, found_tasks
 from holdfastd.web.pages.task_filter import TaskFilter
 from holdfastd.web.queue_access import queue_of
 from holdfastd.web.rendering import page
 
+RECENT = 5  # bulk changes that are looked at for those that run
 MOST_ROUNDS = 6  # pages that a script of the browser asks for by itself, some 200 ms of work
 _ROUNDS = {str(number): number for number in range(1, MOST_ROUNDS + 1)}
 
@@ -34,4 +36,6 @@ async def tasks(request: Request) -> Response:
         of=await request.app.state.counts.looked_through(wanted),
         goes_on=rounds + 1 if len(found.tasks) < PAGE and rounds < MOST_ROUNDS else None,
         states=[str(state) for state in State],
+        verbs=[str(verb) for verb in BulkVerb],
+        bulk=[each for each in await access.store.bulk_changes(RECENT) if each.state is BulkState.RUNNING],
     )

@@ -120,6 +120,8 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "meta": "meta",  # hash: version, ledger and settings of the namespace
         "events": "events",  # stream: what happened
         "activity": "activity",  # stream: what operators have changed on the dashboard
+        "bulk_changes": "bulk_changes",  # sorted set: changes of many tasks, by when they began
+        "bulk_change": "bulk_change:",  # hash: one of them
         "rollup": "rollup:",  # hash: the figures of a minute, by lane and handler
         "rollups": "rollups:",  # text: the figures of ten minutes, packed
         "reporter": "reporter",  # text: the steward that reports the figures of the queue

@@ -113,6 +113,13 @@ class Keys:
         return self._key("published")
 
     @property
+    def bulk_changes(self) -> str:
+        return self._key("bulk_changes")
+
+    def bulk_change(self, change_id: str) -> str:
+        return self._key("bulk_change", change_id)
+
+    @property
     def events(self) -> str:
         return self._key("events")
 

@@ -8,6 +8,7 @@ from holdfast.store.parts import ComposedStore, StoreParts
 from holdfast.store.redis.activity import RedisActivity
 from holdfast.store.redis.admin import RedisAdmin
 from holdfast.store.redis.batches import RedisBatches
+from holdfast.store.redis.bulk_changes import RedisBulkChanges
 from holdfast.store.redis.connection import Connection
 from holdfast.store.redis.conversations import RedisConversations
 from holdfast.store.redis.events import RedisEvents
@@ -60,6 +61,7 @@ class RedisStore(ComposedStore):
             webhooks=RedisWebhooks(connection),
             conversations=RedisConversations(connection),
             activity=RedisActivity(connection),
+            bulk_changes=RedisBulkChanges(connection),
             handlers=RedisHandlers(connection),
             rollups=RedisRollups(connection),
             metrics=RedisMetrics(connection),

@@ -1,0 +1,56 @@
+"""The bulk changes that this process carries out, each as a task of its event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import structlog
+
+from holdfast.client.bulk_steps import BulkSteps
+from holdfast.core.activity import Activity
+from holdfast.core.bulk_changes import BulkChange, BulkState
+from holdfast.errors import HoldfastError, StoreError, StoreUnavailableError
+from holdfastd.web.queue_access import QueueAccess
+
+AGAIN = 1.0  # seconds between two tries while the store is away
+
+_log = structlog.get_logger("holdfast.web")
+
+
+@dataclass(slots=True)
+class BulkWork:
+    access: QueueAccess
+    _running: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+
+    def carry_out(self, change: BulkChange) -> None:
+        """Begin it, or go on with it, and return."""
+        work = asyncio.create_task(self._carry_out(change))
+        self._running.add(work)
+        work.add_done_callback(self._running.discard)
+
+    async def _carry_out(self, change: BulkChange) -> None:
+        """Until it is done, somebody stops it, or another process goes on with it."""
+        store = self.access.store
+        steps = BulkSteps(store, self.access.manager.retries)
+        going_on = True
+        while going_on:
+            try:
+                after = await steps.step(change)
+                going_on = await store.note_bulk(after)
+                change = after
+            except StoreUnavailableError:
+                await asyncio.sleep(AGAIN)
+            except HoldfastError as error:
+                _log.error("a change of many tasks has failed", reason=str(error))
+                await store.stop_bulk(change.change_id)
+                return
+        if change.state is BulkState.DONE:
+            await self._note(change)
+
+    async def _note(self, change: BulkChange) -> None:
+        outcome = f"done: {change.changed} changed, {change.refused} refused of {change.searched} searched"
+        activity = Activity(change.who, change.origin, f"bulk/{change.verb}", change.change_id, outcome)
+        with suppress(StoreError):
+            await self.access.store.note_activity(activity)

@@ -1,0 +1,83 @@
+"""Bulk changes: one verb for every task that a filter finds, carried out in steps that are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from holdfast.core.task_states import TERMINAL, State
+from holdfast.core.tasks import Wanted
+
+KEPT = 100  # bulk changes, the last ones
+SILENT_MS = 10_000  # after which a bulk change that runs counts as interrupted
+
+
+class BulkVerb(StrEnum):
+    CANCEL = "cancel"
+    RETRY = "retry"
+    REMOVE = "remove"
+
+
+class BulkState(StrEnum):
+    RUNNING = "running"
+    STOPPED = "stopped"  # somebody has stopped it
+    INTERRUPTED = "interrupted"  # the process that carried it out is gone
+    DONE = "done"
+
+
+CHANGED_BY: dict[BulkVerb, frozenset[State]] = {
+    BulkVerb.CANCEL: frozenset(State) - TERMINAL,
+    BulkVerb.RETRY: frozenset({State.FAILED, State.REJECTED, State.CANCELED, State.DELAYED}),
+    BulkVerb.REMOVE: frozenset(TERMINAL),
+}
+
+
+def states_of(verb: BulkVerb, states: Sequence[State]) -> tuple[State, ...]:
+    """Those of these states (none: of all) in which the verb changes a task, in the order of all states."""
+    return tuple(state for state in State if state in CHANGED_BY[verb] and (not states or state in states))
+
+
+@dataclass(frozen=True, slots=True)
+class BulkChange:
+    """`wanted`, `text`: its filter as it was given; `query`: the same as an address has it. `changed`, `refused`: tasks
+    so far, of the `searched` ones; `cursor`: where to go on. `run`: the number of the run that carries it out: each
+    time that it goes on it gets a higher one. `begun_ms`, `told_ms`: when it began and last said how far it is."""
+
+    change_id: str
+    verb: BulkVerb
+    who: str
+    origin: str
+    query: str
+    wanted: Wanted
+    text: str = ""
+    changed: int = 0
+    refused: int = 0
+    searched: int = 0
+    cursor: str = ""
+    state: BulkState = BulkState.RUNNING
+    run: int = 1
+    begun_ms: int = 0
+    told_ms: int = 0
+
+    def state_at(self, now_ms: int) -> BulkState:
+        is_silent = self.state is BulkState.RUNNING and now_ms - self.told_ms > SILENT_MS
+        return BulkState.INTERRUPTED if is_silent else self.state
+
+    def step_at(self, now_ms: int) -> Wanted:
+        """The tasks of the next step: ages count from the beginning, and tasks that came after it are left alone."""
+        gone, wanted = max(0, now_ms - self.begun_ms), self.wanted
+        newer_ms = None if wanted.newer_ms is None else wanted.newer_ms + gone
+        states = states_of(self.verb, wanted.states)
+        return replace(wanted, states=states, older_ms=(wanted.older_ms or 0) + gone, newer_ms=newer_ms)
+
+    def after(self, *, changed: int, refused: int, searched: int, cursor: str) -> BulkChange:
+        """The same after one step."""
+        return replace(
+            self,
+            changed=self.changed + changed,
+            refused=self.refused + refused,
+            searched=self.searched + searched,
+            cursor=cursor,
+            state=self.state if cursor else BulkState.DONE,
+        )

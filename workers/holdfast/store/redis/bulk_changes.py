@@ -1,0 +1,86 @@
+"""The Redis calls about bulk changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from holdfast.core.bulk_changes import KEPT, BulkChange, BulkState
+from holdfast.errors import StoreRefusedError
+from holdfast.store.redis.decode import pairs
+from holdfast.store.redis.part import RedisPart
+
+_NUMBERS = ("changed", "refused", "searched", "run", "begun_ms", "told_ms")
+_PROGRESS = ("changed", "refused", "searched", "cursor")
+
+
+class RedisBulkChanges(RedisPart):
+    async def begin_bulk(self, change: BulkChange) -> BulkChange:
+        now = await self._now()
+        begun = replace(change, begun_ms=now, told_ms=now)
+        facts = msgspec.to_builtins(begun) | {"wanted": msgspec.json.encode(begun.wanted)}
+        await self._write(begun.change_id, facts)
+        await self._command("ZADD", self._keys.bulk_changes, now, begun.change_id)
+        await self._keep_latest()
+        return begun
+
+    async def note_bulk(self, change: BulkChange) -> bool:
+        key = self._keys.bulk_change(change.change_id)
+        run, state = await self._command("HMGET", key, "run", "state")
+        if run != b"%d" % change.run or state != BulkState.RUNNING.encode():
+            return False
+        facts: dict[str, Any] = {name: getattr(change, name) for name in _PROGRESS} | {"told_ms": await self._now()}
+        if change.state is BulkState.DONE:  # else a stop that comes now would be overwritten
+            facts["state"] = change.state
+        await self._write(change.change_id, facts)
+        return change.state is BulkState.RUNNING
+
+    async def stop_bulk(self, change_id: str) -> bool:
+        found = await self.bulk_change(change_id)
+        if found is None or found.state is not BulkState.RUNNING:
+            return False
+        await self._write(change_id, {"state": BulkState.STOPPED})
+        return True
+
+    async def resume_bulk(self, change_id: str) -> BulkChange | None:
+        now, found = await self._now(), await self.bulk_change(change_id)
+        if found is None or found.state_at(now) not in {BulkState.STOPPED, BulkState.INTERRUPTED}:
+            return None
+        await self._command("HINCRBY", self._keys.bulk_change(change_id), "run", 1)
+        await self._write(change_id, {"state": BulkState.RUNNING, "told_ms": now})
+        return await self.bulk_change(change_id)
+
+    async def bulk_change(self, change_id: str) -> BulkChange | None:
+        flat = await self._command("HGETALL", self._keys.bulk_change(change_id))
+        return _read(flat) if flat else None
+
+    async def bulk_changes(self, limit: int) -> tuple[BulkChange, ...]:
+        ids = await self._command("ZRANGE", self._keys.bulk_changes, 0, limit - 1, "REV")
+        found = [await self.bulk_change(each.decode()) for each in ids]
+        return tuple(change for change in found if change is not None)
+
+    async def _write(self, change_id: str, facts: dict[str, Any]) -> None:
+        flat = [part for name, value in facts.items() for part in (name, value)]
+        await self._command("HSET", self._keys.bulk_change(change_id), *flat)
+
+    async def _keep_latest(self) -> None:
+        for old in await self._command("ZRANGE", self._keys.bulk_changes, 0, -KEPT - 1):
+            await self._command("UNLINK", self._keys.bulk_change(old.decode()))
+            await self._command("ZREM", self._keys.bulk_changes, old)
+
+    async def _now(self) -> int:
+        seconds, micros = await self._command("TIME")
+        return int(seconds) * 1000 + int(micros) // 1000
+
+
+def _read(flat: list[bytes]) -> BulkChange:
+    facts: dict[str, Any] = {name: value.decode() for name, value in pairs(flat)}
+    try:
+        numbers = {name: int(facts[name]) for name in _NUMBERS}
+        return msgspec.convert(facts | numbers | {"wanted": msgspec.json.decode(facts["wanted"])}, BulkChange)
+    except (KeyError, ValueError, msgspec.MsgspecError):
+        raise StoreRefusedError(
+            "the record of a bulk change cannot be read: somebody else has changed its keys"
+        ) from None
