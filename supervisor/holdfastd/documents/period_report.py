@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from holdfast.client.periods import Period
-from holdfast.core.rollup import MINUTE, sum_of
+from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import Percentiles, Statistic, by_handler, by_lane, in_all, runs_over_time, statistics
 from holdfastd.documents import times
 
@@ -84,7 +84,7 @@ class Report:
 
     @classmethod
     def of(cls, latest: Period, before: Period) -> Report:
-        now, then = sum_of(latest.rollups.values()), sum_of(before.rollups.values())
+        now, then = latest.total, before.total
         length = latest.end_ms - latest.start_ms
         step_ms = max(1, -(-length // STEPS // MINUTE)) * MINUTE
         total = Statistic.of("", latest.seconds, in_all(now)), Statistic.of("", before.seconds, in_all(then))

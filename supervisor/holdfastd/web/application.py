@@ -48,6 +48,7 @@ from holdfastd.web.pages import (
     workers,
 )
 from holdfastd.web.pages.login import LoginPage
+from holdfastd.web.period_reports import PeriodReports
 from holdfastd.web.queue_access import QueueAccess
 from holdfastd.web.queue_counts import QueueCounts
 
@@ -115,6 +116,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
     app.state.access = access
     app.state.problems = problems
     app.state.counts = QueueCounts(access)
+    app.state.reports = PeriodReports(access)
     app.state.feed, app.state.streams = EventFeed(access), OpenStreams.bounded()
     app.state.bulk_work = BulkWork(access)
     return app

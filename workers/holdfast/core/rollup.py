@@ -186,9 +186,14 @@ def sum_of(rollups: Iterable[Rollup]) -> Rollup:
     """One rollup of the stretches of all these."""
     total: Rollup = {}
     for rollup in rollups:
-        for series, figures in rollup.items():
-            total.setdefault(series, Figures()).add(figures)
+        add_to(total, rollup)
     return total
+
+
+def add_to(total: Rollup, rollup: Rollup) -> None:
+    """Add each series of a rollup to those of a sum."""
+    for series, figures in rollup.items():
+        total.setdefault(series, Figures()).add(figures)
 
 
 def fields_of(rollup: Rollup) -> Mapping[str, bytes]:

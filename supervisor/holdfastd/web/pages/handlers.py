@@ -28,8 +28,7 @@ LATEST = 10  # tasks of one handler
 async def handlers(request: Request) -> Response:
     access = queue_of(request)
     period = chosen_period(request)
-    latest, before = await last_periods(access.store, await access.store.clock_ms(), period.length_ms)
-    report = Report.of(latest, before)
+    report: Report = await request.app.state.reports.of(period.length_ms)
     seen = {each.now.name for each in report.handlers}
     return page(
         request,
@@ -37,7 +36,7 @@ async def handlers(request: Request) -> Response:
         period=period,
         periods=PERIODS,
         report=report,
-        errors=await recent_errors(access, latest.start_ms),
+        errors=await recent_errors(access, report.period.start_ms),
         others=[each for each in await access.store.published_handlers() if each.name not in seen],
     )
 

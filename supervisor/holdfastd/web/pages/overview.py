@@ -5,7 +5,6 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.client.periods import last_periods
 from holdfast.core.task_states import State
 from holdfastd.documents.period_report import Report
 from holdfastd.web.pages.chosen_period import PERIODS, chosen_period
@@ -20,8 +19,7 @@ async def overview(request: Request) -> Response:
     access = queue_of(request)
     store = access.store
     period = chosen_period(request)
-    latest, before = await last_periods(store, await store.clock_ms(), period.length_ms)
-    report = Report.of(latest, before)
+    report: Report = await request.app.state.reports.of(period.length_ms)
     counts = await store.counts()
     is_poll = request.headers.get("hx-target") == "live"  # of the numbers alone; charts are drawn once a minute
     return page(
@@ -35,5 +33,5 @@ async def overview(request: Request) -> Response:
         counts=counts,
         workers=[worker for worker in await store.workers() if worker.state != "dead"],
         problems=await request.app.state.problems.read(),
-        charts=() if is_poll else course_charts(latest),
+        charts=() if is_poll else course_charts(report.period),
     )

@@ -1,0 +1,45 @@
+"""The figures that pages show of a period: the same as of the command line, read once in a while."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.client.periods import last_periods, summed_periods
+from holdfast.core.rollup import MINUTE
+from holdfast.core.statistics import in_all
+from holdfast_config import RedisSettings, Settings
+from holdfastd.documents.period_report import Report
+from holdfastd.web.period_reports import PeriodReports
+from holdfastd.web.queue_access import QueueAccess
+from tests.dashboard.site import site
+
+pytestmark = pytest.mark.anyio
+
+HOUR = 60 * MINUTE
+
+
+async def test_the_sum_of_a_period_is_that_of_its_rollups(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        for number in range(3):
+            await here.manager.run_task("x", task_id=f"t{number}", lane=f"lane{number % 2}")
+            await here.manager.cancel_task(f"t{number}")
+        now = await here.store.clock_ms()
+        for length in (HOUR, 24 * HOUR, 30 * 24 * HOUR):
+            whole, summed = await last_periods(here.store, now, length), await summed_periods(here.store, now, length)
+            one, other = Report.of(*whole), Report.of(*summed)
+            assert (one.total, one.handlers, one.lanes) == (other.total, other.handlers, other.lanes)
+            assert sum(one.course) == sum(other.course)
+            counted = [in_all(rollup).outcomes for rollup in summed[0].rollups.values()]
+            assert sum(each["canceled"] for each in counted) == 3
+
+
+async def test_a_report_counts_for_a_while_and_is_read_once(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        settings = Settings(redis_url=redis_settings.url, queue_name=redis_settings.queue)
+        reports = PeriodReports(QueueAccess(here.store, here.manager, settings))
+        first = await reports.of(HOUR)
+        assert await reports.of(HOUR) is first
+        reports._kept[HOUR].until = 0.0
+        assert await reports.of(HOUR) is first, "the next one is read beside the page"
+        await reports._reading[HOUR]
+        assert await reports.of(HOUR) is not first
