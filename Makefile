@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-bindu test-api test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
+.PHONY: run test quick test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -18,6 +18,9 @@ test-bindu: ## the adapter for the agent framework, in .venv-bindu on Python 3.1
 
 test-api: .venv/developing ## a minute of requests at random against the HTTP API, by its OpenAPI document; schemathesis in .venv-api
 	@.ci/test-api $(ARGS)
+
+test-a2a: .venv/developing ## the agent with the clients of a2a-sdk 1.3.0 and 0.3.26, in .venv-a2a and .venv-a2a-03
+	@PYTHON='$(PYTHON)' .ci/test-a2a
 
 test-lowest: ## the tests that are not slow, with the lowest versions of all libraries, in .venv-lowest; TESTS=… chooses
 	@TESTS='$(TESTS)' PYTHON='$(PYTHON)' .ci/test-lowest
@@ -141,4 +144,4 @@ chaos: .venv/developing ## faults of every kind against a running pool; SECONDS=
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) --report chaos-report
 
 clean:
-	rm -rf .venv .venv-bindu .venv-lowest site build/pages .cache .mypy_cache .ruff_cache .pytest_cache .coverage*
+	rm -rf .venv .venv-a2a .venv-a2a-03 .venv-bindu .venv-lowest site build/pages .cache .mypy_cache .ruff_cache .pytest_cache .coverage*

@@ -90,8 +90,9 @@ class Agent:
         one = submission_of(
             message, task_id, lane=await self._lane(message), max_bytes=access.settings.max_message_bytes
         )
-        raise_refusals([one], await access.manager.submit([one]))
+        # Its context takes no task that has ended, as this one may have as soon as it is submitted.
         await access.manager.retries.call(access.store.note, task_id, message.context_id or task_id, "", b"{}")
+        raise_refusals([one], await access.manager.submit([one]))
         return task_id
 
     async def _lane(self, message: AgentMessage) -> str:
