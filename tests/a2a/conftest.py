@@ -43,7 +43,7 @@ class ServedPool:
 @contextmanager
 def serving(folder: Path, handler: str = "tests.a2a.served_agent:handlers") -> Iterator[ServedPool]:
     port = free_port()
-    words = ("--workers", "2", "--web", str(port), "--web-a2a", handler)
+    words = ("--workers", "2", "--web", str(port), "--web-a2a", "--webhook-allow-private", handler)
     settings = {"HOLDFAST_WEB_TOKEN": TOKEN, "PYTHONPATH": str(Path(__file__).parents[2])}
     with running(folder, *words, environ=settings) as (cli, _), httpx.Client(timeout=60) as http:
         yield ServedPool(cli, f"http://127.0.0.1:{port}", folder, http)

@@ -6,6 +6,7 @@ from tests.rules.rule import Rule
 
 _HERE = "supervisor/holdfastd/web/a2a"
 _REQUESTS = "tests/a2a/test_requests.py"
+_PUSH = "tests/a2a/test_push.py"
 _TASKS = "tests/a2a/test_tasks.py"
 _PROCESS = "tests/a2a/test_process.py"
 
@@ -74,5 +75,26 @@ A2A = (
         "append=run == self._run",
         "append=True",
         "tests/a2a/test_streams.py::test_killed_workers_cost_a_stream_nothing_but_time",
+    ),
+    Rule(
+        "credentials of push notifications are not read",
+        "supervisor/holdfastd/a2a/wire_1_0.py",
+        'fields["authentication"] = {"scheme": target.scheme}',
+        'fields["authentication"] = {"scheme": target.scheme, "credentials": target.credentials}',
+        f"{_PUSH}::test_settings_are_set_read_listed_and_removed",
+    ),
+    Rule(
+        "headers of push notifications are plain",
+        "supervisor/holdfastd/a2a/push_target.py",
+        "if len(value) > LONGEST or not _PLAIN.fullmatch(value):",
+        "if False:",
+        f"{_PUSH}::test_settings_that_cannot_be_are_refused",
+    ),
+    Rule(
+        "settings of push notifications are kept before the task can end",
+        "supervisor/holdfastd/web/a2a/agent.py",
+        "            await self.targets.keep(task_id, sending.target)  # the task may end as soon as it is submitted\n",
+        "            pass\n",
+        f"{_PUSH}::test_a_client_is_told_of_a_question_and_of_the_end",
     ),
 )

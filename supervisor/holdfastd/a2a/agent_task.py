@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from holdfast.core.messages import Part
 from holdfast.core.task_states import TERMINAL, State
+from holdfastd.a2a.push_target import PushTarget
 
 AT_REST = TERMINAL | {State.INPUT_REQUIRED, State.AUTH_REQUIRED}  # a stream ends here
 
@@ -95,18 +96,6 @@ class ArtifactChange:
 
 
 Told = AgentTask | StatusChange | ArtifactChange
-
-
-@dataclass(frozen=True, slots=True)
-class PushTarget:
-    """Where a client wants to be told of a task: sent with `X-A2A-Notification-Token: token` and, if it has a scheme,
-    `Authorization: scheme credentials`."""
-
-    target_id: str
-    url: str
-    token: str = ""
-    scheme: str = ""
-    credentials: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from holdfastd.a2a.agent_task import (
     AgentStatus,
     AgentTask,
     ArtifactChange,
-    PushTarget,
     Sending,
     StatusChange,
     Told,
     file_of,
 )
+from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.wire_states import NAMES_0_3, iso
 
 
@@ -90,7 +90,7 @@ class PushConfig03(msgspec.Struct):
     def target(self) -> PushTarget:
         known = self.authentication or Authentication03([])
         scheme = known.schemes[0] if known.schemes else ""
-        return PushTarget(self.id or "", self.url, self.token or "", scheme, known.credentials or "")
+        return PushTarget(self.id or "", self.url, self.token or "", scheme, known.credentials or "", "0.3")
 
 
 class PushParams03(msgspec.Struct, rename="camel"):
@@ -188,7 +188,7 @@ def write_task(task: AgentTask) -> dict[str, Any]:
 def write_target(task_id: str, target: PushTarget) -> dict[str, Any]:
     config: dict[str, Any] = {"id": target.target_id, "url": target.url, "token": target.token}
     if target.scheme:
-        config["authentication"] = {"schemes": [target.scheme], "credentials": target.credentials}
+        config["authentication"] = {"schemes": [target.scheme]}  # its credentials are written, and never read
     return {"taskId": task_id, "pushNotificationConfig": {name: value for name, value in config.items() if value}}
 
 

@@ -16,12 +16,12 @@ from holdfastd.a2a.agent_task import (
     AgentTask,
     ArtifactChange,
     Listing,
-    PushTarget,
     Sending,
     StatusChange,
     Told,
     file_of,
 )
+from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.a2a.wire_states import NAMES_1_0, iso, states_of
 
@@ -204,7 +204,7 @@ def write_page(tasks: list[AgentTask], token: str, size: int, total: int, *, wit
 def write_target(task_id: str, target: PushTarget) -> dict[str, Any]:
     fields: dict[str, Any] = {"id": target.target_id, "taskId": task_id, "url": target.url, "token": target.token}
     if target.scheme:
-        fields["authentication"] = {"scheme": target.scheme, "credentials": target.credentials}
+        fields["authentication"] = {"scheme": target.scheme}  # its credentials are written, and never read
     return {name: value for name, value in fields.items() if value}
 
 

@@ -4,8 +4,10 @@ redirects."""
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 import anyio
 import httpx
@@ -34,14 +36,14 @@ class Poster:
     allow_private: bool
     timeout: float
 
-    async def post(self, notice: Notice, content: bytes) -> None:
-        """Deliver the notice: the receiver has answered 2xx. Raises MissedError, RefusedError, or ValueError where its
-        URL or content is invalid."""
+    async def post(self, notice: Notice, content: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Deliver the notice, with these headers as well: the receiver has answered 2xx. Raises MissedError,
+        RefusedError, or ValueError where its URL or content is invalid."""
         url = webhook_url.parse(notice.url)
         try:
             with anyio.fail_after(self.timeout):
                 address = await self._address(url)
-                status = await self._send(url, address, notice, content)
+                status = await self._send(url, address, content, {**self._headers(notice, content), **headers})
         except TimeoutError:
             raise MissedError(f"no answer within {self.timeout:g} s") from None
         except (httpx.HTTPError, OSError) as error:
@@ -60,12 +62,15 @@ class Poster:
             raise RefusedError(f"{url.host} is {private[0]}, no public address; webhook_allow_private lets it through")
         return addresses[0]
 
-    async def _send(self, url: WebhookUrl, address: str, notice: Notice, content: bytes) -> int:
-        headers = {"Host": url.authority, **self._headers(notice, content)}
+    async def _send(self, url: WebhookUrl, address: str, content: bytes, headers: Mapping[str, str]) -> int:
         there = httpx.URL(scheme=url.scheme, host=address, port=url.port, raw_path=url.target.encode())
         async with httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=self.timeout) as client:
             request = client.build_request(
-                "POST", there, content=content, headers=headers, extensions={"sni_hostname": url.host}
+                "POST",
+                there,
+                content=content,
+                headers={"Host": url.authority, **headers},
+                extensions={"sni_hostname": url.host},
             )
             answer = await client.send(request, stream=True)  # only the status is used, the body is not read
             await answer.aclose()

@@ -171,6 +171,7 @@ class ComposedStore:
         self.outbox = parts.webhooks.outbox
         self.notice_now = parts.webhooks.notice_now
         self.set_webhook = parts.webhooks.set_webhook
+        self.set_webhook_of_task = parts.webhooks.set_webhook_of_task
         self.wait_notices = parts.webhooks.wait_notices
 
         self.note = parts.conversations.note

@@ -666,6 +666,10 @@ class WebhookStore(Protocol):
         """The URL of all tasks without one of their own; '' for none."""
         ...
 
+    async def set_webhook_of_task(self, task_id: str, known: str, url: str) -> str:
+        """Set the URL of one task ('' for none) if it has the `known` one: `set`, `other` or `unknown`."""
+        ...
+
     async def wait_notices(self, timeout: float) -> bool:
         """Block until a new notice appears, at most `timeout` seconds."""
         ...

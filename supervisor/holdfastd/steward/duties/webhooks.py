@@ -11,7 +11,7 @@ import structlog
 
 from holdfast.core.plurals import counted
 from holdfast.core.retry import RetryPolicy, back_off
-from holdfast.core.webhook_notice import Notice, SpoiltNotice, body
+from holdfast.core.webhook_notice import Notice, SpoiltNotice
 from holdfast.errors import StoreError
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.steward.duty import Duty
@@ -61,17 +61,14 @@ class Webhooks:
             _log.info("the webhook of the queue was set", url=mask_webhook(url))
 
     async def _tell(self, notice: Notice) -> None:
-        from holdfastd.steward.webhook_post import (  # seldom needed, and slow to import
-            MissedError,
-            Poster,
-            RefusedError,
-        )
+        from holdfastd.steward.deliver_notice import deliver  # seldom needed, and slow to import
+        from holdfastd.steward.webhook_post import MissedError, Poster, RefusedError
 
         settings = self._settings
         secret = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None
         poster = Poster(secret, settings.webhook_allow_private, settings.webhook_timeout)
         try:
-            await poster.post(notice, body(notice, await self._store.get(notice.task_id)))
+            await deliver(self._store, poster, notice)
         except StoreError:
             raise
         except MissedError as error:

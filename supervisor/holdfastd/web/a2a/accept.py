@@ -12,7 +12,8 @@ from holdfast.core.plain_json import check_json
 from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.tasks import Submission
 from holdfast.errors import InvalidTaskError
-from holdfastd.a2a.agent_task import AgentMessage, PushTarget
+from holdfastd.a2a.agent_task import AgentMessage
+from holdfastd.a2a.push_target import PushTarget
 
 LONGEST_ID = 1000  # characters of an id that a client chooses
 

@@ -17,6 +17,7 @@ from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.a2a.task_view import task_view
 from holdfastd.web.a2a.accept import submission_of, task_id_of
 from holdfastd.web.a2a.emitted_artifact import with_emitted
+from holdfastd.web.a2a.push_targets import PushTargets
 from holdfastd.web.a2a.task_list import TaskList, listed
 from holdfastd.web.a2a.task_stream import changes
 from holdfastd.web.queue_access import QueueAccess
@@ -38,8 +39,6 @@ class Agent:
 
     async def accept(self, sending: Sending, client: Client) -> str:
         """Submit the message; the id of its task. The same message again is the same task, or changes nothing."""
-        if sending.target:
-            raise RpcError(RpcCode.PUSH_NOTIFICATION_NOT_SUPPORTED, "there are no push notifications")
         if sending.message.task_id:
             return await self._go_on(sending)
         return await self._begin(sending, client)
@@ -84,12 +83,22 @@ class Agent:
     async def list(self, listing: Listing) -> TaskList:
         return await listed(self.access, listing, self.view)
 
+    @property
+    def targets(self) -> PushTargets:
+        return PushTargets(self.access)
+
     async def _begin(self, sending: Sending, client: Client) -> str:
         access, message = self.access, sending.message
         task_id = task_id_of(message, access.queue, client.who)
         one = submission_of(
-            message, task_id, lane=await self._lane(message), max_bytes=access.settings.max_message_bytes
+            message,
+            task_id,
+            lane=await self._lane(message),
+            max_bytes=access.settings.max_message_bytes,
+            target=sending.target,
         )
+        if sending.target:
+            await self.targets.keep(task_id, sending.target)  # the task may end as soon as it is submitted
         # Its context takes no task that has ended, as this one may have as soon as it is submitted.
         await access.manager.retries.call(access.store.note, task_id, message.context_id or task_id, "", b"{}")
         raise_refusals([one], await access.manager.submit([one]))
@@ -108,6 +117,8 @@ class Agent:
         if message.context_id not in ("", task.context_id):
             text = f"contextId: task {task.task_id} is of another context"
             raise RpcError(RpcCode.INVALID_PARAMS, text)
+        if sending.target:
+            await self.targets.set(task.task_id, sending.target)
         one = submission_of(
             _of_task(message, task),
             task.task_id,

@@ -53,7 +53,7 @@ def card(settings: Settings, base_url: str, handlers: Sequence[PublishedHandler]
         "name": settings.web_a2a_name,
         "description": description,
         "version": installed(),
-        "capabilities": {"streaming": True, "pushNotifications": False},
+        "capabilities": {"streaming": True, "pushNotifications": True},
         "defaultInputModes": INPUT,
         "defaultOutputModes": OUTPUT,
         "skills": [_skill(each, description) for each in handlers or (PublishedHandler(""),)],

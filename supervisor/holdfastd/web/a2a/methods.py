@@ -11,6 +11,7 @@ from holdfast.core.activity import Activity
 from holdfast.errors import HoldfastError
 from holdfastd.a2a import wire_0_3, wire_1_0
 from holdfastd.a2a.agent_task import AgentTask, Sending, Told
+from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.web.a2a.agent import Agent, Client
 from holdfastd.web.activity_notes import note
@@ -89,6 +90,43 @@ async def _list(asking: Asking) -> Written:
     return wire_1_0.write_page(found.tasks, found.token, found.size, found.total, with_artifacts=wanted.with_artifacts)
 
 
+def _set_push(write: Callable[[str, PushTarget], Written]) -> Callable[[Asking], Awaitable[Written]]:
+    async def set_push(asking: Asking) -> Written:
+        params = asking.params
+        async with _noted(asking, "a2a/push", params.task_id):
+            task = await asking.agent.view(params.task_id)
+            return write(task.task_id, await asking.agent.targets.set(task.task_id, params.target))
+
+    return set_push
+
+
+def _get_push(write: Callable[[str, PushTarget], Written]) -> Callable[[Asking], Awaitable[Written]]:
+    async def get_push(asking: Asking) -> Written:
+        task = await asking.agent.view(asking.params.task_id)
+        return write(task.task_id, await asking.agent.targets.one(task.task_id, asking.params.target_id))
+
+    return get_push
+
+
+def _list_push(write: Callable[[str, list[PushTarget]], Written]) -> Callable[[Asking], Awaitable[Written]]:
+    async def list_push(asking: Asking) -> Written:
+        task = await asking.agent.view(asking.params.task_id)
+        return write(task.task_id, await asking.agent.targets.of(task.task_id))
+
+    return list_push
+
+
+def _remove_push(removed: Written) -> Callable[[Asking], Awaitable[Written]]:
+    async def remove_push(asking: Asking) -> Written:
+        params = asking.params
+        async with _noted(asking, "a2a/push-remove", params.task_id):
+            task = await asking.agent.view(params.task_id)
+            await asking.agent.targets.remove(task.task_id, params.target_id)
+            return removed
+
+    return remove_push
+
+
 async def _extended_card(_: Asking) -> Written:
     raise RpcError(RpcCode.UNSUPPORTED_OPERATION, "the public card is the whole card")
 
@@ -104,12 +142,32 @@ METHODS = (
     Method("1.0", "ListTasks", wire_1_0.ListParams10, _list),
     Method("1.0", "CancelTask", wire_1_0.TaskParams10, _cancel(wire_1_0.write_task), changes=True),
     Method("1.0", "SubscribeToTask", wire_1_0.TaskParams10, _subscribe(wire_1_0.told)),
+    Method(
+        "1.0",
+        "CreateTaskPushNotificationConfig",
+        wire_1_0.PushParams10,
+        _set_push(wire_1_0.write_target),
+        changes=True,
+    ),
+    Method("1.0", "GetTaskPushNotificationConfig", wire_1_0.PushKey10, _get_push(wire_1_0.write_target)),
+    Method("1.0", "ListTaskPushNotificationConfigs", wire_1_0.PushListParams10, _list_push(wire_1_0.write_targets)),
+    Method("1.0", "DeleteTaskPushNotificationConfig", wire_1_0.PushKey10, _remove_push({}), changes=True),
     Method("1.0", "GetExtendedAgentCard", wire_1_0.NoParams, _extended_card),
     Method("0.3", "message/send", wire_0_3.SendParams03, _send(wire_0_3.write_task), changes=True),
     Method("0.3", "message/stream", wire_0_3.SendParams03, _stream(wire_0_3.told), changes=True),
     Method("0.3", "tasks/get", wire_0_3.TaskParams03, _get(wire_0_3.write_task)),
     Method("0.3", "tasks/cancel", wire_0_3.TaskParams03, _cancel(wire_0_3.write_task), changes=True),
     Method("0.3", "tasks/resubscribe", wire_0_3.TaskParams03, _subscribe(wire_0_3.told)),
+    Method(
+        "0.3",
+        "tasks/pushNotificationConfig/set",
+        wire_0_3.PushParams03,
+        _set_push(wire_0_3.write_target),
+        changes=True,
+    ),
+    Method("0.3", "tasks/pushNotificationConfig/get", wire_0_3.PushKey03, _get_push(wire_0_3.write_target)),
+    Method("0.3", "tasks/pushNotificationConfig/list", wire_0_3.PushListParams03, _list_push(wire_0_3.write_targets)),
+    Method("0.3", "tasks/pushNotificationConfig/delete", wire_0_3.PushKey03, _remove_push(None), changes=True),
     Method("0.3", "agent/getAuthenticatedExtendedCard", wire_1_0.NoParams, _extended_card_0_3),
 )
 VERSIONS = tuple(dict.fromkeys(method.version for method in METHODS))

@@ -31,6 +31,9 @@ class RedisWebhooks(RedisPart):
     async def set_webhook(self, url: str) -> None:
         await self._run("webhook_set", url)
 
+    async def set_webhook_of_task(self, task_id: str, known: str, url: str) -> str:
+        return await self._word("webhook_of_task", task_id, known, url)
+
     async def wait_notices(self, timeout: float) -> bool:
         return await self._block(timeout, "BRPOP", self._keys.control("webhooks"), timeout) is not None
 
