@@ -24,6 +24,11 @@ def test_the_same_message_twice_is_one_task(client: ThinClient) -> None:
     assert one["id"] == again["id"] != other["id"]
 
 
+def test_an_id_of_any_form_comes_back(client: ThinClient) -> None:
+    for name in ("message/1 of 2", "m" * 200):
+        assert [message["messageId"] for message in client.send("hello", message_id=name)["history"]] == [name]
+
+
 def test_the_same_id_with_other_content_is_refused(client: ThinClient) -> None:
     name = str(uuid4())
     client.send("hello", message_id=name)

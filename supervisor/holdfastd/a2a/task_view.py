@@ -15,6 +15,9 @@ from holdfast.core.tasks import TaskRecord
 from holdfastd.a2a.agent_task import AgentArtifact, AgentMessage, AgentStatus, AgentTask
 from holdfastd.a2a.wire_states import is_shown
 
+LONG_ID = (
+    "long_message_id"  # of a message: the id that its client gave, where a message of the queue can have no such id
+)
 _ASKS = frozenset({State.INPUT_REQUIRED, State.AUTH_REQUIRED})
 _FAILS = frozenset({State.FAILED, State.REJECTED})
 
@@ -98,7 +101,9 @@ def _messages(task_id: str, context_id: str, turn: _TurnOfTask) -> Iterator[Agen
     for index, message in enumerate(turn.run.messages if turn.run else ()):
         number = f"{task_id}.{turn.number}.{index}"
         message_id = turn.run.message_id if turn.run and index == 0 else number
-        yield _message(message, str(message.get("message_id") or message_id), task_id, context_id)
+        yield _message(
+            message, str(message.get(LONG_ID) or message.get("message_id") or message_id), task_id, context_id
+        )
     if turn.result and turn.result.state in _ASKS and turn.result.parts:
         number = f"{task_id}.{turn.number}.{turn.result.state}"
         yield AgentMessage(number, turn.result.parts, "agent", context_id, task_id)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from holdfast.client.submit_trace import current_trace
 from holdfast.core.envelope import build_run_of
-from holdfast.core.identity import is_task_id, keyed_id
+from holdfast.core.identity import fitting_message_id, is_task_id, keyed_id
 from holdfast.core.messages import call_of
 from holdfast.core.plain_json import check_json
 from holdfast.core.submit_options import SubmitOptions
@@ -14,6 +16,7 @@ from holdfast.core.tasks import Submission
 from holdfast.errors import InvalidTaskError
 from holdfastd.a2a.agent_task import AgentMessage
 from holdfastd.a2a.push_target import PushTarget
+from holdfastd.a2a.task_view import LONG_ID
 
 LONGEST_ID = 1000  # characters of an id that a client chooses
 
@@ -64,5 +67,14 @@ def _check(message: AgentMessage) -> None:
 def _encoded(message: AgentMessage) -> bytes:
     check_json("message", message.parts)
     check_json("metadata", message.metadata)
-    fields = {"kind": "message", "role": message.role, "parts": message.parts, "metadata": message.metadata}
-    return _encode(fields | ({"reference_task_ids": message.references} if message.references else {}))
+    fields: dict[str, Any] = {
+        "kind": "message",
+        "role": message.role,
+        "parts": message.parts,
+        "metadata": message.metadata,
+    }
+    if message.references:
+        fields["reference_task_ids"] = message.references
+    if fitting_message_id(message.message_id) != message.message_id:
+        fields[LONG_ID] = message.message_id
+    return _encode(fields)
