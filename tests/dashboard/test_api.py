@@ -324,7 +324,7 @@ async def test_a_viewer_changes_nothing_over_the_api(redis_settings: RedisSettin
         for method, path in changing():
             assert problem(await here.program.request(method, path), 403)["detail"]
         for path in calls("GET"):
-            assert (await here.program.get(path)).status_code in (200, 404)
+            assert (await here.program.get(path)).status_code in (200, 404)  # no task is there whose events go on
         assert not await here.store.activity_before("", 10)
 
 
@@ -416,3 +416,18 @@ async def test_of_a_list_that_was_refused_in_part_the_rest_is_accepted(redis_set
         assert isinstance(detail, str)
         assert detail.startswith("1 of 2 tasks were refused, and the others accepted; the first: message ")
         assert (await here.manager.get_task("two")).state is State.SUBMITTED
+
+
+async def test_a_task_is_followed_to_its_end(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await submit(here, {"text": "a", "task_id": "one"})
+        await here.program.post(f"{API}/tasks/one/cancel", json={"reason": "token=s3cret"})
+        answer = await here.program.get(f"{API}/tasks/one/events")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+        assert "event: change" in answer.text
+        assert '"canceled"' in answer.text
+        assert "event: end" in answer.text
+        assert "s3cret" not in answer.text
+        problem(await here.program.get(f"{API}/tasks/none/events"), 404)
+        problem(await here.program.get(f"{API}/tasks/one/events?after=soon"), 400)
+        problem(await here.program.get(f"{API}/tasks/one/events?colour=red"), 400)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from starlette.requests import Request
+
 from holdfast.client.manager import TaskManager
 from holdfast.store.protocol import Store
 from holdfastd.doctor.finding import Finding
@@ -18,6 +20,7 @@ class ApiCall:
 
     access: QueueAccess
     by: str
+    request: Request
     problems: Callable[[], Awaitable[list[Finding]]]
     status: int = 200
     subject: str = ""

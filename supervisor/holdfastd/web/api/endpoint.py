@@ -70,7 +70,7 @@ class Api:
         given = {**path, **await self._decoded(request, operation)}
         asked = Activity(visitor.name, origin(request), operation.change, "/".join(path.values()))
         by = f"by {asked.who} over the API, from {asked.origin}"
-        call = ApiCall(self.access, by, self.problems.read, subject=asked.subject)
+        call = ApiCall(self.access, by, request, self.problems.read, subject=asked.subject)
         try:
             answer = await operation.function(call, **given)
         except HoldfastError as error:
@@ -78,6 +78,8 @@ class Api:
             detail = self.access.redaction.text(str(error))
             return problem(status_of(error), detail, _kind(error), _field_of(error, given))
         await self._note(replace(asked, subject=call.subject))
+        if isinstance(answer, Response):
+            return answer
         shown = self.access.redaction.value(answer)
         return Response(_encoded(shown), call.status, media_type="application/json")
 

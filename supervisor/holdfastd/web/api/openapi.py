@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any, TypedDict
 
 import msgspec
+from starlette.responses import Response
 
 from holdfast.core.batches import BATCH_ID
 from holdfast.core.identity import TASK_ID
@@ -44,7 +45,8 @@ def document() -> bytes:
 
 def _document() -> dict[str, Any]:
     hints = [each.hints for each in OPERATIONS]
-    types = [each[name] for each in hints for name in (QUERY, BODY, "return") if name in each]
+    named = [each[name] for each in hints for name in (QUERY, BODY, "return") if name in each]
+    types = [each for each in named if each is not Response]
     made, components = msgspec.json.schema_components([*types, Problem], schema_hook=_any, ref_template=_REFERENCE)
     schemas = dict(zip(map(repr, [*types, Problem]), made, strict=True))
     queries = {name: components.pop(name) for name in {each[QUERY].__name__ for each in hints if QUERY in each}}
@@ -82,7 +84,7 @@ def _document() -> dict[str, Any]:
 
 def _operation(operation: ApiOperation, schemas: dict[str, Any], queries: dict[str, Any]) -> dict[str, Any]:
     hints = operation.hints
-    answer = {"description": "Done.", "content": {"application/json": {"schema": schemas[repr(hints["return"])]}}}
+    answer = {"description": "Done.", "content": _content(hints["return"], schemas)}
     statuses = (*_ALWAYS, *(_OF_CHANGES if operation.change else ()), *(_OF_BODIES if BODY in hints else ()))
     found: dict[str, Any] = {
         "operationId": operation.name,
@@ -100,6 +102,12 @@ def _operation(operation: ApiOperation, schemas: dict[str, Any], queries: dict[s
             content["examples"] = {name: {"value": value} for name, value in operation.examples.items()}
         found["requestBody"] = {"required": not _has_defaults(hints[BODY]), "content": {"application/json": content}}
     return found
+
+
+def _content(answer: Any, schemas: dict[str, Any]) -> dict[str, Any]:
+    if answer is Response:
+        return {"text/event-stream": {"schema": {"type": "string"}}}
+    return {"application/json": {"schema": schemas[repr(answer)]}}
 
 
 def _has_defaults(body: Any) -> bool:

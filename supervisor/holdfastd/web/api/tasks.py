@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 import msgspec
 from msgspec import Meta
+from starlette.responses import Response
 
 from holdfast.client.dead_letters import checked
 from holdfast.client.wanted_tasks import WantedTasks
@@ -17,6 +18,7 @@ from holdfastd.documents.task_documents import ListedTask, WholeTask
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.types import Cursor, Duration, Limit, Reason, Reasoned, seconds
+from holdfastd.web.live.endpoints import task_stream
 from holdfastd.web.pages.found_tasks import gathered
 
 LONGEST_WAIT = 60.0  # seconds
@@ -63,6 +65,10 @@ class TaskList(TypedDict):
 
 class WaitQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     wait: Wait = 0.0
+
+
+class AfterQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    after: Annotated[str, Meta(max_length=100, description="Id of the last event that was read.")] = ""
 
 
 class TaskMessage(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -126,6 +132,15 @@ async def get_task(call: ApiCall, task_id: str, query: WaitQuery) -> WholeTask:
     return task_documents.whole(await call.manager.get_task(task_id))
 
 
+async def task_events(call: ApiCall, task_id: str, query: AfterQuery) -> Response:
+    """Follow a task to its end, as server-sent events: `change`, `part` and `end`.
+
+    A change has its state and the new steps of its history, a part is one of its answer. A connection that broke goes
+    on behind the header Last-Event-ID, or `after`.
+    """
+    return await task_stream(call.request, task_id)
+
+
 async def why_task(call: ApiCall, task_id: str) -> dict[str, Any]:
     """Show the history of a task, how long it waited and ran, its present state, what comes next, what you can do."""
     return await call.manager.why(task_id, settings=call.access.settings)
@@ -176,6 +191,7 @@ TASKS = (
     ApiOperation("GET", "/tasks", list_tasks),
     ApiOperation("GET", "/tasks/{task_id}", get_task),
     ApiOperation("DELETE", "/tasks/{task_id}", remove_task, "tasks/remove"),
+    ApiOperation("GET", "/tasks/{task_id}/events", task_events),
     ApiOperation("GET", "/tasks/{task_id}/why", why_task),
     ApiOperation("POST", "/tasks/{task_id}/cancel", cancel_task, "tasks/cancel"),
     ApiOperation("POST", "/tasks/{task_id}/pause", pause_task, "tasks/pause"),
