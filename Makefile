@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
+.PHONY: run test quick test-browser test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -21,6 +21,12 @@ test-api: .venv/developing ## a minute of requests at random against the HTTP AP
 
 test-a2a: .venv/developing ## the agent with the clients of a2a-sdk 1.3.0 and 0.3.26, in .venv-a2a and .venv-a2a-03
 	@PYTHON='$(PYTHON)' .ci/test-a2a
+
+test-browser: .venv/developing ## the dashboard in Debian's Chromium, and what axe finds; skipped with a reason where they cannot be had
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright || true
+	@mkdir -p build/axe && cd build/axe && { test -s axe.min.js || { timeout 60 npm pack --silent axe-core@4 >/dev/null \
+		&& tar --extract --gzip --strip-components 1 --file axe-core-*.tgz package/axe.min.js; } >/dev/null 2>&1 || true; }
+	$(BIN)/python -m pytest -q -rs tests/browser
 
 test-lowest: ## the tests that are not slow, with the lowest versions of all libraries, in .venv-lowest; TESTS=… chooses
 	@TESTS='$(TESTS)' PYTHON='$(PYTHON)' .ci/test-lowest

@@ -1,0 +1,81 @@
+"""People at a browser: keyboard, changes, phones, dark and light, no scripts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfastd.web.menu import MENU
+from tests.browser.conftest import AXE, opened
+
+PATHS = [entry.path for entry in MENU]
+MORE = ["/task?id=task-02", "/schedule?id=nightly", "/login"]
+WIDEST = """Array.from(document.querySelectorAll("main *, header *"))
+    .filter(each => each.getBoundingClientRect().right > document.documentElement.clientWidth)
+    .slice(-5).map(each => each.outerHTML.slice(0, 120))"""
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
+
+
+def test_a_walk_by_keyboard_that_ends_with_changes(chromium: Any, address: str) -> None:
+    with opened(chromium, address) as seen:
+        page = seen.page
+        page.keyboard.press("g")
+        page.keyboard.press("t")
+        page.wait_for_url("**/tasks")
+        page.select_option("select[name=state]", "delayed")
+        page.click("form.filter button")
+        page.wait_for_url("**state=delayed**")
+        assert "task-01" in page.inner_text("main")
+        assert "task-00" not in page.inner_text("main")
+        page.keyboard.press("/")
+        page.keyboard.type("task-00")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/task?id=task-00")
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.click("button:text-is('Cancel')")
+        page.wait_for_function("document.querySelector('main').innerText.includes('canceled')")
+        page.keyboard.press("g")
+        page.keyboard.press("l")
+        page.wait_for_url("**/lanes")
+        page.wait_for_selector("h1:text-is('Lanes')")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_accessible_and_fits(chromium: Any, address: str, scheme: str) -> None:
+    findings: list[str] = []
+    with opened(chromium, address, color_scheme=scheme) as seen:
+        for path in [*PATHS, *MORE]:
+            seen.page.goto(path)
+            if AXE.exists():
+                seen.page.evaluate(AXE.read_text())
+                result = seen.page.evaluate("axe.run()")
+                findings += [
+                    f"{path}: {found['id']}: {found['nodes'][0]['html'][:200]}: {found['nodes'][0]['failureSummary']}"
+                    for found in result["violations"]
+                    if found["impact"] in {"serious", "critical"}
+                ]
+    assert not findings
+    if not AXE.exists():
+        pytest.skip(f"axe-core could not be had: {AXE}")
+
+
+def test_no_page_is_wider_than_a_phone(chromium: Any, address: str) -> None:
+    wide: list[str] = []
+    with opened(chromium, address, **PHONE) as seen:
+        for path in [*PATHS, *MORE, "/task?id=long-" + "0123456789" * 9]:
+            seen.page.goto(path)
+            if seen.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
+                wide.append(f"{path}: {seen.page.evaluate(WIDEST)}")
+    assert not wide
+
+
+def test_pages_are_read_and_changed_without_scripts(chromium: Any, address: str) -> None:
+    with opened(chromium, address, java_script_enabled=False) as seen:
+        page = seen.page
+        for entry in MENU:
+            page.goto(entry.path)
+            assert entry.title in page.inner_text("h1")
+        page.goto("/task?id=task-04")
+        page.click("button:text-is('Cancel')")
+        assert "canceled" in page.inner_text("main")
