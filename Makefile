@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-browser test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
+.PHONY: run test quick test-browser test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-live bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -121,6 +121,9 @@ bench-million: .venv/developing ## 1,000,000 tasks: what they weigh, how long th
 
 bench-dashboard: .venv/developing ## the dashboard on 1,000,000 tasks: time of each page, of each step of a search, memory; TASKS=… for fewer
 	$(BIN)/python -m bench.dashboard $(TASKS)
+
+bench-live: .venv/developing ## what ten clients of the live events cost a task, in pairs
+	$(BIN)/python -m bench.live_clients $(ARGS)
 
 bench-kills: .venv/developing ## 1,000,000 tasks, undisturbed and with a worker killed every 0.5 s: writes docs/performance.md; TASKS=… for fewer
 	$(BIN)/python -m bench.kills $(TASKS) $(ARGS)
