@@ -16,7 +16,7 @@ from tests.conformance.stand import Stand
 
 pytestmark = pytest.mark.anyio
 
-LOOKS = 400  # tasks that one step looks at
+LOOKS = 250  # tasks that one step looks at
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from holdfast_config import RedisSettings
 from holdfast_config.values import REDACTED
 from holdfastd.web.redaction import Redaction
 from tests.dashboard.site import site
+from tests.dashboard.test_bulk import ended
 
 HIDES = Redaction.of(REDACTED)
 PLANTED = "hunter2"
@@ -84,3 +86,23 @@ async def test_pages_show_no_secret_of_a_task(redis_settings: RedisSettings) -> 
         assert "ada" in await here.page("/task?id=data")
         for path in ("/tasks", "/dead", "/unreadable", "/events", "/activity"):
             assert PLANTED not in await here.page(path), path
+
+
+@pytest.mark.anyio
+async def test_a_search_finds_no_secret(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task(data={"user": "ada", "password": PLANTED}, task_id="data")
+        await here.manager.run_task(f"login with password={PLANTED}", task_id="text")
+        await here.manager.run_task(f"an essay on {PLANTED}", task_id="plain")
+        for page in ("/tasks?", "/tasks/bulk?verb=cancel&", "/api/v1/tasks?"):
+            answer = await here.browser.get(f"{page}text={PLANTED}")
+            assert ids_of(answer.text) == (set() if "bulk" in page else {"plain"}), page
+        assert "Cancel 1</button>" in await here.page(f"/tasks/bulk?verb=cancel&text={PLANTED}")
+        await here.change("/tasks/bulk", verb="cancel", text=PLANTED)
+        await ended(here)
+        assert [task.task_id for task in (await here.manager.list_tasks("canceled")).tasks] == ["plain"]
+
+
+def ids_of(page: str) -> set[str]:
+    """The tasks that a page or an answer of the API lists."""
+    return set(re.findall(r'(?:href="/task\?id=|"task_id":")(\w+)', page))

@@ -63,14 +63,15 @@ async def test_a_long_search_says_how_far_it_is_and_goes_on(
         await here.manager.run_task("needle", task_id="needle")
         await here.manager.run_tasks([TaskSpec(text="hay") for _ in range(900)])
         first = await here.page("/tasks?text=needle")
-        assert "0 found in 400 of about 901 tasks; searching." in first
+        assert "0 found in 250 of about 901 tasks; searching." in first
         assert 'hx-trigger="load, click"' in first, "a script goes on by itself"
         _, address = await read(here, "/tasks?text=needle")
         assert "cursor=" in address
         waits = await here.page(f"{address}&round=6")
-        assert "0 found in 800 of about 901 tasks." in waits
+        assert "0 found in 500 of about 901 tasks." in waits
         assert 'hx-trigger="click"' in waits, "after a while it waits for the reader"
-        _, address = await read(here, address)
+        for _ in range(2):
+            _, address = await read(here, address)
         assert "1 found in 901 tasks: these are all." in await here.page(address)
         assert await whole(here, "/tasks?text=needle") == ["needle"]
 

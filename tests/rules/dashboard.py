@@ -9,12 +9,27 @@ _ACCESS = "tests/dashboard/test_access.py"
 _ACCOUNTS = "tests/dashboard/test_accounts.py"
 _LIVE = "tests/dashboard/test_live.py"
 _BULK = "tests/dashboard/test_bulk.py"
+_REDACTION = "tests/dashboard/test_redaction.py"
 _PAGES = "tests/dashboard/test_pages.py"
 _API = "tests/dashboard/test_api.py"
 _TASK = "tests/dashboard/test_task_page.py"
 _SUBMIT = "tests/dashboard/test_submit_form.py"
 
 DASHBOARD = (
+    Rule(
+        "a search finds no hidden value",
+        f"{_HERE}/queue_access.py",
+        ", shown=self.redaction.value",
+        "",
+        f"{_REDACTION}::test_a_search_finds_no_secret",
+    ),
+    Rule(
+        "a change of many tasks finds none by a hidden value",
+        f"{_HERE}/bulk_work.py",
+        ", self.access.redaction.value",
+        "",
+        f"{_REDACTION}::test_a_search_finds_no_secret",
+    ),
     Rule(
         "a change needs the secret of its session's forms",
         f"{_HERE}/forms.py",
@@ -416,8 +431,8 @@ DASHBOARD = (
     Rule(
         "a search finds no task by the markup of its operation",
         "workers/holdfast/core/task_search.py",
-        "        yield from _in_operation(task.operation)",
-        '        yield task.operation.decode("utf-8", "replace")',
+        "            yield from self._in_operation(task.operation)",
+        '            yield task.operation.decode("utf-8", "replace")',
         "tests/conformance/test_searching.py::test_a_text_is_found_where_users_wrote_it_and_nowhere_else",
     ),
 )

@@ -33,7 +33,7 @@ class BulkWork:
     async def _carry_out(self, change: BulkChange) -> None:
         """Until it is done, somebody stops it, or another process goes on with it."""
         store = self.access.store
-        steps = BulkSteps(store, self.access.manager.retries)
+        steps = BulkSteps(store, self.access.manager.retries, self.access.redaction.value)
         going_on = True
         while going_on:
             try:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.bulk_changes import BulkChange, BulkVerb
+from holdfast.core.task_search import TextSearch, as_it_is
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Retried, TaskRecord
 from holdfast.store.protocol import Store
@@ -14,17 +16,19 @@ AT_ONCE = 50  # tasks that one step changes
 
 
 class BulkSteps:
-    """The steps of bulk changes over one store."""
+    """The steps of bulk changes over one store. `shown`: see TextSearch."""
 
-    def __init__(self, store: Store, retries: SubmitRetries) -> None:
+    def __init__(self, store: Store, retries: SubmitRetries, shown: Callable[[Any], Any] = as_it_is) -> None:
         self._store = store
+        self._shown = shown
         self._call = retries.call
 
     async def step(self, change: BulkChange) -> BulkChange:
         """The change after one step. A step again changes nothing twice."""
         wanted = change.step_at(await self._call(self._store.clock_ms))
         if change.text:
-            page = await self._call(self._store.search, wanted, change.text, AT_ONCE, change.cursor)
+            search = TextSearch(change.text, self._shown)
+            page = await self._call(self._store.search, wanted, search, AT_ONCE, change.cursor)
         else:
             page = await self._call(self._store.tasks, wanted, AT_ONCE, change.cursor)
         reason = f"{_DONE[change.verb]} with others by {change.who} on the web, from {change.origin}"

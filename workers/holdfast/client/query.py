@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -29,6 +29,7 @@ from holdfast.client.wait import outcomes
 from holdfast.client.wanted_tasks import WantedTasks, checked_wanted
 from holdfast.core.emitted_parts import EmittedPart, PartsPage
 from holdfast.core.served import ServedState
+from holdfast.core.task_search import TextSearch, as_it_is
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Page, TaskRecord
 from holdfast.errors import StoreUnavailableError, TaskFailed, UnknownTaskError
@@ -85,13 +86,17 @@ class TaskQueries:
         state: State | str | None = None,
         limit: int = 100,
         cursor: str = "",
+        shown: Callable[[Any], Any] = as_it_is,
         **wanted: Unpack[WantedTasks],
     ) -> Page:
         """As `list_tasks`, of the tasks that the text is in: in the id, the handler's name, the reason, or the
         arguments, result or error of the latest turn, of which the first 64 KiB are searched. Upper and lower case do
-        not matter. The page says how many tasks were `searched` for it."""
+        not matter. The page says how many tasks were `searched` for it. `shown` gives a value of JSON without what the
+        reader may not see: the text is not searched in the rest."""
         chosen = checked_wanted(states if state is None else (*states, state), wanted)
-        return await self._pages(partial(self._store.search, chosen, check_text(text)), limit, cursor)
+        return await self._pages(
+            partial(self._store.search, chosen, TextSearch(check_text(text), shown)), limit, cursor
+        )
 
     async def _pages(self, read: Callable[[int, str], Awaitable[Page]], limit: int, cursor: str) -> Page:
         """One page of some steps of the store."""

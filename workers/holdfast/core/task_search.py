@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -39,12 +39,19 @@ _read_result = msgspec.json.Decoder(Result).decode
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
+def as_it_is(value: Any) -> Any:
+    """All of a value may be seen."""
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class TextSearch:
     """Upper and lower case do not matter. A task fits if the text is in its id, its handler's name, its reason, or in
-    the arguments, the result or the error of its latest turn: as one of their texts, or as they are spelled in JSON."""
+    the arguments, the result or the error of its latest turn: as one of their texts, or as they are spelled in JSON.
+    `shown`: a value of JSON without what the reader may not see, which is not searched."""
 
     text: str
+    shown: Callable[[Any], Any] = as_it_is
     _wanted: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -58,53 +65,52 @@ class TextSearch:
 
     def fits(self, task: TaskRecord) -> bool:
         """True for a task that was read with its operation and result, or with the beginning of them."""
-        return any(wanted in text.lower() for text in _texts(task) for wanted in self._wanted)
+        return any(wanted in text.lower() for text in self._texts(task) for wanted in self._wanted)
 
+    def _texts(self, task: TaskRecord) -> Iterator[str]:
+        yield from map(self.shown, (task.task_id, task.name, task.reason))
+        if task.operation:
+            yield from self._in_operation(task.operation)
+        if task.result:
+            yield from self._in_result(task.result)
 
-def _texts(task: TaskRecord) -> Iterator[str]:
-    yield from (task.task_id, task.name, task.reason)
-    if task.operation:
-        yield from _in_operation(task.operation)
-    if task.result:
-        yield from _in_result(task.result)
+    def _in_operation(self, document: bytes) -> Iterator[str]:
+        """The arguments; all of a document that cannot be read, as of one that was cut."""
+        try:
+            message = _read_operation(document).params.message
+        except _UNREADABLE:
+            yield self._as_text(document)
+            return
+        if message is not None:
+            yield from self._in_parts(message.parts)
+            yield self._spelled(message.metadata)
 
+    def _in_result(self, document: bytes) -> Iterator[str]:
+        try:
+            result = _read_result(document)
+        except _UNREADABLE:
+            yield self._as_text(document)
+            return
+        yield from self._in_parts(result.parts)
+        yield from (str(value) for value in self.shown(result.error or {}).values())
 
-def _in_operation(document: bytes) -> Iterator[str]:
-    """The arguments; all of a document that cannot be read, as of one that was cut."""
-    try:
-        message = _read_operation(document).params.message
-    except _UNREADABLE:
-        yield document.decode("utf-8", "replace")
-        return
-    if message is not None:
-        yield from _in_parts(message.parts)
-        yield _spelled(message.metadata)
+    def _in_parts(self, parts: list[Part]) -> Iterator[str]:
+        for part in parts:
+            text, data = part.get("text"), part.get("data")
+            if isinstance(text, str):
+                yield self.shown(text)
+            else:
+                yield self._spelled(_arguments(cast("dict[str, Any]", data)) if isinstance(data, dict) else data)
 
+    def _as_text(self, document: bytes) -> str:
+        text = self.shown(document.decode("utf-8", "replace"))
+        assert isinstance(text, str)
+        return text
 
-def _in_result(document: bytes) -> Iterator[str]:
-    try:
-        result = _read_result(document)
-    except _UNREADABLE:
-        yield document.decode("utf-8", "replace")
-        return
-    yield from _in_parts(result.parts)
-    yield from (str(value) for value in (result.error or {}).values())
-
-
-def _in_parts(parts: list[Part]) -> Iterator[str]:
-    for part in parts:
-        text, data = part.get("text"), part.get("data")
-        yield (
-            text
-            if isinstance(text, str)
-            else _spelled(_arguments(cast("dict[str, Any]", data)) if isinstance(data, dict) else data)
-        )
+    def _spelled(self, value: object) -> str:
+        return "" if value in (None, {}) else _encode(self.shown(value)).decode()
 
 
 def _arguments(data: dict[str, Any]) -> object:
     """Those of a named handler without its name, which is searched by itself."""
     return data["kwargs"] if data.keys() == {"name", "kwargs"} else data
-
-
-def _spelled(value: object) -> str:
-    return "" if value in (None, {}) else _encode(value).decode()

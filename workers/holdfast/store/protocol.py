@@ -37,6 +37,7 @@ from holdfast.core.schedule_records import (
 from holdfast.core.served import ServedState
 from holdfast.core.steps import SleepKept, StepHead, StepKept, StepRecord
 from holdfast.core.store_info import Gauges, KeyCount, LaneHead, StoreInfo
+from holdfast.core.task_search import TextSearch
 from holdfast.core.tasks import (
     MAX_CRASHES,
     Accepted,
@@ -324,8 +325,8 @@ class TaskStore(Protocol):
         """A page of these tasks without payloads. While tasks change their state a list may miss or repeat one."""
         ...
 
-    async def search(self, wanted: Wanted, text: str, limit: int, cursor: str = "") -> Page:
-        """As `tasks`, of those that the text is in (see core/task_search.py). One call is one step: it looks at some
+    async def search(self, wanted: Wanted, search: TextSearch, limit: int, cursor: str = "") -> Page:
+        """As `tasks`, of those that a text is in (see core/task_search.py). One call is one step: it looks at some
         hundred tasks and half a megabyte of their texts at most, so a page may be empty and have a cursor."""
         ...
 

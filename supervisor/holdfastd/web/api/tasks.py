@@ -107,7 +107,6 @@ class RemovedTask(TypedDict):
 
 async def list_tasks(call: ApiCall, query: TaskQuery) -> TaskList:
     """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first."""
-    read = call.manager.list_tasks if query.text is None else partial(call.manager.search_tasks, query.text)
     wanted: WantedTasks = {
         "lane": query.lane,
         "name": query.name,
@@ -117,7 +116,9 @@ async def list_tasks(call: ApiCall, query: TaskQuery) -> TaskList:
         "newer_than": seconds("newer", query.newer),
         "newest_first": query.newest_first,
     }
-    page = await gathered(partial(read, *query.state, **wanted), query.limit, query.cursor)
+    page = await gathered(
+        partial(call.access.reader_of_tasks(query.text), *query.state, **wanted), query.limit, query.cursor
+    )
     listed = [task_documents.listed(task) for task in page.tasks]
     return {"tasks": listed, "unreadable": list(page.unreadable), "searched": page.searched, "cursor": page.cursor}
 

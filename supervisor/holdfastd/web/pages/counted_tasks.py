@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -33,8 +32,7 @@ async def counted_tasks(request: Request, wanted: TaskFilter, states: Sequence[S
     of = sum(known.get(state, 0) for state in states)
     if wanted.is_state_alone:
         return Counted(of, of, of)
-    manager = queue_of(request).manager
-    step = partial(manager.search_tasks, wanted.text) if wanted.text else manager.list_tasks
+    step = queue_of(request).reader_of_tasks(wanted.text)
     asked: dict[str, Any] = wanted.arguments | {"state": None}
     found, searched, cursor = wanted.found_before, wanted.searched_before, wanted.cursor
     until = time.monotonic() + LONGEST

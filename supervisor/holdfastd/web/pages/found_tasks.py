@@ -17,8 +17,7 @@ LONGEST = 0.025  # seconds; a step that has begun then is finished
 
 async def found_tasks(access: QueueAccess, wanted: TaskFilter) -> Page:
     """The tasks that fit, newest first, from the cursor on."""
-    read = partial(access.manager.search_tasks, wanted.text) if wanted.text else access.manager.list_tasks
-    return await gathered(partial(read, **wanted.arguments), PAGE, wanted.cursor)
+    return await gathered(partial(access.reader_of_tasks(wanted.text), **wanted.arguments), PAGE, wanted.cursor)
 
 
 async def gathered(read: Callable[..., Awaitable[Page]], limit: int, cursor: str) -> Page:

@@ -79,12 +79,12 @@ class LedgerTasks:
             return replace(page, cursor=lookup.MARK if rest.tasks or rest.cursor else "")
         return Page((*page.tasks, *rest.tasks), rest.cursor, page.unreadable, page.searched + rest.searched)
 
-    async def search(self, wanted: Wanted, text: str, limit: int, cursor: str = "") -> Page:
+    async def search(self, wanted: Wanted, search: TextSearch, limit: int, cursor: str = "") -> Page:
         """One step in Redis, or, when that has been searched, in what only the ledger remembers."""
         if not cursor.startswith(lookup.MARK):
-            page = await self._redis.search(wanted, text, limit, cursor)
+            page = await self._redis.search(wanted, search, limit, cursor)
             return page if page.cursor or not lookup.ended_of(wanted) else replace(page, cursor=lookup.MARK)
-        return await self._remembered(wanted, min(limit, lookup.LARGEST_STEP), cursor, TextSearch(text))
+        return await self._remembered(wanted, min(limit, lookup.LARGEST_STEP), cursor, search)
 
     async def _remembered(self, wanted: Wanted, limit: int, cursor: str, search: TextSearch | None = None) -> Page:
         """Of what the ledger remembers most may be in Redis, too: a page looks through several of it, a step of a

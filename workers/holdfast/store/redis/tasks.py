@@ -25,8 +25,7 @@ class RedisTasks(RedisPart):
     async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
         return pages.page(await self._run("list", *self._asked(wanted, "", limit, cursor)))
 
-    async def search(self, wanted: Wanted, text: str, limit: int, cursor: str = "") -> Page:
-        search = TextSearch(text)
+    async def search(self, wanted: Wanted, search: TextSearch, limit: int, cursor: str = "") -> Page:
         answer = await self._run("search", *self._asked(wanted, search.probe, limit, cursor))
         return pages.page_of_found(answer, search)
 
