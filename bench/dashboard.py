@@ -82,12 +82,14 @@ def dashboard(url: str, place: Path) -> Generator[tuple[str, int]]:
 
 def pages(visitor: Visitor) -> Iterator[tuple[str, str]]:
     """Each page's name and address."""
-    task = re.search(r'href="(/task\?id=[^"]+)"', visitor.get("/tasks?state=failed")[2])
+    found = re.search(r'href="/task\?id=([^"]+)"', visitor.get("/tasks?state=failed")[2])
+    task = unescape(found[1]) if found else "none"
     yield from (
         ("Overview", "/"),
         ("Overview, a day", "/?since=24h"),
         ("Overview, 30 days", "/?since=30d"),
         ("Lanes", "/lanes"),
+        ("a lane", "/lane?name=lane-3"),
         ("Tasks", "/tasks"),
         ("Tasks, submitted", "/tasks?state=submitted"),
         ("Tasks, failed", "/tasks?state=failed"),
@@ -99,15 +101,25 @@ def pages(visitor: Visitor) -> Iterator[tuple[str, str]]:
         ("Tasks, a search that finds nothing", f"/tasks?text={full_queue.RARE}"),
         ("retry of all failed ones, before it is confirmed", "/tasks/bulk?verb=retry&state=failed"),
         ("cancel of what a text finds, before it is confirmed", "/tasks/bulk?verb=cancel&text=asia"),
-        ("a task", unescape(task[1]) if task else "/task?id=none"),
+        ("Changes of many tasks", "/bulk"),
+        ("a task", f"/task?id={task}"),
         ("Handlers", "/handlers"),
         ("Handlers, a day", "/handlers?since=24h"),
         ("Handlers, 30 days", "/handlers?since=30d"),
+        ("a handler", f"/handler?name={full_queue.handler(7)}"),
+        ("a handler, 30 days", f"/handler?name={full_queue.handler(7)}&since=30d"),
+        ("the form of a handler", f"/submit?name={full_queue.handler(7)}"),
+        ("the form that edits a task", f"/submit?task={task}"),
         ("Workers", "/workers"),
         ("Schedules", "/schedules"),
         ("a schedule", "/schedule?id=schedule-7"),
+        ("the form of a new schedule", "/schedules/new"),
+        ("the form that edits a schedule", "/schedules/edit?id=schedule-7"),
+        ("Batches", "/batches"),
+        ("a batch", "/batch?id=batch-1"),
         ("Dead letters", "/dead"),
         ("Unreadable", "/unreadable"),
+        ("Webhooks", "/webhooks"),
         ("Events", "/events"),
         ("Activity", "/activity"),
     )
@@ -127,11 +139,11 @@ def calls(visitor: Visitor) -> Iterator[tuple[str, str]]:
         if operation.method == "GET":
             yield f"API {operation.path}", "/api/v1" + operation.path.format(**values)
     for query in (
-        "tasks?limit=1000",
-        "tasks?limit=1000&state=completed&newest_first=true",
+        "tasks?limit=500",
+        "tasks?limit=500&state=completed&newest_first=true",
         f"tasks?name={full_queue.handler(7)}",
         f"tasks?text={full_queue.RARE}",
-        "events?limit=1000",
+        "events?limit=500",
         "events?kind=crashed",
         "stats?since=15d",
     ):

@@ -12,12 +12,14 @@ import pytest
 
 from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.task_states import State
 from holdfast_config import RedisSettings
 from holdfastd.documents import task_documents
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.api.operations import OPERATIONS
 from tests.dashboard.site import Site, site
+from tests.dashboard.test_webhooks_page import end_a_task
 
 pytestmark = pytest.mark.anyio
 
@@ -291,6 +293,40 @@ async def test_unreadable_entries_are_shown_retried_and_removed(redis_settings: 
         problem(await here.program.post(f"{API}/queue/unreadable/1-a/retry"), 404)
         problem(await here.program.delete(f"{API}/queue/unreadable/1-a"), 404)
         problem(await here.program.delete(f"{API}/dead/none"), 404)
+
+
+async def test_webhooks_that_wait_are_listed_tried_now_and_given_up(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        for task_id in ("t", "u"):
+            await end_a_task(here, redis_settings.queue, task_id)
+        first = await ok(await here.program.get(f"{API}/webhooks?limit=1"))
+        [shown] = first["webhooks"]  # type: ignore[index]
+        assert (first["total"], first["cursor"], shown["task_id"]) == (2, "1", "t")  # type: ignore[index]
+        rest = await ok(await here.program.get(f"{API}/webhooks", params={"cursor": "1"}))
+        assert (len(rest["webhooks"]), rest["cursor"]) == (1, "")  # type: ignore[index]
+        assert "hunter2" not in json.dumps([first, rest])
+        path = f"{API}/webhooks/{segment(shown['webhook'])}"
+        assert (await ok(await here.program.post(f"{path}/retry")))["answer"] == "due"  # type: ignore[index]
+        given_up = await ok(await here.program.post(f"{path}/give-up", json={"reason": "wrong URL"}))
+        assert given_up == {"webhook": shown["webhook"], "answer": "given-up"}
+        [dropped] = await here.store.events_before("", 1)
+        assert dropped.detail.startswith("wrong URL (given up by token over the API")
+        for verb in ("retry", "give-up"):
+            problem(await here.program.post(f"{path}/{verb}"), 404)
+        problem(await here.program.get(f"{API}/webhooks?cursor=x"), 400)
+
+
+async def test_handlers_have_the_schema_of_their_arguments_without_secrets(redis_settings: RedisSettings) -> None:
+    arguments: dict[str, object] = {
+        "type": "object",
+        "properties": {"password": {"type": "string", "default": "hunter2"}},
+    }
+    async with site(redis_settings) as here:
+        assert await ok(await here.program.get(f"{API}/handlers")) == {"handlers": [], "published": []}
+        await here.store.publish_handlers([PublishedHandler("log_in", arguments, summary="Logs in.")])
+        found = await ok(await here.program.get(f"{API}/handlers"))
+        arguments["properties"] = {"password": {"type": "string", "default": "***"}}
+        assert found["published"] == [{"name": "log_in", "arguments": arguments, "summary": "Logs in."}]  # type: ignore[index]
 
 
 async def test_each_change_is_written_down_with_name_and_address(redis_settings: RedisSettings) -> None:

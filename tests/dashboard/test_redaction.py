@@ -57,6 +57,26 @@ def test_a_document_hides_fields_by_name_and_keeps_the_rest() -> None:
     assert Redaction.of(("pin",)).text("pin: 1234, password: x") == "pin: ***, password: x"
 
 
+def test_a_schema_hides_the_defaults_of_fields_by_name() -> None:
+    nested = {"type": "object", "properties": {"token": {"const": PLANTED}, "size": {"default": 3}}}
+    schema = {
+        "properties": {
+            "password": {"type": "string", "default": PLANTED, "examples": [PLANTED]},
+            "default": {"type": "string", "default": f"password={PLANTED}"},
+            "one": {"$ref": "#/$defs/One", "default": {"password": PLANTED, "size": 1}},
+        },
+        "required": ["password"],
+        "$defs": {"One": nested},
+    }
+    shown = HIDES.schema(schema)
+    assert PLANTED not in json.dumps(shown)
+    assert shown["properties"]["password"] == {"type": "string", "default": "***", "examples": "***"}
+    assert shown["properties"]["one"]["default"] == {"password": "***", "size": 1}
+    assert shown["$defs"]["One"]["properties"]["size"] == {"default": 3}
+    assert shown["required"] == ["password"]
+    assert HIDES.schema(None) is None
+
+
 def test_what_was_hidden_and_not_touched_is_restored() -> None:
     original = {"password": "hunter2", "note": "token=abc", "rows": [{"secret": 1}], "n": 1}
     edited = HIDES.value(original) | {"n": 2}

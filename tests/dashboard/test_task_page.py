@@ -183,6 +183,32 @@ async def test_a_long_history_is_bounded_unless_all_is_asked_for(redis_settings:
         assert (await here.page("/task?id=t&all=1")).count("<li>") == 302
 
 
+async def test_a_large_result_is_bounded_unless_all_is_asked_for(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task("m" * 30_000, task_id="t")
+        result = {"state": "completed", "parts": [{"kind": "text", "text": "r" * 50_000}]}
+        await settle(here, Settle.COMPLETED, json.dumps(result).encode())
+        short = (await here.browser.get("/task?id=t")).text
+        assert (short.count("r" * 20_000), short.count("m" * 20_000)) == (1, 1)
+        assert len(short) < 60_000
+        assert 'href="/task?id=t&amp;all=1"' in short
+        whole = (await here.browser.get("/task?id=t&all=1")).text
+        assert "r" * 50_000 in whole
+        assert "m" * 30_000 in whole
+
+
+async def test_a_pause_and_a_cancel_have_the_reason_that_was_typed(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task("hello", task_id="t")
+        shown = (await here.browser.get("/task?id=t")).text
+        assert "Pause or Cancel with a reason" in shown
+        for path, word in (("/tasks/pause", "paused"), ("/tasks/cancel", "canceled")):
+            assert f'formaction="{path}"' in shown
+            await here.change(path, task_id="t", reason="the provider is down")
+            reason = (await here.manager.get_task("t")).reason
+            assert reason.startswith(f"the provider is down ({word} by token on the web")
+
+
 async def test_the_core_has_one_state_behind_each_event() -> None:
     """The picture reads states off events."""
     for state, row in TRANSITIONS.items():

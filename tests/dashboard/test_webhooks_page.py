@@ -14,12 +14,14 @@ pytestmark = pytest.mark.anyio
 SCRIPT = "<script>alert(1)</script>"
 
 
-async def end_a_task(here: Site, queue: str) -> None:
+async def end_a_task(here: Site, queue: str, task_id: str = "t") -> None:
     """A task whose webhook waits."""
-    await here.manager.run_task("x", task_id="t", webhook="https://example.org/told/sesame?token=hunter2")
-    await here.store.register(Introduction("w-1", "host", "boot", 7, 0))
-    (delivery,) = (await here.store.pull("w-1", 1, 1, [queue], [])).deliveries
-    await here.store.pull("w-1", 2, 0, [queue], [Settlement(delivery.task_id, delivery.claim, Settle.COMPLETED)])
+    await here.manager.run_task("x", task_id=task_id, webhook="https://example.org/told/sesame?token=hunter2")
+    await here.store.register(Introduction(f"w-{task_id}", "host", "boot", 7, 0))
+    (delivery,) = (await here.store.pull(f"w-{task_id}", 1, 1, [queue], [])).deliveries
+    await here.store.pull(
+        f"w-{task_id}", 2, 0, [queue], [Settlement(delivery.task_id, delivery.claim, Settle.COMPLETED)]
+    )
 
 
 async def test_a_webhook_that_waits_is_tried_now_and_given_up(redis_settings: RedisSettings) -> None:

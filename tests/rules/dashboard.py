@@ -203,6 +203,20 @@ DASHBOARD = (
         "tests/dashboard/test_redaction.py::test_pages_show_no_secret_of_a_task",
     ),
     Rule(
+        "a default of a secret argument is hidden",
+        f"{_HERE}/redaction.py",
+        "{name: HIDDEN if name in _EXAMPLES else each for name, each in shown.items()}",
+        "shown",
+        f"{_API}::test_handlers_have_the_schema_of_their_arguments_without_secrets",
+    ),
+    Rule(
+        "the payloads of a page are bounded",
+        f"{_HERE}/rendering.py",
+        "return text if is_whole else text[:PAYLOAD]",
+        "return text",
+        f"{_TASK}::test_a_large_result_is_bounded_unless_all_is_asked_for",
+    ),
+    Rule(
         "a viewer changes nothing over the API",
         f"{_HERE}/api/endpoint.py",
         "            check_may_change(visitor)\n",

@@ -21,6 +21,8 @@ _VALUE = (
     r"""(\\+(["']).*?(?:\\+\3|\Z)|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|\{[^{}]*\}?|\[[^\[\]]*\]?"""
     r"""|(?:(?:Bearer|Basic|Digest|Token)[ ]+)?[^\s,;&|)}\]"'<>\\]+)"""
 )
+_NAMED_SCHEMAS = frozenset({"properties", "$defs"})
+_EXAMPLES = frozenset({"default", "examples", "const"})
 _QUOTED = re.compile(r"""(\\*["'])(.*?)(\\*["'])?""", re.DOTALL)
 
 
@@ -61,6 +63,23 @@ class Redaction:
         if _is_list(value):
             return [self.value(each) for each in value]
         return value
+
+    def schema(self, schema: Any) -> Any:
+        """A JSON schema of arguments, with *** for the defaults and examples of what is hidden."""
+        if _is_list(schema):
+            return [self.schema(each) for each in schema]
+        return {name: self._keyword(name, each) for name, each in schema.items()} if _is_object(schema) else schema
+
+    def _keyword(self, name: str, value: Any) -> Any:
+        if name in _NAMED_SCHEMAS and _is_object(value):
+            return {field: self._of_field(field, each) for field, each in value.items()}
+        return self.value(value) if name in _EXAMPLES else self.schema(value)
+
+    def _of_field(self, field: str, schema: Any) -> Any:
+        shown = self.schema(schema)
+        if not (self.hides(field) and _is_object(shown)):
+            return shown
+        return {name: HIDDEN if name in _EXAMPLES else each for name, each in shown.items()}
 
     def text(self, text: str) -> str:
         """The text with *** for what is hidden in it. A text that is JSON stays JSON."""

@@ -28,6 +28,7 @@ from holdfastd.web.redaction import Redaction
 
 TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"
+PAYLOAD = 20_000  # characters of one that a page shows, unless all is asked for
 RATES = ((1, "s"), (60, "min"), (3600, "h"))  # seconds of each unit
 
 
@@ -59,6 +60,7 @@ def environment(redaction: Redaction) -> Environment:
         "seconds": seconds,
         "count": count,
         "pretty": lambda value: pretty(redaction.value(msgspec.to_builtins(value))),
+        "beginning": beginning,
         "redacted": redaction.text,
         "bytes": bytes_,
         "raw": raw,
@@ -114,6 +116,11 @@ def rate(value: float) -> str:
 
 def short(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def beginning(text: str, *, is_whole: bool) -> str:
+    """As much of a payload as a page shows."""
+    return text if is_whole else text[:PAYLOAD]
 
 
 def pretty(value: object) -> str:

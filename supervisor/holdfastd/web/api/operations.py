@@ -10,5 +10,6 @@ from holdfastd.web.api.reports import REPORTS
 from holdfastd.web.api.schedules import SCHEDULES
 from holdfastd.web.api.set_aside import SET_ASIDE
 from holdfastd.web.api.tasks import TASKS
+from holdfastd.web.api.webhooks import WEBHOOKS
 
-OPERATIONS = (*INTAKE, *TASKS, *LANES, *HOSTS, *SCHEDULES, *BATCHES, *SET_ASIDE, *REPORTS)
+OPERATIONS = (*INTAKE, *TASKS, *LANES, *HOSTS, *SCHEDULES, *BATCHES, *SET_ASIDE, *WEBHOOKS, *REPORTS)

@@ -6,10 +6,12 @@ from typing import Annotated, TypedDict
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from holdfast.client.arguments import check_id
 from holdfast.client.event_stream import EventFilter
 from holdfast.client.periods import Period, last_periods
+from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS
 from holdfast.core.statistics import only
 from holdfast.core.tasks import Happening
@@ -56,9 +58,11 @@ class HandlerQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class HandlerList(TypedDict):
-    """The handlers that ran in the period, those with the most runs first."""
+    """The handlers that ran in the period, those with the most runs first. `published`: the handlers that workers have
+    published, by their names, with JSON schemas of their arguments."""
 
     handlers: list[ComparedDocument]
+    published: list[PublishedHandler]
 
 
 class FindingDocument(TypedDict):
@@ -125,9 +129,13 @@ async def get_stats(call: ApiCall, query: StatsQuery) -> ReportDocument:
 
 
 async def list_handlers(call: ApiCall, query: HandlerQuery) -> HandlerList:
-    """List handlers with rate, failures, retries, crashes, waiting and run times of each."""
+    """List handlers with rate, failures, retries, crashes, waiting and run times of each.
+
+    Beside them those that workers have published, with a JSON schema of the arguments of each."""
     report = Report.of(*await _periods(call, query.since))
-    return {"handlers": report.document()["handlers"]}
+    shown = call.access.redaction.schema
+    published = [replace(each, arguments=shown(each.arguments)) for each in await call.store.published_handlers()]
+    return {"handlers": report.document()["handlers"], "published": published}
 
 
 async def list_problems(call: ApiCall) -> FindingList:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from uuid import uuid4
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -22,8 +23,11 @@ LONGEST_ORIGINAL = 100  # characters of its id that the id of an edited task beg
 
 
 async def handler_of(access: QueueAccess, name: str) -> PublishedHandler:
-    """As its workers have published it; by its name alone where none has."""
-    return await access.store.published_handler(name) or PublishedHandler(name)
+    """As its workers have published it, without hidden defaults; by its name alone where none has."""
+    found = await access.store.published_handler(name)
+    if found is None:
+        return PublishedHandler(name)
+    return msgspec.structs.replace(found, arguments=access.redaction.schema(found.arguments))
 
 
 def new_id(original: str = "") -> str:

@@ -51,13 +51,15 @@ async def shown_task(
         return page(request, "problem.html", 404, title="No such task", problem=str(unknown))
     is_whole = bool(request.query_params.get("all"))
     timeline = why.pop("timeline")
-    call = call_of(record)
+    call, here = call_of(record), f"?id={quote(task_id, safe='')}"
     return page(
         request,
         "task.html",
         status_of(error) if error else 200,
         path="/task",
-        here=f"?id={quote(task_id, safe='')}",
+        here=here,
+        all=f"/task{here}&all=1",
+        is_whole=is_whole,
         task=record,
         why=access.redaction.value(why),
         timeline=timeline if is_whole else timeline[-SHOWN:],

@@ -12,12 +12,14 @@ from holdfast.core.trail import is_asleep, read_trail
 
 @dataclass(frozen=True, slots=True)
 class TaskAction:
-    """`path`: of the change; `is_final`: it cannot be undone, so a visitor is asked first."""
+    """`path`: of the change; `is_final`: it cannot be undone, so a visitor is asked first; `takes_reason`: a reason can
+    be given, which is kept with the task."""
 
     path: str
     title: str
     is_allowed: Callable[[TaskRecord], bool]
     is_final: bool = False
+    takes_reason: bool = False
 
 
 def allowed(task: TaskRecord) -> list[TaskAction]:
@@ -60,9 +62,12 @@ _PAUSES = frozenset({TaskEvent.PAUSE_ASKED, TaskEvent.PAUSE_WITHDRAWN, TaskEvent
 ACTIONS = (
     TaskAction("/tasks/resume", "Resume", lambda task: _happens(TaskEvent.RESUMED, task) or _waits_for_pause(task)),
     TaskAction(
-        "/tasks/pause", "Pause", lambda task: _happens(TaskEvent.SUSPENDED, task) and not _waits_for_pause(task)
+        "/tasks/pause",
+        "Pause",
+        lambda task: _happens(TaskEvent.SUSPENDED, task) and not _waits_for_pause(task),
+        takes_reason=True,
     ),
-    TaskAction("/tasks/retry", "Retry", _may_retry),
-    TaskAction("/tasks/cancel", "Cancel", _on(TaskEvent.CANCELED), is_final=True),
+    TaskAction("/tasks/retry", "Retry", _may_retry, takes_reason=True),
+    TaskAction("/tasks/cancel", "Cancel", _on(TaskEvent.CANCELED), is_final=True, takes_reason=True),
     TaskAction("/tasks/remove", "Remove", _is_over, is_final=True),
 )

@@ -1,0 +1,80 @@
+"""Operations on webhooks that wait."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from holdfast_config.redis_urls import mask_webhook
+from holdfastd.documents.webhook_documents import WebhookDocument, webhook_document
+from holdfastd.web.api.call import ApiCall
+from holdfastd.web.api.errors import NotFoundError
+from holdfastd.web.api.operation import ApiOperation
+from holdfastd.web.api.types import Limit, Reasoned
+
+LONGEST_REASON = 500
+Offset = Annotated[
+    str, Meta(pattern=r"^[0-9]{0,7}$", description="Continue after an earlier page: the cursor that it gave.")
+]
+
+
+class WebhookQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    limit: Limit = 100
+    cursor: Offset = ""
+
+
+class WebhookList(TypedDict):
+    """Webhooks that wait, of which there are `total`. `url`: of all tasks without one of their own; `cursor` continues
+    the list, empty at its end."""
+
+    url: str
+    total: int
+    webhooks: list[WebhookDocument]
+    cursor: str
+
+
+class WebhookAnswer(TypedDict):
+    """`answer`: due, which is tried now; or given-up."""
+
+    webhook: str
+    answer: str
+
+
+async def list_webhooks(call: ApiCall, query: WebhookQuery) -> WebhookList:
+    """List webhooks that wait to be delivered, the next to be tried first."""
+    after = int(query.cursor or 0)
+    outbox = await call.store.outbox(after, query.limit)
+    following = after + query.limit
+    return {
+        "url": mask_webhook(outbox.url) if outbox.url else "",
+        "total": outbox.total,
+        "webhooks": [webhook_document(each) for each in outbox.waiting],
+        "cursor": str(following) if following < outbox.total else "",
+    }
+
+
+async def retry_webhook(call: ApiCall, webhook: str) -> WebhookAnswer:
+    """Try a webhook that waits now."""
+    if not await call.store.notice_now(webhook):
+        raise _gone(webhook)
+    return {"webhook": webhook, "answer": "due"}
+
+
+async def give_up_webhook(call: ApiCall, webhook: str, body: Reasoned) -> WebhookAnswer:
+    """Give a webhook that waits up: it is not delivered."""
+    if not await call.store.notice_done(webhook, call.reason("given up", body.reason)[:LONGEST_REASON]):
+        raise _gone(webhook)
+    return {"webhook": webhook, "answer": "given-up"}
+
+
+def _gone(webhook: str) -> NotFoundError:
+    return NotFoundError(f"webhook {webhook[:200]} does not wait (any more)")
+
+
+WEBHOOKS = (
+    ApiOperation("GET", "/webhooks", list_webhooks),
+    ApiOperation("POST", "/webhooks/{webhook}/retry", retry_webhook, "webhooks/retry"),
+    ApiOperation("POST", "/webhooks/{webhook}/give-up", give_up_webhook, "webhooks/remove"),
+)
