@@ -118,7 +118,7 @@ def short(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def beginning(text: str, *, is_whole: bool) -> str:
+def beginning(text: str, *, is_whole: bool = False) -> str:
     """As much of a payload as a page shows."""
     return text if is_whole else text[:PAYLOAD]
 
