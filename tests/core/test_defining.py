@@ -45,6 +45,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"every": 5, "overlap": "maybe"}, "overlap 'maybe': allow, forbid, queue-one, replace are allowed"),
     ({"every": 5, "misfire": "all:0"}, "misfire 'all:0': latest, skip and all:N"),
     ({"every": 5, "misfire": "all:1001"}, "up to all:1000"),
+    ({"every": 5, "misfire": "all:" + "9" * 5000}, "up to all:1000"),
     ({"every": 5, "start_deadline": "soon"}, "start_deadline 'soon'"),
     ({"every": 5, "on_failure": "explode"}, "on_failure 'explode': continue, stop are allowed"),
     ({"every": 5, "backoff": -1}, "backoff -1.0"),

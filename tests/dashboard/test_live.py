@@ -214,6 +214,20 @@ async def test_a_head_that_is_too_large_is_refused(redis_settings: RedisSettings
         writer.close()
 
 
+async def test_a_request_whose_end_two_headers_name_is_refused(redis_settings: RedisSettings) -> None:
+    """A proxy in front may have believed the other one: what follows could be another user's request."""
+    async with served(redis_settings) as here:
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        writer.write(
+            b"POST /login HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n"
+        )
+        writer.write(b"0\r\n\r\nGET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        async with asyncio.timeout(WITHIN):
+            answered = await reader.read()
+        assert (answered[:12], answered.count(b"HTTP/1.1 ")) == (b"HTTP/1.1 400", 1), answered
+        writer.close()
+
+
 async def test_streams_are_bounded(redis_settings: RedisSettings) -> None:
     async with served(redis_settings) as here:
         here.app.state.streams.most = 2

@@ -94,6 +94,7 @@ async def test_a_batch_and_a_worker_are_filters(redis_settings: RedisSettings) -
         "cursor=zzz",
         "cursor=" + "x" * 3000,
         "found=many",
+        f"found={'0' * 20}{'9' * 5000}",
         "searched=-1",
         "searched=" + "9" * 50,
         "newer=soon",

@@ -45,7 +45,8 @@ async def test_workers_of_another_host_have_the_commands_to_type(redis_settings:
         answer = await here.change("/workers/stacks", worker="w-1")
         assert (answer.status_code, "no supervisor of this host" in answer.text) == (409, True)
         assert (await here.change("/workers/scale", host="elsewhere", workers="2")).status_code == 409
-        assert (await here.change("/workers/scale", host="elsewhere", workers=SCRIPT)).status_code == 400
+        for wrong in (SCRIPT, "0", "10001", "9" * 5000):
+            assert (await here.change("/workers/scale", host="elsewhere", workers=wrong)).status_code == 400
 
 
 @pytest.mark.parametrize("by_itself", [False, True], ids=["child", "by itself"])

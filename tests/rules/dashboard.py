@@ -31,6 +31,13 @@ DASHBOARD = (
         f"{_REDACTION}::test_a_search_finds_no_secret",
     ),
     Rule(
+        "a request that names its end in two ways is refused",
+        f"{_HERE}/access/guard.py",
+        "            _two_ends(scope, headers)\n            or self._wrong_place",
+        "            self._wrong_place",
+        f"{_LIVE}::test_a_request_whose_end_two_headers_name_is_refused",
+    ),
+    Rule(
         "a change needs the secret of its session's forms",
         f"{_HERE}/forms.py",
         "    if visitor.needs_secret and not hmac.compare_digest(given.encode(), visitor.csrf.encode()):\n"

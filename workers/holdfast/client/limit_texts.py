@@ -9,7 +9,7 @@ from holdfast_config.lanes import MOST, rate
 def count_limit(text: str) -> str:
     """The value of a limit in the store. Raises ValueError."""
     given = text.strip()
-    if given == NO_BOUND or (given.isascii() and given.isdigit() and 1 <= int(given) <= MOST):
+    if given == NO_BOUND or (given.isascii() and given.isdigit() and len(given) <= 20 and 1 <= int(given) <= MOST):
         return given
     raise ValueError(f"{given[:80]!r} is not a limit: use a whole number from 1 to {MOST}, or none")
 

@@ -177,7 +177,7 @@ def read_misfire(text: str) -> Misfire | None:
             return Misfire()
         case "skip" if text == kind:
             return Misfire(latest=False)
-        case "all" if number.isascii() and number.isdecimal() and int(number) > 0:
+        case "all" if number.isascii() and number.isdecimal() and len(number) <= 20 and int(number) > 0:
             return Misfire(latest=False, most=int(number))
         case _:
             return None

@@ -43,7 +43,12 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        answer = self._wrong_place(scope, headers) or await self._let_in(scope, headers) or self.app
+        answer = (
+            _two_ends(scope, headers)
+            or self._wrong_place(scope, headers)
+            or await self._let_in(scope, headers)
+            or self.app
+        )
         await answer(scope, receive, _protecting(scope, send))
 
     def _wrong_place(self, scope: Scope, headers: Headers) -> Response | None:
@@ -73,6 +78,16 @@ class Guard:
             return False
         there = urlsplit(origin).netloc.lower()
         return there != headers.get("host", "").lower() and not self.hosts.is_named(there)
+
+
+def _two_ends(scope: Scope, headers: Headers) -> Response | None:
+    """The answer to a request that names its end in two ways: a proxy in front may have believed the other one, so that
+    the next request on this connection would be one that it has not seen."""
+    if "transfer-encoding" not in headers or "content-length" not in headers:
+        return None
+    answer = _refused(scope, 400, "Content-Length and Transfer-Encoding: one of them is expected")
+    answer.headers["connection"] = "close"
+    return answer
 
 
 def _refused(scope: Scope, status: int, text: str, wait: float = 0.0) -> Response:

@@ -21,7 +21,7 @@ async def _resume(asked: Asked) -> None:
 
 async def _scale(asked: Asked) -> None:
     text = asked.fields.get("workers", "").strip()
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_WORKERS):
+    if not (text.isascii() and text.isdigit() and len(text) <= 20 and 1 <= int(text) <= MOST_WORKERS):
         raise BadFieldError(f"workers {text[:50]!r}: a whole number from 1 to {MOST_WORKERS} is allowed")
     await LocalSupervisor(asked.access.settings).scale(int(text))
 

@@ -80,6 +80,6 @@ def _age(what: str, text: str) -> float | None:
 
 
 def _number(what: str, text: str) -> int:
-    if text and not (text.isascii() and text.isdigit() and int(text[:20]) <= MOST):
+    if text and not (text.isascii() and text.isdigit() and len(text) <= 20 and int(text) <= MOST):
         raise HTTPException(400, f"{what} {text[:50]!r}: a number of tasks is expected")
     return int(text or 0)
