@@ -9,7 +9,7 @@ from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import in_all
 from holdfast_config import RedisSettings, Settings
 from holdfastd.documents.period_report import Report
-from holdfastd.web.period_reports import PeriodReports
+from holdfastd.web.period_reports import MOST, PeriodReports
 from holdfastd.web.queue_access import QueueAccess
 from tests.dashboard.site import site
 
@@ -39,7 +39,26 @@ async def test_a_report_counts_for_a_while_and_is_read_once(redis_settings: Redi
         reports = PeriodReports(QueueAccess(here.store, here.manager, settings))
         first = await reports.of(HOUR)
         assert await reports.of(HOUR) is first
-        reports._kept[HOUR].until = 0.0
+        [kept] = reports._kept.values()
+        kept.until = 0.0
         assert await reports.of(HOUR) is first, "the next one is read beside the page"
-        await reports._reading[HOUR]
+        [reading] = reports._reading.values()
+        await reading
         assert await reports.of(HOUR) is not first
+
+
+async def test_of_one_handler_there_are_its_figures_alone(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        for name in ("one", "one", "other"):
+            task_id = await here.manager.run_task(name=name)
+            await here.manager.cancel_task(task_id)
+        now = await here.store.clock_ms()
+        latest, _ = await summed_periods(here.store, now, HOUR, "one")
+        assert in_all(latest.total).outcomes["canceled"] == 2
+        assert {series.handler for series in latest.total} == {"one"}
+        settings = Settings(redis_url=redis_settings.url, queue_name=redis_settings.queue)
+        reports = PeriodReports(QueueAccess(here.store, here.manager, settings))
+        assert [each.now.name for each in (await reports.of(HOUR, "one")).handlers] == ["one"]
+        for number in range(MOST + 5):
+            await reports.of(HOUR, f"handler-{number}")
+        assert len(reports._kept) == MOST

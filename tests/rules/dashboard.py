@@ -217,6 +217,13 @@ DASHBOARD = (
         f"{_API}::test_handlers_have_the_schema_of_their_arguments_without_secrets",
     ),
     Rule(
+        "reports that are kept are bounded",
+        f"{_HERE}/period_reports.py",
+        "while len(self._kept) > MOST:",
+        "while False:",
+        "tests/dashboard/test_period_reports.py::test_of_one_handler_there_are_its_figures_alone",
+    ),
+    Rule(
         "the payloads of a page are bounded",
         f"{_HERE}/rendering.py",
         "return text if is_whole else text[:PAYLOAD]",

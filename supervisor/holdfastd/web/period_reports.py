@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from holdfast.client.periods import summed_periods
 from holdfastd.documents.period_report import Report
@@ -12,10 +13,18 @@ from holdfastd.web.queue_access import QueueAccess
 
 LEAST = 2.0  # seconds for which a report counts as that of now
 SHARE = 20  # a report that took long to read counts for so many times as long
+MOST = 50  # reports that are kept
+
+
+class _Wanted(NamedTuple):
+    """`handler`: None for all."""
+
+    length_ms: int
+    handler: str | None
 
 
 @dataclass(slots=True)
-class _Kept:
+class _KeptReport:
     report: Report
     until: float
 
@@ -26,30 +35,35 @@ class PeriodReports:
     the next is read beside them."""
 
     access: QueueAccess
-    _kept: dict[int, _Kept] = field(default_factory=dict[int, _Kept])
-    _reading: dict[int, asyncio.Task[Report]] = field(default_factory=dict[int, "asyncio.Task[Report]"])
+    _kept: dict[_Wanted, _KeptReport] = field(default_factory=dict[_Wanted, _KeptReport])
+    _reading: dict[_Wanted, asyncio.Task[Report]] = field(default_factory=dict[_Wanted, "asyncio.Task[Report]"])
 
-    async def of(self, length_ms: int) -> Report:
-        """The report of the period of this length until now."""
-        kept = self._kept.get(length_ms)
+    async def of(self, length_ms: int, handler: str | None = None) -> Report:
+        """The report of the period of this length until now, of one handler or of all."""
+        wanted = _Wanted(length_ms, handler)
+        kept = self._kept.get(wanted)
         if kept is not None and time.monotonic() < kept.until:
             return kept.report
-        reading = self._reading.get(length_ms)
+        reading = self._reading.get(wanted)
         if reading is None:
-            reading = self._reading[length_ms] = asyncio.create_task(self._read(length_ms))
-            reading.add_done_callback(lambda done: self._finished(length_ms, done))
+            reading = self._reading[wanted] = asyncio.create_task(self._read(wanted))
+            reading.add_done_callback(lambda done: self._finished(wanted, done))
         return await asyncio.shield(reading) if kept is None else kept.report
 
-    async def _read(self, length_ms: int) -> Report:
+    async def _read(self, wanted: _Wanted) -> Report:
         began = time.monotonic()
         store = self.access.store
-        report = Report.of(*await summed_periods(store, await store.clock_ms(), length_ms))
+        now_ms = await store.clock_ms()
+        report = Report.of(*await summed_periods(store, now_ms, wanted.length_ms, wanted.handler))
         ended = time.monotonic()
-        self._kept[length_ms] = _Kept(report, ended + max(LEAST, SHARE * (ended - began)))
+        self._kept.pop(wanted, None)
+        self._kept[wanted] = _KeptReport(report, ended + max(LEAST, SHARE * (ended - began)))
+        while len(self._kept) > MOST:
+            del self._kept[next(iter(self._kept))]  # that which was read longest ago
         return report
 
-    def _finished(self, length_ms: int, done: asyncio.Task[Report]) -> None:
+    def _finished(self, wanted: _Wanted, done: asyncio.Task[Report]) -> None:
         """While the store is away the last report is not shown as if it were of now."""
-        del self._reading[length_ms]
+        del self._reading[wanted]
         if not done.cancelled() and done.exception() is not None:
-            self._kept.pop(length_ms, None)
+            self._kept.pop(wanted, None)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from holdfast.core.rollup import MINUTE, MINUTES_KEPT_MS, TEN_MINUTES, Figures, Rollup, Series, add_to, sum_of
-from holdfast.core.statistics import in_all
+from holdfast.core.statistics import in_all, only
 from holdfast.store.protocol import RollupStore
 
 HOUR = 60 * MINUTE
@@ -42,18 +44,23 @@ async def last_periods(store: RollupStore, now_ms: int, length_ms: int) -> tuple
     return latest, await _read(store, now_ms, end - 2 * length, end - length)
 
 
-async def summed_periods(store: RollupStore, now_ms: int, length_ms: int) -> tuple[Period, Period]:
+async def summed_periods(
+    store: RollupStore, now_ms: int, length_ms: int, handler: str | None = None, lane: str | None = None
+) -> tuple[Period, Period]:
     """As `last_periods`, with little memory and without keeping other work of the process waiting for long: the rollups
     are added up one by one as they are read, and each Period has the totals of its stretches (hours, if it is long),
-    and one sum by series."""
+    and one sum by series; of this handler and lane alone, if they are given."""
     step = MINUTE if 2 * length_ms < MINUTES_KEPT_MS else TEN_MINUTES
     end = -(-now_ms // MINUTE) * MINUTE
     length = -(-length_ms // step) * step
-    latest = await _sum(store, now_ms, end - length, end)
-    return latest, await _sum(store, now_ms, end - 2 * length, end - length)
+    wanted = partial(only, handler=handler, lane=lane)
+    latest = await _sum(store, now_ms, end - length, end, wanted)
+    return latest, await _sum(store, now_ms, end - 2 * length, end - length, wanted)
 
 
-async def _sum(store: RollupStore, now_ms: int, start_ms: int, end_ms: int) -> Period:
+async def _sum(
+    store: RollupStore, now_ms: int, start_ms: int, end_ms: int, wanted: Callable[[Rollup], Rollup]
+) -> Period:
     total, course = dict[Series, Figures](), dict[int, Figures]()
     start_ms, split = _parts(now_ms, start_ms, end_ms)
     together = HOUR if end_ms - start_ms > LONG else MINUTE
@@ -63,7 +70,7 @@ async def _sum(store: RollupStore, now_ms: int, start_ms: int, end_ms: int) -> P
     ):
         for at in range(first, beyond, step):
             place = start_ms + (at - start_ms) // together * together
-            for rollup in (await read(at, at + step)).values():
+            for rollup in map(wanted, (await read(at, at + step)).values()):
                 course.setdefault(place, Figures()).add(in_all(rollup))
                 add_to(total, rollup)
     return Period(start_ms, end_ms, {at: {_ALL: figures} for at, figures in course.items()}, total)

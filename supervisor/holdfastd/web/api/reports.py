@@ -10,10 +10,9 @@ from msgspec.structs import replace
 
 from holdfast.client.arguments import check_id
 from holdfast.client.event_stream import EventFilter
-from holdfast.client.periods import Period, last_periods
+from holdfast.client.periods import summed_periods
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS
-from holdfast.core.statistics import only
 from holdfast.core.tasks import Happening
 from holdfast.core.trail import EVENTS
 from holdfast.errors import InvalidTaskError
@@ -124,15 +123,14 @@ async def list_events(call: ApiCall, query: EventQuery) -> EventList:
 
 async def get_stats(call: ApiCall, query: StatsQuery) -> ReportDocument:
     """Show rates, failures, waiting times and run times of a period, beside those of the period before."""
-    latest, before = await _periods(call, query.since)
-    return Report.of(*(_filtered(each, query.handler, query.lane) for each in (latest, before))).document()
+    return (await _report(call, query.since, query.handler, query.lane)).document()
 
 
 async def list_handlers(call: ApiCall, query: HandlerQuery) -> HandlerList:
     """List handlers with rate, failures, retries, crashes, waiting and run times of each.
 
     Beside them those that workers have published, with a JSON schema of the arguments of each."""
-    report = Report.of(*await _periods(call, query.since))
+    report = await _report(call, query.since)
     shown = call.access.redaction.schema
     published = [replace(each, arguments=shown(each.arguments)) for each in await call.store.published_handlers()]
     return {"handlers": report.document()["handlers"], "published": published}
@@ -166,18 +164,12 @@ async def list_activity(call: ApiCall, query: ActivityQuery) -> ActivityList:
     return {"activity": listed, "cursor": entries[-1].position if len(entries) == query.limit else ""}
 
 
-async def _periods(call: ApiCall, since: str) -> tuple[Period, Period]:
+async def _report(call: ApiCall, since: str, handler: str | None = None, lane: str | None = None) -> Report:
     length_ms = round((seconds("since", since) or 0) * 1000)
     if not MINUTE <= length_ms <= PACKED_KEPT_MS // 2:
         raise InvalidTaskError(f"since {since!r}: from 1m to 15d is allowed")
-    return await last_periods(call.store, await call.store.clock_ms(), length_ms)
-
-
-def _filtered(period: Period, handler: str | None, lane: str | None) -> Period:
-    if handler is None and lane is None:
-        return period
-    rollups = {at: only(rollup, handler, lane) for at, rollup in period.rollups.items()}
-    return Period(period.start_ms, period.end_ms, rollups)
+    now_ms = await call.store.clock_ms()
+    return Report.of(*await summed_periods(call.store, now_ms, length_ms, handler, lane))
 
 
 def _events(found: list[Happening], cursor: str) -> EventList:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.client.arguments import check_name
-from holdfast.client.periods import Period, last_periods
-from holdfast.core.statistics import only
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
 from holdfast.errors import InvalidTaskError
@@ -50,10 +46,7 @@ async def handler(request: Request) -> Response:
     except InvalidTaskError as error:
         return page(request, "problem.html", 404, title="No such handler", problem=str(error))
     period = chosen_period(request)
-    latest, before = (
-        _of_handler(each, name)
-        for each in await last_periods(access.store, await access.store.clock_ms(), period.length_ms)
-    )
+    report: Report = await request.app.state.reports.of(period.length_ms, name)
     form = await form_of(request, name)
     tasks = (
         (await access.store.tasks(Wanted(states=tuple(State), name=name, newest_first=True), LATEST)).tasks
@@ -66,14 +59,10 @@ async def handler(request: Request) -> Response:
         name=name,
         period=period,
         periods=PERIODS,
-        report=Report.of(latest, before),
-        charts=course_charts(latest),
-        errors=await recent_errors(access, latest.start_ms, name),
+        report=report,
+        charts=course_charts(report.period),
+        errors=await recent_errors(access, report.period.start_ms, name),
         tasks=tasks,
         form=form,
         service=waiting_reason(await access.manager.service(form.handler.lane or access.queue, name)),
     )
-
-
-def _of_handler(period: Period, name: str) -> Period:
-    return replace(period, rollups={at: only(rollup, handler=name) for at, rollup in period.rollups.items()})
