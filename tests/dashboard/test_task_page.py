@@ -11,7 +11,7 @@ from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.task_states import TRANSITIONS, State
 from holdfast_config import RedisSettings
 from holdfastd.web.access.visitor import Role
-from holdfastd.web.views.task_picture import AFTER, Kind, picture
+from holdfastd.web.views.task_picture import AFTER, BarKind, picture
 from tests.dashboard.handlers import working
 from tests.dashboard.site import HTML, Site, site
 from tests.lua.operations import introduction
@@ -223,8 +223,8 @@ async def test_a_picture_shows_runs_and_waits_by_their_length(redis_settings: Re
         record = await here.manager.get_task("t")
         drawn = picture(record, [], record.created_ms + 10_000)
         kinds = {track.title: [bar.kind for bar in track.bars] for track in drawn.tracks}
-        assert kinds["Runs"] == [Kind.RUNS]
-        assert kinds["Waits"][-1] is Kind.LATER
+        assert kinds["Runs"] == [BarKind.RUNS]
+        assert kinds["Waits"][-1] is BarKind.LATER
         assert all(0 <= bar.x <= 1000 and bar.x + bar.width <= 1000.1 for track in drawn.tracks for bar in track.bars)
 
 

@@ -38,7 +38,7 @@ class PushTarget(msgspec.Struct, frozen=True):
         return given
 
 
-class _Kept(msgspec.Struct):
+class _KeptTargets(msgspec.Struct):
     """Beside other applications' settings of webhooks, which have no such key."""
 
     a2a: list[PushTarget] = []
@@ -47,13 +47,13 @@ class _Kept(msgspec.Struct):
 def read_targets(kept: bytes | None) -> list[PushTarget]:
     """None for settings that another application keeps."""
     try:
-        return msgspec.json.decode(kept or b"{}", type=_Kept).a2a
+        return msgspec.json.decode(kept or b"{}", type=_KeptTargets).a2a
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return []
 
 
 def spelled_targets(targets: Sequence[PushTarget]) -> bytes:
-    return msgspec.json.encode(_Kept(list(targets)))
+    return msgspec.json.encode(_KeptTargets(list(targets)))
 
 
 def with_target(targets: Sequence[PushTarget], target: PushTarget) -> list[PushTarget]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Entry(NamedTuple):
+class MenuEntry(NamedTuple):
     """`key` goes there, after g; `one`: the path of the page of one of its things."""
 
     path: str
@@ -19,16 +19,16 @@ class Entry(NamedTuple):
 
 
 MENU = (
-    Entry("/", "Overview", "o"),
-    Entry("/lanes", "Lanes", "l", "/lane"),
-    Entry("/tasks", "Tasks", "t", "/task"),
-    Entry("/handlers", "Handlers", "h"),
-    Entry("/workers", "Workers", "w", "/stacks"),
-    Entry("/schedules", "Schedules", "s", "/schedule"),
-    Entry("/batches", "Batches", "b", "/batch"),
-    Entry("/dead", "Dead letters", "d"),
-    Entry("/unreadable", "Unreadable", "u"),
-    Entry("/webhooks", "Webhooks", "k"),
-    Entry("/events", "Events", "e"),
-    Entry("/activity", "Activity", "a"),
+    MenuEntry("/", "Overview", "o"),
+    MenuEntry("/lanes", "Lanes", "l", "/lane"),
+    MenuEntry("/tasks", "Tasks", "t", "/task"),
+    MenuEntry("/handlers", "Handlers", "h"),
+    MenuEntry("/workers", "Workers", "w", "/stacks"),
+    MenuEntry("/schedules", "Schedules", "s", "/schedule"),
+    MenuEntry("/batches", "Batches", "b", "/batch"),
+    MenuEntry("/dead", "Dead letters", "d"),
+    MenuEntry("/unreadable", "Unreadable", "u"),
+    MenuEntry("/webhooks", "Webhooks", "k"),
+    MenuEntry("/events", "Events", "e"),
+    MenuEntry("/activity", "Activity", "a"),
 )

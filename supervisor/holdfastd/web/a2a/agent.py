@@ -18,7 +18,7 @@ from holdfastd.a2a.task_view import task_view
 from holdfastd.web.a2a.accept import submission_of, task_id_of
 from holdfastd.web.a2a.emitted_artifact import with_emitted
 from holdfastd.web.a2a.push_targets import PushTargets
-from holdfastd.web.a2a.task_list import TaskList, listed
+from holdfastd.web.a2a.task_list import AgentTaskList, listed
 from holdfastd.web.a2a.task_stream import changes
 from holdfastd.web.queue_access import QueueAccess
 
@@ -26,7 +26,7 @@ LONGEST_WAIT = 300.0  # seconds; a client that wants to wait longer subscribes, 
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class AgentClient:
     """A program that has logged in. `origin`: the address that it calls from."""
 
     who: str
@@ -37,7 +37,7 @@ class Client:
 class Agent:
     access: QueueAccess
 
-    async def accept(self, sending: Sending, client: Client) -> str:
+    async def accept(self, sending: Sending, client: AgentClient) -> str:
         """Submit the message; the id of its task. The same message again is the same task, or changes nothing."""
         if sending.message.task_id:
             return await self._go_on(sending)
@@ -57,7 +57,7 @@ class Agent:
             raise RpcError(RpcCode.TASK_NOT_FOUND, str(error)) from None
         return await with_emitted(store, record, task_view(record, await store.about(task_id)))
 
-    async def cancel(self, task_id: str, client: Client) -> AgentTask:
+    async def cancel(self, task_id: str, client: AgentClient) -> AgentTask:
         task = await self.view(task_id)
         if task.status.state not in TERMINAL:
             state = await self.access.manager.cancel_task(
@@ -80,14 +80,14 @@ class Agent:
             raise RpcError(RpcCode.UNSUPPORTED_OPERATION, text)
         return self.follow(task_id)
 
-    async def list(self, listing: Listing) -> TaskList:
+    async def list(self, listing: Listing) -> AgentTaskList:
         return await listed(self.access, listing, self.view)
 
     @property
     def targets(self) -> PushTargets:
         return PushTargets(self.access)
 
-    async def _begin(self, sending: Sending, client: Client) -> str:
+    async def _begin(self, sending: Sending, client: AgentClient) -> str:
         access, message = self.access, sending.message
         task_id = task_id_of(message, access.queue, client.who)
         one = submission_of(

@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from holdfast.errors import HoldfastError
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError, rpc_error
-from holdfastd.web.a2a.agent import Agent, Client
+from holdfastd.web.a2a.agent import Agent, AgentClient
 from holdfastd.web.a2a.json_rpc import RpcCall
 from holdfastd.web.a2a.methods import Asking, Method, Stream, method_of
 from holdfastd.web.access.visitor import Login
@@ -61,7 +61,7 @@ def _asking(request: Request, call: RpcCall, method: Method) -> Asking:
 
     return Asking(
         Agent(queue_of(request)),
-        Client(visitor.name, origin(request)),
+        AgentClient(visitor.name, origin(request)),
         call.read_params(method.params),
         patiently,
     )

@@ -13,7 +13,7 @@ from holdfastd.a2a import wire_0_3, wire_1_0
 from holdfastd.a2a.agent_task import AgentTask, Sending, Told
 from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
-from holdfastd.web.a2a.agent import Agent, Client
+from holdfastd.web.a2a.agent import Agent, AgentClient
 from holdfastd.web.activity_notes import note
 
 Written = dict[str, Any] | list[dict[str, Any]] | None
@@ -26,7 +26,7 @@ class Asking:
     client waits for the answer."""
 
     agent: Agent
-    client: Client
+    client: AgentClient
     params: Any
     patiently: Callable[[Awaitable[None]], Awaitable[None]]
 

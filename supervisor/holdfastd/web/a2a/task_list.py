@@ -19,7 +19,7 @@ View = Callable[[str], Awaitable[AgentTask]]
 
 
 @dataclass(frozen=True, slots=True)
-class TaskList:
+class AgentTaskList:
     """`token` continues the list, empty at its end; `total`: tasks on all pages."""
 
     tasks: list[AgentTask]
@@ -28,7 +28,7 @@ class TaskList:
     total: int
 
 
-async def listed(access: QueueAccess, wanted: Listing, view: View) -> TaskList:
+async def listed(access: QueueAccess, wanted: Listing, view: View) -> AgentTaskList:
     """Raises RpcError for a token that cannot be."""
     records, token, total = await (_of_context if wanted.context_id else _of_queue)(access, wanted)
     if wanted.since_ms is not None:
@@ -36,7 +36,7 @@ async def listed(access: QueueAccess, wanted: Listing, view: View) -> TaskList:
     tasks = [task for task in await asyncio.gather(*(_view(view, record) for record in records)) if task is not None]
     tasks.sort(key=lambda task: task.status.at_ms, reverse=True)
     shown = [task.shortened(wanted.history_length) for task in tasks]
-    return TaskList(
+    return AgentTaskList(
         shown if wanted.with_artifacts else [replace(task, artifacts=()) for task in shown], token, wanted.size, total
     )
 

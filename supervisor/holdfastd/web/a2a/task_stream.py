@@ -43,7 +43,7 @@ async def changes(
         last = await last_position(access.store, task_id)
         task = await view(task_id)
         yield task
-        follower, pause = _Follower(access, task, view, task.position or last), SOON
+        follower, pause = _StreamFollower(access, task, view, task.position or last), SOON
         while follower.status.state not in AT_REST:
             with suppress(TimeoutError):
                 await asyncio.wait_for(noticed.wait(), pause)
@@ -57,7 +57,7 @@ async def changes(
         await asyncio.gather(listening, return_exceptions=True)
 
 
-class _Follower:
+class _StreamFollower:
     """What a client was told of a task so far: its status, and the emitted parts up to a position."""
 
     def __init__(

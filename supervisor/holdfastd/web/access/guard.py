@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfastd.web.access.allowed_hosts import AllowedHosts
-from holdfastd.web.access.visitors import RefusedError, Visitors
+from holdfastd.web.access.visitors import RequestRefusedError, Visitors
 from holdfastd.web.problems import API, problem
 
 PUBLIC = ("/login", "/static/", "/healthz", "/.well-known/agent-card.json", "/.well-known/agent.json")
@@ -62,7 +62,7 @@ class Guard:
         scope["visitor"] = None
         try:
             scope["visitor"] = await self.visitors.of(scope, headers)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             return _refused(scope, error.status, str(error), error.wait)
         if scope["visitor"] is None and not scope["path"].startswith(PUBLIC):
             return _log_in_first(scope, headers, with_users=self.visitors.accounts.users is not None)

@@ -20,7 +20,7 @@ from holdfastd.web.access.visitor import Login, Visitor
 OPEN = ("/static/", "/healthz", "/.well-known/")  # a proxy may ask for these without naming a user
 
 
-class RefusedError(Exception):
+class RequestRefusedError(Exception):
     """The request is refused: `status`, and the sentence that says why. `wait`: seconds until it may come again."""
 
     def __init__(self, status: int, text: str, wait: float = 0.0) -> None:
@@ -36,27 +36,28 @@ class Visitors:
     attempts: LoginAttempts = field(default_factory=LoginAttempts)
 
     async def of(self, scope: Scope, headers: Headers) -> Visitor | None:
-        """None for a stranger, who may log in. Raises RefusedError. For a request of the proxy the scope has the
+        """None for a stranger, who may log in. Raises RequestRefusedError. For a request of the proxy the scope has the
         address of the proxy's client afterwards."""
         if self.proxy.sends(scope):
             self.proxy.see_through(scope, headers)
             return await self._through_proxy(scope, headers)
         if not self.proxy.may_connect(scope):
-            raise RefusedError(403, "logins would come in clear: connect to the proxy in front")
+            raise RequestRefusedError(403, "logins would come in clear: connect to the proxy in front")
         if headers.get("authorization"):
             return await self._of_header(scope, headers)
         cookie = HTTPConnection(scope).cookies.get(COOKIE)
         return self.sessions.read(cookie) if cookie else None
 
     async def log_in(self, address: str, name: str, password: str) -> Account | None:
-        """The account of this login; of a token if `name` is empty. Raises RefusedError if it comes too often."""
+        """The account of this login; of a token if `name` is empty. Raises RequestRefusedError where they come too
+        often."""
         now = time.monotonic()
         if wait := self.attempts.wait(address, now, name):
-            raise RefusedError(429, f"too many wrong logins: try again in {wait:.0f} s", wait)
+            raise RequestRefusedError(429, f"too many wrong logins: try again in {wait:.0f} s", wait)
         try:
             account = await self._account(name, password)
         except TooManyLoginsError:
-            raise RefusedError(503, "too many logins at once: try again in 10 s", 10.0) from None
+            raise RequestRefusedError(503, "too many logins at once: try again in 10 s", 10.0) from None
         if account is None:
             self.attempts.failed(address, now, name)
         else:
@@ -70,14 +71,16 @@ class Visitors:
         try:
             name = self.proxy.names(headers)
         except ValueError as error:
-            raise RefusedError(400, str(error)) from None
+            raise RequestRefusedError(400, str(error)) from None
         if name:
             if account := self.accounts.of_proxy(name):
                 return self.sessions.through_proxy(account)
-            raise RefusedError(403, f"user {name} has no role here: the users file or --web-proxy-role gives one")
+            raise RequestRefusedError(
+                403, f"user {name} has no role here: the users file or --web-proxy-role gives one"
+            )
         visitor = await self._of_header(scope, headers)
         if visitor is None and not scope["path"].startswith(OPEN):
-            raise RefusedError(401, "the proxy names no user, and the request has no token")
+            raise RequestRefusedError(401, "the proxy names no user, and the request has no token")
         return visitor
 
     async def _of_header(self, scope: Scope, headers: Headers) -> Visitor | None:

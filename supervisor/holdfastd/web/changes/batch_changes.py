@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from holdfast.errors import UnknownBatchError
-from holdfastd.web.changes.change import Asked, Change
+from holdfastd.web.changes.change import Asked, PageChange
 
 STEP = 50  # tasks that are canceled at once: a millisecond or two of the store
 LONGEST = 2.0  # seconds of one request; the page of the batch offers to go on
@@ -26,6 +26,6 @@ async def _cancel(asked: Asked) -> None:
 
 
 BATCH_CHANGES = (
-    Change("/batches/seal", "batch", "/batch?id={}", _seal),
-    Change("/batches/cancel", "batch", "/batch?id={}", _cancel),
+    PageChange("/batches/seal", "batch", "/batch?id={}", _seal),
+    PageChange("/batches/cancel", "batch", "/batch?id={}", _cancel),
 )

@@ -11,12 +11,12 @@ from starlette.responses import RedirectResponse, Response
 from holdfast.core.activity import Activity
 from holdfast.errors import HoldfastError
 from holdfastd.web.activity_notes import note, origin
-from holdfastd.web.changes.change import Asked, Change
+from holdfastd.web.changes.change import Asked, PageChange
 from holdfastd.web.forms import read_form, visitor_of
 from holdfastd.web.queue_access import queue_of
 
 
-def carry_out(change: Change) -> Callable[[Request], Awaitable[Response]]:
+def carry_out(change: PageChange) -> Callable[[Request], Awaitable[Response]]:
     """The endpoint of this change."""
 
     async def endpoint(request: Request) -> Response:

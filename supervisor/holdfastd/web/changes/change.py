@@ -44,7 +44,7 @@ ShowAgain = Callable[[Request, Mapping[str, str], HoldfastError], Awaitable[Resp
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PageChange:
     """`field`: of the form, names the subject; `page`: shows it afterwards, `{}` stands for its id; `call`: carries the
     change out; `again`: shows the form with its fields and the error of a refused change; None: the error alone.
     `related`: of the form, names what the subject is made of; empty: nothing."""

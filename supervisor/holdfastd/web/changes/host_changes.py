@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.core.quiet_hosts import ALL_HOSTS
-from holdfastd.web.changes.change import Asked, Change
+from holdfastd.web.changes.change import Asked, PageChange
 from holdfastd.web.forms import BadFieldError
 from holdfastd.web.local_supervisor import LocalSupervisor
 
@@ -38,8 +38,8 @@ def _host(asked: Asked) -> str:
 
 
 HOST_CHANGES = (
-    Change("/workers/quiet", "host", "/workers", _quiet),
-    Change("/workers/resume", "host", "/workers", _resume),
-    Change("/workers/scale", "host", "/workers", _scale),
-    Change("/workers/stacks", "worker", "/stacks?worker={}", _write_stacks),
+    PageChange("/workers/quiet", "host", "/workers", _quiet),
+    PageChange("/workers/resume", "host", "/workers", _resume),
+    PageChange("/workers/scale", "host", "/workers", _scale),
+    PageChange("/workers/stacks", "worker", "/stacks?worker={}", _write_stacks),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from holdfast.client.limit_texts import count_limit, rate_limit
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast_config.lanes import list_name
-from holdfastd.web.changes.change import Asked, Change
+from holdfastd.web.changes.change import Asked, PageChange
 from holdfastd.web.forms import BadFieldError
 from holdfastd.web.pages import lanes
 
@@ -54,8 +54,8 @@ def _checked(field: str, text: str, read: Callable[[str], str]) -> str:
 
 
 LANE_CHANGES = (
-    Change("/lanes/pause", "lane", "/lane?name={}", _pause),
-    Change("/lanes/resume", "lane", "/lane?name={}", _resume),
-    Change("/lanes/limit", "lane", "/lane?name={}", _limit, lanes.lane_again),
-    Change("/lanes/limit-handler", "handler", "/lanes", _limit_handler, lanes.lanes_again),
+    PageChange("/lanes/pause", "lane", "/lane?name={}", _pause),
+    PageChange("/lanes/resume", "lane", "/lane?name={}", _resume),
+    PageChange("/lanes/limit", "lane", "/lane?name={}", _limit, lanes.lane_again),
+    PageChange("/lanes/limit-handler", "handler", "/lanes", _limit_handler, lanes.lanes_again),
 )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from holdfast.core.cadence.moments import read_moment
 from holdfast.errors import InvalidScheduleError, UnknownScheduleError
-from holdfastd.web.changes.change import Asked, Change
+from holdfastd.web.changes.change import Asked, PageChange
 from holdfastd.web.pages.schedules import form_again, stored_spec
 from holdfastd.web.views.schedule_form import spec_of
 
@@ -43,9 +43,9 @@ async def _remove(asked: Asked) -> None:
 
 
 SCHEDULE_CHANGES = (
-    Change("/schedules/set", "schedule_id", "/schedule?id={}", _set, form_again),
-    Change("/schedules/run", "schedule_id", "/schedule?id={}", _run),
-    Change("/schedules/pause", "schedule_id", "/schedule?id={}", _pause),
-    Change("/schedules/resume", "schedule_id", "/schedule?id={}", _resume),
-    Change("/schedules/remove", "schedule_id", "/schedules", _remove),
+    PageChange("/schedules/set", "schedule_id", "/schedule?id={}", _set, form_again),
+    PageChange("/schedules/run", "schedule_id", "/schedule?id={}", _run),
+    PageChange("/schedules/pause", "schedule_id", "/schedule?id={}", _pause),
+    PageChange("/schedules/resume", "schedule_id", "/schedule?id={}", _resume),
+    PageChange("/schedules/remove", "schedule_id", "/schedules", _remove),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.errors import UnknownTaskError
-from holdfastd.web.changes.change import Asked, Change
+from holdfastd.web.changes.change import Asked, PageChange
 from holdfastd.web.forms import BadFieldError
 
 NOT_BACK = {
@@ -29,7 +29,7 @@ async def _remove_entry(asked: Asked) -> None:
 
 
 SET_ASIDE_CHANGES = (
-    Change("/dead/remove", "task_id", "/dead", _remove_dead),
-    Change("/unreadable/retry", "address", "/unreadable", _put_back),
-    Change("/unreadable/remove", "address", "/unreadable", _remove_entry),
+    PageChange("/dead/remove", "task_id", "/dead", _remove_dead),
+    PageChange("/unreadable/retry", "address", "/unreadable", _put_back),
+    PageChange("/unreadable/remove", "address", "/unreadable", _remove_entry),
 )

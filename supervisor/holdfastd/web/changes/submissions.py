@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownTaskError
-from holdfastd.web.changes.change import Asked, Change
+from holdfastd.web.changes.change import Asked, PageChange
 from holdfastd.web.errors import status_of
 from holdfastd.web.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
@@ -80,4 +80,4 @@ async def _empty(access: QueueAccess, fields: Mapping[str, str]) -> SubmissionFo
     return empty_form(await handler_of(access, fields.get(HANDLER, "")), new_id())
 
 
-SUBMISSIONS = (Change("/tasks/submit", "task_id", "/task?id={}", _submit, _show_again, related=ORIGINAL),)
+SUBMISSIONS = (PageChange("/tasks/submit", "task_id", "/task?id={}", _submit, _show_again, related=ORIGINAL),)

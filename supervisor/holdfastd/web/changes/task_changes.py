@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.errors import InvalidTaskError
-from holdfastd.web.changes.change import Asked, Change
+from holdfastd.web.changes.change import Asked, PageChange
 from holdfastd.web.changes.submissions import SUBMISSIONS
 from holdfastd.web.pages.task import shown_again
 from holdfastd.web.views.argument_fields import read_json
@@ -47,11 +47,11 @@ async def _remove(asked: Asked) -> None:
 
 
 TASK_CHANGES = (
-    Change("/tasks/cancel", "task_id", "/task?id={}", _cancel),
-    Change("/tasks/pause", "task_id", "/task?id={}", _pause),
-    Change("/tasks/resume", "task_id", "/task?id={}", _resume),
-    Change("/tasks/message", "task_id", "/task?id={}", _message, shown_again),
-    Change("/tasks/retry", "task_id", "/task?id={}", _retry),
-    Change("/tasks/remove", "task_id", "/tasks", _remove),
+    PageChange("/tasks/cancel", "task_id", "/task?id={}", _cancel),
+    PageChange("/tasks/pause", "task_id", "/task?id={}", _pause),
+    PageChange("/tasks/resume", "task_id", "/task?id={}", _resume),
+    PageChange("/tasks/message", "task_id", "/task?id={}", _message, shown_again),
+    PageChange("/tasks/retry", "task_id", "/task?id={}", _retry),
+    PageChange("/tasks/remove", "task_id", "/tasks", _remove),
     *SUBMISSIONS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfastd.web.changes.change import Asked, Change
+from holdfastd.web.changes.change import Asked, PageChange
 from holdfastd.web.forms import BadFieldError
 
 
@@ -21,6 +21,6 @@ def _gone(asked: Asked) -> BadFieldError:
 
 
 WEBHOOK_CHANGES = (
-    Change("/webhooks/retry", "webhook", "/webhooks", _try_now),
-    Change("/webhooks/remove", "webhook", "/webhooks", _give_up),
+    PageChange("/webhooks/retry", "webhook", "/webhooks", _try_now),
+    PageChange("/webhooks/remove", "webhook", "/webhooks", _give_up),
 )

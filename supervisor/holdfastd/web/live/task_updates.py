@@ -83,7 +83,7 @@ async def task_updates(
     access: QueueAccess, task_id: str, after: TaskPosition = BEGINNING
 ) -> AsyncGenerator[TaskChanged | PartEmitted]:
     """What happens to a task behind a position, until it has ended or asks for input."""
-    follower = _Follower(access, task_id, after)
+    follower = _TaskFollower(access, task_id, after)
     wake = asyncio.Event()
     heeding = asyncio.create_task(_heed(access.store, task_id, wake))
     try:
@@ -118,7 +118,7 @@ async def _heed(store: Store, task_id: str, wake: asyncio.Event) -> None:
 
 
 @dataclass(slots=True)
-class _Follower:
+class _TaskFollower:
     access: QueueAccess
     task_id: str
     position: TaskPosition

@@ -18,7 +18,7 @@ AT_ONCE = 99  # tasks of one step
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedTasks:
     """`found` of the `searched` tasks, of about `of`; `cursor` goes on with counting. Exact without a cursor."""
 
     found: int
@@ -27,11 +27,11 @@ class Counted:
     cursor: str = ""
 
 
-async def counted_tasks(request: Request, wanted: TaskFilter, states: Sequence[State]) -> Counted:
+async def counted_tasks(request: Request, wanted: TaskFilter, states: Sequence[State]) -> CountedTasks:
     known = (await request.app.state.counts.read()).states
     of = sum(known.get(state, 0) for state in states)
     if wanted.is_state_alone:
-        return Counted(of, of, of)
+        return CountedTasks(of, of, of)
     step = queue_of(request).reader_of_tasks(wanted.text)
     asked: dict[str, Any] = wanted.arguments | {"state": None}
     found, searched, cursor = wanted.found_before, wanted.searched_before, wanted.cursor
@@ -42,4 +42,4 @@ async def counted_tasks(request: Request, wanted: TaskFilter, states: Sequence[S
         searched += page.searched
         cursor = page.cursor
         if not cursor or time.monotonic() >= until:
-            return Counted(found, searched, max(of, searched), cursor)
+            return CountedTasks(found, searched, max(of, searched), cursor)

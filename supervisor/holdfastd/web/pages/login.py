@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from holdfastd.web.access.session_cookie import COOKIE, LASTS
-from holdfastd.web.access.visitors import RefusedError, Visitors
+from holdfastd.web.access.visitors import RequestRefusedError, Visitors
 from holdfastd.web.forms import read_body
 from holdfastd.web.rendering import page
 
@@ -31,7 +31,7 @@ class LoginPage:
         address = request.client.host if request.client else ""
         try:
             account = await self.visitors.log_in(address, name, fields.get("password" if name else "token", ""))
-        except RefusedError as error:
+        except RequestRefusedError as error:
             return self._form(request, there, str(error), error.status, name)
         if account is None:
             problem = "this name and password do not fit" if name else "this token is not known"

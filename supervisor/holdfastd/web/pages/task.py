@@ -17,7 +17,7 @@ from holdfastd.documents import task_documents
 from holdfastd.web.errors import status_of
 from holdfastd.web.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
-from holdfastd.web.views.conversation import Exchange, exchange, exchanges
+from holdfastd.web.views.conversation import MessageExchange, exchange, exchanges
 from holdfastd.web.views.submission_form import FROM
 from holdfastd.web.views.task_actions import allowed, takes_messages
 from holdfastd.web.views.task_call import call_of
@@ -81,7 +81,7 @@ async def shown_task(
     )
 
 
-async def _turns(access: QueueAccess, record: TaskRecord, is_whole: bool) -> list[Exchange]:
+async def _turns(access: QueueAccess, record: TaskRecord, is_whole: bool) -> list[MessageExchange]:
     """Those before the present one are kept as its history; the newest of them, unless all are asked for."""
     items: Sequence[bytes] = ()
     if record.turn > 1:

@@ -14,7 +14,7 @@ from holdfastd.web.views.task_call import LARGEST
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class MessageExchange:
     """One turn: the parts of its message and of its answer, each a text or a JSON value; `error`: its type and
     message."""
 
@@ -23,15 +23,15 @@ class Exchange:
     error: str = ""
 
 
-def exchanges(items: Sequence[bytes]) -> list[Exchange]:
+def exchanges(items: Sequence[bytes]) -> list[MessageExchange]:
     """`items`: operation and result of each turn in turn, as the store has them."""
     return [exchange(operation, result) for operation, result in zip(items[::2], items[1::2], strict=False)]
 
 
-def exchange(operation: bytes | None, result: bytes | None) -> Exchange:
+def exchange(operation: bytes | None, result: bytes | None) -> MessageExchange:
     read = read_result(result or None)
     error = f"{read.error.get('type')}: {read.error.get('message')}" if read.error else ""
-    return Exchange(_asked(operation), [_content(each) for each in read.parts], error)
+    return MessageExchange(_asked(operation), [_content(each) for each in read.parts], error)
 
 
 def _asked(operation: bytes | None) -> list[Any]:

@@ -18,7 +18,7 @@ NARROWEST = 3.0  # a bar that can still be seen
 MARK = 4.0  # marks that are closer are one
 
 
-class Kind(StrEnum):
+class BarKind(StrEnum):
     """The colour of a bar."""
 
     WAITS = "waits"  # in its lane
@@ -42,7 +42,7 @@ class Bar:
 
     x: float
     width: float
-    kind: Kind
+    kind: BarKind
     text: str
     ending: Ending | None = None
 
@@ -79,13 +79,13 @@ class Picture:
 AFTER: Mapping[str, State] = {event: state for row in TRANSITIONS.values() for event, state in row.items()}
 
 _KINDS = {
-    State.SUBMITTED: Kind.WAITS,
-    State.DELAYED: Kind.LATER,
-    State.WAITING: Kind.STOPS,
-    State.WORKING: Kind.RUNS,
-    State.INPUT_REQUIRED: Kind.STOPS,
-    State.AUTH_REQUIRED: Kind.STOPS,
-    State.SUSPENDED: Kind.STOPS,
+    State.SUBMITTED: BarKind.WAITS,
+    State.DELAYED: BarKind.LATER,
+    State.WAITING: BarKind.STOPS,
+    State.WORKING: BarKind.RUNS,
+    State.INPUT_REQUIRED: BarKind.STOPS,
+    State.AUTH_REQUIRED: BarKind.STOPS,
+    State.SUSPENDED: BarKind.STOPS,
 }
 _ENDINGS: dict[str, Ending] = {
     **dict.fromkeys((TaskEvent.COMPLETED, TaskEvent.TURN), Ending.FINE),
@@ -114,7 +114,7 @@ _MARKED = {
 class _Phase:
     start_ms: int
     end_ms: int
-    kind: Kind
+    kind: BarKind
     text: str
     ended_by: str = ""
 
@@ -124,8 +124,8 @@ def picture(task: TaskRecord, timeline: Sequence[Mapping[str, Any]], now_ms: int
     end = max(task.finished_ms or now_ms, *(entry["at_ms"] for entry in timeline), task.created_ms + 1)
     scale = WIDTH / (end - task.created_ms)
     phases = list(_phases(task, end))
-    runs = [each for each in phases if each.kind is Kind.RUNS]
-    waits = [each for each in phases if each.kind is not Kind.RUNS]
+    runs = [each for each in phases if each.kind is BarKind.RUNS]
+    waits = [each for each in phases if each.kind is not BarKind.RUNS]
     tracks = [Track("Waits", _bars(waits, task.created_ms, scale)), Track("Runs", _bars(runs, task.created_ms, scale))]
     for title in dict.fromkeys(_MARKED.values()):
         marked = [entry for entry in timeline if _MARKED.get(entry["event"]) == title]
@@ -137,9 +137,13 @@ def _phases(task: TaskRecord, end_ms: int) -> Iterator[_Phase]:
     """From one change of state to the next."""
     changes = [(step, _word(step)) for step in read_trail(task.trail) if _word(step) in AFTER]
     is_cut = len(task.trail) >= KEPT
-    start, kind, text = task.created_ms, Kind.UNKNOWN if is_cut else Kind.WAITS, "not kept" if is_cut else "submitted"
+    start, kind, text = (
+        task.created_ms,
+        BarKind.UNKNOWN if is_cut else BarKind.WAITS,
+        "not kept" if is_cut else "submitted",
+    )
     for step, word in changes:
-        if step.at_ms > start or kind is Kind.RUNS:
+        if step.at_ms > start or kind is BarKind.RUNS:
             yield _Phase(start, step.at_ms, kind, text, word)
         state = AFTER[word]
         if state in TERMINAL:
@@ -163,8 +167,8 @@ def _bars(phases: Iterable[_Phase], start_ms: int, scale: float) -> list[Bar]:
     for each in phases:
         x, width = (each.start_ms - start_ms) * scale, max(NARROWEST, (each.end_ms - each.start_ms) * scale)
         length = span(each.end_ms - each.start_ms)
-        ended = f", then {each.ended_by}" if each.kind is Kind.RUNS and each.ended_by else ""
-        ending = _ENDINGS.get(each.ended_by, Ending.OTHER) if each.kind is Kind.RUNS and each.ended_by else None
+        ended = f", then {each.ended_by}" if each.kind is BarKind.RUNS and each.ended_by else ""
+        ending = _ENDINGS.get(each.ended_by, Ending.OTHER) if each.kind is BarKind.RUNS and each.ended_by else None
         bars.append(
             Bar(round(min(x, WIDTH - width), 1), round(width, 1), each.kind, f"{each.text}, {length}{ended}", ending)
         )
