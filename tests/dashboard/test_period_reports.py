@@ -42,8 +42,7 @@ async def test_a_report_counts_for_a_while_and_is_read_once(redis_settings: Redi
         [kept] = reports._kept.values()
         kept.until = 0.0
         assert await reports.of(HOUR) is first, "the next one is read beside the page"
-        [reading] = reports._reading.values()
-        await reading
+        assert await reports.fresh(HOUR) is not first, "a program gets no old one"
         assert await reports.of(HOUR) is not first
 
 

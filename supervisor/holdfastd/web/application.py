@@ -95,7 +95,7 @@ OF_MANY_TASKS = (
 def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, proxy: Proxy | None = None) -> Starlette:
     """The pages of this queue for these accounts, and for the users of the proxy."""
     visitors = Visitors(accounts, SessionCookies(accounts), proxy or Proxy())
-    login, problems = LoginPage(visitors), CurrentProblems(access)
+    login, problems, reports = LoginPage(visitors), CurrentProblems(access), PeriodReports(access)
     app = Starlette(
         routes=[
             Route("/healthz", _healthy),
@@ -103,7 +103,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
             Route("/login", login.show),
             Route("/login", login.log_in, methods=["POST"]),
             Route("/logout", login.log_out, methods=["POST"]),
-            Route(PREFIX + "{rest:path}", Api(access, problems)),
+            Route(PREFIX + "{rest:path}", Api(access, problems, reports)),
             *PAGES,
             *STREAMS,
             *(a2a.ROUTES if access.settings.web_a2a else ()),
@@ -116,7 +116,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
     app.state.access = access
     app.state.problems = problems
     app.state.counts = QueueCounts(access)
-    app.state.reports = PeriodReports(access)
+    app.state.reports = reports
     app.state.feed, app.state.streams = EventFeed(access), OpenStreams.bounded()
     app.state.bulk_work = BulkWork(access)
     return app

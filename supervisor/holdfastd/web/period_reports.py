@@ -17,10 +17,11 @@ MOST = 50  # reports that are kept
 
 
 class _Wanted(NamedTuple):
-    """`handler`: None for all."""
+    """`handler`, `lane`: None for all."""
 
     length_ms: int
-    handler: str | None
+    handler: str | None = None
+    lane: str | None = None
 
 
 @dataclass(slots=True)
@@ -31,30 +32,47 @@ class _KeptReport:
 
 @dataclass(slots=True)
 class PeriodReports:
-    """The first page that asks for a period waits for its report. Later ones get the last report, and if that is old,
-    the next is read beside them."""
+    """The first that asks for a period waits for its report. Later pages get the last report, and if that is old, the
+    next is read beside them."""
 
     access: QueueAccess
     _kept: dict[_Wanted, _KeptReport] = field(default_factory=dict[_Wanted, _KeptReport])
     _reading: dict[_Wanted, asyncio.Task[Report]] = field(default_factory=dict[_Wanted, "asyncio.Task[Report]"])
 
     async def of(self, length_ms: int, handler: str | None = None) -> Report:
-        """The report of the period of this length until now, of one handler or of all."""
+        """The report of the period of this length until now, of one handler or of all; an old one at once."""
         wanted = _Wanted(length_ms, handler)
+        kept = self._kept.get(wanted)
+        if kept is None:
+            return await self._awaited(wanted)
+        if time.monotonic() >= kept.until:
+            self._begin(wanted)
+        return kept.report
+
+    async def fresh(self, length_ms: int, handler: str | None = None, lane: str | None = None) -> Report:
+        """As `of`, and never an old one."""
+        wanted = _Wanted(length_ms, handler, lane)
         kept = self._kept.get(wanted)
         if kept is not None and time.monotonic() < kept.until:
             return kept.report
+        return await self._awaited(wanted)
+
+    async def _awaited(self, wanted: _Wanted) -> Report:
+        return await asyncio.shield(self._begin(wanted))
+
+    def _begin(self, wanted: _Wanted) -> asyncio.Task[Report]:
+        """Read it, unless it is being read."""
         reading = self._reading.get(wanted)
         if reading is None:
             reading = self._reading[wanted] = asyncio.create_task(self._read(wanted))
             reading.add_done_callback(lambda done: self._finished(wanted, done))
-        return await asyncio.shield(reading) if kept is None else kept.report
+        return reading
 
     async def _read(self, wanted: _Wanted) -> Report:
         began = time.monotonic()
         store = self.access.store
         now_ms = await store.clock_ms()
-        report = Report.of(*await summed_periods(store, now_ms, wanted.length_ms, wanted.handler))
+        report = Report.of(*await summed_periods(store, now_ms, *wanted))
         ended = time.monotonic()
         self._kept.pop(wanted, None)
         self._kept[wanted] = _KeptReport(report, ended + max(LEAST, SHARE * (ended - began)))

@@ -10,18 +10,20 @@ from starlette.requests import Request
 from holdfast.client.manager import TaskManager
 from holdfast.store.protocol import Store
 from holdfastd.doctor.finding import Finding
+from holdfastd.web.period_reports import PeriodReports
 from holdfastd.web.queue_access import QueueAccess
 
 
 @dataclass(slots=True)
 class ApiCall:
-    """`by`: who asks, and from where; `problems`: reads what is wrong now. A function that changes something may set
-    `status`, of its answer, and `subject`, what it has changed."""
+    """`by`: who asks, and from where; `problems`: reads what is wrong now; `reports`: of periods. A function that
+    changes something may set `status`, of its answer, and `subject`, what it has changed."""
 
     access: QueueAccess
     by: str
     request: Request
     problems: Callable[[], Awaitable[list[Finding]]]
+    reports: PeriodReports
     status: int = 200
     subject: str = ""
 

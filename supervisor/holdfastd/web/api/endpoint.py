@@ -24,6 +24,7 @@ from holdfastd.web.api.request_body import InvalidRequestError, read_json, read_
 from holdfastd.web.current_problems import CurrentProblems
 from holdfastd.web.errors import status_of
 from holdfastd.web.forms import check_may_change, check_secret, visitor_of
+from holdfastd.web.period_reports import PeriodReports
 from holdfastd.web.problems import problem
 from holdfastd.web.queue_access import QueueAccess
 
@@ -41,6 +42,7 @@ class Api:
 
     access: QueueAccess
     problems: CurrentProblems
+    reports: PeriodReports
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = await self._answer(Request(scope, receive))
@@ -70,7 +72,7 @@ class Api:
         given = {**path, **await self._decoded(request, operation)}
         asked = Activity(visitor.name, origin(request), operation.change, "/".join(path.values()))
         by = f"by {asked.who} over the API, from {asked.origin}"
-        call = ApiCall(self.access, by, request, self.problems.read, subject=asked.subject)
+        call = ApiCall(self.access, by, request, self.problems.read, self.reports, subject=asked.subject)
         try:
             answer = await operation.function(call, **given)
         except HoldfastError as error:

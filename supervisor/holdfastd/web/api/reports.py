@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from holdfast.client.arguments import check_id
 from holdfast.client.event_stream import EventFilter
-from holdfast.client.periods import summed_periods
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS
 from holdfast.core.tasks import Happening
@@ -168,8 +167,7 @@ async def _report(call: ApiCall, since: str, handler: str | None = None, lane: s
     length_ms = round((seconds("since", since) or 0) * 1000)
     if not MINUTE <= length_ms <= PACKED_KEPT_MS // 2:
         raise InvalidTaskError(f"since {since!r}: from 1m to 15d is allowed")
-    now_ms = await call.store.clock_ms()
-    return Report.of(*await summed_periods(call.store, now_ms, length_ms, handler, lane))
+    return await call.reports.fresh(length_ms, handler, lane)
 
 
 def _events(found: list[Happening], cursor: str) -> EventList:
