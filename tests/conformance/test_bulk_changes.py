@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -27,11 +28,11 @@ async def test_a_change_is_kept_with_its_filter_and_how_far_it_is(stand: Stand) 
     assert replace(begun, begun_ms=0, told_ms=0) == CHANGE
     assert await store.bulk_change("c") == begun
     after = begun.after(changed=2, refused=1, searched=400, cursor="x")
-    assert await store.note_bulk(after)
+    assert await store.note_bulk(begun, after)
     kept = await store.bulk_change("c")
     assert kept is not None
     assert replace(kept, told_ms=0) == replace(after, told_ms=0)
-    assert not await store.note_bulk(after.after(changed=0, refused=0, searched=1, cursor=""))
+    assert not await store.note_bulk(after, after.after(changed=0, refused=0, searched=1, cursor=""))
     assert [(each.state, each.searched) for each in await store.bulk_changes(9)] == [(BulkState.DONE, 401)]
     assert (await store.bulk_change("none"), await store.resume_bulk("c"), await store.stop_bulk("c")) == (
         None,
@@ -45,12 +46,27 @@ async def test_a_stop_is_not_overwritten_and_the_next_run_alone_writes(stand: St
     first = await store.begin_bulk(CHANGE)
     assert await store.resume_bulk("c") is None, "it runs"
     assert await store.stop_bulk("c")
-    assert not await store.note_bulk(first.after(changed=1, refused=0, searched=1, cursor="x"))
+    stopped = first.after(changed=1, refused=0, searched=2, cursor="x")
+    assert not await store.note_bulk(first, stopped)
     second = await store.resume_bulk("c")
     assert second is not None
-    assert (second.run, second.state) == (2, BulkState.RUNNING)
-    assert not await store.note_bulk(first.after(changed=1, refused=0, searched=1, cursor="x"))
-    assert await store.note_bulk(second.after(changed=1, refused=0, searched=1, cursor="x"))
+    assert (second.run, second.state, second.cursor) == (2, BulkState.RUNNING, "x"), "the step before the stop counts"
+    assert not await store.note_bulk(stopped, stopped.after(changed=10, refused=0, searched=20, cursor="late"))
+    assert await store.note_bulk(second, second.after(changed=100, refused=0, searched=200, cursor="y"))
+    kept = await store.bulk_change("c")
+    assert kept is not None
+    assert (kept.changed, kept.searched, kept.cursor) == (111, 222, "y"), (
+        "every step counts, the last run has the place"
+    )
+
+
+async def test_of_two_that_resume_it_at_once_one_goes_on(stand: Stand) -> None:
+    store = stand.store
+    await store.begin_bulk(CHANGE)
+    await store.stop_bulk("c")
+    resumed = [run for run in await asyncio.gather(*(store.resume_bulk("c") for _ in range(4))) if run]
+    going_on = [await store.note_bulk(run, run.after(changed=1, refused=0, searched=1, cursor="x")) for run in resumed]
+    assert going_on.count(True) == 1, resumed
 
 
 async def test_the_last_changes_are_kept(stand: Stand) -> None:

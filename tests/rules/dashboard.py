@@ -17,6 +17,20 @@ _SUBMIT = "tests/dashboard/test_submit_form.py"
 
 DASHBOARD = (
     Rule(
+        "of two processes that go on with a change of many tasks one does",
+        "workers/holdfast/store/redis/bulk_changes.py",
+        "return resumed and replace(resumed, run=run)",
+        "return resumed",
+        "tests/conformance/test_bulk_changes.py::test_of_two_that_resume_it_at_once_one_goes_on",
+    ),
+    Rule(
+        "a change of many tasks counts the step in which it was stopped",
+        "workers/holdfast/store/redis/bulk_changes.py",
+        '        if run != b"%d" % after.run:\n            return False\n',
+        '        if run != b"%d" % after.run or state != BulkState.RUNNING.encode():\n            return False\n',
+        "tests/conformance/test_bulk_changes.py::test_a_stop_is_not_overwritten_and_the_next_run_alone_writes",
+    ),
+    Rule(
         "a search finds no hidden value",
         f"{_HERE}/queue_access.py",
         ", shown=self.redaction.value",

@@ -38,7 +38,7 @@ class BulkWork:
         while going_on:
             try:
                 after = await steps.step(change)
-                going_on = await store.note_bulk(after)
+                going_on = await store.note_bulk(change, after)
                 change = after
             except StoreUnavailableError:
                 await asyncio.sleep(AGAIN)
@@ -50,6 +50,8 @@ class BulkWork:
             await self._note(change)
 
     async def _note(self, change: BulkChange) -> None:
+        with suppress(HoldfastError):  # other runs of it have counted, too
+            change = await self.access.store.bulk_change(change.change_id) or change
         outcome = f"done: {change.changed} changed, {change.refused} refused of {change.searched} searched"
         activity = Activity(change.who, change.origin, f"bulk/{change.verb}", change.change_id, outcome)
         with suppress(StoreError):

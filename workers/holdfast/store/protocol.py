@@ -777,8 +777,9 @@ class BulkChangeStore(Protocol):
         """Keep it, with the store's time as its beginning. The last 100 are kept."""
         ...
 
-    async def note_bulk(self, change: BulkChange) -> bool:
-        """Keep how far it is. False: it is done, was stopped, or another run of it goes on; nothing is to follow."""
+    async def note_bulk(self, before: BulkChange, after: BulkChange) -> bool:
+        """Keep how far a step has come, and add what it has changed: also that of a run which was stopped meanwhile.
+        False: it is done, was stopped, or another run of it goes on; nothing is to follow."""
         ...
 
     async def stop_bulk(self, change_id: str) -> bool:

@@ -13,7 +13,7 @@ from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.part import RedisPart
 
 _NUMBERS = ("changed", "refused", "searched", "run", "begun_ms", "told_ms")
-_PROGRESS = ("changed", "refused", "searched", "cursor")
+_COUNTS = ("changed", "refused", "searched")
 
 
 class RedisBulkChanges(RedisPart):
@@ -26,16 +26,21 @@ class RedisBulkChanges(RedisPart):
         await self._keep_latest()
         return begun
 
-    async def note_bulk(self, change: BulkChange) -> bool:
-        key = self._keys.bulk_change(change.change_id)
+    async def note_bulk(self, before: BulkChange, after: BulkChange) -> bool:
+        key = self._keys.bulk_change(after.change_id)
         run, state = await self._command("HMGET", key, "run", "state")
-        if run != b"%d" % change.run or state != BulkState.RUNNING.encode():
+        if run is None:
             return False
-        facts: dict[str, Any] = {name: getattr(change, name) for name in _PROGRESS} | {"told_ms": await self._now()}
-        if change.state is BulkState.DONE:  # else a stop that comes now would be overwritten
-            facts["state"] = change.state
-        await self._write(change.change_id, facts)
-        return change.state is BulkState.RUNNING
+        for name in _COUNTS:  # added, as the next run may have begun with what was known before this step
+            if more := getattr(after, name) - getattr(before, name):
+                await self._command("HINCRBY", key, name, more)
+        if run != b"%d" % after.run:
+            return False
+        facts: dict[str, Any] = {"cursor": after.cursor, "told_ms": await self._now()}
+        if after.state is BulkState.DONE:  # else a stop that comes now would be overwritten
+            facts["state"] = after.state
+        await self._write(after.change_id, facts)
+        return after.state is BulkState.RUNNING and state == BulkState.RUNNING.encode()
 
     async def stop_bulk(self, change_id: str) -> bool:
         found = await self.bulk_change(change_id)
@@ -48,9 +53,10 @@ class RedisBulkChanges(RedisPart):
         now, found = await self._now(), await self.bulk_change(change_id)
         if found is None or found.state_at(now) not in {BulkState.STOPPED, BulkState.INTERRUPTED}:
             return None
-        await self._command("HINCRBY", self._keys.bulk_change(change_id), "run", 1)
+        run = await self._command("HINCRBY", self._keys.bulk_change(change_id), "run", 1)
         await self._write(change_id, {"state": BulkState.RUNNING, "told_ms": now})
-        return await self.bulk_change(change_id)
+        resumed = await self.bulk_change(change_id)
+        return resumed and replace(resumed, run=run)  # two that resume it at once have different runs
 
     async def bulk_change(self, change_id: str) -> BulkChange | None:
         flat = await self._command("HGETALL", self._keys.bulk_change(change_id))
