@@ -141,6 +141,7 @@ async def test_wrong_tokens_cost_a_wait(redis_settings: RedisSettings) -> None:
             assert (answer.status_code, "not known" in answer.text) == (403, True)
         answer = await here.stranger.post("/login", data={"token": TOKEN})
         assert (answer.status_code, "try again in" in answer.text) == (429, True)
+        assert 1 <= int(answer.headers["retry-after"]) <= 10
 
 
 def test_a_cookie_is_of_its_key_whole_and_young() -> None:

@@ -32,7 +32,9 @@ class LoginPage:
         try:
             account = await self.visitors.log_in(address, name, fields.get("password" if name else "token", ""))
         except RequestRefusedError as error:
-            return self._form(request, there, str(error), error.status, name)
+            refusal = self._form(request, there, str(error), error.status, name)
+            refusal.headers["retry-after"] = str(max(1, round(error.wait)))
+            return refusal
         if account is None:
             problem = "this name and password do not fit" if name else "this token is not known"
             return self._form(request, there, problem, 403, name)
