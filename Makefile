@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-browser test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-live bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures chaos clean
+.PHONY: run test quick test-browser test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-live bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures dashboard-pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -88,6 +88,10 @@ picture: .venv/installed ## the picture of the README
 
 pictures: .venv/developing ## the pictures of `supervisor top`, from a pool under load: takes a minute and a half
 	@$(BIN)/python -m bench.pictures docs/pictures
+
+dashboard-pictures: .venv/developing ## the pictures of the dashboard, from a pool under load, with Debian's Chromium: takes two minutes
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright pillow
+	@$(BIN)/python -m bench.dashboard_pictures docs/pictures/dashboard
 
 bench: .venv/developing ## speed, cost, latency, memory, kills beside a bare loop: writes docs/performance.md; ARGS='--rounds 1 --dry'
 	$(BIN)/python -m bench.performance $(ARGS)

@@ -79,3 +79,58 @@ def test_pages_are_read_and_changed_without_scripts(chromium: Any, address: str)
         page.goto("/task?id=task-04")
         page.click("button:text-is('Cancel')")
         assert "canceled" in page.inner_text("main")
+
+
+def test_a_button_keeps_the_focus_when_its_part_of_the_page_comes_again(chromium: Any, address: str) -> None:
+    """The button of the same lane, even if the order of the rows has changed."""
+    with opened(chromium, address) as seen:
+        page = seen.page
+        page.goto("/lanes")
+        button = "tr:has-text('a-lane-with-a-long-name') button"
+        page.focus(button)
+        page.evaluate("""() => {
+            document.querySelector('#live').dataset.old = "1"
+            document.body.addEventListener("htmx:beforeSwap", event => {
+                const page = new DOMParser().parseFromString(event.detail.serverResponse, "text/html")
+                const rows = page.querySelector("#live tbody")
+                rows.prepend(...[...rows.rows].reverse())
+                event.detail.serverResponse = page.documentElement.outerHTML
+            })
+        }""")
+        page.wait_for_selector("#live:not([data-old])")
+        assert page.evaluate("document.activeElement.closest('tr').innerText").startswith("a-lane-with-a-long-name")
+        assert page.evaluate("document.activeElement.innerText") == "Resume"
+
+
+LONE = {
+    "title": "Times",
+    "unit": "s",
+    "names": ["run"],
+    "data": [[60 * n for n in range(60)], [None] * 30 + [1.0] + [None] * 29],
+}
+
+
+def test_a_lone_value_of_a_chart_is_drawn(chromium: Any, address: str) -> None:
+    with opened(chromium, address, **PHONE) as seen:
+        page = seen.page
+        page.goto("/")
+        drawn = page.evaluate(
+            """chart => {
+                document.body.innerHTML = '<figure></figure>'
+                const figure = document.querySelector("figure")
+                figure.dataset.chart = JSON.stringify(chart)
+                document.dispatchEvent(new Event("htmx:afterSwap"))
+                return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
+                    const colour = getComputedStyle(document.documentElement).getPropertyValue("--line1").trim()
+                    const [red, green, blue] = [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16))
+                    const canvas = figure.querySelector("canvas")
+                    const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height)
+                    let found = 0
+                    for (let at = 0; at < data.length; at += 4)
+                        if ([red, green, blue, 255].every((part, index) => data[at + index] === part)) found++
+                    done(found)
+                })))
+            }""",
+            LONE,
+        )
+        assert drawn > 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -29,6 +30,7 @@ from holdfastd.web.redaction import Redaction
 TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"
 PAYLOAD = 20_000  # characters of one that a page shows, unless all is asked for
+MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 RATES = ((1, "s"), (60, "min"), (3600, "h"))  # seconds of each unit
 
 
@@ -57,7 +59,9 @@ def environment(redaction: Redaction) -> Environment:
     )
     found.filters |= {
         "when": when,
+        "moments": moments,
         "seconds": seconds,
+        "ago": ago,
         "count": count,
         "pretty": lambda value: pretty(redaction.value(msgspec.to_builtins(value))),
         "beginning": beginning,
@@ -65,6 +69,7 @@ def environment(redaction: Redaction) -> Environment:
         "bytes": bytes_,
         "raw": raw,
         "short": short,
+        "dotted": dotted,
         "rate": rate,
         "length": len,
         "span": span,
@@ -85,6 +90,24 @@ def when(ms: int | None) -> str:
     return Markup('<time datetime="{}">{:%Y-%m-%d %H:%M:%S} UTC</time>').format(
         moment.isoformat(timespec="milliseconds"), moment
     )
+
+
+def moments(text: str) -> str:
+    """A text with the moments in it as `when` has them."""
+    parts = MOMENT.split(text)  # each second one is a moment
+    return Markup("").join(_moment(part) if place % 2 else part for place, part in enumerate(parts))
+
+
+def _moment(text: str) -> str:
+    try:
+        return when(round(datetime.fromisoformat(text).timestamp() * 1000))
+    except ValueError:  # as 2026-02-30, in the words of somebody
+        return text
+
+
+def ago(ms: float) -> str:
+    """A length of time before now."""
+    return f"{seconds(ms / 1000)} ago" if ms >= 1000 else "now"
 
 
 def seconds(value: float | None) -> str:
@@ -121,6 +144,11 @@ def short(text: str, most: int = 80) -> str:
 def beginning(text: str, *, is_whole: bool = False) -> str:
     """As much of a payload as a page shows."""
     return text if is_whole else text[:PAYLOAD]
+
+
+def dotted(name: str) -> str:
+    """A name that may be broken behind its dots."""
+    return Markup(".<wbr>").join(name.split("."))
 
 
 def pretty(value: object) -> str:

@@ -25,12 +25,17 @@
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
 
+  // Places of values without a neighbour: a line does not show them.
+  function lone(values) {
+    return [...values.keys()].filter((at) => values[at] !== null && (values[at - 1] ?? values[at + 1] ?? null) === null);
+  }
+
   function charts(root) {
     for (const figure of root.querySelectorAll("figure[data-chart]:not(:has(.uplot))")) {
       const chart = JSON.parse(figure.dataset.chart);
       figure.querySelector("svg")?.remove();
       const axis = { stroke: colour("--faint"), grid: { stroke: colour("--rule") }, ticks: { stroke: colour("--rule") } };
-      const series = chart.names.map((name, index) => ({ label: name, stroke: colour(COLOURS[index % COLOURS.length]), width: 1.5, value: (_, value) => (value === null ? "-" : `${value.toPrecision(3)} ${chart.unit}`) }));
+      const series = chart.names.map((name, index) => ({ label: name, stroke: colour(COLOURS[index % COLOURS.length]), width: 1.5, points: { show: true, filter: () => lone(chart.data[index + 1]) }, value: (_, value) => (value === null ? "-" : `${value.toPrecision(3)} ${chart.unit}`) }));
       new uPlot({ width: figure.clientWidth, height: 180, series: [{ label: "Time", value: (_, at) => (at === null ? "-" : zoned.format(at * 1000)) }, ...series], axes: [{ ...axis, values: moments }, { ...axis, size: 60 }] }, chart.data, figure);
     }
   }
@@ -38,6 +43,23 @@
   function enliven(root) {
     localTimes(root);
     charts(root);
+  }
+
+  // An element as the next answer has it again: a link, or the button of a form with the same fields.
+  function likeness(element) {
+    const fields = [...(element.form?.elements ?? [])].filter((each) => each.type === "hidden" && each.name !== "csrf");
+    return [element.tagName, element.id, element.href, element.form?.action, element.textContent, ...fields.map((each) => `${each.name}=${each.value}`)].join("\n");
+  }
+
+  let focused = "";
+  function rememberFocus(event) {
+    const active = document.activeElement;
+    focused = event.target.contains(active) && active !== event.target ? likeness(active) : "";
+  }
+
+  function giveFocusBack() {
+    if (!focused || document.activeElement !== document.body) return;
+    [...document.querySelectorAll("#live :is(a, button, summary)")].find((each) => likeness(each) === focused)?.focus({ preventScroll: true });
   }
 
   let before = "";
@@ -52,11 +74,20 @@
     before = event.key;
   }
 
-  document.addEventListener("DOMContentLoaded", () => enliven(document));
+  document.addEventListener("DOMContentLoaded", () => {
+    enliven(document);
+    const nav = document.querySelector("header nav");
+    const current = nav?.querySelector("[aria-current]");
+    if (current) nav.scrollLeft = current.offsetLeft - nav.clientWidth / 2;
+  });
+  document.addEventListener("htmx:beforeSwap", rememberFocus);
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (document.hidden) event.preventDefault();
   });
-  document.addEventListener("htmx:afterSwap", () => enliven(document));
+  document.addEventListener("htmx:afterSwap", () => {
+    enliven(document);
+    giveFocusBack();
+  });
   document.addEventListener("keydown", keys);
   document.addEventListener("submit", (event) => {
     const question = event.target.dataset.confirm;

@@ -56,7 +56,7 @@ def course_charts(period: Period) -> list[Chart]:
     at = [start // 1000 for start in starts]
     return [
         Chart(
-            "Runs",
+            "Runs a second",
             "/s",
             at,
             [
@@ -65,7 +65,7 @@ def course_charts(period: Period) -> list[Chart]:
             ],
         ),
         Chart(
-            "Times",
+            "Times in seconds",
             "s",
             at,
             [
@@ -85,6 +85,6 @@ def _step(period: Period, start: int, step_ms: int) -> Statistic:
 
 def _points(values: Sequence[float | None], top: float) -> Iterable[str]:
     last = max(1, len(values) - 1)
-    for place, value in enumerate(values):
-        if value is not None:
-            yield f"{WIDTH * place / last:.1f},{HEIGHT - HEIGHT * value / top:.1f}"
+    known = [(place, value) for place, value in enumerate(values) if value is not None]
+    for place, value in known * 2 if len(known) == 1 else known:  # a line of one point has no length, and is a dot
+        yield f"{WIDTH * place / last:.1f},{HEIGHT - HEIGHT * value / top:.1f}"

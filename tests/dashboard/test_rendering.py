@@ -1,0 +1,33 @@
+"""Values as pages show them."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfastd.web.rendering import ago, dotted, moments
+from holdfastd.web.views.charts import Chart, Line
+
+
+def test_a_moment_in_a_text_is_one_of_the_readers_zone() -> None:
+    shown = str(moments("completed <now>; kept until 2026-11-30T22:16:18.730Z, then removed"))
+    assert '<time datetime="2026-11-30T22:16:18.730+00:00">2026-11-30 22:16:18 UTC</time>, then removed' in shown
+    assert "&lt;now&gt;" in shown
+
+
+@pytest.mark.parametrize("text", ["<b>2026-02-30T99:00:00Z</b>", "0000-01-01T00:00:00Z"])
+def test_a_text_that_is_no_moment_stays_escaped(text: str) -> None:
+    assert str(moments(text)) == text.replace("<", "&lt;").replace(">", "&gt;")
+
+
+@pytest.mark.parametrize(("ms", "shown"), [(0, "now"), (999, "now"), (4_900, "4.9s ago")])
+def test_a_short_while_ago_is_now(ms: int, shown: str) -> None:
+    assert ago(ms) == shown
+
+
+def test_a_long_name_may_be_broken_at_its_dots() -> None:
+    assert str(dotted("shop.<b>.LimitError")) == "shop.<wbr>&lt;b&gt;.<wbr>LimitError"
+
+
+def test_a_line_of_one_value_is_a_dot_of_the_picture() -> None:
+    chart = Chart("Times", "s", [0, 60, 120], [Line("run", [None, 2.0, None]), Line("wait", [None, 1.0, 2.0])])
+    assert chart.points == ["300.0,0.0 300.0,0.0", "300.0,40.0 600.0,0.0"]
