@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import httpx
@@ -85,3 +87,9 @@ def _order(cli: Cli, address: str) -> None:
         while len([each for each in cli("status", "--json").document["processes"] if each["kind"] == "worker"]) < 2:
             pass
         assert worker["incarnation"] in client.get("workers").text
+        os.kill(worker["pid"], signal.SIGKILL)
+        while not cli("status", "--json").document["deaths"]["recent"]:
+            pass
+        shown = client.get("workers").text
+        assert f'<td class="number">{worker["pid"]}</td><td class="words">' in shown
+        assert "SIGKILL" in shown

@@ -12,10 +12,12 @@ from starlette.responses import Response
 from holdfast.core import host_words
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.tasks import WorkerRecord
-from holdfastd.control.socket_protocol import SupervisorStatus
+from holdfastd.control.socket_protocol import DeathStatus, SupervisorStatus
 from holdfastd.web.local_supervisor import Found, LocalSupervisor
 from holdfastd.web.queue_access import queue_of
 from holdfastd.web.rendering import page
+
+DEATHS = 20  # of a host that the page shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,11 @@ class ShownHost:
     def running(self) -> int:
         return sum(len(worker.running) for worker in self.workers)
 
+    @property
+    def deaths(self) -> list[DeathStatus]:
+        """The last ones, newest first."""
+        return self.status.deaths.recent[: -DEATHS - 1 : -1] if self.status else []
+
     def can_show(self, worker: WorkerRecord) -> bool:
         """True for a worker whose stacks can be asked for here."""
         return worker.incarnation in self.memory
@@ -45,14 +52,12 @@ class ShownHost:
 async def workers(request: Request) -> Response:
     access = queue_of(request)
     found = sorted(await access.manager.workers(), key=lambda worker: (worker.host, worker.kind, worker.slot))
-    living = [worker for worker in found if worker.state != "dead"]
     quiet, now_ms = await access.store.quiet_hosts(), await access.store.clock_ms()
     local = await LocalSupervisor(access.settings).find()
     return page(
         request,
         "workers.html",
-        hosts=_hosts(living, quiet, local),
-        dead=sorted((worker for worker in found if worker.state == "dead"), key=lambda worker: -(worker.died_ms or 0)),
+        hosts=_hosts(found, quiet, local),
         orders=[(order, host_words.line(order, now_ms)) for order in quiet],
         all_quiet=any(order.is_all and not order.is_halt for order in quiet),
     )
