@@ -178,7 +178,7 @@ def _shown(kind: FieldKind, value: Any) -> str | None:
 
 def _hint(kind: FieldKind, own: Any, is_required: bool) -> str:
     words = [_HINTS.get(kind, "")]
-    if isinstance(own, dict) and own.get("default", "") != "":
+    if isinstance(own, dict) and "default" in own and own["default"] != "":
         words.append(f"{json.dumps(own['default'], ensure_ascii=False)[:LONG]} if it is empty")
     elif not is_required:
         words.append("may be empty")
