@@ -57,10 +57,8 @@ async def plant(here: Site, redis: RedisSettings) -> None:
             name=f"{verb} {SCRIPT}", kwargs={"text": SCRIPT}, task_id=verb, metadata={SCRIPT: SCRIPT}, context_id=SCRIPT
         )
     async with create_broker(settings_of(redis)) as broker, broker.working(handlers):
-        with anyio.fail_after(60):
-            for task_id in ("tells", "fails", "asks"):
-                while (await manager.get_task(task_id)).state not in ENDED:
-                    await anyio.sleep(0.01)
+        for task_id in ("tells", "fails", "asks"):
+            await _turn_has_ended(here, task_id)
     await manager.run_tasks([TaskSpec(text=SCRIPT, lane=SCRIPT)], batch="batch")
     await here.change("/batches/cancel", batch="batch", reason=SCRIPT)
     await manager.run_task(SCRIPT, task_id="hooked", webhook=f"https://example.org/{QUOTED}?{QUOTED}")
@@ -74,6 +72,14 @@ async def plant(here: Site, redis: RedisSettings) -> None:
     await push(redis, SCRIPT)
     await here.change("/tasks/bulk", verb="cancel", text=SCRIPT)
     await ended(here)
+
+
+async def _turn_has_ended(here: Site, task_id: str) -> None:
+    with anyio.fail_after(60):
+        while True:
+            if (await here.manager.get_task(task_id)).state in ENDED:
+                return
+            await anyio.sleep(0.01)
 
 
 async def test_no_page_has_a_script_that_was_planted(redis_settings: RedisSettings) -> None:

@@ -22,7 +22,7 @@ MENU = (
     MenuEntry("/", "Overview", "o"),
     MenuEntry("/lanes", "Lanes", "l", "/lane"),
     MenuEntry("/tasks", "Tasks", "t", "/task"),
-    MenuEntry("/handlers", "Handlers", "h"),
+    MenuEntry("/handlers", "Handlers", "h", "/handler"),
     MenuEntry("/workers", "Workers", "w", "/stacks"),
     MenuEntry("/schedules", "Schedules", "s", "/schedule"),
     MenuEntry("/batches", "Batches", "b", "/batch"),
