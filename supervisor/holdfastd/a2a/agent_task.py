@@ -32,7 +32,7 @@ class AgentMessage:
 
 @dataclass(frozen=True, slots=True)
 class AgentArtifact:
-    """What a turn of a task has brought about."""
+    """All that a turn of a task has brought about."""
 
     artifact_id: str
     parts: Sequence[Part]

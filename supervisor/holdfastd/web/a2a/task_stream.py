@@ -1,7 +1,7 @@
 """Follows one task: first the whole task, then each change, until it has ended or asks for something.
 
 The store is read again at each notice of the task (its turn has ended, parts were emitted) and, as not each change
-comes with a notice, now and then; less often the longer nothing has changed. What is told follows from what was read,
+comes with a notice, now and then; less often the longer nothing has changed. The answer follows from what was read,
 so a notice that was lost costs seconds, and a client that comes back later is told the same state.
 """
 
@@ -58,7 +58,7 @@ async def changes(
 
 
 class _StreamFollower:
-    """What a client was told of a task so far: its status, and the emitted parts up to a position."""
+    """All that a client was told of a task so far: its status, and the emitted parts up to a position."""
 
     def __init__(
         self, access: QueueAccess, task: AgentTask, view: Callable[[str], Awaitable[AgentTask]], position: int
@@ -68,7 +68,7 @@ class _StreamFollower:
         self.status = task.status
 
     async def look(self) -> list[Told]:
-        """What has changed since the last look. The parts are read after the state: a task at rest emits no more."""
+        """All changes since the last look. The parts are read after the state: a task at rest emits no more."""
         task_id = self._task.task_id
         record = await self._access.manager.queries.record(task_id, payloads=False)
         told: list[Told] = list(
@@ -88,7 +88,7 @@ class _StreamFollower:
         self._position = emitted[-1].position if emitted else self._position
 
     def _result(self, task: AgentTask, record: TaskRecord) -> Iterator[Told]:
-        """What the handler has returned stands in the place of what it emitted."""
+        """The value that the handler returned stands in the place of what it emitted."""
         if record.state is not State.COMPLETED or not task.artifacts:
             return
         artifact = task.artifacts[-1]

@@ -31,7 +31,7 @@ class Asked:
 
     @property
     def by(self) -> str:
-        """Who asks, and from where, as reasons name it."""
+        """The name and address of the visitor, as reasons name them."""
         return f"by {self.who} on the web, from {self.origin}"
 
     def reason(self, verb: str) -> str:

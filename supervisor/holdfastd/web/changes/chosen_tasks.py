@@ -38,7 +38,7 @@ async def change_chosen(request: Request) -> Response:
 
 
 async def _change(manager: TaskManager, verb: BulkVerb, ids: Sequence[str], by: str) -> list[str]:
-    """What was refused, each a sentence."""
+    """The refusals, each a sentence."""
     refused = list[str]()
     for task_id in ids:
         try:

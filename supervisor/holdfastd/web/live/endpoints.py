@@ -35,7 +35,7 @@ async def changes(request: Request) -> Response:
 
 
 async def task_stream(request: Request, task_id: str) -> Response:
-    """What happens to a task, to its end: `change` with its state and the new steps of its history, `part` with a part
+    """All that happens to a task, to its end: `change` with its state and the new steps of its history, `part` with a part
     of its answer, `end` when it has ended or asks for input. Goes on behind Last-Event-ID or `?after=`."""
     given = request.headers.get(LAST_EVENT_ID, "") or request.query_params.get("after", "")
     try:

@@ -88,7 +88,7 @@ class EventFeed:
             self._listening.discard(listening)
 
     def news(self) -> AsyncGenerator[list[EventBatch | bytes]]:
-        """What is published from now on, until the feed is closed: all that is new at once; bytes: a message about
+        """All that is published from now on, until the feed is closed: all that is new at once; bytes: a message about
         batches that are gone."""
         return self._news_behind(self._published, self._total, self.position)
 

@@ -82,7 +82,7 @@ class PartEmitted:
 async def task_updates(
     access: QueueAccess, task_id: str, after: TaskPosition = BEGINNING
 ) -> AsyncGenerator[TaskChanged | PartEmitted]:
-    """What happens to a task behind a position, until it has ended or asks for input."""
+    """All that happens to a task behind a position, until it has ended or asks for input."""
     follower = _TaskFollower(access, task_id, after)
     wake = asyncio.Event()
     heeding = asyncio.create_task(_heed(access.store, task_id, wake))

@@ -29,7 +29,7 @@ TEXT, DATA, TASK_ID, ORIGINAL, HANDLER = "text", "data", "task_id", "original", 
 
 
 class InvalidSubmissionError(InvalidTaskError):
-    """What was typed is no task. `problems`: by the names of the fields."""
+    """The typed values are no task. `problems`: by the names of the fields."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         super().__init__("; ".join(problems.values())[:1000])
