@@ -35,8 +35,8 @@ async def changes(request: Request) -> Response:
 
 
 async def task_stream(request: Request, task_id: str) -> Response:
-    """All that happens to a task, to its end: `change` with its state and the new steps of its history, `part` with a part
-    of its answer, `end` when it has ended or asks for input. Goes on behind Last-Event-ID or `?after=`."""
+    """All that happens to a task, to its end: `change` with its state and the new steps of its history, `part` with a
+    part of its answer, `end` when it has ended or asks for input. Goes on behind Last-Event-ID or `?after=`."""
     given = request.headers.get(LAST_EVENT_ID, "") or request.query_params.get("after", "")
     try:
         after = TaskPosition.read(given) if given else BEGINNING
