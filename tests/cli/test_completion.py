@@ -122,7 +122,7 @@ def examples() -> list[str]:
 @pytest.mark.parametrize("line", examples())
 def test_every_example_is_a_command_that_exists(line: str) -> None:
     words = shlex.split(line[line.index("supervisor ") :], comments=True)[1:]
-    for stop in (">", "||", "|", "&&"):
+    for stop in (">", ">>", "||", "|", "&&"):
         words = words[: words.index(stop)] if stop in words else words
     context = group.make_context("supervisor", [], obj=Session(), resilient_parsing=True)
     command: click.Command = group

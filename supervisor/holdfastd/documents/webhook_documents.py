@@ -10,8 +10,8 @@ from holdfastd.documents.times import moment
 
 
 class WebhookDocument(TypedDict):
-    """A webhook that waits. `webhook`: its name; `url`: without its secrets; `at`: when its task came to `state`;
-    `due`: the next try; `why`: the reason why its record cannot be read, else empty."""
+    """A webhook that waits. `webhook`: its name; `url`: without its secrets; `at`: when its task came to `state`; `due`: the
+    next try; `why`: the reason why its record cannot be read, else empty."""
 
     webhook: str
     task_id: str
@@ -26,13 +26,7 @@ class WebhookDocument(TypedDict):
 def webhook_document(each: WaitingNotice) -> WebhookDocument:
     notice = each.notice
     if isinstance(notice, Notice):
-        task_id, state, url, at, tries = (
-            notice.task_id,
-            notice.state,
-            mask_webhook(notice.url),
-            notice.at_ms,
-            notice.tries,
-        )
+        task_id, state, url, at, tries = notice.task_id, notice.state, mask_webhook(notice.url), notice.at_ms, notice.tries
         why = ""
     else:
         task_id, state, url, at, tries = notice.name.partition("|")[0], "", "", None, 0

@@ -35,7 +35,7 @@ COMMANDS = (
         "stats",
     ),
     *("status", "statuses", "stop", "store", "submit", "tasks", "tell", "top", "unset", "version", "why", "work"),
-    *("web", "workers", "COMMAND"),
+    *("web", "web-user", "workers", "COMMAND"),
 )
 _NO_ARTICLE = "(?<!the )(?<!The )(?<!a )(?<!A )"  # prose tells of the supervisor, not of its commands
 
