@@ -26,7 +26,13 @@ class WebhookDocument(TypedDict):
 def webhook_document(each: WaitingNotice) -> WebhookDocument:
     notice = each.notice
     if isinstance(notice, Notice):
-        task_id, state, url, at, tries = notice.task_id, notice.state, mask_webhook(notice.url), notice.at_ms, notice.tries
+        task_id, state, url, at, tries = (
+            notice.task_id,
+            notice.state,
+            mask_webhook(notice.url),
+            notice.at_ms,
+            notice.tries,
+        )
         why = ""
     else:
         task_id, state, url, at, tries = notice.name.partition("|")[0], "", "", None, 0
