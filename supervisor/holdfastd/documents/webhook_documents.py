@@ -10,8 +10,8 @@ from holdfastd.documents.times import moment
 
 
 class WebhookDocument(TypedDict):
-    """A webhook that waits. `webhook`: its name; `url`: without its secrets; `at`: when its task came to `state`; `due`: the
-    next try; `why`: the reason why its record cannot be read, else empty."""
+    """A webhook that waits. `webhook`: its name; `url`: without its secrets; `at`: when its task came to `state`;
+    `due`: the next try; `why`: the reason why its record cannot be read, else empty."""
 
     webhook: str
     task_id: str

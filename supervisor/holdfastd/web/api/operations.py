@@ -11,6 +11,5 @@ from holdfastd.web.api.schedules import SCHEDULES
 from holdfastd.web.api.set_aside import SET_ASIDE
 from holdfastd.web.api.tasks import TASKS
 from holdfastd.web.api.webhooks import WEBHOOKS
-from holdfastd.web.api.webhooks import WEBHOOKS
 
 OPERATIONS = (*INTAKE, *TASKS, *LANES, *HOSTS, *SCHEDULES, *BATCHES, *SET_ASIDE, *WEBHOOKS, *REPORTS)
