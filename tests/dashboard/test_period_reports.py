@@ -9,6 +9,7 @@ from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import in_all
 from holdfast_config import RedisSettings, Settings
 from holdfastd.documents.period_report import Report
+from holdfastd.web import period_reports
 from holdfastd.web.period_reports import MOST, PeriodReports
 from holdfastd.web.queue_access import QueueAccess
 from tests.dashboard.site import site
@@ -37,7 +38,7 @@ async def test_a_report_counts_for_a_while_and_is_read_once(redis_settings: Redi
     async with site(redis_settings) as here:
         settings = Settings(redis_url=redis_settings.url, queue_name=redis_settings.queue)
         reports = PeriodReports(QueueAccess(here.store, here.manager, settings))
-        first = await reports.of(HOUR)
+        first = await reports.fresh(HOUR)
         assert await reports.of(HOUR) is first
         [kept] = reports._kept.values()
         kept.until = 0.0
@@ -57,7 +58,20 @@ async def test_of_one_handler_there_are_its_figures_alone(redis_settings: RedisS
         assert {series.handler for series in latest.total} == {"one"}
         settings = Settings(redis_url=redis_settings.url, queue_name=redis_settings.queue)
         reports = PeriodReports(QueueAccess(here.store, here.manager, settings))
-        assert [each.now.name for each in (await reports.of(HOUR, "one")).handlers] == ["one"]
+        report = await reports.fresh(HOUR, "one")
+        assert [each.now.name for each in report.handlers] == ["one"]
         for number in range(MOST + 5):
-            await reports.of(HOUR, f"handler-{number}")
+            await reports.fresh(HOUR, f"handler-{number}")
         assert len(reports._kept) == MOST
+
+
+async def test_a_page_says_that_its_figures_are_still_added_up(
+    redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with site(redis_settings) as here:
+        monkeypatch.setattr(period_reports, "PATIENCE", 0.0)
+        for path in ("/?since=30d", "/handlers?since=7d", "/handler?name=one&since=24h"):
+            assert "are added up" in await here.page(path), path
+        monkeypatch.setattr(period_reports, "PATIENCE", 60.0)
+        for path in ("/?since=30d", "/handlers?since=7d", "/handler?name=one&since=24h"):
+            assert "are added up" not in await here.page(path), path

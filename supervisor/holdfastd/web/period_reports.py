@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from holdfastd.web.queue_access import QueueAccess
 LEAST = 2.0  # seconds for which a report counts as that of now
 SHARE = 20  # a report that took long to read counts for so many times as long
 MOST = 50  # reports that are kept
+PATIENCE = 1.0  # seconds that a page waits for its first report
 
 
 class _Wanted(NamedTuple):
@@ -32,19 +34,22 @@ class _KeptReport:
 
 @dataclass(slots=True)
 class PeriodReports:
-    """The first that asks for a period waits for its report. Later pages get the last report, and if that is old, the
-    next is read beside them."""
+    """A page waits for a short while for the first report of a period, and else has none yet. Later pages get the last
+    report, and if that is old, the next is read beside them."""
 
     access: QueueAccess
     _kept: dict[_Wanted, _KeptReport] = field(default_factory=dict[_Wanted, _KeptReport])
     _reading: dict[_Wanted, asyncio.Task[Report]] = field(default_factory=dict[_Wanted, "asyncio.Task[Report]"])
 
-    async def of(self, length_ms: int, handler: str | None = None) -> Report:
-        """The report of the period of this length until now, of one handler or of all; an old one at once."""
+    async def of(self, length_ms: int, handler: str | None = None) -> Report | None:
+        """The report of the period of this length until now, of one handler or of all; an old one at once. None while
+        the first one is read."""
         wanted = _Wanted(length_ms, handler)
         kept = self._kept.get(wanted)
         if kept is None:
-            return await self._awaited(wanted)
+            with suppress(TimeoutError):
+                return await asyncio.wait_for(self._awaited(wanted), PATIENCE)
+            return None
         if time.monotonic() >= kept.until:
             self._begin(wanted)
         return kept.report

@@ -24,16 +24,16 @@ LATEST = 10  # tasks of one handler
 async def handlers(request: Request) -> Response:
     access = queue_of(request)
     period = chosen_period(request)
-    report: Report = await request.app.state.reports.of(period.length_ms)
-    seen = {each.now.name for each in report.handlers}
+    report: Report | None = await request.app.state.reports.of(period.length_ms)
+    seen = {each.now.name for each in report.handlers} if report else set()
     return page(
         request,
         "handlers.html",
         period=period,
         periods=PERIODS,
         report=report,
-        errors=await recent_errors(access, report.period.start_ms),
-        others=[each for each in await access.store.published_handlers() if each.name not in seen],
+        errors=await recent_errors(access, await access.store.clock_ms() - period.length_ms),
+        others=[each for each in await access.store.published_handlers() if report and each.name not in seen],
     )
 
 
@@ -46,7 +46,7 @@ async def handler(request: Request) -> Response:
     except InvalidTaskError as error:
         return page(request, "problem.html", 404, title="No such handler", problem=str(error))
     period = chosen_period(request)
-    report: Report = await request.app.state.reports.of(period.length_ms, name)
+    report: Report | None = await request.app.state.reports.of(period.length_ms, name)
     form = await form_of(request, name)
     tasks = (
         (await access.store.tasks(Wanted(states=tuple(State), name=name, newest_first=True), LATEST)).tasks
@@ -60,8 +60,8 @@ async def handler(request: Request) -> Response:
         period=period,
         periods=PERIODS,
         report=report,
-        charts=course_charts(report.period),
-        errors=await recent_errors(access, report.period.start_ms, name),
+        charts=course_charts(report.period) if report else (),
+        errors=await recent_errors(access, await access.store.clock_ms() - period.length_ms, name),
         tasks=tasks,
         form=form,
         service=waiting_reason(await access.manager.service(form.handler.lane or access.queue, name)),

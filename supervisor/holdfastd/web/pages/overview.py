@@ -19,7 +19,7 @@ async def overview(request: Request) -> Response:
     access = queue_of(request)
     store = access.store
     period = chosen_period(request)
-    report: Report = await request.app.state.reports.of(period.length_ms)
+    report: Report | None = await request.app.state.reports.of(period.length_ms)
     counts = await store.counts()
     is_poll = request.headers.get("hx-target") == "live"  # of the numbers alone; charts are drawn once a minute
     return page(
@@ -28,10 +28,10 @@ async def overview(request: Request) -> Response:
         period=period,
         periods=PERIODS,
         report=report,
-        handlers=report.handlers[:MOST_HANDLERS],
+        handlers=report.handlers[:MOST_HANDLERS] if report else (),
         states={str(state): counts.states.get(state, 0) for state in State},
         counts=counts,
         workers=[worker for worker in await store.workers() if worker.state != "dead"],
         problems=await request.app.state.problems.read(),
-        charts=() if is_poll else course_charts(report.period),
+        charts=() if is_poll or report is None else course_charts(report.period),
     )
