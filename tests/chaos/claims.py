@@ -31,9 +31,12 @@ def too_many_begun(runs: Sequence[Line], concurrency: Mapping[str, int]) -> Iter
 
 def charged_unbegun(events: Sequence[Event], begun: Sequence[Line], concurrency: Mapping[str, int]) -> Iterator[str]:
     """The death of a worker counts as a crash or a recovery of what it had begun alone. Where nobody knows, it counts
-    for as many as the worker runs at once. What is given back before it has begun is no release."""
+    for as many as the worker runs at once. A worker notes a task a moment before it calls the handler, whose record is
+    the evidence here: its death in between counts for that one task. A task that is given back before it has begun is
+    no release."""
     began = {(line["id"], str(line["delivery"])) for line in begun}
     of_lost: Counter[str] = Counter()
+    without_record: set[str] = set()
     for event in events:
         name, detail = event["event"], event["detail"]
         if name == "release" and (event["id"], detail.split(":", 1)[0]) not in began:
@@ -43,6 +46,8 @@ def charged_unbegun(events: Sequence[Event], begun: Sequence[Line], concurrency:
         delivery, incarnation, _ = detail.rsplit(" ", 1)[-1].split(":")
         if OF_A_LOST_HOST in detail:
             of_lost[incarnation] += 1
+        elif (event["id"], delivery) not in began and incarnation not in without_record:
+            without_record.add(incarnation)
         elif (event["id"], delivery) not in began:
             yield f"{event['id']} had not begun, and the death of its worker counts for it: {name} {detail}"
     at_once = _at_once(events, begun, concurrency)

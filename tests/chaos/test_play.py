@@ -234,9 +234,9 @@ def test_an_overlap_is_is_fineby_a_worker_declared_dead() -> None:
     ("what", "detail", "had_begun", "is_fine"),
     [
         ("crashed", "1 signal: SIGKILL 1:a:1", True, True),
-        ("crashed", "1 signal: SIGKILL 1:a:1", False, False),
+        ("crashed", "1 signal: SIGKILL 1:a:1", False, True),  # it died between its note and the handler's record
         ("recovered", "orphaned 1:a:1", True, True),
-        ("recovered", "orphaned 1:a:1", False, False),
+        ("recovered", "orphaned 1:a:1", False, True),
         ("recovered", "orphaned, before it had begun 1:a:1", False, True),
         ("recovered", "lease lapsed 1:a:1", False, True),  # nobody knows
         ("release", "1:a:1 drain", True, True),
@@ -247,6 +247,12 @@ def test_an_overlap_is_is_fineby_a_worker_declared_dead() -> None:
 def test_only_what_had_begun_is_charged(what: str, detail: str, had_begun: bool, is_fine: bool) -> None:
     found = claims.charged_unbegun([REGISTERED, event(3, what, "t", detail)], [begun("t")] if had_begun else [], {})
     assert (list(found) == []) is is_fine
+
+
+def test_one_death_counts_for_one_task_without_a_record_at_most() -> None:
+    events = [REGISTERED, *(event(3, "crashed", f"t{n}", "1 signal: SIGKILL 1:a:1") for n in range(2))]
+    [found] = claims.charged_unbegun(events, [], {})
+    assert found.startswith("t1 had not begun")
 
 
 @pytest.mark.parametrize(("lost", "is_fine"), [(2, True), (3, False)])
