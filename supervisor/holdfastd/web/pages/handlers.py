@@ -25,7 +25,7 @@ async def handlers(request: Request) -> Response:
     access = queue_of(request)
     period = chosen_period(request)
     report: Report | None = await request.app.state.reports.of(period.length_ms)
-    seen = {each.now.name for each in report.handlers} if report else set()
+    seen = {each.now.name for each in (report.handlers if report else ())}
     return page(
         request,
         "handlers.html",
