@@ -50,7 +50,7 @@ async def test_everything_that_a_filter_finds_is_changed_after_a_count(
         assert (change.state, change.changed, change.refused, change.searched) == (BulkState.DONE, 111, 0, 231)
         assert await here.manager.count_tasks("canceled") == 111
         record = await here.manager.get_task("t111")
-        assert record.reason == "canceled with others by token on the web, from 192.0.2.7"
+        assert record.reason == "canceled with others by token, from 192.0.2.7"
         await here.change("/tasks/bulk", verb="retry", state="canceled")
         assert (await ended(here)).changed == 111
         await here.change("/tasks/bulk", verb="retry", state="canceled")

@@ -30,12 +30,12 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_examples_of_curl_run_one_after_the_other(environ: dict[str, str]) -> None:
     scripts = blocks(PAGE, "sh")
-    assert len(scripts) == 4
+    assert len(scripts) == 5
     answers = [
         subprocess.run(["bash", "-ec", script], env=environ, capture_output=True, text=True, timeout=120)
         for script in scripts
     ]
-    assert [answer.returncode for answer in answers] == [0] * 4, answers
+    assert [answer.returncode for answer in answers] == [0] * 5, answers
     assert answers[0].stdout == '{"task_id":"greeting-1","answer":"new"}'
     assert '"removed":true' in answers[3].stdout
 

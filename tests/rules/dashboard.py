@@ -8,6 +8,7 @@ _HERE = "supervisor/holdfastd/web"
 _ACCESS = "tests/dashboard/test_access.py"
 _ACCOUNTS = "tests/dashboard/test_accounts.py"
 _LIVE = "tests/dashboard/test_live.py"
+_BULK_RUN = "supervisor/holdfastd/cli/tasks/bulk_run.py"
 _BULK = "tests/dashboard/test_bulk.py"
 _REDACTION = "tests/dashboard/test_redaction.py"
 _PAGES = "tests/dashboard/test_pages.py"
@@ -29,6 +30,20 @@ DASHBOARD = (
         '        if run != b"%d" % after.run:\n            return False\n',
         '        if run != b"%d" % after.run or state != BulkState.RUNNING.encode():\n            return False\n',
         "tests/conformance/test_bulk_changes.py::test_a_stop_is_not_overwritten_and_the_next_run_alone_writes",
+    ),
+    Rule(
+        "an interrupt of the command stops a change of many tasks",
+        _BULK_RUN,
+        "            await store.stop_bulk(change.change_id)\n",
+        "",
+        "tests/cli/test_bulk.py::test_an_interrupt_stops_it_after_its_step_and_it_is_taken_up_again",
+    ),
+    Rule(
+        "a change of many tasks by the command line finds none by a hidden value",
+        _BULK_RUN,
+        ", Redaction.of(session.settings.web_redact).value",
+        "",
+        "tests/cli/test_bulk.py::test_hidden_values_are_not_searched",
     ),
     Rule(
         "a search finds no hidden value",
@@ -261,7 +276,7 @@ DASHBOARD = (
     Rule(
         "a change over the API is written down",
         f"{_HERE}/api/endpoint.py",
-        "        await self._note(replace(asked, subject=call.subject))\n",
+        "        await self._note(replace(asked, subject=call.subject, outcome=call.outcome))\n",
         "",
         f"{_API}::test_each_change_is_written_down_with_name_and_address",
     ),
@@ -452,8 +467,8 @@ DASHBOARD = (
     Rule(
         "what was retried before is not retried by a bulk change",
         "workers/holdfast/client/bulk_steps.py",
-        "[task for task in tasks if not task.retried_as]",
-        "list(tasks)",
+        "None if word == Retried.AGAIN else word",
+        "word",
         f"{_BULK}::test_everything_that_a_filter_finds_is_changed_after_a_count",
     ),
     Rule(

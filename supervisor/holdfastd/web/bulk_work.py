@@ -7,11 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import structlog
+from starlette.requests import Request
 
 from holdfast.client.bulk_steps import BulkSteps
 from holdfast.core.activity import Activity
-from holdfast.core.bulk_changes import BulkChange, BulkState
+from holdfast.core.bulk_changes import NOT_RUNNING, NOT_STOPPED, BulkChange, BulkState
 from holdfast.errors import HoldfastError, StoreError, StoreUnavailableError
+from holdfastd.web.api.errors import NotPossibleError
 from holdfastd.web.queue_access import QueueAccess
 
 AGAIN = 1.0  # seconds between two tries while the store is away
@@ -24,8 +26,25 @@ class BulkWork:
     access: QueueAccess
     _running: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
-    def carry_out(self, change: BulkChange) -> None:
-        """Begin it, or go on with it, and return."""
+    async def begin(self, change: BulkChange) -> BulkChange:
+        begun = await self.access.store.begin_bulk(change)
+        self._start(begun)
+        return begun
+
+    async def stop(self, change_id: str) -> None:
+        """Raises NotPossibleError."""
+        if not await self.access.store.stop_bulk(change_id):
+            raise NotPossibleError(_refusal(change_id, NOT_RUNNING))
+
+    async def go_on(self, change_id: str) -> BulkChange:
+        """Raises NotPossibleError."""
+        change = await self.access.store.resume_bulk(change_id)
+        if change is None:
+            raise NotPossibleError(_refusal(change_id, NOT_STOPPED))
+        self._start(change)
+        return change
+
+    def _start(self, change: BulkChange) -> None:
         work = asyncio.create_task(self._carry_out(change))
         self._running.add(work)
         work.add_done_callback(self._running.discard)
@@ -37,9 +56,7 @@ class BulkWork:
         going_on = True
         while going_on:
             try:
-                after = await steps.step(change)
-                going_on = await store.note_bulk(change, after)
-                change = after
+                change, going_on = await steps.noted_step(change)
             except StoreUnavailableError:
                 await asyncio.sleep(AGAIN)
             except HoldfastError as error:
@@ -52,7 +69,18 @@ class BulkWork:
     async def _note(self, change: BulkChange) -> None:
         with suppress(HoldfastError):  # other runs of it have counted, too
             change = await self.access.store.bulk_change(change.change_id) or change
-        outcome = f"done: {change.changed} changed, {change.refused} refused of {change.searched} searched"
+        outcome = f"done: {change.outcome}"
         activity = Activity(change.who, change.origin, f"bulk/{change.verb}", change.change_id, outcome)
         with suppress(StoreError):
             await self.access.store.note_activity(activity)
+
+
+def bulk_work_of(request: Request) -> BulkWork:
+    """The bulk changes of the application that answers this request."""
+    work = request.app.state.bulk_work
+    assert isinstance(work, BulkWork)
+    return work
+
+
+def _refusal(change_id: str, why: str) -> str:
+    return f"change of many tasks {change_id[:50]!r}: {why}"

@@ -11,6 +11,8 @@ from holdfast.core.tasks import Wanted
 
 KEPT = 100  # bulk changes, the last ones
 SILENT_MS = 10_000  # after which a bulk change that runs counts as interrupted
+NOT_RUNNING = "it does not run: it is done, was stopped before, or is not known"
+NOT_STOPPED = "it runs, is done, or is not known"
 
 
 class BulkVerb(StrEnum):
@@ -40,9 +42,10 @@ def states_of(verb: BulkVerb, states: Sequence[State]) -> tuple[State, ...]:
 
 @dataclass(frozen=True, slots=True)
 class BulkChange:
-    """`wanted`, `text`: its filter as it was given; `query`: the same as an address has it. `changed`, `refused`: tasks
-    so far, of the `searched` ones; `cursor`: where to go on. `run`: the number of the run that carries it out: each
-    time that it goes on it gets a higher one. `begun_ms`, `told_ms`: when it began and last said how far it is."""
+    """`wanted`, `text`: its filter as it was given; `query`: the same as an address has it; `reason`: as it was given.
+    `changed`, `refused`: tasks so far, of the `searched` ones; `cursor`: where to go on. `run`: the number of the run
+    that carries it out: each time that it goes on it gets a higher one. `begun_ms`, `told_ms`: when it began and last
+    said how far it is."""
 
     change_id: str
     verb: BulkVerb
@@ -51,6 +54,7 @@ class BulkChange:
     query: str
     wanted: Wanted
     text: str = ""
+    reason: str = ""
     changed: int = 0
     refused: int = 0
     searched: int = 0
@@ -59,6 +63,21 @@ class BulkChange:
     run: int = 1
     begun_ms: int = 0
     told_ms: int = 0
+
+    @property
+    def task_reason(self) -> str:
+        """The reason that each task gets: the given one, and who has changed it with others."""
+        by = f"{_DONE[self.verb]} with others by {self.who}, from {self.origin}"
+        return f"{self.reason} ({by})" if self.reason else by
+
+    @property
+    def begun_words(self) -> str:
+        return f"begun with {self.query}" if self.query else "begun"
+
+    @property
+    def outcome(self) -> str:
+        """Its counts in words."""
+        return f"{self.changed} changed, {self.refused} refused of {self.searched} searched"
 
     def state_at(self, now_ms: int) -> BulkState:
         is_silent = self.state is BulkState.RUNNING and now_ms - self.told_ms > SILENT_MS
@@ -81,3 +100,6 @@ class BulkChange:
             cursor=cursor,
             state=self.state if cursor else BulkState.DONE,
         )
+
+
+_DONE = {BulkVerb.CANCEL: "canceled", BulkVerb.RETRY: "retried", BulkVerb.REMOVE: "removed"}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import click
 import rich_click
 
 from holdfast.client.manager import TaskManager
+from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.errors import HoldfastError, InvalidTaskError, StoreError, UnknownTaskError
 from holdfast.exits import Exit
@@ -18,9 +20,12 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.whole_ids import whole_ids
+from holdfastd.cli.tasks import bulk_run
+from holdfastd.cli.tasks.task_choice import chosen_filter, of_tasks
 
 Order = Callable[[TaskManager, str], Awaitable[State]]
 
+CANCELED = "canceled by an operator"
 OPEN = frozenset(State) - TERMINAL
 TAKEN = frozenset(State)  # an accepted message succeeds in any state: a worker may have ended the task already
 TASK_IDS = click.argument("task_ids", nargs=-1, required=True, type=TASK_ID, metavar="TASK_ID...")
@@ -35,18 +40,22 @@ class ControlResult:
     why: str = ""
 
 
-@rich_click.command(epilog="Example: supervisor tasks cancel 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
-@TASK_IDS
-@click.option(
-    "--reason", default="canceled by an operator", show_default=True, help="Reason, kept in the task's trail."
+@rich_click.command(
+    epilog="Examples: supervisor tasks cancel 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
+    "supervisor tasks cancel --lane mail --older 1d"
 )
+@of_tasks
+@click.option("--reason", default=CANCELED, show_default=True, help="Reason, kept in the task's trail.")
 @options.store
 @options.pass_session
-def cancel(session: Session, /, task_ids: tuple[str, ...], reason: str) -> int:
-    """Cancel tasks that have not ended. A running handler is interrupted.
+def cancel(session: Session, /, task_ids: tuple[str, ...], reason: str, **chosen: Any) -> int:
+    """Cancel tasks that have not ended: those that are named, or all that a filter finds.
 
-    A task that does not exist yet is canceled if it is submitted within ten minutes.
+    A running handler is interrupted. A named task that does not exist yet is canceled if it is submitted within ten
+    minutes. What a filter finds is counted first, and changed in steps that `supervisor tasks bulk` lists.
     """
+    if found := chosen_filter(task_ids, chosen):
+        return bulk_run.begin(session, BulkVerb.CANCEL, found, "" if reason == CANCELED else reason)
     return _carry_out(session, task_ids, lambda manager, each: manager.cancel_task(each, reason), {State.CANCELED})
 
 

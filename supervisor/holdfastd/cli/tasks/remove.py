@@ -9,6 +9,7 @@ import click
 import rich_click
 
 from holdfast.client.manager import TaskManager
+from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.task_states import TERMINAL
 from holdfast.errors import TaskOpenError, UnknownTaskError
 from holdfast.exits import Exit
@@ -17,24 +18,33 @@ from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, manage
-from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.whole_ids import whole_ids
 from holdfastd.cli.common.work_progress import WorkProgress
+from holdfastd.cli.tasks import bulk_run
+from holdfastd.cli.tasks.task_choice import chosen_filter, of_tasks
 
 ENDED = click.Choice(sorted(map(str, TERMINAL)))
 
 
-@rich_click.command(epilog="Example: supervisor tasks remove 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
-@click.argument("task_ids", nargs=-1, required=True, type=TASK_ID, metavar="TASK_ID...")
+@rich_click.command(
+    epilog="Examples: supervisor tasks remove 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
+    "supervisor tasks remove --name billing.send_statement --text 'is not known'"
+)
+@of_tasks
 @options.store
 @options.pass_session
-def remove(session: Session, /, task_ids: tuple[str, ...]) -> int:
-    """Delete tasks that have ended, with all their data. Cancel a task first if it has not ended."""
+def remove(session: Session, /, task_ids: tuple[str, ...], **chosen: Any) -> int:
+    """Delete tasks that have ended, with all their data: those that are named, or all that a filter finds.
 
-    chosen = whole_ids(session, task_ids)
+    Cancel a task first if it has not ended. What a filter finds is counted first, and removed in steps that
+    `supervisor tasks bulk` lists; `supervisor tasks clean` removes by the time of the end.
+    """
+    if found := chosen_filter(task_ids, chosen):
+        return bulk_run.begin(session, BulkVerb.REMOVE, found)
+    named = whole_ids(session, task_ids)
 
     async def work(manager: TaskManager) -> list[tuple[str, str]]:
-        return [await _remove(manager, task_id) for task_id in chosen]
+        return [await _remove(manager, task_id) for task_id in named]
 
     done = manage(session, work)
     for task_id, why in done:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 import rich_click
 
+from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.parent_results import ParentResult
 from holdfast.core.tasks import TaskRecord
 from holdfast.exits import Exit
@@ -18,11 +20,13 @@ from holdfastd.cli.common.store_session import ask, manage
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.whole_ids import whole_id, whole_ids
-from holdfastd.cli.tasks import retry_tasks
+from holdfastd.cli.tasks import bulk_run, retry_tasks
+from holdfastd.cli.tasks.bulk import bulk
 from holdfastd.cli.tasks.cancel_pause_resume import cancel, pause, resume
 from holdfastd.cli.tasks.follow import follow
 from holdfastd.cli.tasks.list_tasks import list_tasks
 from holdfastd.cli.tasks.remove import clean, remove
+from holdfastd.cli.tasks.task_choice import chosen_filter, of_tasks
 from holdfastd.cli.views import task_views
 from holdfastd.documents import task_documents, times
 
@@ -32,7 +36,7 @@ def tasks() -> None:
     """List, show, follow, cancel, pause, resume, retry, count and remove tasks."""
 
 
-for command in (list_tasks, follow, cancel, pause, resume, remove, clean):
+for command in (list_tasks, follow, cancel, pause, resume, remove, clean, bulk):
     tasks.add_command(command)
 
 
@@ -47,19 +51,25 @@ def show(session: Session, /, task_id: str) -> None:
     show_task(session, task)
 
 
-@tasks.command(epilog="Example: supervisor tasks retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
-@click.argument("task_ids", nargs=-1, required=True, type=TASK_ID, metavar="TASK_ID...")
+@tasks.command(
+    epilog="Examples: supervisor tasks retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
+    "supervisor tasks retry --state failed --newer 1h"
+)
+@of_tasks
 @click.option("--reason", default=retry_tasks.REASON, show_default=True, help="Reason, kept in the task's trail.")
 @options.store
 @options.pass_session
-def retry(session: Session, /, task_ids: tuple[str, ...], reason: str) -> int:
-    """Run tasks again that failed, were rejected or were canceled. A task that waits for a retry runs now.
+def retry(session: Session, /, task_ids: tuple[str, ...], reason: str, **chosen: Any) -> int:
+    """Run tasks again that failed, were rejected or were canceled: those that are named, or all that a filter finds.
 
-    A task that has ended stays as it is; a new task TASK_ID.r1 runs the same request. A second retry adds no second
-    task.
+    A task that waits for a retry runs now. A task that has ended stays as it is; a new task TASK_ID.r1 runs the same
+    request. A second retry adds no second task. What a filter finds is counted first, and retried in steps that
+    `supervisor tasks bulk` lists.
     """
-    chosen = whole_ids(session, task_ids)
-    attempts = manage(session, lambda manager: retry_tasks.retry_all(manager, chosen, reason))
+    if found := chosen_filter(task_ids, chosen):
+        return bulk_run.begin(session, BulkVerb.RETRY, found, "" if reason == retry_tasks.REASON else reason)
+    named = whole_ids(session, task_ids)
+    attempts = manage(session, lambda manager: retry_tasks.retry_all(manager, named, reason))
     retry_tasks.show(session, attempts)
     return Exit.OK if all(each.is_done for each in attempts) else Exit.FAILED
 

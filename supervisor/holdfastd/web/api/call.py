@@ -17,7 +17,7 @@ from holdfastd.web.queue_access import QueueAccess
 @dataclass(slots=True)
 class ApiCall:
     """`by`: who asks, and from where; `problems`: reads what is wrong now; `reports`: of periods. A function that
-    changes something may set `status`, of its answer, and `subject`, what it has changed."""
+    changes something may set `status`, of its answer, `subject`, what it has changed, and `outcome`, what is noted."""
 
     access: QueueAccess
     by: str
@@ -26,6 +26,7 @@ class ApiCall:
     reports: PeriodReports
     status: int = 200
     subject: str = ""
+    outcome: str = ""
 
     @property
     def manager(self) -> TaskManager:

@@ -79,7 +79,7 @@ class Api:
             await self._note(replace(asked, subject=call.subject, outcome=str(error)))
             detail = self.access.redaction.text(str(error))
             return problem(status_of(error), detail, _kind(error), _field_of(error, given))
-        await self._note(replace(asked, subject=call.subject))
+        await self._note(replace(asked, subject=call.subject, outcome=call.outcome))
         if isinstance(answer, Response):
             return answer
         shown = self.access.redaction.value(answer)

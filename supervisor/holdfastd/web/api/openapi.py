@@ -10,6 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from holdfast.core.batches import BATCH_ID
+from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.identity import TASK_ID
 from holdfastd.version import installed
 from holdfastd.web.access.session_cookie import COOKIE
@@ -20,9 +21,10 @@ _REFERENCE = "#/components/schemas/{name}"
 _ALWAYS = (400, 401, 404, 405, 421, 502, 503)
 _OF_CHANGES = (403, 409, 429)
 _OF_BODIES = (413, 415)
-_SEGMENTS = {
+_SEGMENTS: dict[str, dict[str, Any]] = {
     "task_id": {"pattern": f"^{TASK_ID.pattern}$"},
     "batch_id": {"pattern": f"^{BATCH_ID.pattern}$"},
+    "verb": {"enum": list(BulkVerb)},
 }
 _HEADERS = {401: "www-authenticate", 405: "allow", 429: "retry-after", 503: "retry-after"}
 

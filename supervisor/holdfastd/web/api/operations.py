@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfastd.web.api.batches import BATCHES
+from holdfastd.web.api.bulk import BULK
 from holdfastd.web.api.hosts import HOSTS
 from holdfastd.web.api.intake import INTAKE
 from holdfastd.web.api.lanes import LANES
@@ -12,4 +13,4 @@ from holdfastd.web.api.set_aside import SET_ASIDE
 from holdfastd.web.api.tasks import TASKS
 from holdfastd.web.api.webhooks import WEBHOOKS
 
-OPERATIONS = (*INTAKE, *TASKS, *LANES, *HOSTS, *SCHEDULES, *BATCHES, *SET_ASIDE, *WEBHOOKS, *REPORTS)
+OPERATIONS = (*INTAKE, *TASKS, *BULK, *LANES, *HOSTS, *SCHEDULES, *BATCHES, *SET_ASIDE, *WEBHOOKS, *REPORTS)

@@ -17,7 +17,8 @@ from holdfastd.documents import task_documents
 from holdfastd.documents.task_documents import ListedTask, WholeTask
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
-from holdfastd.web.api.types import Cursor, Duration, Limit, Reason, Reasoned, seconds
+from holdfastd.web.api.task_query import TaskQuery, wanted_of
+from holdfastd.web.api.types import Cursor, Limit, Reason, Reasoned
 from holdfastd.web.live.endpoints import task_stream
 from holdfastd.web.pages.found_tasks import gathered
 
@@ -34,20 +35,10 @@ Wait = Annotated[
 MessageId = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
-class TaskQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The filter of a list of tasks."""
+class TaskListQuery(TaskQuery, forbid_unknown_fields=True, frozen=True):
+    """A page of the tasks that a filter finds."""
 
-    state: Annotated[list[State], Meta(description="Only tasks in these states.")] = []
-    lane: Annotated[str | None, Meta(description="Only tasks of this lane.")] = None
-    name: Annotated[str | None, Meta(description="Only tasks of the handler with this name.")] = None
-    text: Annotated[
-        str | None, Meta(description="Only tasks with this text in their id, name, reason, arguments, result or error.")
-    ] = None
-    batch: Annotated[str | None, Meta(description="Only tasks of this batch.")] = None
-    owner: Annotated[str | None, Meta(description="Only tasks that this worker (its incarnation) runs.")] = None
     newest_first: Annotated[bool, Meta(description="Within each state the last tasks first.")] = False
-    older: Annotated[Duration | None, Meta(description="Only tasks accepted at least this long ago.")] = None
-    newer: Annotated[Duration | None, Meta(description="Only tasks accepted at most this long ago.")] = None
     limit: Limit = 100
     cursor: Cursor = ""
 
@@ -105,17 +96,9 @@ class RemovedTask(TypedDict):
     removed: bool
 
 
-async def list_tasks(call: ApiCall, query: TaskQuery) -> TaskList:
+async def list_tasks(call: ApiCall, query: TaskListQuery) -> TaskList:
     """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first."""
-    wanted: WantedTasks = {
-        "lane": query.lane,
-        "name": query.name,
-        "batch": query.batch,
-        "owner": query.owner,
-        "older_than": seconds("older", query.older),
-        "newer_than": seconds("newer", query.newer),
-        "newest_first": query.newest_first,
-    }
+    wanted: WantedTasks = {**wanted_of(query), "newest_first": query.newest_first}
     page = await gathered(
         partial(call.access.reader_of_tasks(query.text), *query.state, **wanted), query.limit, query.cursor
     )

@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.client.bulk_filter import checked_verb
 from holdfast.client.manager import TaskManager
 from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import BulkVerb
@@ -15,7 +16,6 @@ from holdfast.core.plurals import counted
 from holdfast.core.task_states import State
 from holdfast.errors import HoldfastError
 from holdfastd.web.activity_notes import note, origin
-from holdfastd.web.changes.bulk_changes import asked_verb
 from holdfastd.web.forms import read_fields, visitor_of
 from holdfastd.web.queue_access import queue_of
 from holdfastd.web.rendering import page
@@ -26,7 +26,10 @@ MOST = 100  # tasks of one form
 async def change_chosen(request: Request) -> Response:
     """Change each of them, and say what was refused."""
     fields = await read_fields(request)
-    verb, ids = asked_verb(dict(fields)), list(dict.fromkeys(value for name, value in fields if name == "task_id"))
+    verb, ids = (
+        checked_verb(dict(fields).get("verb", "")),
+        list(dict.fromkeys(value for name, value in fields if name == "task_id")),
+    )
     if not 1 <= len(ids) <= MOST:
         raise HTTPException(400, f"{counted(len(ids), 'task')} chosen: choose 1 to {MOST}")
     access, who, where = queue_of(request), visitor_of(request).name, origin(request)

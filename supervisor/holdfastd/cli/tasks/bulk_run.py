@@ -1,0 +1,120 @@
+"""Carries out a change of many tasks in this process: counts, asks, and shows how far it is. Ctrl-C stops it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import anyio
+import anyio.lowlevel
+
+from holdfast.client.bulk_filter import asked_change
+from holdfast.client.bulk_steps import BulkSteps
+from holdfast.client.counted_tasks import CountedTasks, counted_tasks
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.activity import Activity
+from holdfast.core.bulk_changes import BulkChange, BulkState, BulkVerb
+from holdfast.core.plurals import counted
+from holdfast.errors import HoldfastError, StoreError
+from holdfast.exits import Exit
+from holdfast.store.protocol import Store
+from holdfastd.cli.common import output
+from holdfastd.cli.common.confirm import confirm
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import LONG_RETRIES, converse
+from holdfastd.cli.common.work_progress import WorkProgress
+from holdfastd.cli.tasks.task_choice import TaskFilter
+from holdfastd.cli.views.operator import operator
+from holdfastd.documents.bulk_documents import bulk_document
+from holdfastd.web.redaction import Redaction
+
+ORIGIN = "the command line"
+
+
+def begin(session: Session, verb: BulkVerb, chosen: TaskFilter, reason: str = "") -> int:
+    """Change all tasks that the filter finds, after a question with their number."""
+    change = asked_change(verb, chosen.states, chosen.wanted, chosen.text, who=operator(), origin=ORIGIN, reason=reason)
+    if not chosen.yes and sys.stdin.isatty():
+        number = converse(session, lambda store: _count(_steps(session, store), store, change))
+        confirm(f"{verb.capitalize()} {counted(number, 'task')}?", "", yes=not number)
+    else:
+        confirm("", f"{verb} of all tasks that a filter finds", yes=chosen.yes)
+
+    async def begin_it(store: Store) -> BulkChange:
+        begun = await store.begin_bulk(change)
+        await note(store, str(verb), change.change_id, change.begun_words)
+        return begun
+
+    return carry_out(session, begin_it)
+
+
+def carry_out(session: Session, begin_it: Callable[[Store], Awaitable[BulkChange]]) -> int:
+    """Carry out what `begin_it` has begun, or goes on with, and print what came of it."""
+
+    async def work(store: Store) -> tuple[BulkChange, int]:
+        begun: BulkChange | None = None
+        with anyio.CancelScope(shield=True):  # an interrupt finds it begun
+            begun = await begin_it(store)
+        assert begun is not None
+        return await _to_its_end(_steps(session, store), store, begun), await store.clock_ms()
+
+    change, now_ms = converse(session, work)
+    if session.json:
+        output.document(bulk_document(change, now_ms))
+    elif change.state is BulkState.DONE:
+        output.text(change.outcome)
+    else:
+        output.note(f"somebody has stopped it, or goes on with it elsewhere: {change.outcome}")
+    return Exit.OK if change.state is BulkState.DONE and not change.refused else Exit.FAILED
+
+
+async def note(store: Store, what: str, change_id: str, outcome: str) -> None:
+    """Write down who has asked for it, as the dashboard does."""
+    with suppress(StoreError):
+        await store.note_activity(Activity(operator(), ORIGIN, f"bulk/{what}", change_id, outcome))
+
+
+async def _to_its_end(steps: BulkSteps, store: Store, change: BulkChange) -> BulkChange:
+    """Until it is done, somebody stops it, another process goes on with it, or this one is interrupted."""
+    try:
+        with WorkProgress("task", "searched", await _about(store, change), is_estimate=True) as progress:
+            going_on = True
+            while going_on:
+                await anyio.lowlevel.checkpoint()
+                with anyio.CancelScope(shield=True):  # a step that has begun is written down
+                    change, going_on = await LONG_RETRIES.call(steps.noted_step, change)
+                progress.show(change.searched)
+    except anyio.get_cancelled_exc_class():
+        with anyio.CancelScope(shield=True):
+            await store.stop_bulk(change.change_id)
+            await note(store, "stop", change.change_id, "")
+        output.note(f"stopped: {change.outcome}; `supervisor tasks bulk go-on {change.change_id}` goes on")
+        raise
+    except HoldfastError as error:
+        error.add_note(f"`supervisor tasks bulk go-on {change.change_id}` goes on with it")
+        raise
+    change = await store.bulk_change(change.change_id) or change  # other runs of it have counted, too
+    if change.state is BulkState.DONE:
+        await note(store, str(change.verb), change.change_id, f"done: {change.outcome}")
+    return change
+
+
+async def _count(steps: BulkSteps, store: Store, change: BulkChange) -> int:
+    known, found = (await store.counts()).states, 0
+    with WorkProgress("task", "searched", await _about(store, change), is_estimate=True) as progress:
+        async for count in counted_tasks(steps, change, known, CountedTasks(0, 0, 0)):
+            progress.show(count.searched)
+            found = count.found
+    return found
+
+
+async def _about(store: Store, change: BulkChange) -> int | None:
+    """About how many tasks it looks at."""
+    known = (await store.counts()).states
+    return sum(known.get(state, 0) for state in change.wanted.states) or None
+
+
+def _steps(session: Session, store: Store) -> BulkSteps:
+    """They find what they would find in the web process: no hidden value."""
+    return BulkSteps(store, SubmitRetries(attempts=1), Redaction.of(session.settings.web_redact).value)

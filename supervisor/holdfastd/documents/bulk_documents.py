@@ -1,0 +1,44 @@
+"""Changes of many tasks as documents."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from holdfast.core.bulk_changes import BulkChange, BulkState, BulkVerb
+from holdfastd.documents.times import moment
+
+
+class BulkDocument(TypedDict):
+    """A change of many tasks. `filter`: as the address of the page of tasks has it, empty for all tasks; `changed`,
+    `refused`: tasks so far, of the `searched` ones; `told`: when it last said how far it is."""
+
+    change_id: str
+    verb: BulkVerb
+    filter: str
+    state: BulkState
+    changed: int
+    refused: int
+    searched: int
+    reason: str | None
+    who: str
+    origin: str
+    begun: str | None
+    told: str | None
+
+
+def bulk_document(change: BulkChange, now_ms: int) -> BulkDocument:
+    """`now_ms`: the store's time; a change that has not told anything for some seconds is interrupted."""
+    return {
+        "change_id": change.change_id,
+        "verb": change.verb,
+        "filter": change.query,
+        "state": change.state_at(now_ms),
+        "changed": change.changed,
+        "refused": change.refused,
+        "searched": change.searched,
+        "reason": change.reason or None,
+        "who": change.who,
+        "origin": change.origin,
+        "begun": moment(change.begun_ms),
+        "told": moment(change.told_ms),
+    }

@@ -1,0 +1,125 @@
+"""Operations on changes of many tasks: one verb for all tasks that a filter finds."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from holdfast.client.bulk_filter import asked_change
+from holdfast.client.counted_tasks import CountedTasks
+from holdfast.core.bulk_changes import KEPT, BulkChange, BulkVerb
+from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
+from holdfastd.web.activity_notes import origin
+from holdfastd.web.api.call import ApiCall
+from holdfastd.web.api.errors import NotFoundError
+from holdfastd.web.api.operation import ApiOperation
+from holdfastd.web.api.task_query import TaskQuery, wanted_of
+from holdfastd.web.api.types import Cursor, Reason
+from holdfastd.web.bulk_work import bulk_work_of
+from holdfastd.web.forms import visitor_of
+from holdfastd.web.pages.counted_tasks import counted_meanwhile
+
+Number = Annotated[int, Meta(ge=0, le=10**15)]
+
+
+class BulkBody(TaskQuery, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A verb, and the filter of the tasks that it changes; none: all tasks in whose state it changes something."""
+
+    verb: BulkVerb
+    reason: Reason = ""
+
+
+class BulkCountQuery(TaskQuery, forbid_unknown_fields=True, frozen=True):
+    """A filter, and where an earlier answer has stopped to count."""
+
+    found: Annotated[Number, Meta(description="The tasks that were found before.")] = 0
+    searched: Annotated[Number, Meta(description="The tasks that were searched before.")] = 0
+    cursor: Cursor = ""
+
+
+class BulkQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    limit: Annotated[int, Meta(ge=1, le=KEPT, description="Maximum number of changes.")] = KEPT
+
+
+class BulkList(TypedDict):
+    changes: list[BulkDocument]
+
+
+class BulkCount(TypedDict):
+    """`found` of the `searched` tasks, of about `of`. `cursor`: goes on with counting, together with `found` and
+    `searched`; empty once all are counted."""
+
+    found: int
+    searched: int
+    of: int
+    cursor: str
+
+
+async def list_bulk_changes(call: ApiCall, query: BulkQuery) -> BulkList:
+    """List changes of many tasks, newest first, and how far they are. The last 100 are kept."""
+    now_ms = await call.store.clock_ms()
+    return {"changes": [bulk_document(each, now_ms) for each in await call.store.bulk_changes(query.limit)]}
+
+
+async def count_for_bulk_change(call: ApiCall, verb: str, query: BulkCountQuery) -> BulkCount:
+    """Count the tasks that a change of many tasks would change, for as long as a reader waits."""
+    if verb not in set(BulkVerb):
+        raise NotFoundError(f"no verb {verb[:50]!r} for many tasks: one of {', '.join(BulkVerb)} is expected")
+    before = CountedTasks(query.found, query.searched, 0, query.cursor)
+    count = await counted_meanwhile(call.request, _change(call, BulkVerb(verb), query), before)
+    return {"found": count.found, "searched": count.searched, "of": count.of, "cursor": count.cursor}
+
+
+async def begin_bulk_change(call: ApiCall, body: BulkBody) -> BulkDocument:
+    """Cancel, retry or remove all tasks that a filter finds, in steps that are written down.
+
+    It goes on when the answer has come. Tasks that are accepted later are left alone. Ask for their number first.
+    """
+    change = await bulk_work_of(call.request).begin(_change(call, body.verb, body, body.reason))
+    call.subject, call.outcome, call.status = change.change_id, f"{change.verb} {change.begun_words}", 202
+    return bulk_document(change, change.begun_ms)
+
+
+async def get_bulk_change(call: ApiCall, change_id: str) -> BulkDocument:
+    """Show how far a change of many tasks is."""
+    change = await call.store.bulk_change(change_id)
+    if change is None:
+        raise NotFoundError(f"no change of many tasks {change_id[:50]!r}; the last {KEPT} are kept")
+    return bulk_document(change, await call.store.clock_ms())
+
+
+async def stop_bulk_change(call: ApiCall, change_id: str) -> BulkDocument:
+    """Stop a change of many tasks after the step in which it is."""
+    await bulk_work_of(call.request).stop(change_id)
+    return await get_bulk_change(call, change_id)
+
+
+async def go_on_with_bulk_change(call: ApiCall, change_id: str) -> BulkDocument:
+    """Go on with a change of many tasks that was stopped, or whose process is gone, from where it is."""
+    change = await bulk_work_of(call.request).go_on(change_id)
+    return bulk_document(change, change.told_ms)
+
+
+def _change(call: ApiCall, verb: BulkVerb, query: TaskQuery, reason: str = "") -> BulkChange:
+    who, where = visitor_of(call.request).name, origin(call.request)
+    wanted = wanted_of(query)
+    return asked_change(verb, query.state, wanted, query.text or "", who=who, origin=where, reason=reason.strip())
+
+
+BULK = (
+    ApiOperation("GET", "/bulk", list_bulk_changes),
+    ApiOperation(
+        "POST",
+        "/bulk",
+        begin_bulk_change,
+        "bulk/begin",
+        (202,),
+        {"retry": {"verb": "retry", "state": ["failed"], "name": "billing.send_statement", "newer": "1h"}},
+    ),
+    ApiOperation("GET", "/bulk/{verb}/count", count_for_bulk_change),
+    ApiOperation("GET", "/bulk/{change_id}", get_bulk_change),
+    ApiOperation("POST", "/bulk/{change_id}/stop", stop_bulk_change, "bulk/stop"),
+    ApiOperation("POST", "/bulk/{change_id}/go-on", go_on_with_bulk_change, "bulk/go-on"),
+)

@@ -1,0 +1,42 @@
+"""The number of tasks that a filter finds: exact where an index has it, else as far as they were counted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, replace
+
+from holdfast.client.bulk_steps import BulkSteps
+from holdfast.core.bulk_changes import BulkChange
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Wanted
+
+AT_ONCE = 99  # tasks of one step
+
+
+@dataclass(frozen=True, slots=True)
+class CountedTasks:
+    """`found` of the `searched` tasks, of about `of`; `cursor` goes on with counting. Exact without a cursor."""
+
+    found: int
+    searched: int
+    of: int
+    cursor: str = ""
+
+
+async def counted_tasks(
+    steps: BulkSteps, change: BulkChange, known: Mapping[State, int], before: CountedTasks
+) -> AsyncGenerator[CountedTasks]:
+    """The tasks that a change would find, step by step; `known`: all by their states; `before`: where to go on."""
+    of = sum(known.get(state, 0) for state in change.wanted.states)
+    if not change.text and replace(change.wanted, states=(), newest_first=False) == Wanted():
+        yield CountedTasks(of, of, of)
+        return
+    found, searched, cursor = before.found, before.searched, before.cursor
+    while True:
+        page = await steps.found(change.wanted, change.text, AT_ONCE, cursor)
+        found += len(page.tasks)
+        searched += page.searched
+        cursor = page.cursor
+        yield CountedTasks(found, searched, max(of, searched), cursor)
+        if not cursor:
+            return
