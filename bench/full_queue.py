@@ -15,8 +15,8 @@ from holdfast.core.histogram import bucketed
 from holdfast.core.rollup import (
     MINUTE,
     MINUTES_KEPT_MS,
+    PACKED,
     PACKED_KEPT_MS,
-    TEN_MINUTES,
     Figures,
     Histogram,
     Rollup,
@@ -99,16 +99,17 @@ def _settlement(one: Delivery) -> Settlement:
 
 
 async def _figures(store: RedisStore) -> None:
-    """Of each minute that is kept, and packed ones of thirty days."""
+    """Of each minute that is kept, and packed ones of all lengths."""
     connection: Any = store.connection
     now = int(time.time() * 1000)
     rollup = _rollup()
     fields = [part for name, value in fields_of(rollup).items() for part in (name, value)]
     for minute in _stretches(now, MINUTE, MINUTES_KEPT_MS):
         await connection.command("HSET", f"{{{QUEUE}}}:rollup:{minute}", *fields)
-    text = packed([rollup] * 10)
-    for ten in _stretches(now, TEN_MINUTES, 2 * PACKED_KEPT_MS):
-        await connection.command("SET", connection.keys.packed_rollup(ten), text)
+    for length in PACKED:
+        text = packed([rollup] * (length // MINUTE))
+        for number in _stretches(now, length, PACKED_KEPT_MS):
+            await connection.command("SET", connection.keys.packed_rollup(length, number), text)
 
 
 def _stretches(now: int, length: int, kept: int) -> Iterator[int]:

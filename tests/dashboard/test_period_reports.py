@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.client.periods import last_periods, summed_periods
+from holdfast.client.periods import last_periods
 from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import in_all
 from holdfast_config import RedisSettings, Settings
-from holdfastd.documents.period_report import Report
 from holdfastd.web import period_reports
 from holdfastd.web.period_reports import MOST, PeriodReports
 from holdfastd.web.queue_access import QueueAccess
@@ -17,21 +16,6 @@ from tests.dashboard.site import site
 pytestmark = pytest.mark.anyio
 
 HOUR = 60 * MINUTE
-
-
-async def test_the_sum_of_a_period_is_that_of_its_rollups(redis_settings: RedisSettings) -> None:
-    async with site(redis_settings) as here:
-        for number in range(3):
-            await here.manager.run_task("x", task_id=f"t{number}", lane=f"lane{number % 2}")
-            await here.manager.cancel_task(f"t{number}")
-        now = await here.store.clock_ms()
-        for length in (HOUR, 24 * HOUR, 30 * 24 * HOUR):
-            whole, summed = await last_periods(here.store, now, length), await summed_periods(here.store, now, length)
-            one, other = Report.of(*whole), Report.of(*summed)
-            assert (one.total, one.handlers, one.lanes) == (other.total, other.handlers, other.lanes)
-            assert sum(one.course) == sum(other.course)
-            counted = [in_all(rollup).outcomes for rollup in summed[0].rollups.values()]
-            assert sum(each["canceled"] for each in counted) == 3
 
 
 async def test_a_report_counts_for_a_while_and_is_read_once(redis_settings: RedisSettings) -> None:
@@ -53,7 +37,7 @@ async def test_of_one_handler_there_are_its_figures_alone(redis_settings: RedisS
             task_id = await here.manager.run_task(name=name)
             await here.manager.cancel_task(task_id)
         now = await here.store.clock_ms()
-        latest, _ = await summed_periods(here.store, now, HOUR, "one")
+        latest, _ = await last_periods(here.store, now, HOUR, "one")
         assert in_all(latest.total).outcomes["canceled"] == 2
         assert {series.handler for series in latest.total} == {"one"}
         settings = Settings(redis_url=redis_settings.url, queue_name=redis_settings.queue)

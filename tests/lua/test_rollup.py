@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.core.delivery import Settle
 from holdfast.core.histogram import bucketed
-from holdfast.core.rollup import MINUTE, TEN_MINUTES, Example, Figures, Histogram, Series, field_of
+from holdfast.core.rollup import MINUTE, TEN_MINUTES, Example, Figures, Histogram, Series, field_of, sum_of
 from tests.lua.namespace import Namespace, settlement
 
 pytestmark = pytest.mark.anyio
@@ -181,9 +181,9 @@ async def test_rollups_of_a_queue_stay_below_their_bound(space: Namespace) -> No
     minute = await space.do("MEMORY", "USAGE", space.key(f"rollup:{start // MINUTE}"))
     [found] = (await space.store.minutes(start, start + MINUTE)).values()
     await space.advance(2 * TEN_MINUTES)
-    assert await space.store.pack_rollup(start)
+    assert await space.store.keep_rollup(TEN_MINUTES, start, sum_of([found] * 10))
     packed = await space.do("MEMORY", "USAGE", space.key(f"rollups:{start // TEN_MINUTES}"))
-    assert 500 * minute + 30 * 144 * packed < 64 << 20
+    assert 500 * minute + 30 * (144 + 24 + 1) * packed < 64 << 20
     assert sum(each.run.count for each in found.values()) == 142 * 200 * 10**6 + 858, (
         "what is over is counted for other"
     )
@@ -191,7 +191,7 @@ async def test_rollups_of_a_queue_stay_below_their_bound(space: Namespace) -> No
     await space.check()
 
 
-async def test_ten_minutes_that_are_over_are_packed_once(space: Namespace) -> None:
+async def test_ten_minutes_that_are_over_are_kept_once(space: Namespace) -> None:
     await space.register("a")
     start = -(-await space.store.clock_ms() // TEN_MINUTES) * TEN_MINUTES
     await space.advance(start - await space.store.clock_ms())
@@ -199,13 +199,14 @@ async def test_ten_minutes_that_are_over_are_packed_once(space: Namespace) -> No
     for number in range(1, 4):
         await space.store.add_samples("a", number, {field_of("bytes:result", series): number})
         await space.advance(2 * MINUTE)
-    assert await space.store.pack_rollup(start)
-    assert not await space.store.pack_rollup(start)
-    assert not await space.store.pack_rollup(start + TEN_MINUTES)
-    packed = await space.store.ten_minutes(start, start + 5 * TEN_MINUTES)
-    assert {at: {key: each.sizes["result"] for key, each in rollup.items()} for at, rollup in packed.items()} == {
-        start: {series: 6}
-    }
+    sums = sum_of((await space.store.minutes(start, start + TEN_MINUTES)).values())
+    assert await space.store.keep_rollup(TEN_MINUTES, start, sums)
+    assert not await space.store.keep_rollup(TEN_MINUTES, start, {})
+    found = space.store.rollups(TEN_MINUTES, start, start + 3 * TEN_MINUTES)
+    (at, packed), *others = [each async for each in found]
+    assert (at, others) == (start, [(start + TEN_MINUTES, None), (start + 2 * TEN_MINUTES, None)])
+    assert packed is not None
+    assert {key: each.sizes["result"] for key, each in packed.items()} == {series: 6}
 
 
 async def test_a_key_of_another_type_stops_no_settlement(space: Namespace) -> None:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from holdfast.client.periods import Period
-from holdfast.core.rollup import MINUTE
-from holdfast.core.statistics import Percentiles, Statistic, by_handler, by_lane, in_all, runs_over_time, statistics
+from holdfast.core.statistics import Percentiles, Statistic, by_handler, by_lane, in_all, runs_of, statistics
 from holdfastd.documents import times
 
 STEPS = 60  # of the course of runs, at most
@@ -73,20 +72,21 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`course`: the number of runs in each step of `step_ms`. Handlers and lanes with the most runs come first."""
+    """`course`: the number of runs in each step, by its start, in order; a step has `step_ms`. Handlers and lanes with
+    the most runs come first."""
 
     period: Period
     total: Compared
     handlers: list[Compared]
     lanes: list[Compared]
-    course: list[int]
+    course: dict[int, int]
     step_ms: int
 
     @classmethod
     def of(cls, latest: Period, before: Period) -> Report:
         now, then = latest.total, before.total
-        length = latest.end_ms - latest.start_ms
-        step_ms = max(1, -(-length // STEPS // MINUTE)) * MINUTE
+        course = {step.start_ms: runs_of(step.figures) for step in latest.course(STEPS)}
+        first, second, *_ = [*course, latest.end_ms]
         total = Statistic.of("", latest.seconds, in_all(now)), Statistic.of("", before.seconds, in_all(then))
         return cls(
             period=latest,
@@ -95,8 +95,8 @@ class Report:
                 statistics(by_handler(now), latest.seconds), statistics(by_handler(then), before.seconds)
             ),
             lanes=_compared(statistics(by_lane(now), latest.seconds), statistics(by_lane(then), before.seconds)),
-            course=runs_over_time(latest.rollups, latest.start_ms, step_ms, -(-length // step_ms)),
-            step_ms=step_ms,
+            course=course,
+            step_ms=second - first,
         )
 
     def document(self) -> ReportDocument:
@@ -106,10 +106,7 @@ class Report:
             "all": document(self.total),
             "handlers": [document(each) for each in self.handlers],
             "lanes": [document(each) for each in self.lanes],
-            "course": [
-                {"at": times.utc(self.period.start_ms + step * self.step_ms), "runs": runs}
-                for step, runs in enumerate(self.course)
-            ],
+            "course": [{"at": times.utc(at), "runs": runs} for at, runs in self.course.items()],
         }
 
 

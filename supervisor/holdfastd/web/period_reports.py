@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from holdfast.client.periods import summed_periods
+from holdfast.client.periods import last_periods
 from holdfastd.documents.period_report import Report
 from holdfastd.web.queue_access import QueueAccess
 
@@ -34,8 +34,8 @@ class _KeptReport:
 
 @dataclass(slots=True)
 class PeriodReports:
-    """A page waits for a short while for the first report of a period, and else has none yet. Later pages get the last
-    report, and if that is old, the next is read beside them."""
+    """The page that asks first for the report of a period waits for it for a short while; others have none until it is
+    there. Later pages get the last report, and if that is old, the next is read beside them."""
 
     access: QueueAccess
     _kept: dict[_Wanted, _KeptReport] = field(default_factory=dict[_Wanted, _KeptReport])
@@ -47,6 +47,8 @@ class PeriodReports:
         wanted = _Wanted(length_ms, handler)
         kept = self._kept.get(wanted)
         if kept is None:
+            if wanted in self._reading:
+                return None
             with suppress(TimeoutError):
                 return await asyncio.wait_for(self._awaited(wanted), PATIENCE)
             return None
@@ -77,7 +79,7 @@ class PeriodReports:
         began = time.monotonic()
         store = self.access.store
         now_ms = await store.clock_ms()
-        report = Report.of(*await summed_periods(store, now_ms, *wanted))
+        report = Report.of(*await last_periods(store, now_ms, *wanted))
         ended = time.monotonic()
         self._kept.pop(wanted, None)
         self._kept[wanted] = _KeptReport(report, ended + max(LEAST, SHARE * (ended - began)))

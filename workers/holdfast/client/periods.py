@@ -1,91 +1,152 @@
-"""Reads the rollups of a period: of minutes where they are kept, of ten minutes before that."""
+"""Adds up the rollups of a period: of days, hours, ten minutes and minutes, the longest that fit.
+
+A rollup that is missing is read as the shorter ones that it would have been made of: the last minutes are not packed
+yet, and in a stretch without any deliveries there is none of any length.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from holdfast.core.rollup import MINUTE, MINUTES_KEPT_MS, TEN_MINUTES, Figures, Rollup, Series, add_to, sum_of
+from holdfast.core.rollup import (
+    DAY,
+    MINUTE,
+    MINUTES_KEPT_MS,
+    PACKED,
+    PACKED_KEPT_MS,
+    TEN_MINUTES,
+    Figures,
+    Rollup,
+    add_to,
+)
 from holdfast.core.statistics import in_all, only
 from holdfast.store.protocol import RollupStore
 
-HOUR = 60 * MINUTE
-LONG = 48 * HOUR  # longer periods are summed by hours
-_ALL = Series("", "")
+PARTS = 28  # of a long period, at least: thirty days are read by days
+
+
+class Step(NamedTuple):
+    """The figures of all series in a part of a period, which has so many of its seconds."""
+
+    start_ms: int
+    seconds: float
+    figures: Figures
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """From `start_ms` to before `end_ms`, whole minutes or ten minutes. `rollups`: by their start. `summed`: the sum of
-    all of them, where they are not whole."""
+    """The figures from `start_ms` to before `end_ms`. `total`: by series; `parts`: of all series together, by the start
+    of each part of `part_ms` in which there were any; the first part may begin before the period."""
 
     start_ms: int
     end_ms: int
-    rollups: dict[int, Rollup]
-    summed: Rollup | None = None
-
-    @property
-    def total(self) -> Rollup:
-        """The sum of its rollups."""
-        return sum_of(self.rollups.values()) if self.summed is None else self.summed
+    part_ms: int = MINUTE
+    total: Rollup = field(default_factory=Rollup)
+    parts: dict[int, Figures] = field(default_factory=dict[int, Figures])
 
     @property
     def seconds(self) -> float:
         return (self.end_ms - self.start_ms) / 1000
 
+    def course(self, most: int) -> list[Step]:
+        """Its course, in at most so many steps of the same length."""
+        first = self.start_ms // self.part_ms * self.part_ms
+        step_ms = max(1, -(-(self.end_ms - first) // most // self.part_ms)) * self.part_ms
+        steps = [self._step(start, start + step_ms) for start in range(first, self.end_ms, step_ms)]
+        for at, figures in self.parts.items():
+            steps[(at - first) // step_ms].figures.add(figures)
+        return steps
 
-async def last_periods(store: RollupStore, now_ms: int, length_ms: int) -> tuple[Period, Period]:
-    """The period of this length until the end of this minute, and the one of the same length before it."""
-    step = MINUTE if 2 * length_ms < MINUTES_KEPT_MS else TEN_MINUTES
-    end = -(-now_ms // MINUTE) * MINUTE
-    length = -(-length_ms // step) * step
-    latest = await _read(store, now_ms, end - length, end)
-    return latest, await _read(store, now_ms, end - 2 * length, end - length)
+    def _step(self, start_ms: int, end_ms: int) -> Step:
+        """One without figures yet."""
+        inside = min(end_ms, self.end_ms) - max(start_ms, self.start_ms)
+        return Step(start_ms, inside / 1000, Figures())
 
 
-async def summed_periods(
+async def last_periods(
     store: RollupStore, now_ms: int, length_ms: int, handler: str | None = None, lane: str | None = None
 ) -> tuple[Period, Period]:
-    """As `last_periods`, with little memory and without keeping other work of the process waiting for long: the rollups
-    are added up one by one as they are read, and each Period has the totals of its stretches (hours, if it is long),
-    and one sum by series; of this handler and lane alone, if they are given."""
-    step = MINUTE if 2 * length_ms < MINUTES_KEPT_MS else TEN_MINUTES
+    """The period of this length until the end of this minute, and the one of the same length before it, of
+    which only the total is wanted; of this handler and this lane alone, if they are given. A long period begins with
+    whole ten minutes."""
+    whole = MINUTE if 2 * length_ms < MINUTES_KEPT_MS else TEN_MINUTES
     end = -(-now_ms // MINUTE) * MINUTE
-    length = -(-length_ms // step) * step
-    wanted = partial(only, handler=handler, lane=lane)
-    latest = await _sum(store, now_ms, end - length, end, wanted)
-    return latest, await _sum(store, now_ms, end - 2 * length, end - length, wanted)
+    start = (end - length_ms) // whole * whole
+    before = (start - length_ms) // whole * whole
+    latest, earlier = Period(start, end, _part(end - start)), Period(before, start, DAY)
+    for period in (latest, earlier):
+        await _Sum(store, now_ms, period, handler, lane).read()
+    return latest, earlier
 
 
-async def _sum(
-    store: RollupStore, now_ms: int, start_ms: int, end_ms: int, wanted: Callable[[Rollup], Rollup]
-) -> Period:
-    total, course = dict[Series, Figures](), dict[int, Figures]()
-    start_ms, split = _parts(now_ms, start_ms, end_ms)
-    together = HOUR if end_ms - start_ms > LONG else MINUTE
-    for read, step, first, beyond in (
-        (store.ten_minutes, TEN_MINUTES, start_ms, split),
-        (store.minutes, MINUTE, split, end_ms),
-    ):
-        for at in range(first, beyond, step):
-            place = start_ms + (at - start_ms) // together * together
-            for rollup in map(wanted, (await read(at, at + step)).values()):
-                course.setdefault(place, Figures()).add(in_all(rollup))
-                add_to(total, rollup)
-    return Period(start_ms, end_ms, {at: {_ALL: figures} for at, figures in course.items()}, total)
+async def made_of_shorter(store: RollupStore, now_ms: int, length_ms: int, start_ms: int) -> Rollup:
+    """The rollup of ten minutes, an hour or a day, as it is packed."""
+    period = Period(start_ms, start_ms + length_ms, PACKED[length_ms])
+    await _Sum(store, now_ms, period).read()
+    return period.total
 
 
-async def _read(store: RollupStore, now_ms: int, start_ms: int, end_ms: int) -> Period:
-    """A period that began before the minutes that are kept begins with a whole packed rollup."""
-    start_ms, split = _parts(now_ms, start_ms, end_ms)
-    rollups = await store.ten_minutes(start_ms, split) if start_ms < split else {}
-    return Period(start_ms, end_ms, rollups | (await store.minutes(split, end_ms) if split < end_ms else {}))
+def _part(length_ms: int) -> int:
+    """The longest rollups of which there are PARTS in a period of this length, else a minute."""
+    return max((length for length in PACKED if length_ms >= PARTS * length), default=MINUTE)
 
 
-def _parts(now_ms: int, start_ms: int, end_ms: int) -> tuple[int, int]:
-    """Its start, and the moment from which on its minutes are read."""
-    oldest = -(-(now_ms - MINUTES_KEPT_MS) // TEN_MINUTES) * TEN_MINUTES
-    if start_ms < oldest:
-        start_ms = start_ms // TEN_MINUTES * TEN_MINUTES
-    return start_ms, min(max(start_ms, oldest), end_ms)
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Adds the rollups to a period one by one, as they are read: with little memory, and so that other work of the
+    process goes on between two of them."""
+
+    store: RollupStore
+    now_ms: int
+    period: Period
+    handler: str | None = None
+    lane: str | None = None
+
+    async def read(self) -> None:
+        oldest = (self.now_ms - PACKED_KEPT_MS) // TEN_MINUTES * TEN_MINUTES
+        start = max(self.period.start_ms, min(oldest, self.period.end_ms))
+        for length, since, until in stretches(start, self.period.end_ms, self.period.part_ms):
+            await self._read(length, since, until)
+
+    async def _read(self, length: int, since: int, until: int) -> None:
+        missing = since  # from here on
+        async for at, rollup in self.store.rollups(length, since, until):
+            if rollup is not None:
+                await self._read_shorter(length, missing, at)
+                self._add(at, rollup)
+                missing = at + length
+                await asyncio.sleep(0)
+        await self._read_shorter(length, missing, until)
+
+    async def _read_shorter(self, length: int, since: int, until: int) -> None:
+        shorter = PACKED.get(length)
+        is_kept = shorter != MINUTE or until > self.now_ms - MINUTES_KEPT_MS
+        if since < until and shorter and is_kept:
+            await self._read(shorter, since, until)
+
+    def _add(self, at: int, rollup: Rollup) -> None:
+        wanted = only(rollup, self.handler, self.lane)
+        add_to(self.period.total, wanted)
+        part = at // self.period.part_ms * self.period.part_ms
+        self.period.parts.setdefault(part, Figures()).add(in_all(wanted))
+
+
+def stretches(start_ms: int, end_ms: int, longest: int) -> Iterator[tuple[int, int, int]]:
+    """The length of rollups, the start and the end of each part of a period: the longest ones in its middle, shorter
+    ones before and behind them. The start is of a whole minute."""
+    shorter = PACKED.get(longest)
+    if shorter is None:
+        yield longest, start_ms, end_ms
+        return
+    first, beyond = -(-start_ms // longest) * longest, end_ms // longest * longest
+    if first >= beyond:
+        yield from stretches(start_ms, end_ms, shorter)
+        return
+    if start_ms < first:
+        yield from stretches(start_ms, first, shorter)
+    yield longest, first, beyond
+    if beyond < end_ms:
+        yield from stretches(beyond, end_ms, shorter)

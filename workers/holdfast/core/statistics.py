@@ -128,5 +128,8 @@ def runs_over_time(rollups: Mapping[int, Rollup], start_ms: int, step_ms: int, s
 def _grouped(rollup: Rollup, name_of: Callable[[Series], str]) -> dict[str, Figures]:
     groups: dict[str, Figures] = {}
     for series, figures in rollup.items():
-        groups.setdefault(name_of(series), Figures()).add(figures)
+        group = groups.get(name := name_of(series))
+        if group is None:
+            group = groups[name] = Figures()
+        group.add(figures)
     return groups

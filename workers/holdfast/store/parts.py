@@ -205,8 +205,8 @@ class ComposedStore:
         self.published_handlers = parts.handlers.published_handlers
 
         self.minutes = parts.rollups.minutes
-        self.ten_minutes = parts.rollups.ten_minutes
-        self.pack_rollup = parts.rollups.pack_rollup
+        self.rollups = parts.rollups.rollups
+        self.keep_rollup = parts.rollups.keep_rollup
 
         self.report_duty = parts.metrics.report_duty
         self.gauges = parts.metrics.gauges

@@ -805,12 +805,13 @@ class RollupStore(Protocol):
         """The rollups of minutes that overlap this time, where there are any; they are kept for eight hours."""
         ...
 
-    async def ten_minutes(self, since_ms: int, until_ms: int) -> dict[int, Rollup]:
-        """The packed rollups of ten minutes that overlap this time; they are kept for thirty days."""
+    def rollups(self, length_ms: int, since_ms: int, until_ms: int) -> AsyncIterator[tuple[int, Rollup | None]]:
+        """Each minute, ten minutes, hour or day (by `length_ms`) that overlaps this time: its start in milliseconds and
+        its rollup; None where there is none. Packed ones, all but minutes, are kept for thirty days."""
         ...
 
-    async def pack_rollup(self, start_ms: int) -> bool:
-        """Keep the sum of ten minutes that are over. False where it was there already, or nothing happened."""
+    async def keep_rollup(self, length_ms: int, start_ms: int, rollup: Rollup) -> bool:
+        """Keep a packed rollup of ten minutes, an hour or a day that is over. False where there is one already."""
         ...
 
 

@@ -35,7 +35,8 @@ def print_text(report: Report, *, wide: bool) -> None:
         f"in brackets the {length} before"
     )
     plain([(name, value(report.total)) for name, value in _LINES])
-    output.text(f"runs {_each(report.step_ms)}: |{sparkline(report.course)}| at most {max(report.course):,}")
+    runs = list(report.course.values())
+    output.text(f"runs {_each(report.step_ms)}: |{sparkline(runs)}| at most {max(runs):,}")
     _print_table("handler", "busiest handlers", report.handlers, wide=wide)
     _print_table("handler", "slowest handlers", _slowest(report.handlers), wide=wide)
     _print_table("lane", "lanes", report.lanes, wide=wide)

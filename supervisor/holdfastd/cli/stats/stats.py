@@ -7,7 +7,6 @@ import rich_click
 
 from holdfast.client.periods import Period, last_periods
 from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS
-from holdfast.core.statistics import only
 from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
@@ -46,18 +45,12 @@ def stats(session: Session, /, handler: str | None, lane: str | None, since: flo
         raise click.BadParameter(f"{since:g} s: from 1m to 15d", param_hint="--since")
 
     async def read(store: Store) -> tuple[Period, Period]:
-        return await last_periods(store, await store.clock_ms(), length_ms)
+        return await last_periods(store, await store.clock_ms(), length_ms, handler, lane)
 
-    latest, before = (_filtered(period, handler, lane) for period in ask(session, read))
-    report = Report.of(latest, before)
+    report = Report.of(*ask(session, read))
     if session.json:
         output.document(report.document())
     elif is_csv:
         print_csv(report)
     else:
         print_text(report, wide=session.wide)
-
-
-def _filtered(period: Period, handler: str | None, lane: str | None) -> Period:
-    rollups = {at: only(rollup, handler, lane) for at, rollup in period.rollups.items()}
-    return Period(period.start_ms, period.end_ms, rollups)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.client.periods import Period
-from holdfast.core.rollup import MINUTE, TEN_MINUTES, sum_of
-from holdfast.core.statistics import Statistic, in_all
+from holdfast.core.statistics import Statistic
 
 STEPS = 60  # of a course, at most
 WIDTH, HEIGHT = 600, 80  # of the picture
@@ -48,12 +47,9 @@ class Chart:
 
 def course_charts(period: Period) -> list[Chart]:
     """Runs and failures a second, and how long tasks waited and ran, step by step."""
-    length = period.end_ms - period.start_ms
-    unit = TEN_MINUTES if length > 4 * 60 * MINUTE else MINUTE
-    step_ms = max(1, -(-length // STEPS // unit)) * unit
-    starts = list(range(period.start_ms, period.end_ms, step_ms))
-    steps = [_step(period, start, step_ms) for start in starts]
-    at = [start // 1000 for start in starts]
+    course = period.course(STEPS)
+    at = [step.start_ms // 1000 for step in course]
+    steps = [Statistic.of("", step.seconds, step.figures) for step in course]
     return [
         Chart(
             "Runs a second",
@@ -76,11 +72,6 @@ def course_charts(period: Period) -> list[Chart]:
             ],
         ),
     ]
-
-
-def _step(period: Period, start: int, step_ms: int) -> Statistic:
-    within = [rollup for at, rollup in period.rollups.items() if start <= at < start + step_ms]
-    return Statistic.of("", step_ms / 1000, in_all(sum_of(within)))
 
 
 def _points(values: Sequence[float | None], top: float) -> Iterable[str]:

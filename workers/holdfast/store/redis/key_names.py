@@ -123,7 +123,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "bulk_changes": "bulk_changes",  # sorted set: changes of many tasks, by when they began
         "bulk_change": "bulk_change:",  # hash: one of them
         "rollup": "rollup:",  # hash: the figures of a minute, by lane and handler
-        "rollups": "rollups:",  # text: the figures of ten minutes, packed
+        "rollups": "rollups:",  # text: the figures of ten minutes, an hour or a day, packed
         "reporter": "reporter",  # text: the steward that reports the figures of the queue
         "counters": "counters",  # hash: how often what happened
         "unreadable": "unreadable",  # list: entries that were set aside, with the reason

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.core.rollup import DAY, HOUR, TEN_MINUTES
 from holdfast.errors import InvalidTaskError
 from holdfast.store.redis.key_names import KEY_NAMES
+
+PACKED_NAMES = {TEN_MINUTES: "", HOUR: "hours:", DAY: "days:"}  # of packed rollups, before their number
 
 SCHEMA = 1
 
@@ -148,9 +151,9 @@ class Keys:
         kinds = {"task": "hash", "messages": "hash"} | dict.fromkeys(lists, "list") | dict.fromkeys(texts, "string")
         return {self._key(name, task_id): kind for name, kind in kinds.items()}
 
-    def packed_rollup(self, window: int) -> str:
-        """The figures of ten minutes, counted from 1970."""
-        return self._key("rollups", str(window))
+    def packed_rollup(self, length_ms: int, window: int) -> str:
+        """The figures of ten minutes, of an hour or a day; `window`: their number, counted from 1970."""
+        return self._key("rollups", f"{PACKED_NAMES[length_ms]}{window}")
 
     def conversation(self, context_id: str) -> str:
         return self._key("conversation", context_id)

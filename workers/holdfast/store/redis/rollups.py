@@ -1,35 +1,48 @@
-"""The Redis calls about rollups: the figures of each minute, and packed ones of ten minutes."""
+"""The Redis calls about rollups: the figures of each minute, and packed ones of ten minutes, hours and days."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
-from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS, TEN_MINUTES, Rollup, packed, rollup_of, unpacked
+from holdfast.core.rollup import (
+    DAY,
+    HOUR,
+    MINUTE,
+    PACKED_KEPT_MS,
+    TEN_MINUTES,
+    Rollup,
+    packed,
+    rollup_of,
+    unpacked,
+)
+from holdfast.store.redis.keys import PACKED_NAMES
 from holdfast.store.redis.part import RedisPart
 
-_AT_ONCE = {"minutes": 10, "tens": 60}  # read with one call: about 500 KB at most, and milliseconds of the server
+_AT_ONCE = {MINUTE: 10, TEN_MINUTES: 60, HOUR: 60, DAY: 60}  # read with one call: about 500 KB and milliseconds at most
 
 
 class RedisRollups(RedisPart):
     async def minutes(self, since_ms: int, until_ms: int) -> dict[int, Rollup]:
-        found = await self._read("minutes", since_ms // MINUTE, -(-until_ms // MINUTE))
-        return {n * MINUTE: rollup_of(zip(flat[::2], flat[1::2], strict=True)) for n, flat in found.items()}
+        found = self.rollups(MINUTE, since_ms, until_ms)
+        return {at: rollup async for at, rollup in found if rollup is not None}
 
-    async def ten_minutes(self, since_ms: int, until_ms: int) -> dict[int, Rollup]:
-        found = await self._read("tens", since_ms // TEN_MINUTES, -(-until_ms // TEN_MINUTES))
-        return {n * TEN_MINUTES: unpacked(text) for n, text in found.items()}
+    async def rollups(self, length_ms: int, since_ms: int, until_ms: int) -> AsyncIterator[tuple[int, Rollup | None]]:
+        first, end, most = since_ms // length_ms, -(-until_ms // length_ms), _AT_ONCE[length_ms]
+        for start in range(first, end, most):
+            numbers = range(start, min(start + most, end))
+            found = await self._read(length_ms, numbers)
+            for n in numbers:
+                yield n * length_ms, _rollup(length_ms, found[n]) if n in found else None
 
-    async def pack_rollup(self, start_ms: int) -> bool:
-        minutes = await self.minutes(start_ms, start_ms + TEN_MINUTES)
-        if not minutes:
-            return False
-        key = self._keys.packed_rollup(start_ms // TEN_MINUTES)
-        return await self._command("SET", key, packed(minutes.values()), "NX", "PX", PACKED_KEPT_MS) is not None
+    async def keep_rollup(self, length_ms: int, start_ms: int, rollup: Rollup) -> bool:
+        key = self._keys.packed_rollup(length_ms, start_ms // length_ms)
+        return await self._command("SET", key, packed([rollup]), "NX", "PX", PACKED_KEPT_MS) is not None
 
-    async def _read(self, kind: str, first: int, end: int) -> dict[int, Any]:
-        found = dict[int, Any]()
-        step = _AT_ONCE[kind]
-        for start in range(first, end, step):
-            flat = await self._run("rollups", kind, start, min(step, end - start))
-            found |= dict(zip(flat[::2], flat[1::2], strict=True))
-        return found
+    async def _read(self, length_ms: int, numbers: range) -> dict[int, Any]:
+        flat = await self._run("rollups", PACKED_NAMES.get(length_ms, "minutes"), numbers.start, len(numbers))
+        return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _rollup(length_ms: int, found: Any) -> Rollup:
+    return rollup_of(zip(found[::2], found[1::2], strict=True)) if length_ms == MINUTE else unpacked(found)
