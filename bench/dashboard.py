@@ -134,6 +134,8 @@ def calls(visitor: Visitor) -> Iterator[tuple[str, str]]:
         "schedule_id": "schedule-7",
         "batch_id": "batch-1",
         "address": "none",
+        "verb": "retry",
+        "change_id": "none",
     }
     for operation in OPERATIONS:
         if operation.method == "GET":

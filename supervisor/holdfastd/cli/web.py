@@ -13,7 +13,7 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import settings_of
 from holdfastd.cli.common.store_session import reach
 from holdfastd.control.listening_socket import DASHBOARD, ListenError, ListeningSocket
-from holdfastd.parent import dashboard_token
+from holdfastd.parent import dashboard_token, lean_imports
 from holdfastd.parent.start_checks import web_refusal
 
 DEFAULT = "8080"
@@ -49,6 +49,7 @@ def web(session: Session, /, address: str | None) -> None:
         settings = session.settings.model_copy(update={"web": chosen})
         if why_not := web_refusal(settings):
             raise CommandError(why_not, Exit.CONFIG)
+        lean_imports.prepare(telemetry=False)  # before others import the same
         reach(session)
         with ListeningSocket(chosen, DASHBOARD).opened(_announce) as listener:
             assert listener is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from holdfast.client.periods import Period
@@ -72,8 +72,8 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`course`: the number of runs in each step, by its start, in order; a step has `step_ms`. Handlers and lanes with
-    the most runs come first."""
+    """`period`: without its total. `course`: the number of runs in each step, by its start, in order; a step has
+    `step_ms`. Handlers and lanes with the most runs come first."""
 
     period: Period
     total: Compared
@@ -89,7 +89,7 @@ class Report:
         first, second, *_ = [*course, latest.end_ms]
         total = Statistic.of("", latest.seconds, in_all(now)), Statistic.of("", before.seconds, in_all(then))
         return cls(
-            period=latest,
+            period=replace(latest, total={}),  # a megabyte of a hundred handlers
             total=Compared(*total),
             handlers=_compared(
                 statistics(by_handler(now), latest.seconds), statistics(by_handler(then), before.seconds)
