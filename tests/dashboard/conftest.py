@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfastd.web import period_reports
+from holdfastd.web.queue import period_reports
 from tests.cli.conftest import cli
 
 __all__ = ["cli"]

@@ -20,7 +20,7 @@ from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.application import application
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
 from holdfastd.web.serve import SHORT
 
 TOKEN = "a token of sixteen or more"

@@ -20,8 +20,8 @@ from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.application import application
-from holdfastd.web.connection import PageConnection
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.http.connection import PageConnection
+from holdfastd.web.queue.queue_access import QueueAccess
 from holdfastd.web.serve import SHORT, server_of
 
 TOKEN = "a-token-of-sixteen-or-more"

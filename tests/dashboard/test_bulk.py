@@ -13,7 +13,7 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
 from holdfast_config import RedisSettings
 from holdfastd.web.access.visitor import Role
-from holdfastd.web.pages import counted_tasks
+from holdfastd.web.queue import counted_tasks
 from tests.dashboard.site import HTML, Site, site
 
 pytestmark = pytest.mark.anyio

@@ -16,7 +16,7 @@ import redis.asyncio
 from holdfast import Handlers, TaskSpec, create_broker
 from holdfast_config import RedisSettings, Settings
 from holdfastd.web.access.visitor import Role
-from holdfastd.web.connection import PageConnection
+from holdfastd.web.http.connection import PageConnection
 from holdfastd.web.live.event_batch import EventBatch
 from holdfastd.web.live.event_feed import KEPT, EventFeed
 from holdfastd.web.live.event_selection import EventSelection

@@ -8,9 +8,9 @@ from holdfast.client.periods import last_periods
 from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import in_all
 from holdfast_config import RedisSettings, Settings
-from holdfastd.web import period_reports
-from holdfastd.web.period_reports import MOST, PeriodReports
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue import period_reports
+from holdfastd.web.queue.period_reports import MOST, PeriodReports
+from holdfastd.web.queue.queue_access import QueueAccess
 from tests.dashboard.site import site
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast_config import RedisSettings
 from holdfast_config.values import REDACTED
-from holdfastd.web.redaction import Redaction
+from holdfastd.web.queue.redaction import Redaction
 from tests.dashboard.site import site
 from tests.dashboard.test_bulk import ended
 

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.client.task_spec import TaskSpec
 from holdfast_config import RedisSettings
-from holdfastd.web.pages import found_tasks
+from holdfastd.web.queue import found_tasks
 from tests.dashboard.site import HTML, Site, site
 
 pytestmark = pytest.mark.anyio

@@ -47,14 +47,14 @@ DASHBOARD = (
     ),
     Rule(
         "a search finds no hidden value",
-        f"{_HERE}/queue_access.py",
+        f"{_HERE}/queue/queue_access.py",
         ", shown=self.redaction.value",
         "",
         f"{_REDACTION}::test_a_search_finds_no_secret",
     ),
     Rule(
         "a change of many tasks finds none by a hidden value",
-        f"{_HERE}/bulk_work.py",
+        f"{_HERE}/queue/bulk_work.py",
         ", self.access.redaction.value",
         "",
         f"{_REDACTION}::test_a_search_finds_no_secret",
@@ -68,7 +68,7 @@ DASHBOARD = (
     ),
     Rule(
         "a change needs the secret of its session's forms",
-        f"{_HERE}/forms.py",
+        f"{_HERE}/access/forms.py",
         "    if visitor.needs_secret and not hmac.compare_digest(given.encode(), visitor.csrf.encode()):\n"
         '        raise HTTPException(403, "this form is of another session: load the page again")\n',
         "",
@@ -76,7 +76,7 @@ DASHBOARD = (
     ),
     Rule(
         "a viewer changes nothing",
-        f"{_HERE}/forms.py",
+        f"{_HERE}/access/forms.py",
         "    if not visitor.may_change:\n"
         '        raise HTTPException(403, "a viewer may change nothing: log in as an operator")\n',
         "",
@@ -140,14 +140,14 @@ DASHBOARD = (
     ),
     Rule(
         "stacks of before are not shown with those of now",
-        f"{_HERE}/local_supervisor.py",
+        f"{_HERE}/queue/local_supervisor.py",
         "        os.truncate(path, 0)\n",
         "",
         "tests/dashboard/test_workers_page.py::test_the_supervisor_of_this_host_writes_stacks_and_scales",
     ),
     Rule(
         "only the supervisor of this queue is ordered about",
-        f"{_HERE}/local_supervisor.py",
+        f"{_HERE}/queue/local_supervisor.py",
         "if status is not None and self._serves_the_queue(status):",
         "if status is not None:",
         "tests/dashboard/test_workers_page.py::test_a_supervisor_of_another_queue_is_left_alone",
@@ -177,14 +177,14 @@ DASHBOARD = (
     ),
     Rule(
         "a client that never reads loses its connection",
-        f"{_HERE}/connection.py",
+        f"{_HERE}/http/connection.py",
         "self._stall = self._stall or self.loop.call_later(self.read_within, self.transport.abort)",
         "pass",
         f"{_LIVE}::test_a_client_that_never_reads_loses_its_connection_and_holds_up_nobody",
     ),
     Rule(
         "a request that comes slowly loses its connection",
-        f"{_HERE}/connection.py",
+        f"{_HERE}/http/connection.py",
         "        self._request = self.loop.call_later(self.request_within, transport.abort)\n",
         "",
         f"{_LIVE}::test_a_request_that_comes_slowly_loses_its_connection",
@@ -233,21 +233,21 @@ DASHBOARD = (
     ),
     Rule(
         "a page hides the secrets of payloads",
-        f"{_HERE}/redaction.py",
+        f"{_HERE}/queue/redaction.py",
         "HIDDEN if self.hides(name) and each is not None else self.value(each)",
         "self.value(each)",
         "tests/dashboard/test_redaction.py::test_pages_show_no_secret_of_a_task",
     ),
     Rule(
         "a default of a secret argument is hidden",
-        f"{_HERE}/redaction.py",
+        f"{_HERE}/queue/redaction.py",
         "{name: HIDDEN if name in _EXAMPLES else each for name, each in shown.items()}",
         "shown",
         f"{_API}::test_handlers_have_the_schema_of_their_arguments_without_secrets",
     ),
     Rule(
         "reports that are kept are bounded",
-        f"{_HERE}/period_reports.py",
+        f"{_HERE}/queue/period_reports.py",
         "while len(self._kept) > MOST:",
         "while False:",
         "tests/dashboard/test_period_reports.py::test_of_one_handler_there_are_its_figures_alone",
@@ -310,7 +310,7 @@ DASHBOARD = (
     ),
     Rule(
         "a body is read no further than its bound",
-        f"{_HERE}/forms.py",
+        f"{_HERE}/access/forms.py",
         "        if len(body) > most:\n"
         '            raise HTTPException(413, f"the body is larger than {most} bytes", '
         '{"connection": "close"})\n',

@@ -22,12 +22,10 @@ from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.session_cookie import SessionCookies
 from holdfastd.web.access.visitors import Visitors
 from holdfastd.web.api.endpoint import PREFIX, Api
-from holdfastd.web.bulk_work import BulkWork
 from holdfastd.web.changes import bulk_changes
 from holdfastd.web.changes.all_changes import CHANGES
 from holdfastd.web.changes.carry_out import carry_out
 from holdfastd.web.changes.chosen_tasks import change_chosen
-from holdfastd.web.current_problems import CurrentProblems
 from holdfastd.web.live import endpoints as live
 from holdfastd.web.live.event_feed import EventFeed
 from holdfastd.web.live.stream_response import OpenStreams
@@ -48,9 +46,11 @@ from holdfastd.web.pages import (
     workers,
 )
 from holdfastd.web.pages.login import LoginPage
-from holdfastd.web.period_reports import PeriodReports
-from holdfastd.web.queue_access import QueueAccess
-from holdfastd.web.queue_counts import QueueCounts
+from holdfastd.web.queue.bulk_work import BulkWork
+from holdfastd.web.queue.current_problems import CurrentProblems
+from holdfastd.web.queue.period_reports import PeriodReports
+from holdfastd.web.queue.queue_access import QueueAccess
+from holdfastd.web.queue.queue_counts import QueueCounts
 
 STATIC = Path(__file__).parent / "static"
 

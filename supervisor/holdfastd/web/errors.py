@@ -30,9 +30,9 @@ from holdfast.errors import (
     UnreadableScheduleError,
 )
 from holdfastd.control.errors import ControlError
-from holdfastd.web.api.errors import NotFoundError, NotPossibleError
-from holdfastd.web.forms import BadFieldError
-from holdfastd.web.problems import API, problem
+from holdfastd.web.access.forms import BadFieldError
+from holdfastd.web.http.problems import API, problem
+from holdfastd.web.queue.errors import NotFoundError, NotPossibleError
 from holdfastd.web.rendering import page
 
 STATUSES: tuple[tuple[type[HoldfastError], int], ...] = (

@@ -24,8 +24,8 @@ from holdfastd.documents import lane_words
 from holdfastd.documents.lane_documents import rate_words
 from holdfastd.version import installed
 from holdfastd.web.menu import MENU
-from holdfastd.web.queue_access import queue_of
-from holdfastd.web.redaction import Redaction
+from holdfastd.web.queue.queue_access import queue_of
+from holdfastd.web.queue.redaction import Redaction
 
 TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"

@@ -18,8 +18,8 @@ from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.application import application
-from holdfastd.web.connection import PageConnection
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.http.connection import PageConnection
+from holdfastd.web.queue.queue_access import QueueAccess
 
 SHORT = SubmitRetries(attempts=2, seconds=1.0)  # a page says that the store is away, and asks again by itself
 GRACE = 2  # seconds for requests that run when the process is to end

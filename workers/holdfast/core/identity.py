@@ -49,3 +49,8 @@ def keyed_id(queue: str, key: str) -> str:
 def sha1_hex(content: bytes) -> str:
     """SHA-1 names content here and protects nothing; the store's scripts have it too."""
     return hashlib.sha1(content, usedforsecurity=False).hexdigest()
+
+
+def first_message_id(task_id: str) -> str:
+    """The id of the first message of a task whose id a program has chosen: another message under it is a conflict."""
+    return derived_message_id(task_id, b"first message")

@@ -27,7 +27,7 @@ from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.cli.tasks.task_choice import TaskFilter
 from holdfastd.cli.views.operator import operator
 from holdfastd.documents.bulk_documents import bulk_document
-from holdfastd.web.redaction import Redaction
+from holdfastd.web.queue.redaction import Redaction
 
 ORIGIN = "the command line"
 

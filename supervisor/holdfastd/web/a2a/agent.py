@@ -20,7 +20,7 @@ from holdfastd.web.a2a.emitted_artifact import with_emitted
 from holdfastd.web.a2a.push_targets import PushTargets
 from holdfastd.web.a2a.task_list import AgentTaskList, listed
 from holdfastd.web.a2a.task_stream import changes
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
 
 LONGEST_WAIT = 300.0  # seconds; a client that wants to wait longer subscribes, or asks again
 

@@ -15,7 +15,7 @@ from holdfast.core.published_handlers import PublishedHandler
 from holdfast.errors import StoreError
 from holdfast_config import Settings
 from holdfastd.version import installed
-from holdfastd.web.queue_access import QueueAccess, queue_of
+from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 
 PATH = "/a2a"
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")  # the second is that of earlier clients

@@ -16,10 +16,10 @@ from holdfastd.a2a.rpc_errors import RpcCode, RpcError, rpc_error
 from holdfastd.web.a2a.agent import Agent, AgentClient
 from holdfastd.web.a2a.json_rpc import RpcCall
 from holdfastd.web.a2a.methods import Asking, Method, Stream, method_of
+from holdfastd.web.access.forms import read_body, visitor_of
 from holdfastd.web.access.visitor import Login
-from holdfastd.web.activity_notes import origin
-from holdfastd.web.forms import read_body, visitor_of
-from holdfastd.web.queue_access import queue_of
+from holdfastd.web.queue.activity_notes import origin
+from holdfastd.web.queue.queue_access import queue_of
 
 VERSION_HEADER = "a2a-version"
 AROUND = 65536  # bytes of a request around its message

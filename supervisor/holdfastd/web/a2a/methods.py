@@ -14,7 +14,7 @@ from holdfastd.a2a.agent_task import AgentTask, Sending, Told
 from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.web.a2a.agent import Agent, AgentClient
-from holdfastd.web.activity_notes import note
+from holdfastd.web.queue.activity_notes import note
 
 Written = dict[str, Any] | list[dict[str, Any]] | None
 Stream = AsyncGenerator[dict[str, Any]]

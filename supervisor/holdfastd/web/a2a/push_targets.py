@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from holdfastd.a2a.push_target import PushTarget, read_targets, spelled_targets, with_target
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
 
 
 @dataclass(frozen=True, slots=True)

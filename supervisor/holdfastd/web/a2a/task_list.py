@@ -11,7 +11,7 @@ from holdfast.errors import HoldfastError
 from holdfastd.a2a.agent_task import AgentTask, Listing
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.a2a.task_view import changed_ms
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
 
 MOST = 1000  # tasks of one context that are looked at
 

@@ -28,7 +28,7 @@ from holdfastd.a2a.agent_task import (
 )
 from holdfastd.a2a.task_view import status_of
 from holdfastd.web.a2a.emitted_artifact import emitted_behind, last_position, parts_of
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
 
 SOON, LATE = 0.25, 5.0  # seconds between two looks without a notice: at first, at most
 

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.visitors import RequestRefusedError, Visitors
-from holdfastd.web.problems import API, problem
+from holdfastd.web.http.problems import API, problem
 
 PUBLIC = ("/login", "/static/", "/healthz", "/.well-known/agent-card.json", "/.well-known/agent.json")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -11,15 +11,15 @@ from holdfast.client.bulk_filter import asked_change
 from holdfast.client.counted_tasks import CountedTasks
 from holdfast.core.bulk_changes import KEPT, BulkChange, BulkVerb
 from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
-from holdfastd.web.activity_notes import origin
+from holdfastd.web.access.forms import visitor_of
 from holdfastd.web.api.call import ApiCall
-from holdfastd.web.api.errors import NotFoundError
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.task_query import TaskQuery, wanted_of
 from holdfastd.web.api.types import Cursor, Reason
-from holdfastd.web.bulk_work import bulk_work_of
-from holdfastd.web.forms import visitor_of
-from holdfastd.web.pages.counted_tasks import counted_meanwhile
+from holdfastd.web.queue.activity_notes import origin
+from holdfastd.web.queue.bulk_work import bulk_work_of
+from holdfastd.web.queue.counted_tasks import counted_meanwhile
+from holdfastd.web.queue.errors import NotFoundError
 
 Number = Annotated[int, Meta(ge=0, le=10**15)]
 

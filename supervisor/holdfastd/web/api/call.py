@@ -10,8 +10,8 @@ from starlette.requests import Request
 from holdfast.client.manager import TaskManager
 from holdfast.store.protocol import Store
 from holdfastd.doctor.finding import Finding
-from holdfastd.web.period_reports import PeriodReports
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.period_reports import PeriodReports
+from holdfastd.web.queue.queue_access import QueueAccess
 
 
 @dataclass(slots=True)

@@ -15,18 +15,18 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.core.activity import Activity
 from holdfast.errors import HoldfastError, InvalidScheduleError, InvalidTaskError
-from holdfastd.web.activity_notes import note, origin
+from holdfastd.web.access.forms import check_may_change, check_secret, visitor_of
 from holdfastd.web.api import openapi
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import BODY, QUERY, ApiOperation
 from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.api.request_body import InvalidRequestError, read_json, read_query, read_segments
-from holdfastd.web.current_problems import CurrentProblems
 from holdfastd.web.errors import status_of
-from holdfastd.web.forms import check_may_change, check_secret, visitor_of
-from holdfastd.web.period_reports import PeriodReports
-from holdfastd.web.problems import problem
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.http.problems import problem
+from holdfastd.web.queue.activity_notes import note, origin
+from holdfastd.web.queue.current_problems import CurrentProblems
+from holdfastd.web.queue.period_reports import PeriodReports
+from holdfastd.web.queue.queue_access import QueueAccess
 
 PREFIX = "/api/v1/"
 DESCRIPTION = "openapi.json"

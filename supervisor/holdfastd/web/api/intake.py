@@ -10,14 +10,13 @@ from msgspec import Meta
 
 from holdfast.client.submission import refusal
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.identity import derived_message_id
+from holdfast.core.identity import first_message_id
 from holdfast.core.tasks import Accepted, Receipt, Submission
 from holdfast.errors import InvalidTaskError
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 
 MOST_TASKS = 1000  # of one request
-FIRST = b"first message"  # of a task that is given an id: another body under this id is a conflict
 
 
 class TaskReceipt(TypedDict):
@@ -71,7 +70,7 @@ def _prepared(call: ApiCall, place: int, spec: TaskSpec, count: int) -> Submissi
 def _identified(spec: TaskSpec) -> TaskSpec:
     if spec.task_id is None or spec.message_id is not None or spec.key is not None:
         return spec
-    return msgspec.structs.replace(spec, message_id=derived_message_id(spec.task_id, FIRST))
+    return msgspec.structs.replace(spec, message_id=first_message_id(spec.task_id))
 
 
 def _document(receipt: Receipt) -> TaskReceipt:

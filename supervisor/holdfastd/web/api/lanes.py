@@ -17,9 +17,9 @@ from holdfastd.documents.host_documents import QuietDocument, quiet_documents
 from holdfastd.documents.lane_documents import LaneDocument, lane_document, rate_words
 from holdfastd.documents.task_documents import decoded
 from holdfastd.web.api.call import ApiCall
-from holdfastd.web.api.errors import NotFoundError
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.types import Limit, Reasoned
+from holdfastd.web.queue.errors import NotFoundError
 
 Count = Annotated[int, Meta(ge=1, le=MOST)]
 Rate = Annotated[str, Meta(max_length=50, description="Starts in a time: 10/s, 100/m, 20/10s.", examples=["100/m"])]

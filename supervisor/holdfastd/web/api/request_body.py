@@ -10,7 +10,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from holdfastd.web.forms import read_body
+from holdfastd.web.access.forms import read_body
 
 _PLACE = re.compile(r" - at `\$\.?(.*)`$")
 _UNKNOWN = re.compile(r"unknown field `(.*?)`")

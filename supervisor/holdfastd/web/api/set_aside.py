@@ -10,10 +10,10 @@ from msgspec import Meta
 from holdfastd.documents import task_documents
 from holdfastd.documents.entry_documents import UnreadableDocument, unreadable_document
 from holdfastd.web.api.call import ApiCall
-from holdfastd.web.api.errors import NotFoundError, NotPossibleError
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.tasks import RemovedTask, TaskList
 from holdfastd.web.api.types import Cursor, Duration, Limit, seconds
+from holdfastd.web.queue.errors import NotFoundError, NotPossibleError
 
 ANSWERS = {
     "gone": "does not exist (any more)",

@@ -20,7 +20,7 @@ from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.task_query import TaskQuery, wanted_of
 from holdfastd.web.api.types import Cursor, Limit, Reason, Reasoned
 from holdfastd.web.live.endpoints import task_stream
-from holdfastd.web.pages.found_tasks import gathered
+from holdfastd.web.queue.found_tasks import gathered
 
 LONGEST_WAIT = 60.0  # seconds
 

@@ -10,9 +10,9 @@ from msgspec import Meta
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.documents.webhook_documents import WebhookDocument, webhook_document
 from holdfastd.web.api.call import ApiCall
-from holdfastd.web.api.errors import NotFoundError
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.types import Limit, Reasoned
+from holdfastd.web.queue.errors import NotFoundError
 
 LONGEST_REASON = 500
 Offset = Annotated[

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import cast
+from collections.abc import Awaitable, Callable
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from holdfast.client.bulk_filter import asked_change, checked_verb
-from holdfast.client.wanted_tasks import WantedTasks
 from holdfast.core.activity import Activity
-from holdfast.core.bulk_changes import BulkChange
 from holdfast.errors import HoldfastError
-from holdfastd.web.activity_notes import note, origin
-from holdfastd.web.bulk_work import bulk_work_of
-from holdfastd.web.forms import read_form, visitor_of
-from holdfastd.web.pages.task_filter import TaskFilter
-from holdfastd.web.queue_access import queue_of
-
-
-def change_of(request: Request, fields: Mapping[str, str]) -> BulkChange:
-    """The change that these fields ask for. Raises HTTPException 400, InvalidTaskError."""
-    wanted = TaskFilter.of(fields)
-    verb, asked = checked_verb(fields.get("verb", "")), wanted.arguments
-    states = [state] if (state := asked.pop("state")) else []
-    who = visitor_of(request).name
-    return asked_change(verb, states, cast("WantedTasks", asked), wanted.text, who=who, origin=origin(request))
+from holdfastd.web.access.forms import read_form, visitor_of
+from holdfastd.web.pages.bulk import change_of
+from holdfastd.web.queue.activity_notes import note, origin
+from holdfastd.web.queue.bulk_work import bulk_work_of
+from holdfastd.web.queue.queue_access import queue_of
 
 
 async def begin(request: Request) -> Response:

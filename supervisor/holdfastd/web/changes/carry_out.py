@@ -10,10 +10,10 @@ from starlette.responses import RedirectResponse, Response
 
 from holdfast.core.activity import Activity
 from holdfast.errors import HoldfastError
-from holdfastd.web.activity_notes import note, origin
+from holdfastd.web.access.forms import read_form, visitor_of
 from holdfastd.web.changes.change import Asked, PageChange
-from holdfastd.web.forms import read_form, visitor_of
-from holdfastd.web.queue_access import queue_of
+from holdfastd.web.queue.activity_notes import note, origin
+from holdfastd.web.queue.queue_access import queue_of
 
 
 def carry_out(change: PageChange) -> Callable[[Request], Awaitable[Response]]:

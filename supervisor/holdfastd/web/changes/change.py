@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from holdfast.client.manager import TaskManager
 from holdfast.errors import HoldfastError
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.plurals import counted
 from holdfast.core.task_states import State
 from holdfast.errors import HoldfastError
-from holdfastd.web.activity_notes import note, origin
-from holdfastd.web.forms import read_fields, visitor_of
-from holdfastd.web.queue_access import queue_of
+from holdfastd.web.access.forms import read_fields, visitor_of
+from holdfastd.web.queue.activity_notes import note, origin
+from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
 MOST = 100  # tasks of one form

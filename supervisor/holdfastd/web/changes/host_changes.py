@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from holdfast.core.quiet_hosts import ALL_HOSTS
+from holdfastd.web.access.forms import BadFieldError
 from holdfastd.web.changes.change import Asked, PageChange
-from holdfastd.web.forms import BadFieldError
-from holdfastd.web.local_supervisor import LocalSupervisor
+from holdfastd.web.queue.local_supervisor import LocalSupervisor
 
 LONGEST = 255  # characters of a host's name
 MOST_WORKERS = 10_000

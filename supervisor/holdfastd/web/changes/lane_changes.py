@@ -7,8 +7,8 @@ from collections.abc import Callable
 from holdfast.client.limit_texts import count_limit, rate_limit
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast_config.lanes import list_name
+from holdfastd.web.access.forms import BadFieldError
 from holdfastd.web.changes.change import Asked, PageChange
-from holdfastd.web.forms import BadFieldError
 from holdfastd.web.pages import lanes
 
 

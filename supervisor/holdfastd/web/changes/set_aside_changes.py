@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from holdfast.errors import UnknownTaskError
+from holdfastd.web.access.forms import BadFieldError
 from holdfastd.web.changes.change import Asked, PageChange
-from holdfastd.web.forms import BadFieldError
 
 NOT_BACK = {
     "gone": "does not exist (any more)",

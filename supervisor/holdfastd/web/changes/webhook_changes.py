@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from holdfastd.web.access.forms import BadFieldError
 from holdfastd.web.changes.change import Asked, PageChange
-from holdfastd.web.forms import BadFieldError
 
 
 async def _try_now(asked: Asked) -> None:

@@ -10,13 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.why.times import moment
+from holdfastd.web.http.stream_position import position_of, stream_position
 from holdfastd.web.live import event_messages, messages
 from holdfastd.web.live.event_feed import EventFeed
 from holdfastd.web.live.event_selection import EventSelection
 from holdfastd.web.live.stream_response import stream
 from holdfastd.web.live.task_updates import BEGINNING, PartEmitted, TaskChanged, TaskPosition, task_updates
-from holdfastd.web.pages.stream_position import position_of, stream_position
-from holdfastd.web.queue_access import QueueAccess, queue_of
+from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 
 LAST_EVENT_ID = "last-event-id"
 

@@ -24,7 +24,7 @@ from holdfastd.web.live import event_batch
 from holdfastd.web.live.event_batch import EventBatch
 from holdfastd.web.live.event_selection import EventSelection
 from holdfastd.web.live.task_places import TaskPlaces
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
 
 EVERY = 0.1  # seconds between two reads while events come
 AT_ONCE = 250  # events of one read, about: an entry of the stream may be an event of several tasks

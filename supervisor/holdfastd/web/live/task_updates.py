@@ -30,7 +30,7 @@ from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep, read_trail
 from holdfast.errors import StoreUnavailableError
 from holdfast.store.protocol import Store
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
 
 LOOK_EVERY = 1.0  # seconds without a notice after which the record is read again: a claim gives no notice
 RETRY_EVERY = 0.5  # seconds between two tries while the store is away

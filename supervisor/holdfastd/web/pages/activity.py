@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.core.activity import Activity
-from holdfastd.web.pages.stream_position import stream_position
-from holdfastd.web.queue_access import queue_of
+from holdfastd.web.http.stream_position import stream_position
+from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
 PAGE = 100

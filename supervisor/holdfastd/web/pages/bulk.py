@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import cast
+
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.client.bulk_filter import asked_change, checked_verb
 from holdfast.client.counted_tasks import CountedTasks
-from holdfastd.web.changes.bulk_changes import change_of
-from holdfastd.web.forms import check_may_change, visitor_of
-from holdfastd.web.pages.counted_tasks import counted_meanwhile
-from holdfastd.web.pages.task_filter import TaskFilter
-from holdfastd.web.queue_access import queue_of
+from holdfast.client.wanted_tasks import WantedTasks
+from holdfast.core.bulk_changes import BulkChange
+from holdfastd.web.access.forms import check_may_change, visitor_of
+from holdfastd.web.queue.activity_notes import origin
+from holdfastd.web.queue.counted_tasks import counted_meanwhile
+from holdfastd.web.queue.queue_access import queue_of
+from holdfastd.web.queue.task_filter import TaskFilter
 from holdfastd.web.rendering import page
 
 LISTED = 50  # bulk changes
@@ -30,3 +36,12 @@ async def bulk(request: Request) -> Response:
     now_ms = await access.store.clock_ms()
     changes = [(each, str(each.state_at(now_ms))) for each in await access.store.bulk_changes(LISTED)]
     return page(request, "bulk.html", changes=changes)
+
+
+def change_of(request: Request, fields: Mapping[str, str]) -> BulkChange:
+    """The change that these fields ask for. Raises HTTPException 400, InvalidTaskError."""
+    wanted = TaskFilter.of(fields)
+    verb, asked = checked_verb(fields.get("verb", "")), wanted.arguments
+    states = [state] if (state := asked.pop("state")) else []
+    who = visitor_of(request).name
+    return asked_change(verb, states, cast("WantedTasks", asked), wanted.text, who=who, origin=origin(request))

@@ -14,7 +14,7 @@ from holdfastd.documents.period_report import Report
 from holdfastd.web.pages.chosen_period import PERIODS, chosen_period
 from holdfastd.web.pages.recent_errors import recent_errors
 from holdfastd.web.pages.submit import form_of
-from holdfastd.web.queue_access import queue_of
+from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.charts import course_charts
 

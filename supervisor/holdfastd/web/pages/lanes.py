@@ -13,7 +13,7 @@ from holdfast.errors import HoldfastError
 from holdfast_config.lanes import list_name
 from holdfastd.documents import lane_words
 from holdfastd.documents.lane_documents import rate_words
-from holdfastd.web.queue_access import queue_of
+from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
 LONGEST_HANDLER = 200

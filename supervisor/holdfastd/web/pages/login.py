@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from holdfastd.web.access.forms import read_body
 from holdfastd.web.access.session_cookie import COOKIE, LASTS
 from holdfastd.web.access.visitors import RequestRefusedError, Visitors
-from holdfastd.web.forms import read_body
 from holdfastd.web.rendering import page
 
 MOST_BYTES = 4096

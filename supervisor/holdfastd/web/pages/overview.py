@@ -8,7 +8,7 @@ from starlette.responses import Response
 from holdfast.core.task_states import State
 from holdfastd.documents.period_report import Report
 from holdfastd.web.pages.chosen_period import PERIODS, chosen_period
-from holdfastd.web.queue_access import queue_of
+from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.charts import course_charts
 

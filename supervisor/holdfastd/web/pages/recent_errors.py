@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord, Wanted
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
 from holdfastd.web.views.error_groups import ErrorGroup, error_groups
 
 MOST = 100  # tasks whose errors are read

@@ -14,7 +14,7 @@ from holdfast.core.schedule_records import ScheduleRecord
 from holdfast.core.schedules import Overlap
 from holdfast.errors import HoldfastError
 from holdfastd.documents import times
-from holdfastd.web.queue_access import queue_of
+from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views import schedule_form
 

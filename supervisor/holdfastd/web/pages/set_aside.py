@@ -6,7 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfastd.web.queue_access import queue_of
+from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
 PAGE = 50

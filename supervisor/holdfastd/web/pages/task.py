@@ -15,7 +15,7 @@ from holdfast.core.tasks import TaskRecord
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownTaskError
 from holdfastd.documents import task_documents
 from holdfastd.web.errors import status_of
-from holdfastd.web.queue_access import QueueAccess, queue_of
+from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.conversation import MessageExchange, exchange, exchanges
 from holdfastd.web.views.submission_form import FROM

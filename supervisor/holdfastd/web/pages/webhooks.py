@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.documents.webhook_documents import webhook_document
-from holdfastd.web.queue_access import queue_of
+from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
 PAGE = 50

@@ -13,8 +13,8 @@ from holdfast.core import host_words
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.tasks import WorkerRecord
 from holdfastd.control.socket_protocol import DeathStatus, SupervisorStatus
-from holdfastd.web.local_supervisor import Found, LocalSupervisor
-from holdfastd.web.queue_access import queue_of
+from holdfastd.web.queue.local_supervisor import Found, LocalSupervisor
+from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
 DEATHS = 20  # of a host that the page shows

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.identity import derived_message_id
+from holdfast.core.identity import first_message_id
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.errors import InvalidTaskError
 from holdfast_config import durations
-from holdfastd.web.api.intake import FIRST
-from holdfastd.web.redaction import Redaction
+from holdfastd.web.queue.redaction import Redaction
 from holdfastd.web.views.argument_fields import (
     ArgumentField,
     FieldKind,
@@ -137,7 +136,7 @@ def typed_spec(
     return TaskSpec(
         text=text if text or (not handler.name and options.get("data") is None) else None,
         task_id=task_id,
-        message_id=derived_message_id(task_id, FIRST),  # other content is a conflict
+        message_id=first_message_id(task_id),  # other content is a conflict
         context_id=call.context_id if call and call.context_id != original else None,
         metadata=metadata or None,
         **options,

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from holdfast.client.bulk_steps import BulkSteps
 from holdfast.client.counted_tasks import CountedTasks, counted_tasks
 from holdfast.core.bulk_changes import BulkChange
-from holdfastd.web.pages.found_tasks import LONGEST
-from holdfastd.web.queue_access import queue_of
+from holdfastd.web.queue.found_tasks import LONGEST
+from holdfastd.web.queue.queue_access import queue_of
 
 
 async def counted_meanwhile(request: Request, change: BulkChange, before: CountedTasks) -> CountedTasks:

@@ -12,7 +12,7 @@ from holdfast.client.manager import TaskManager
 from holdfast.core.tasks import Page
 from holdfast.store.protocol import Store
 from holdfast_config import Settings
-from holdfastd.web.redaction import Redaction
+from holdfastd.web.queue.redaction import Redaction
 
 
 @dataclass(frozen=True, slots=True)

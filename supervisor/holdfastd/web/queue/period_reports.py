@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from holdfast.client.periods import last_periods
 from holdfastd.documents.period_report import Report
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
 
 LEAST = 2.0  # seconds for which a report counts as that of now
 SHARE = 20  # a report that took long to read counts for so many times as long

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Counts
 from holdfast.errors import HoldfastError
-from holdfastd.web.pages.task_filter import TaskFilter
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
+from holdfastd.web.queue.task_filter import TaskFilter
 
 EVERY = 2.0  # seconds for which the numbers count as those of now
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from holdfastd.doctor import store as store_check
 from holdfastd.doctor.finding import Finding, Level
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
 
 EVERY = 5.0  # seconds for which the findings count as those of now
 SHOWN = frozenset({Level.WARNING, Level.PROBLEM})

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from holdfast.core.activity import Activity
 from holdfast.errors import StoreError
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
 
 MOST = 500  # characters of a text that is kept
 

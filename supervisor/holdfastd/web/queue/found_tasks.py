@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from holdfast.core.tasks import Page, TaskRecord
-from holdfastd.web.pages.task_filter import TaskFilter
-from holdfastd.web.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess
+from holdfastd.web.queue.task_filter import TaskFilter
 
 PAGE = 50  # tasks
 STEP = 100  # tasks that are asked for at once

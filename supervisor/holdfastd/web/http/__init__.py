@@ -1,0 +1,1 @@
+"""HTTP: connections with bounds, errors as documents, values of an address."""
