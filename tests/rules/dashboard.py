@@ -297,7 +297,7 @@ DASHBOARD = (
     Rule(
         "other content under the id of a task is no message for it",
         f"{_HERE}/api/intake.py",
-        "    return msgspec.structs.replace(spec, message_id=derived_message_id(spec.task_id, FIRST))\n",
+        "    return msgspec.structs.replace(spec, message_id=first_message_id(spec.task_id))\n",
         "    return spec\n",
         f"{_API}::test_a_task_is_submitted_once_however_often_it_is_sent",
     ),
