@@ -389,7 +389,7 @@ DASHBOARD = (
     ),
     Rule(
         "a form that edits a task does not show what is hidden",
-        f"{_HERE}/changes/submissions.py",
+        f"{_HERE}/pages/submit.py",
         "_hidden(call, access)",
         "call",
         f"{_SUBMIT}::test_a_hidden_value_is_not_in_the_form_and_stays_as_it_was",
@@ -411,7 +411,7 @@ DASHBOARD = (
     Rule(
         "a form under the id of another task is no message for it",
         f"{_HERE}/views/submission_form.py",
-        "        message_id=derived_message_id(task_id, FIRST),  # other content is a conflict\n",
+        "        message_id=first_message_id(task_id),  # other content is a conflict\n",
         "",
         f"{_SUBMIT}::test_a_form_under_the_id_of_another_task_is_refused",
     ),
