@@ -18,7 +18,7 @@ from tests.lua.operations import calling, submission
 
 pytestmark = pytest.mark.anyio
 
-LOOKS = 250  # records that one page looks at
+LOOKS = 200  # records that one page looks at
 TEXT_BYTES, LARGEST_TEXT = 524_288, 65_536  # read in one step of a search, and of one text
 
 

@@ -6,7 +6,7 @@
 --       whenever), batch, owner ('' for any), newest (1: the last of each state first; else in the order of the queue), text, states.
 -- A cursor is where the last look was: index, score, id on lines of their own. It stays good when its task is gone: a list goes on at its
 -- neighbour.
-local LOOKS, WINDOW, LARGEST = 250, 100, 100   -- some milliseconds of the server: others wait for as long
+local LOOKS, WINDOW, LARGEST = 200, 100, 100   -- some milliseconds of the server: others wait for as long
 local TEXT_BYTES = 524288   -- of the texts of tasks, in one step
 local limit, lane, name, older, newer = math.min(tonumber(ARGV[2]), LARGEST), ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local batch, owner, newest = ARGV[7], ARGV[8], ARGV[9] == '1'
