@@ -70,7 +70,7 @@ async def test_a_long_search_says_how_far_it_is_and_goes_on(
         waits = await here.page(f"{address}&round=6")
         assert "0 found in 400 of about 901 tasks." in waits
         assert 'hx-trigger="click"' in waits, "after a while it waits for the reader"
-        for _ in range(2):
+        for _ in range(3):
             _, address = await read(here, address)
         assert "1 found in 901 tasks: these are all." in await here.page(address)
         assert await whole(here, "/tasks?text=needle") == ["needle"]
