@@ -116,6 +116,7 @@ class _Sum:
         async for at, rollup in self.store.rollups(length, since, until):
             if rollup is not None:
                 await self._read_shorter(length, missing, at)
+                await asyncio.sleep(0)  # to read one takes as long as to add it
                 self._add(at, rollup)
                 missing = at + length
                 await asyncio.sleep(0)
