@@ -35,6 +35,8 @@ async def handle(messages: list[dict[str, Any]], task: Task) -> object:
             return "released"
         case "fail":
             raise Reject(rest)
+        case "trace":
+            return f"{task.trace_id} {task.span_id}"
         case "parts":
             return messages[-1]["parts"]
         case "turn":
@@ -45,4 +47,5 @@ async def handle(messages: list[dict[str, Any]], task: Task) -> object:
 
 @handlers.register("add")
 async def add(one: int, other: int) -> dict[str, int]:
+    """Adds two numbers."""
     return {"sum": one + other}

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.a2a.thin_client import ThinClient, plain
+from tests.a2a.conftest import ServedPool
+from tests.a2a.thin_client import TOKEN, ThinClient, plain
 
 SEND = {"1.0": "SendMessage", "0.3": "message/send"}
 METHODS = {
@@ -23,7 +24,7 @@ METHODS = {
 
 
 class Receiver:
-    """A server that takes what it is told; `url` of it."""
+    """A server that takes what it is told; `url` of it. At `refusing_url` it answers that it is away."""
 
     def __init__(self) -> None:
         self.told: queue.Queue[tuple[dict[str, str], Any]] = queue.Queue()
@@ -33,13 +34,14 @@ class Receiver:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 told.put(({name.lower(): value for name, value in self.headers.items()}, json.loads(body)))
-                self.send_response(204)
+                self.send_response(503 if self.path == "/away" else 204)
                 self.end_headers()
 
             def log_message(self, *_: object) -> None: ...
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Taker)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/told"
+        base = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.url, self.refusing_url = f"{base}/told", f"{base}/away"
 
     def next(self) -> tuple[dict[str, str], dict[str, Any]]:
         """Headers, and the task with the state's name of 0.3."""
@@ -122,6 +124,40 @@ def test_nothing_is_told_where_settings_were_removed(client: ThinClient, receive
     client.send("this", taskId=task_id)
     later = client.send("hello", configuration=configuration(client, receiver.url))
     assert receiver.next()[1]["id"] == later["id"]
+
+
+def test_a_notice_that_waits_goes_where_settings_are_left_and_else_nowhere(
+    client: ThinClient, receiver: Receiver, pool: ServedPool
+) -> None:
+    setter, _, _, remover = METHODS[client.version].split()
+    task_id = client.send("ask what?", configuration=configuration(client, receiver.refusing_url))["id"]
+    assert receiver.next()[1]["id"] == task_id
+    other = receiver.refusing_url.replace("127.0.0.1", "localhost")
+    client.call(setter, setting(client, task_id, other, "two"))
+    client.call(remover, named(client, task_id))
+    assert waiting(pool, task_id) == [other.replace("/away", "/***")]
+    client.call(remover, named(client, task_id, "two"))
+    assert waiting(pool, task_id) == []
+
+
+def waiting(pool: ServedPool, task_id: str) -> list[str]:
+    """The URLs of the notices of a task that wait."""
+    shown = pool.http.get(f"{pool.base}/api/v1/webhooks", headers={"authorization": f"Bearer {TOKEN}"}).json()
+    return [each["url"] for each in shown["webhooks"] if each["task_id"] == task_id]
+
+
+def test_settings_are_listed_in_pages(pool: ServedPool, receiver: Receiver) -> None:
+    client, task_id = pool.client(), pool.client().send("hello")["id"]
+    for name in ("one", "two", "three"):
+        client.call("CreateTaskPushNotificationConfig", setting(client, task_id, receiver.url, name))
+    method, names, token = "ListTaskPushNotificationConfigs", [], ""
+    for size in (2, 1):
+        page = client.call(method, {"taskId": task_id, "pageSize": 2, "pageToken": token})
+        assert len(page["configs"]) == size
+        names += [each["id"] for each in page["configs"]]
+        token = page["nextPageToken"]
+    assert (names, token) == (["one", "two", "three"], "")
+    assert client.error(method, {"taskId": task_id, "pageToken": "zzz"})["code"] == -32602
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from tests.a2a.thin_client import TOKEN, ThinClient
 
 LOGIN = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
 CARD = "/.well-known/agent-card.json"
+FORMS = ("1.0", "0.3", "")
 
 
 def _post(pool: ServedPool, body: bytes, **headers: str) -> httpx.Response:
@@ -53,8 +54,7 @@ def _request(method: object = "GetTask", params: object = None, **fields: Any) -
         (_request("ListTasks", {"status": "lost"}), -32602, 7),
         (_request("ListTasks", {"pageToken": "zzz"}), -32602, 7),
         (_request("ListTasks", {"contextId": "c", "pageToken": "-1"}), -32602, 7),
-        (_request("GetExtendedAgentCard"), -32004, 7),
-        (_request("agent/getAuthenticatedExtendedCard"), -32007, 7),
+        (_request("ListTaskPushNotificationConfigs", {"taskId": "none", "pageSize": -1}), -32602, 7),
     ],
 )
 def test_a_request_that_cannot_be_is_an_error(pool: ServedPool, body: bytes, code: int, call_id: int | None) -> None:
@@ -159,6 +159,30 @@ def test_the_card_alone_is_public_and_names_both_versions(pool: ServedPool) -> N
     assert again.status_code == 304
     for path in ("/.well-known/", "/.well-known/other", "/a2a"):
         assert pool.http.get(pool.base + path).status_code == 401
+
+
+def test_a_card_that_is_asked_for_in_a_version_has_the_form_of_that_version(pool: ServedPool) -> None:
+    newer, older, both = (pool.http.get(pool.base + CARD, headers={"a2a-version": each}).json() for each in FORMS)
+    assert newer["securitySchemes"] == {"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}}
+    assert newer["securityRequirements"] == [{"schemes": {"bearer": {"list": []}}}]
+    assert newer["capabilities"] == {"streaming": True, "pushNotifications": True, "extendedAgentCard": True}
+    assert not {"url", "protocolVersion", "preferredTransport", "additionalInterfaces", "security"} & newer.keys()
+    assert older["securitySchemes"] == {"bearer": {"type": "http", "scheme": "bearer"}}
+    assert (older["security"], older["supportsAuthenticatedExtendedCard"]) == ([{"bearer": []}], True)
+    assert not {"supportedInterfaces", "securityRequirements"} & older.keys()
+    assert both.keys() == newer.keys() | older.keys()
+
+
+def test_the_extended_card_has_the_arguments_of_handlers_for_who_has_logged_in(client: ThinClient) -> None:
+    public = client.http.get(client.base + CARD, headers={"a2a-version": client.version}).json()
+    assert "extensions" not in public["capabilities"]
+    method = "GetExtendedAgentCard" if client.version == "1.0" else "agent/getAuthenticatedExtendedCard"
+    card = client.call(method)
+    (extension,) = card["capabilities"].pop("extensions")
+    assert card == public
+    assert list(extension["params"]["add"]["properties"]) == ["one", "other"]
+    refused = client.http.post(f"{client.base}/a2a", json={"jsonrpc": "2.0", "id": 1, "method": method})
+    assert refused.status_code == 401
 
 
 def test_what_was_sent_and_canceled_and_refused_is_written_down(pool: ServedPool) -> None:

@@ -24,6 +24,21 @@ def test_the_same_message_twice_is_one_task(client: ThinClient) -> None:
     assert one["id"] == again["id"] != other["id"]
 
 
+def test_a_task_belongs_to_the_trace_of_its_request(client: ThinClient) -> None:
+    client.traceparent = f"00-{'a1' * 16}-{'b2' * 8}-01"
+    task = client.send("trace", message_id=f"traced-{client.version}")
+    assert text_of(task) == f"{'a1' * 16} {'b2' * 8}"
+    client.traceparent = f"00-{'c3' * 16}-{'d4' * 8}-01"
+    assert client.send("trace", message_id=f"traced-{client.version}") == task, "the same message, sent again"
+
+
+@pytest.mark.parametrize(
+    "wrong", [f"00-{'0' * 32}-{'b2' * 8}-01", f"ff-{'a1' * 16}-{'b2' * 8}-01", f"00-{'a1' * 16}-{'b2' * 8}-01-x", "x"]
+)
+def test_a_trace_that_cannot_be_is_passed_over(pool: ServedPool, wrong: str) -> None:
+    assert text_of(pool.client(traceparent=wrong).send("trace")) == "None None"
+
+
 def test_an_id_of_any_form_comes_back(client: ThinClient) -> None:
     for name in ("message/1 of 2", "m" * 200):
         assert [message["messageId"] for message in client.send("hello", message_id=name)["history"]] == [name]

@@ -23,11 +23,13 @@ class ThinClient:
     http: httpx.Client
     version: str = "1.0"
     token: str = TOKEN
+    traceparent: str = ""
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
 
     @property
     def headers(self) -> dict[str, str]:
-        return {"authorization": f"Bearer {self.token}", "a2a-version": self.version}
+        trace = {"traceparent": self.traceparent} if self.traceparent else {}
+        return {"authorization": f"Bearer {self.token}", "a2a-version": self.version, **trace}
 
     def post(self, method: str, params: object = None, **headers: str) -> httpx.Response:
         request = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params or {}}

@@ -156,6 +156,11 @@ class PushListParams03(msgspec.Struct):
     def task_id(self) -> str:
         return self.id
 
+    @property
+    def page(self) -> slice:
+        """All, as 0.3 knows no pages."""
+        return slice(None)
+
 
 def told(change: Told) -> dict[str, Any]:
     """An item of a stream."""
@@ -192,7 +197,7 @@ def write_target(task_id: str, target: PushTarget) -> dict[str, Any]:
     return {"taskId": task_id, "pushNotificationConfig": {name: value for name, value in config.items() if value}}
 
 
-def write_targets(task_id: str, targets: list[PushTarget]) -> list[dict[str, Any]]:
+def write_targets(task_id: str, targets: list[PushTarget], _: slice) -> list[dict[str, Any]]:
     return [write_target(task_id, each) for each in targets]
 
 

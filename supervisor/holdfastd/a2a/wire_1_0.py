@@ -123,7 +123,7 @@ class TaskParams10(msgspec.Struct, rename="camel"):
 class ListParams10(msgspec.Struct, rename="camel"):
     context_id: str = ""
     status: str = _UNSPECIFIED
-    page_size: Annotated[int, Meta(ge=1, le=100)] = 50
+    page_size: Annotated[int, Meta(ge=1, le=100)] | None = None
     page_token: str = ""
     history_length: Annotated[int, Meta(ge=0)] | None = None
     status_timestamp_after: datetime | None = None
@@ -135,7 +135,7 @@ class ListParams10(msgspec.Struct, rename="camel"):
         return Listing(
             self.context_id,
             () if self.status == _UNSPECIFIED else states_of(self.status),
-            self.page_size,
+            self.page_size or 50,
             self.page_token,
             self.history_length,
             round(since.timestamp() * 1000) if since else None,
@@ -153,7 +153,16 @@ class PushKey10(msgspec.Struct, rename="camel"):
 
 
 class PushListParams10(msgspec.Struct, rename="camel"):
+    """`page_size` 0 or none: all, of which there are few."""
+
     task_id: str
+    page_size: Annotated[int, Meta(ge=0, le=100)] | None = None
+    page_token: str = ""
+
+    @property
+    def page(self) -> slice:
+        start = offset_of(self.page_token)
+        return slice(start, start + (self.page_size or 100))
 
 
 class NoParams(msgspec.Struct):
@@ -208,8 +217,16 @@ def write_target(task_id: str, target: PushTarget) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-def write_targets(task_id: str, targets: list[PushTarget]) -> dict[str, Any]:
-    return {"configs": [write_target(task_id, each) for each in targets], "nextPageToken": ""}
+def write_targets(task_id: str, targets: list[PushTarget], page: slice) -> dict[str, Any]:
+    shown = [write_target(task_id, each) for each in targets[page]]
+    return {"configs": shown, "nextPageToken": str(page.stop) if page.stop < len(targets) else ""}
+
+
+def offset_of(token: str) -> int:
+    """The place that a token of a list names. Raises RpcError."""
+    if token and not (token.isascii() and token.isdecimal() and len(token) < 10):
+        raise RpcError(RpcCode.INVALID_PARAMS, "pageToken: the nextPageToken of the page before is expected")
+    return int(token or 0)
 
 
 def _ids(task_id: str, context_id: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +21,9 @@ class ProducerTrace(NamedTuple):
 
 
 _NONE = ProducerTrace()
+_TRACEPARENT = re.compile(
+    r"(?!ff)(?P<version>[0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?P<more>-.*)?"
+)
 BAGGAGE_BYTES = 4096
 
 
@@ -36,6 +40,14 @@ def current_trace(*, with_baggage: bool = False) -> ProducerTrace:
     return ProducerTrace(
         format_trace_id(span.trace_id), format_span_id(span.span_id), f"{span.trace_flags:02x}", header
     )
+
+
+def trace_of_header(traceparent: str) -> ProducerTrace:
+    """The span that a `traceparent` of W3C Trace Context names; of an invalid one nothing is read."""
+    found = _TRACEPARENT.fullmatch(traceparent.strip())
+    if not found or (found["version"] == "00" and found["more"]):  # later versions may have more fields
+        return _NONE
+    return ProducerTrace(*found.group(2, 3, 4))
 
 
 def submit_spans() -> SubmitSpans | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.client.submit_trace import current_trace
+from holdfast.client.submit_trace import ProducerTrace
 from holdfast.core.envelope import build_run_of
 from holdfast.core.identity import fitting_message_id, is_task_id, keyed_id
 from holdfast.core.messages import call_of
@@ -29,11 +29,16 @@ def task_id_of(message: AgentMessage, queue: str, who: str) -> str:
 
 
 def submission_of(
-    message: AgentMessage, task_id: str, *, lane: str, max_bytes: int, target: PushTarget | None = None
+    message: AgentMessage,
+    task_id: str,
+    trace: ProducerTrace,
+    *,
+    lane: str,
+    max_bytes: int,
+    target: PushTarget | None = None,
 ) -> Submission:
     """Raises InvalidTaskError for a message that cannot be one, or is too large."""
     _check(message)
-    trace = current_trace()
     run = build_run_of(
         task_id,
         _encoded(message),

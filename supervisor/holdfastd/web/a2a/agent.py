@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from holdfast.client.submission import raise_refusals
+from holdfast.client.submit_trace import ProducerTrace
 from holdfast.core.identity import is_task_id
 from holdfast.core.messages import call_of
 from holdfast.core.task_states import TERMINAL, State
@@ -27,10 +28,11 @@ LONGEST_WAIT = 300.0  # seconds; a client that wants to wait longer subscribes, 
 
 @dataclass(frozen=True, slots=True)
 class AgentClient:
-    """A program that has logged in. `origin`: the address that it calls from."""
+    """A program that has logged in. `origin`: the address that it calls from; `trace`: the span that it calls in."""
 
     who: str
     origin: str
+    trace: ProducerTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Agent:
     async def accept(self, sending: Sending, client: AgentClient) -> str:
         """Submit the message; the id of its task. The same message again is the same task, or changes nothing."""
         if sending.message.task_id:
-            return await self._go_on(sending)
+            return await self._go_on(sending, client)
         return await self._begin(sending, client)
 
     async def rested(self, task_id: str) -> None:
@@ -93,6 +95,7 @@ class Agent:
         one = submission_of(
             message,
             task_id,
+            client.trace,
             lane=await self._lane(message),
             max_bytes=access.settings.max_message_bytes,
             target=sending.target,
@@ -111,7 +114,7 @@ class Agent:
         handler = await access.manager.retries.call(access.store.published_handler, name) if name else None
         return (handler.lane if handler else "") or access.settings.web_a2a_lane or access.queue
 
-    async def _go_on(self, sending: Sending) -> str:
+    async def _go_on(self, sending: Sending, client: AgentClient) -> str:
         access, message = self.access, sending.message
         task = await self.view(message.task_id)
         if message.context_id not in ("", task.context_id):
@@ -122,6 +125,7 @@ class Agent:
         one = submission_of(
             _of_task(message, task),
             task.task_id,
+            client.trace,
             lane=access.queue,
             max_bytes=access.settings.max_message_bytes,
         )

@@ -1,4 +1,8 @@
-"""The agent card: what this agent is and how to talk to it, for clients of 1.0 and 0.3 alike."""
+"""The agent card: what this agent is and how to talk to it, for clients of 1.0 and 0.3.
+
+The public card is for everybody. The extended one, for who has logged in, also has the handlers beyond the first
+hundred and the arguments of each.
+"""
 
 from __future__ import annotations
 
@@ -21,60 +25,105 @@ PATH = "/a2a"
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")  # the second is that of earlier clients
 INPUT = ["text/plain", "application/json", "application/octet-stream"]
 OUTPUT = ["text/plain", "application/json"]
+ARGUMENTS = "urn:holdfast:arguments"  # the extension that has the arguments of handlers
 
-MOST_SKILLS = 100
+MOST_SKILLS = 100  # of the public card
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 async def agent_card(request: Request) -> Response:
-    """The card, which needs no login."""
+    """The public card, which needs no login: of the version that is asked for, else of both."""
     access = queue_of(request)
-    document = _encode(card(access.settings, str(request.base_url), await _published(access)))
+    version = ".".join(request.headers.get("a2a-version", "").split(".")[:2])
+    handlers = (await handlers_of(access))[:MOST_SKILLS]
+    document = _encode(card(access.settings, str(request.base_url), handlers, version))
     tag = f'"{hashlib.sha256(document).hexdigest()[:32]}"'
-    headers = {"etag": tag, "cache-control": "max-age=60"}
+    headers = {"etag": tag, "cache-control": "max-age=60", "vary": "a2a-version"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
     return Response(document, media_type="application/json", headers=headers)
 
 
-async def _published(access: QueueAccess) -> Sequence[PublishedHandler]:
+async def handlers_of(access: QueueAccess) -> Sequence[PublishedHandler]:
     """While the store is away the agent has no skills to name."""
     with suppress(StoreError):
-        return (await access.store.published_handlers())[:MOST_SKILLS]
+        return await access.store.published_handlers()
     return ()
 
 
-def card(settings: Settings, base_url: str, handlers: Sequence[PublishedHandler] = ()) -> dict[str, Any]:
-    """Fields that only one version knows stand beside those of the other; each passes over what it does not know."""
+def card(
+    settings: Settings,
+    base_url: str,
+    handlers: Sequence[PublishedHandler] = (),
+    version: str = "",
+    *,
+    is_extended: bool = False,
+) -> dict[str, Any]:
+    """The card in the words of a version. Of another or none: with those of both, of which each client passes over what
+    it does not know."""
     url = settings.web_a2a_url or base_url.rstrip("/") + PATH
+    arguments = [_arguments(handlers)] if is_extended else []
+    of_all, newer, older = _of_all(settings, handlers), _of_1_0(url, arguments), _of_0_3(url, arguments)
+    match version:
+        case "1.0":
+            return of_all | newer
+        case "0.3":
+            return of_all | older
+        case _:
+            scheme = older["securitySchemes"]["bearer"] | newer["securitySchemes"]["bearer"]
+            return of_all | older | newer | {"securitySchemes": {"bearer": scheme}}
+
+
+def _of_all(settings: Settings, handlers: Sequence[PublishedHandler]) -> dict[str, Any]:
     description = settings.web_a2a_description
-    both: dict[str, Any] = {
+    return {
         "name": settings.web_a2a_name,
         "description": description,
         "version": installed(),
-        "capabilities": {"streaming": True, "pushNotifications": True},
         "defaultInputModes": INPUT,
         "defaultOutputModes": OUTPUT,
         "skills": [_skill(each, description) for each in handlers or (PublishedHandler(""),)],
-        "securitySchemes": {
-            "bearer": {"type": "http", "scheme": "bearer", "httpAuthSecurityScheme": {"scheme": "bearer"}}
-        },
     }
-    of_1_0: dict[str, Any] = {
+
+
+def _of_1_0(url: str, extensions: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "capabilities": _capabilities(extensions) | {"extendedAgentCard": True},
         "supportedInterfaces": [
             {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": version} for version in ("1.0", "0.3")
         ],
+        "securitySchemes": {"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
         "securityRequirements": [{"schemes": {"bearer": {"list": []}}}],
     }
-    of_0_3: dict[str, Any] = {
+
+
+def _of_0_3(url: str, extensions: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "capabilities": _capabilities(extensions),
         "url": url,
         "preferredTransport": "JSONRPC",
         "protocolVersion": "0.3.0",
         "additionalInterfaces": [{"url": url, "transport": "JSONRPC"}],
+        "supportsAuthenticatedExtendedCard": True,
+        "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         "security": [{"bearer": []}],
     }
-    return both | of_1_0 | of_0_3
+
+
+def _capabilities(extensions: list[dict[str, Any]]) -> dict[str, Any]:
+    both = {"streaming": True, "pushNotifications": True}
+    return {**both, "extensions": extensions} if extensions else both
+
+
+def _arguments(handlers: Sequence[PublishedHandler]) -> dict[str, Any]:
+    """The JSON schemas of the `kwargs` with which a data part calls a handler, by the handler's name."""
+    return {
+        "uri": ARGUMENTS,
+        "description": "The JSON schema of the kwargs of each handler that a data part may name.",
+        "required": False,
+        "params": {each.name: each.arguments for each in handlers if each.name and each.arguments is not None},
+    }
 
 
 def _skill(handler: PublishedHandler, description: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from holdfast.client.submit_trace import trace_of_header
 from holdfast.errors import HoldfastError
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError, rpc_error
 from holdfastd.web.a2a.agent import Agent, AgentClient
@@ -61,7 +62,8 @@ def _asking(request: Request, call: RpcCall, method: Method) -> Asking:
 
     return Asking(
         Agent(queue_of(request)),
-        AgentClient(visitor.name, origin(request)),
+        AgentClient(visitor.name, origin(request), trace_of_header(request.headers.get("traceparent", ""))),
+        str(request.base_url),
         call.read_params(method.params),
         patiently,
     )

@@ -14,6 +14,7 @@ from holdfastd.a2a.agent_task import AgentTask, Sending, Told
 from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.web.a2a.agent import Agent, AgentClient
+from holdfastd.web.a2a.agent_card import card, handlers_of
 from holdfastd.web.queue.activity_notes import note
 
 Written = dict[str, Any] | list[dict[str, Any]] | None
@@ -22,11 +23,12 @@ Stream = AsyncGenerator[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A call of a method: by whom, with which parameters. `patiently` waits for something, but no longer than the
-    client waits for the answer."""
+    """A call of a method: by whom, at which URL, with which parameters. `patiently` waits for something, but no longer
+    than the client waits for the answer."""
 
     agent: Agent
     client: AgentClient
+    base_url: str
     params: Any
     patiently: Callable[[Awaitable[None]], Awaitable[None]]
 
@@ -108,10 +110,10 @@ def _get_push(write: Callable[[str, PushTarget], Written]) -> Callable[[Asking],
     return get_push
 
 
-def _list_push(write: Callable[[str, list[PushTarget]], Written]) -> Callable[[Asking], Awaitable[Written]]:
+def _list_push(write: Callable[[str, list[PushTarget], slice], Written]) -> Callable[[Asking], Awaitable[Written]]:
     async def list_push(asking: Asking) -> Written:
         task = await asking.agent.view(asking.params.task_id)
-        return write(task.task_id, await asking.agent.targets.of(task.task_id))
+        return write(task.task_id, await asking.agent.targets.of(task.task_id), asking.params.page)
 
     return list_push
 
@@ -127,12 +129,12 @@ def _remove_push(removed: Written) -> Callable[[Asking], Awaitable[Written]]:
     return remove_push
 
 
-async def _extended_card(_: Asking) -> Written:
-    raise RpcError(RpcCode.UNSUPPORTED_OPERATION, "the public card is the whole card")
+def _extended_card(version: str) -> Callable[[Asking], Awaitable[Written]]:
+    async def extended_card(asking: Asking) -> Written:
+        access = asking.agent.access
+        return card(access.settings, asking.base_url, await handlers_of(access), version, is_extended=True)
 
-
-async def _extended_card_0_3(_: Asking) -> Written:
-    raise RpcError(RpcCode.EXTENDED_AGENT_CARD_NOT_CONFIGURED, "the public card is the whole card")
+    return extended_card
 
 
 METHODS = (
@@ -152,7 +154,7 @@ METHODS = (
     Method("1.0", "GetTaskPushNotificationConfig", wire_1_0.PushKey10, _get_push(wire_1_0.write_target)),
     Method("1.0", "ListTaskPushNotificationConfigs", wire_1_0.PushListParams10, _list_push(wire_1_0.write_targets)),
     Method("1.0", "DeleteTaskPushNotificationConfig", wire_1_0.PushKey10, _remove_push({}), changes=True),
-    Method("1.0", "GetExtendedAgentCard", wire_1_0.NoParams, _extended_card),
+    Method("1.0", "GetExtendedAgentCard", wire_1_0.NoParams, _extended_card("1.0")),
     Method("0.3", "message/send", wire_0_3.SendParams03, _send(wire_0_3.write_task), changes=True),
     Method("0.3", "message/stream", wire_0_3.SendParams03, _stream(wire_0_3.told), changes=True),
     Method("0.3", "tasks/get", wire_0_3.TaskParams03, _get(wire_0_3.write_task)),
@@ -168,7 +170,7 @@ METHODS = (
     Method("0.3", "tasks/pushNotificationConfig/get", wire_0_3.PushKey03, _get_push(wire_0_3.write_target)),
     Method("0.3", "tasks/pushNotificationConfig/list", wire_0_3.PushListParams03, _list_push(wire_0_3.write_targets)),
     Method("0.3", "tasks/pushNotificationConfig/delete", wire_0_3.PushKey03, _remove_push(None), changes=True),
-    Method("0.3", "agent/getAuthenticatedExtendedCard", wire_1_0.NoParams, _extended_card_0_3),
+    Method("0.3", "agent/getAuthenticatedExtendedCard", wire_1_0.NoParams, _extended_card("0.3")),
 )
 VERSIONS = tuple(dict.fromkeys(method.version for method in METHODS))
 

@@ -44,11 +44,11 @@ class PushTargets:
         """Nothing is wrong with one that is not there."""
         before = await self.of(task_id)
         rest = [each for each in before if each.target_id != target_id]
+        await self._tell(task_id, before, rest)  # first: a notice for a URL without settings goes out as a webhook
         if rest:
             await self.access.store.add(task_id, push=spelled_targets(rest))
         elif before:
             await self.access.store.forget_push(task_id)
-        await self._tell(task_id, before, rest)
 
     async def _tell(self, task_id: str, before: list[PushTarget], now: list[PushTarget]) -> None:
         """The webhook of the task is the URL of the first."""

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import HoldfastError
 from holdfastd.a2a.agent_task import AgentTask, Listing
-from holdfastd.a2a.rpc_errors import RpcCode, RpcError
+from holdfastd.a2a.rpc_errors import RpcError
 from holdfastd.a2a.task_view import changed_ms
+from holdfastd.a2a.wire_1_0 import offset_of
 from holdfastd.web.queue.queue_access import QueueAccess
 
 MOST = 1000  # tasks of one context that are looked at
@@ -48,7 +49,7 @@ async def _of_queue(access: QueueAccess, wanted: Listing) -> tuple[list[TaskReco
 
 async def _of_context(access: QueueAccess, wanted: Listing) -> tuple[list[TaskRecord], str, int]:
     """The tasks that clients have sent in this context: its last ones."""
-    start = _offset(wanted.token)
+    start = offset_of(wanted.token)
     context = await access.store.conversation(wanted.context_id)
     ids = list(context.task_ids)[-MOST:] if context else []
     found = await asyncio.gather(*(access.store.get(task_id, payloads=False) for task_id in ids))
@@ -56,12 +57,6 @@ async def _of_context(access: QueueAccess, wanted: Listing) -> tuple[list[TaskRe
     records.sort(key=changed_ms, reverse=True)
     end = start + wanted.size
     return records[start:end], str(end) if end < len(records) else "", len(records)
-
-
-def _offset(token: str) -> int:
-    if token and not (token.isascii() and token.isdecimal() and len(token) < 10):
-        raise RpcError(RpcCode.INVALID_PARAMS, "pageToken: the nextPageToken of the page before is expected")
-    return int(token or 0)
 
 
 async def _view(view: View, record: TaskRecord) -> AgentTask | None:

@@ -36,7 +36,17 @@ local function outbox()
     return found
   end
 
-  return {index = index, hash = hash_of, put = put, drop = drop, of = of}
+  -- The webhooks of a task that wait for one URL wait for the other, or no more if that is ''.
+  local function move(id, known, url)
+    local found = of(id)
+    for i = 1, #found, 5 do
+      if found[i + 3] == known then
+        if url == '' then drop(found[i]) else call('HSET', hash_of(found[i]), 'url', url) end
+      end
+    end
+  end
+
+  return {index = index, hash = hash_of, put = put, drop = drop, of = of, move = move}
 end
 
 local of_queue   -- the queue's webhook; false for none, nil before the first look
