@@ -557,6 +557,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("what was set again is set aside", "schedule_aside", "~= ARGV[2] then return 'changed' end", "== '-' then return 'changed' end", on_stage(spoilt.test_one_that_is_set_again_meanwhile_is_not_set_aside)),
     ("what was set aside cannot be removed", "schedule_remove", " or call('ZSCORE', KEY.schedules, ARGV[1])", "", on_stage(spoilt.test_schedule_that_cannot_be_read_stops_no_other), (spoilt.gone,)),
     ("a record that is none is no schedule", "schedule_show", "then return 'gone' end", "then return fields end", on_stage(spoilt.test_schedule_that_cannot_be_read_stops_no_other), (spoilt.gone,)),
+    ("what waits for a webhook that was taken away is sent", "webhook_of_task", "if known ~= '' then outbox().move(id, known, url) end\n", "", outbox.test_what_waits_for_a_webhook_that_was_taken_away_waits_for_the_next_or_no_more),
     ("a notice that is none stops all webhooks", "webhooks_take", "local counted = redis.pcall(", "local counted = call(", outbox.test_record_that_is_none_is_taken_beside_the_others),
     ("a quiet host claims", "pull", "local live = known[1] == 'live' and word == 'OK'", "local live = known[1] == 'live'", quiet.test_a_quiet_host_finishes_and_claims_nothing),
     ("who starts on a quiet host is not quiet", "register", "if is_barred(host, halt) then", "if false then", quiet.test_whoever_starts_anew_on_a_quiet_host_is_quiet),

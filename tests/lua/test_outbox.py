@@ -47,6 +47,19 @@ async def test_a_webhook_that_was_taken_is_taken_again_only_when_its_lease_has_l
     assert (again.name, again.tries) == (notice.name, 2)
 
 
+async def test_what_waits_for_a_webhook_that_was_taken_away_waits_for_the_next_or_no_more(space: Namespace) -> None:
+    one, two = "https://example.org/one", "https://example.org/two"
+    await space.register("a")
+    await space.store.submit_with_options([submission("t1", space.queue, options=SubmitOptions(webhook=one))])
+    await space.settle("a", (await space.take("a"))[0], Settle.COMPLETED)
+    for known, url, answer, waits in ((two, "", "other", [one]), (one, two, "set", [two]), (two, "", "set", [])):
+        assert await space.store.set_webhook_of_task("t1", known, url) == answer
+        outbox = await space.store.outbox(0, 10)
+        assert [each.notice.url for each in outbox.waiting if isinstance(each.notice, Notice)] == waits
+        assert outbox.total == len(waits)
+    await space.check()
+
+
 async def test_webhooks_that_wait_are_listed_and_one_is_tried_now(space: Namespace) -> None:
     await space.register("a")
     await space.store.set_webhook("https://example.org/all")

@@ -98,13 +98,6 @@ A2A = (
         f"{_PUSH}::test_a_client_is_told_of_a_question_and_of_the_end",
     ),
     Rule(
-        "nothing is sent to settings that were removed",
-        "workers/holdfast/store/lua/webhook/webhook_of_task.lua",
-        "if known ~= '' then outbox().move(id, known, url) end\n",
-        "",
-        f"{_PUSH}::test_a_notice_that_waits_goes_where_settings_are_left_and_else_nowhere",
-    ),
-    Rule(
         "the public card does not have the arguments of handlers",
         f"{_HERE}/agent_card.py",
         "[_arguments(handlers)] if is_extended else []",
