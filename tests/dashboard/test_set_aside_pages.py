@@ -110,5 +110,5 @@ async def test_unreadable_entries_show_their_bytes_and_go_back_or_away(redis_set
         assert (await here.change("/unreadable/remove", address=first.address)).status_code == 303
         assert not await here.store.unreadable(10)
         for verb in ("retry", "remove"):
-            assert (await here.change(f"/unreadable/{verb}", address=first.address)).status_code == 400
+            assert (await here.change(f"/unreadable/{verb}", address=first.address)).status_code == 404
         assert (await here.browser.get("/unreadable/entry?address=none", headers=HTML)).status_code == 404

@@ -40,5 +40,5 @@ async def test_a_webhook_that_waits_is_tried_now_and_given_up(redis_settings: Re
         assert (dropped.event, "given up by token" in dropped.detail) == ("webhook-dropped", True)
         for verb in ("retry", "remove"):
             answer = await here.change(f"/webhooks/{verb}", webhook=SCRIPT)
-            assert (answer.status_code, "does not wait" in answer.text, SCRIPT in answer.text) == (400, True, False)
+            assert (answer.status_code, "does not wait" in answer.text, SCRIPT in answer.text) == (404, True, False)
         assert (await here.browser.get("/webhooks?after=x", headers=HTML)).status_code == 400

@@ -13,12 +13,8 @@ from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.tasks import RemovedTask, TaskList
 from holdfastd.web.api.types import Cursor, Duration, Limit, seconds
-from holdfastd.web.queue.errors import NotFoundError, NotPossibleError
-
-ANSWERS = {
-    "gone": "does not exist (any more)",
-    "cut": "cannot be retried: only its beginning was kept; push the whole entry again",
-}
+from holdfastd.web.queue import unreadable_entries
+from holdfastd.web.queue.errors import NotFoundError
 
 
 class DeadQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -67,24 +63,18 @@ async def get_unreadable(call: ApiCall, address: str) -> UnreadableDocument:
     """Show one entry in full, as far as it was kept (64 KiB)."""
     each = await call.store.unreadable_at(address)
     if each is None:
-        raise NotFoundError(f"entry {address} {ANSWERS['gone']}")
+        raise unreadable_entries.missing(address)
     return unreadable_document(each)
 
 
 async def retry_unreadable(call: ApiCall, address: str) -> UnreadableAnswer:
     """Put an entry back into its lane, for workers that can now read it."""
-    word = await call.store.readmit(address)
-    if word == "gone":
-        raise NotFoundError(f"entry {address} {ANSWERS[word]}")
-    if word == "cut":
-        raise NotPossibleError(f"entry {address} {ANSWERS[word]}")
-    return {"address": address, "answer": word}
+    return {"address": address, "answer": await unreadable_entries.put_back(call.store, address)}
 
 
 async def remove_unreadable(call: ApiCall, address: str) -> UnreadableAnswer:
     """Delete an entry that was set aside."""
-    if not await call.store.forget_unreadable(address):
-        raise NotFoundError(f"entry {address} {ANSWERS['gone']}")
+    await unreadable_entries.remove(call.store, address)
     return {"address": address, "answer": "removed"}
 
 

@@ -12,9 +12,8 @@ from holdfastd.documents.webhook_documents import WebhookDocument, webhook_docum
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.types import Limit, Reasoned
-from holdfastd.web.queue.errors import NotFoundError
+from holdfastd.web.queue import waiting_webhooks
 
-LONGEST_REASON = 500
 Offset = Annotated[
     str, Meta(pattern=r"^[0-9]{0,7}$", description="Continue after an earlier page: the cursor that it gave.")
 ]
@@ -57,20 +56,14 @@ async def list_webhooks(call: ApiCall, query: WebhookQuery) -> WebhookList:
 
 async def retry_webhook(call: ApiCall, webhook: str) -> WebhookAnswer:
     """Try a webhook that waits now."""
-    if not await call.store.notice_now(webhook):
-        raise _gone(webhook)
+    await waiting_webhooks.try_now(call.store, webhook)
     return {"webhook": webhook, "answer": "due"}
 
 
 async def give_up_webhook(call: ApiCall, webhook: str, body: Reasoned) -> WebhookAnswer:
     """Give a webhook that waits up: it is not delivered."""
-    if not await call.store.notice_done(webhook, call.reason("given up", body.reason)[:LONGEST_REASON]):
-        raise _gone(webhook)
+    await waiting_webhooks.give_up(call.store, webhook, call.reason("given up", body.reason))
     return {"webhook": webhook, "answer": "given-up"}
-
-
-def _gone(webhook: str) -> NotFoundError:
-    return NotFoundError(f"webhook {webhook[:200]} does not wait (any more)")
 
 
 WEBHOOKS = (

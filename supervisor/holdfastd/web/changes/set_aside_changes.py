@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from holdfast.errors import UnknownTaskError
-from holdfastd.web.access.forms import BadFieldError
 from holdfastd.web.changes.change import Asked, PageChange
-
-NOT_BACK = {
-    "gone": "does not exist (any more)",
-    "cut": "cannot be put back: only its beginning was kept; push the whole entry again",
-}
+from holdfastd.web.queue import unreadable_entries
 
 
 async def _remove_dead(asked: Asked) -> None:
@@ -18,14 +13,11 @@ async def _remove_dead(asked: Asked) -> None:
 
 
 async def _put_back(asked: Asked) -> None:
-    word = await asked.access.store.readmit(asked.subject)
-    if word in NOT_BACK:
-        raise BadFieldError(f"entry {asked.subject[:80]} {NOT_BACK[word]}")
+    await unreadable_entries.put_back(asked.access.store, asked.subject)
 
 
 async def _remove_entry(asked: Asked) -> None:
-    if not await asked.access.store.forget_unreadable(asked.subject):
-        raise BadFieldError(f"entry {asked.subject[:80]} {NOT_BACK['gone']}")
+    await unreadable_entries.remove(asked.access.store, asked.subject)
 
 
 SET_ASIDE_CHANGES = (

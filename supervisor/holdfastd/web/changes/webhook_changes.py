@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from holdfastd.web.access.forms import BadFieldError
 from holdfastd.web.changes.change import Asked, PageChange
+from holdfastd.web.queue import waiting_webhooks
 
 
 async def _try_now(asked: Asked) -> None:
-    if not await asked.access.store.notice_now(asked.subject):
-        raise _gone(asked)
+    await waiting_webhooks.try_now(asked.access.store, asked.subject)
 
 
 async def _give_up(asked: Asked) -> None:
-    if not await asked.access.store.notice_done(asked.subject, asked.reason("given up")[:500]):
-        raise _gone(asked)
-
-
-def _gone(asked: Asked) -> BadFieldError:
-    return BadFieldError(f"webhook {asked.subject[:200]} does not wait (any more)")
+    await waiting_webhooks.give_up(asked.access.store, asked.subject, asked.reason("given up"))
 
 
 WEBHOOK_CHANGES = (

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.core.batches import TaskEnd
+from holdfastd.web.http.list_place import list_place
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
@@ -22,7 +23,7 @@ async def batches(request: Request) -> Response:
 
 async def batch(request: Request) -> Response:
     access, query = queue_of(request), request.query_params
-    after, wanted = _after(query.get("after", "0")), query.get("end", "")
+    after, wanted = list_place(request), query.get("end", "")
     if wanted and wanted not in ENDS:
         raise HTTPException(400, f"end {wanted[:50]!r}: one of {', '.join(ENDS)} is expected")
     one = access.manager.batch(query.get("id", ""))
@@ -38,9 +39,3 @@ async def batch(request: Request) -> Response:
         after=after,
         following=after + TASKS if more else None,
     )
-
-
-def _after(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 7):
-        raise HTTPException(400, f"after {text[:50]!r}: the place of a task is expected")
-    return int(text)

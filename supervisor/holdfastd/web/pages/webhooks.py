@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.documents.webhook_documents import webhook_document
+from holdfastd.web.http.list_place import list_place
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
@@ -15,7 +15,7 @@ PAGE = 50
 
 
 async def webhooks(request: Request) -> Response:
-    access, after = queue_of(request), _after(request.query_params.get("after", "0"))
+    access, after = queue_of(request), list_place(request)
     outbox, counters = await access.store.outbox(after, PAGE), (await access.store.counts()).counters
     following = after + PAGE if after + PAGE < outbox.total else None
     return page(
@@ -29,9 +29,3 @@ async def webhooks(request: Request) -> Response:
         following=following,
         now_ms=await access.store.clock_ms(),
     )
-
-
-def _after(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 7):
-        raise HTTPException(400, f"after {text[:50]!r}: a number is expected")
-    return int(text)
