@@ -64,11 +64,11 @@ def settings_of(redis: RedisSettings) -> Settings:
     return Settings(redis_url=redis.url, queue_name=redis.queue)
 
 
-async def publish(redis: RedisSettings) -> None:
+async def publish(redis: RedisSettings, published: Handlers[Any, Any] = handlers) -> None:
     """Publish the handlers as a worker does."""
     async with open_store(redis) as store:
         context = WorkerContext(WorkerSpec("publisher", 0, settings_of(redis)), store)
-        await HandlerPublisher(context, handlers.frozen("tests:handlers")).publish()
+        await HandlerPublisher(context, published.frozen("tests:handlers")).publish()
 
 
 @asynccontextmanager
