@@ -24,7 +24,7 @@ from holdfast_config import RedisSettings
 from holdfastd.web.api.endpoint import PREFIX
 from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.application import PAGES
-from holdfastd.web.local_supervisor import LocalSupervisor
+from holdfastd.web.queue.local_supervisor import LocalSupervisor
 from tests.dashboard.handlers import publish, settings_of
 from tests.dashboard.site import Site
 from tests.dashboard.test_bulk import ended
@@ -102,7 +102,7 @@ async def _tasks(here: Site, redis: RedisSettings, given: Planting) -> None:
             await _turn_has_ended(here, verb)
         await here.manager.resume_task("answers", given.text, data=given.document)
         with anyio.fail_after(60):
-            while (await here.manager.get_task("answers")).state is not State.COMPLETED:
+            while (await here.manager.get_task("answers")).state is not State.COMPLETED:  # noqa: ASYNC110 - of a worker
                 await anyio.sleep(0.01)
     await publish(redis, given.handlers)
     await here.manager.run_task(given.text, data=given.document, task_id="waits", **shared)
@@ -114,7 +114,7 @@ async def _tasks(here: Site, redis: RedisSettings, given: Planting) -> None:
 
 async def _turn_has_ended(here: Site, task_id: str) -> None:
     with anyio.fail_after(60):
-        while (await here.manager.get_task(task_id)).state not in HAS_ENDED:
+        while (await here.manager.get_task(task_id)).state not in HAS_ENDED:  # noqa: ASYNC110 - of a worker
             await anyio.sleep(0.01)
 
 

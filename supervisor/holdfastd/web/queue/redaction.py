@@ -36,7 +36,7 @@ class Redaction:
 
     def __post_init__(self) -> None:
         names = "|".join(map(_expression, self.patterns))
-        sign = r"""(?:\\*["'])?\]?[ \t]*(?:=>|[:=])[ \t]*"""
+        sign = r"""(?:\\*["'])?\]?[ \t]*(?:=>|[:=]|%3[AD])[ \t]*"""
         whole = re.compile(rf"(?:{names})", re.IGNORECASE) if names else None
         named = re.compile(rf"(?<![\w-])((?:{names})(?![\w-]){sign}){_VALUE}", re.IGNORECASE | re.DOTALL)
         object.__setattr__(self, "_name", whole)
