@@ -85,6 +85,7 @@ async def plant(here: Site, redis: RedisSettings, given: Planting) -> None:
     await _schedule(here, given)
     await push(redis, given.text)
     await push(redis, json.dumps({"operation": given.text, **given.document}))
+    await here.store.pull("w-1", 1, 50, [redis.queue], [])  # sets them aside
     await here.store.note_activity(Activity(given.name, given.name, given.name, given.name, given.text, given.name))
     change = asked_change(BulkVerb.CANCEL, [], {"lane": given.name}, given.text, who=given.name, origin=given.name)
     await here.store.begin_bulk(replace(change, reason=given.text))
