@@ -43,10 +43,16 @@ class Receiver:
         base = f"http://127.0.0.1:{self.server.server_address[1]}"
         self.url, self.refusing_url = f"{base}/told", f"{base}/away"
 
-    def next(self) -> tuple[dict[str, str], dict[str, Any]]:
+    def any(self) -> tuple[dict[str, str], dict[str, Any]]:
         """Headers, and the task with the state's name of 0.3."""
         headers, body = self.told.get(timeout=60)
         return headers, plain(body.get("task", body))
+
+    def next(self) -> tuple[dict[str, str], dict[str, Any]]:
+        """The next of a task that does not work any more."""
+        while (told := self.any())[1]["status"]["state"] == "working":
+            pass
+        return told
 
 
 @pytest.fixture
@@ -97,6 +103,36 @@ def test_a_client_is_told_of_a_question_and_of_the_end(client: ThinClient, recei
     assert task["artifacts"][0]["parts"][0]["text"] == "answered: Friday"
 
 
+def test_a_client_is_told_that_its_task_works_and_how_far_it_is(
+    client: ThinClient, receiver: Receiver, pool: ServedPool
+) -> None:
+    gate = pool.folder / f"told-{client.version}"
+    chosen = configuration(client, receiver.url)
+    task_id = client.send(f"hold {gate}", wait=False, configuration=chosen)["id"]
+    ids, says = set[str](), ""
+    while not says:
+        headers, task = receiver.any()
+        assert (task["id"], task["status"]["state"]) == (task_id, "working")
+        assert headers["webhook-id"] not in ids, "what is new has an id of its own"
+        ids.add(headers["webhook-id"])
+        says = task["status"].get("message", {"parts": [{"text": ""}]})["parts"][0]["text"]
+    gate.touch()
+    assert receiver.next()[1]["status"]["state"] == "completed"
+
+
+def test_a_webhook_of_a_producer_is_told_of_no_work(receiver: Receiver, pool: ServedPool) -> None:
+    client, gate = pool.client(), pool.folder / "of-producer"
+    task_id = pool.cli("submit", f"hold {gate}", "--webhook", f"{receiver.url}?own", "--json").document["task_id"]
+    client.call("CreateTaskPushNotificationConfig", setting(client, task_id, receiver.url))
+    assert pool.kill_workers()
+    told = [receiver.told.get(timeout=60)[1]]
+    gate.touch()
+    while told[-1].get("type") != "task.completed":
+        told.append(receiver.told.get(timeout=60)[1])
+    assert told[0]["task"]["status"]["state"] == "TASK_STATE_WORKING"
+    assert [each["type"] for each in told if "type" in each] == ["task.completed"]
+
+
 def test_settings_are_set_read_listed_and_removed(client: ThinClient, receiver: Receiver) -> None:
     setter, getter, lister, remover = METHODS[client.version].split()
     task_id = client.send("ask what?")["id"]
@@ -135,15 +171,15 @@ def test_a_notice_that_waits_goes_where_settings_are_left_and_else_nowhere(
     other = receiver.refusing_url.replace("127.0.0.1", "localhost")
     client.call(setter, setting(client, task_id, other, "two"))
     client.call(remover, named(client, task_id))
-    assert waiting(pool, task_id) == [other.replace("/away", "/***")]
+    assert waiting(pool, task_id) == {other.replace("/away", "/***")}
     client.call(remover, named(client, task_id, "two"))
-    assert waiting(pool, task_id) == []
+    assert waiting(pool, task_id) == set()
 
 
-def waiting(pool: ServedPool, task_id: str) -> list[str]:
+def waiting(pool: ServedPool, task_id: str) -> set[str]:
     """The URLs of the notices of a task that wait."""
     shown = pool.http.get(f"{pool.base}/api/v1/webhooks", headers={"authorization": f"Bearer {TOKEN}"}).json()
-    return [each["url"] for each in shown["webhooks"] if each["task_id"] == task_id]
+    return {each["url"] for each in shown["webhooks"] if each["task_id"] == task_id}
 
 
 def test_settings_are_listed_in_pages(pool: ServedPool, receiver: Receiver) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.delivery import Settle
+from holdfast.core.delivery import Holding, Settle
 from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.webhook_notice import Notice, SpoiltNotice
 from tests.conformance.stand import submission
@@ -57,6 +57,27 @@ async def test_what_waits_for_a_webhook_that_was_taken_away_waits_for_the_next_o
         outbox = await space.store.outbox(0, 10)
         assert [each.notice.url for each in outbox.waiting if isinstance(each.notice, Notice)] == waits
         assert outbox.total == len(waits)
+    await space.check()
+
+
+async def test_of_a_task_that_works_is_told_where_clients_of_the_agent_have_settings(space: Namespace) -> None:
+    url = "https://example.org/told"
+    await space.register("a")
+    await space.store.add("t2", push=b"{}")
+    options = SubmitOptions(webhook=url)
+    await space.store.submit_with_options([submission(each, space.queue, options=options) for each in ("t1", "t2")])
+    taken = await space.take("a", 2)
+    [notice], _ = await space.store.take_notices(10, LEASE_MS)
+    assert isinstance(notice, Notice)
+    assert (notice.task_id, notice.turn, notice.state, notice.url) == ("t2", 1, "working", url)
+    assert await space.store.notice_done(notice.name)
+    for progress, count in (("1/2", 1), ("1/2", 0), ("2/2", 1)):
+        holdings = [Holding(each.task_id, each.claim, progress) for each in taken]
+        await space.store.renew("a", "live", 1, holdings)
+        notices, _ = await space.store.take_notices(10, LEASE_MS)
+        assert len(notices) == count
+        for each in notices:
+            assert await space.store.notice_done(each.name)
     await space.check()
 
 

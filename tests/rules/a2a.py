@@ -98,6 +98,13 @@ A2A = (
         f"{_PUSH}::test_a_client_is_told_of_a_question_and_of_the_end",
     ),
     Rule(
+        "a producer's webhook is told of no work",
+        "supervisor/holdfastd/steward/deliver_notice.py",
+        "    elif notice.url not in",
+        "    if notice.url not in",
+        f"{_PUSH}::test_a_webhook_of_a_producer_is_told_of_no_work",
+    ),
+    Rule(
         "the public card does not have the arguments of handlers",
         f"{_HERE}/agent_card.py",
         "[_arguments(handlers)] if is_extended else []",

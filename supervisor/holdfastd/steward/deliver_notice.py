@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
+from holdfast.core.task_states import State
 from holdfast.core.webhook_notice import Notice, body
 from holdfast.store.protocol import Store
 from holdfastd.a2a import wire_0_3, wire_1_0
@@ -20,7 +21,10 @@ async def deliver(store: Store, poster: Poster, notice: Notice) -> None:
     record = await store.get(notice.task_id)
     targets = read_targets(await store.push(notice.task_id)) if record else []
     failed: list[MissedError | RefusedError] = []
-    if notice.url not in {target.url for target in targets}:
+    if notice.state == State.WORKING:
+        if not record or record.state is not State.WORKING:
+            return  # a later notice says what came of it
+    elif notice.url not in {target.url for target in targets}:
         await _try(failed, poster, notice, body(notice, record), {})
     if record and targets:
         task = task_view(record, await store.about(notice.task_id))

@@ -1,4 +1,4 @@
-"""Notices for webhooks: a task has ended, or asks for input."""
+"""Notices for webhooks: a task has ended, asks for input, or, for clients of the agent, works."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.core.cadence.moments import local
+from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 
 _ERROR = ("type", "message")  # of an error: its traceback names paths of the server, and the URL may be a stranger's
@@ -26,8 +27,9 @@ class Notice:
 
     @property
     def public_id(self) -> str:
-        """The id by which a receiver recognises a notice that comes again."""
-        return self.name.replace("|", ".")
+        """The id by which a receiver recognises a notice that comes again. A task that works comes further."""
+        name = self.name.replace("|", ".")
+        return f"{name}.{self.at_ms}" if self.state == State.WORKING else name
 
 
 @dataclass(frozen=True, slots=True)

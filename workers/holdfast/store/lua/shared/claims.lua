@@ -1,4 +1,4 @@
--- use: task_record lane journal expiry gates history damage rules workers clock usual_record batches
+-- use: task_record lane journal expiry gates history damage rules workers clock usual_record batches webhook_outbox
 -- provides: claim claimed_in
 -- Claims of tasks. A claim is `delivery:incarnation:request`. A pull answers one flat row for each (see store/redis/decode.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
@@ -42,7 +42,10 @@ local function claim(id, incarnation, request, r)
   if fields then
     write(id, 'claimed', fields .. ' ' .. NOW .. ' ' .. name)
     tell('claimed', id, name)
-  else note('claimed', id, name) end
+  else
+    note('claimed', id, name)
+    tell_working(id, r[2], r[22])
+  end
   return row(id, name, delivery, r)
 end
 

@@ -4,7 +4,7 @@
 -- stands for it in a lane, and keeps its state. When the record is whole again, the entry can be read again.
 local FACTS = {'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts', 'timeout', 'solo', 'expires', 'concurrency_key',
   'name', 'state', 'seq', 'held', 'message', 'digest', 'queued', 'created', 'unbegun', 'if_parent_fails',
-  'batch'}
+  'batch', 'webhook'}
 local NEEDED = {1, 2, 13, 15, 16}           -- of these
 local NUMBERS = {2, 3, 4, 5, 6, 7, 9, 13, 19}   -- where they are there
 local DIGITS = 15                           -- more are not counted exactly

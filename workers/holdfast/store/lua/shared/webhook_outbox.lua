@@ -1,5 +1,5 @@
 -- use: task_record clock limits journal
--- provides: outbox tell_webhook
+-- provides: outbox tell_webhook tell_working
 -- Webhooks that are not delivered yet: a hash each, and their names in one sorted set by when to try next.
 -- A function that makes functions: few tasks have a webhook, and each function of a script costs every call of it.
 local function outbox()
@@ -31,6 +31,7 @@ local function outbox()
     for turn = 1, tonumber(r[1]) do
       add(turn, 'input-required')
       add(turn, 'auth-required')
+      add(turn, 'working')
     end
     if TERMINAL[r[2]] then add(r[1], r[2]) end
     return found
@@ -56,4 +57,9 @@ local function tell_webhook(id, state, turn, own)
   if of_queue == nil then of_queue = call('HGET', KEY.meta, 'webhook') end
   local url = own or of_queue
   if url then outbox().put(id, turn, state, url) end
+end
+
+-- The same of a task that works, or has come further: for clients of the agent, whose settings it has. A webhook is not told of it.
+local function tell_working(id, turn, own)
+  if own and redis.pcall('HEXISTS', KEY.pushes, id) == 1 then outbox().put(id, turn, 'working', own) end
 end

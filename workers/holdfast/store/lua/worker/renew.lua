@@ -6,7 +6,7 @@
 --          0 if nothing waits in its lanes that it might claim, 1 if its host is quiet, ids held that are to pause}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
--- use: clock task_record lane pause_requests unbegun
+-- use: clock task_record lane pause_requests unbegun webhook_outbox
 local incarnation, state, answered, lanes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local worker = KEY.worker .. incarnation
 local known = call('HMGET', worker, 'state', 'vouched', 'kind', 'heartbeat', 'quiet')
@@ -20,12 +20,15 @@ local held, lost, to_pause = {}, {}, {}
 for i = 5 + lanes, #ARGV, 4 do
   local id, claim, progress, checkpoint = unpack(ARGV, i, i + 3)
   held[id] = true
-  local r = read(id, 'state', 'claim', 'pause')
+  local r = read(id, 'state', 'claim', 'pause', 'progress', 'turn', 'webhook')
   if r[1] ~= 'working' or r[2] ~= claim then
     lost[#lost + 1] = id
   else
     if is_pause_asked(r[3], claim) then to_pause[#to_pause + 1] = id end
-    if progress ~= '' then write(id, 'progress', progress) end
+    if progress ~= '' and progress ~= r[4] then
+      write(id, 'progress', progress)
+      tell_working(id, r[5], r[6])
+    end
     if checkpoint ~= '' then call('SET', KEY.checkpoint .. id, checkpoint) end
   end
 end
