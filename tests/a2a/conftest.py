@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import httpx
 import pytest
 
-from tests.a2a.thin_client import TOKEN, ThinClient
+from tests.a2a.thin_client import TOKEN, VIEWER, ThinClient
 from tests.cli.commands import Cli
 from tests.cli.conftest import running
 from tests.dashboard.test_process import free_port
@@ -46,7 +46,11 @@ class ServedPool:
 def serving(folder: Path, handler: str = "tests.a2a.served_agent:handlers") -> Iterator[ServedPool]:
     port = free_port()
     words = ("--workers", "2", "--web", str(port), "--web-a2a", "--webhook-allow-private", handler)
-    settings = {"HOLDFAST_WEB_TOKEN": TOKEN, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
+    settings = {
+        "HOLDFAST_WEB_TOKEN": TOKEN,
+        "HOLDFAST_WEB_VIEWER_TOKEN": VIEWER,
+        "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}",
+    }
     with running(folder, *words, environ=settings) as (cli, _), httpx.Client(timeout=60) as http:
         yield ServedPool(cli, f"http://127.0.0.1:{port}", folder, http)
 

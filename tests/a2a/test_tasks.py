@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from tests.a2a.conftest import ServedPool
-from tests.a2a.thin_client import ThinClient, plain, text_of
+from tests.a2a.thin_client import VIEWER, ThinClient, plain, text_of
 
 CANCEL = {"1.0": "CancelTask", "0.3": "tasks/cancel"}
 
@@ -17,6 +17,22 @@ def test_a_message_is_a_task_and_its_result_an_artifact(client: ThinClient) -> N
     assert (task["status"]["state"], text_of(task)) == ("completed", "You said hello")
     assert [message["parts"][0]["text"] for message in task["history"]] == ["hello"]
     assert client.get(task["id"]) == task
+
+
+def test_a_viewer_sees_no_secrets_and_who_may_send_gets_values_as_they_are(
+    client: ThinClient, pool: ServedPool
+) -> None:
+    secret = f"password=hunter2-{client.version}"
+    task = client.send(f"ask {secret}", metadata={"api_key": secret})
+    viewer = pool.client(client.version, token=VIEWER)
+    subscribe = "SubscribeToTask" if client.version == "1.0" else "tasks/resubscribe"
+    with viewer.stream(subscribe, {"id": task["id"]}) as events:
+        begun = next(events)
+    seen = [viewer.get(task["id"]), begun, *(viewer.call("ListTasks")["tasks"] if client.version == "1.0" else ())]
+    assert task == client.get(task["id"])
+    assert ("hunter2" in str(seen), str(seen[0]).count("***")) == (False, str(task).count("hunter2"))
+    done = client.send(f"parts {secret}")
+    assert ("hunter2" in str(done["artifacts"]), "hunter2" in str(viewer.get(done["id"]))) == (True, False)
 
 
 def test_the_same_message_twice_is_one_task(client: ThinClient) -> None:

@@ -13,6 +13,7 @@ from uuid import uuid4
 import httpx
 
 TOKEN = "a-token-of-sixteen-or-more"
+VIEWER = "a-token-that-changes-nothing"
 
 
 @dataclass

@@ -104,9 +104,11 @@ async def test_pause_of_a_task_whose_result_is_on_its_way_comes_too_late(scene: 
 async def test_pause_of_a_task_whose_worker_dies_unheard_is_kept(scene: Scene) -> None:
     await scene.submit("paused-dead", text="wait")
     _, pid = scene.started("paused-dead")
-    os.kill(pid, signal.SIGSTOP)
-    assert await scene.store.pause("paused-dead", "test") == "working"
+    recover = unheard(scene, "recover")
     os.kill(pid, signal.SIGKILL)
+    recover.wait()
+    assert await scene.store.pause("paused-dead", "test") == "working"
+    recover.end()
     scene.happened("suspended", "paused-dead")
     await scene.submit("after-the-pause")
     await scene.completed("after-the-pause")

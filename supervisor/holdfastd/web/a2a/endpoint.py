@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import suppress
+from typing import Any
 
 import structlog
 from starlette.exceptions import HTTPException
@@ -66,7 +67,12 @@ def _asking(request: Request, call: RpcCall, method: Method) -> Asking:
         str(request.base_url),
         call.read_params(method.params),
         patiently,
+        _as_it_is if visitor.may_change else queue_of(request).redaction.value,
     )
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 async def _unless_gone(request: Request, work: Awaitable[None]) -> None:

@@ -15,6 +15,7 @@ from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.web.a2a.agent import Agent, AgentClient
 from holdfastd.web.a2a.agent_card import card, handlers_of
+from holdfastd.web.a2a.hidden_fields import Hide, task_without, told_without
 from holdfastd.web.queue.activity_notes import note
 
 Written = dict[str, Any] | list[dict[str, Any]] | None
@@ -24,13 +25,14 @@ Stream = AsyncGenerator[dict[str, Any]]
 @dataclass(frozen=True, slots=True)
 class Asking:
     """A call of a method: by whom, at which URL, with which parameters. `patiently` waits for something, but no longer
-    than the client waits for the answer."""
+    than the client waits for the answer; `hide`: leaves of a value what the client may see."""
 
     agent: Agent
     client: AgentClient
     base_url: str
     params: Any
     patiently: Callable[[Awaitable[None]], Awaitable[None]]
+    hide: Hide
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +68,17 @@ def _stream(write: Callable[[Told], dict[str, Any]]) -> Callable[[Asking], Await
 
 def _subscribe(write: Callable[[Told], dict[str, Any]]) -> Callable[[Asking], Awaitable[Stream]]:
     async def subscribe(asking: Asking) -> Stream:
-        return _written(await asking.agent.subscribe(asking.params.id), write, None)
+        return _written(
+            await asking.agent.subscribe(asking.params.id), lambda told: write(told_without(asking.hide, told)), None
+        )
 
     return subscribe
 
 
 def _get(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[Written]]:
     async def get(asking: Asking) -> Written:
-        return write((await asking.agent.view(asking.params.id)).shortened(asking.params.history_length))
+        task = (await asking.agent.view(asking.params.id)).shortened(asking.params.history_length)
+        return write(task_without(asking.hide, task))
 
     return get
 
@@ -89,7 +94,8 @@ def _cancel(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitab
 async def _list(asking: Asking) -> Written:
     wanted = asking.params.listing
     found = await asking.agent.list(wanted)
-    return wire_1_0.write_page(found.tasks, found.token, found.size, found.total, with_artifacts=wanted.with_artifacts)
+    tasks = [task_without(asking.hide, each) for each in found.tasks]
+    return wire_1_0.write_page(tasks, found.token, found.size, found.total, with_artifacts=wanted.with_artifacts)
 
 
 def _set_push(write: Callable[[str, PushTarget], Written]) -> Callable[[Asking], Awaitable[Written]]:

@@ -1,0 +1,53 @@
+"""Hides secrets from viewers in what the agent tells of a task. Clients that may send get all values as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from holdfastd.a2a.agent_task import (
+    AgentArtifact,
+    AgentMessage,
+    AgentStatus,
+    AgentTask,
+    ArtifactChange,
+    StatusChange,
+    Told,
+)
+
+Hide = Callable[[Any], Any]
+
+
+def task_without(hide: Hide, task: AgentTask) -> AgentTask:
+    """The task with what `hide` leaves of its values."""
+    return replace(
+        task,
+        status=_status(hide, task.status),
+        artifacts=[_artifact(hide, each) for each in task.artifacts],
+        history=[_message(hide, each) for each in task.history],
+        metadata=hide(task.metadata),
+    )
+
+
+def told_without(hide: Hide, told: Told) -> Told:
+    """The same of anything that a stream tells."""
+    match told:
+        case AgentTask():
+            return task_without(hide, told)
+        case StatusChange():
+            return replace(told, status=_status(hide, told.status))
+        case ArtifactChange():
+            return replace(told, artifact=_artifact(hide, told.artifact))
+
+
+def _status(hide: Hide, status: AgentStatus) -> AgentStatus:
+    return replace(status, message=_message(hide, status.message)) if status.message else status
+
+
+def _artifact(hide: Hide, artifact: AgentArtifact) -> AgentArtifact:
+    return replace(artifact, parts=hide(artifact.parts))
+
+
+def _message(hide: Hide, message: AgentMessage) -> AgentMessage:
+    return replace(message, parts=hide(message.parts), metadata=hide(message.metadata))
