@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -147,6 +148,27 @@ def test_tasks_of_a_context_are_listed_the_last_changed_first(pool: ServedPool) 
     assert [task["id"] for task in first["tasks"] + rest["tasks"]] == sent[::-1]
     assert rest["nextPageToken"] == ""
     assert text_of(first["tasks"][0]) == "You said number 2"
+
+
+def test_all_tasks_are_listed_the_last_changed_first_over_all_pages(pool: ServedPool) -> None:
+    client, sent, found, token = pool.client(), list[str](), list[dict[str, Any]](), ""
+    for n in range(3):
+        sent += [client.send(f"ask {n}?")["id"], client.send(f"number {n}")["id"]]
+    with client.stream("SendStreamingMessage", client.sending(f"hold {pool.folder / 'listed'}")) as events:
+        event = next(events)
+        sent.append(event["task"]["id"])
+        while "holding " not in str(event):
+            event = next(events)
+        while token or not found:
+            page = client.call("ListTasks", {"pageSize": 2, "pageToken": token})
+            found += page["tasks"]
+            token = page["nextPageToken"]
+        client.call("CancelTask", {"id": sent[-1]})
+    moments = [task["status"]["timestamp"] for task in found]
+    assert moments == sorted(moments, reverse=True)
+    ids = [task["id"] for task in found]
+    assert [each for each in ids if each in sent] == sent[::-1]
+    assert len(ids) == len(set(ids)) == page["totalSize"]
 
 
 def test_tasks_of_a_state_are_listed(pool: ServedPool) -> None:

@@ -98,6 +98,13 @@ A2A = (
         f"{_PUSH}::test_a_client_is_told_of_a_question_and_of_the_end",
     ),
     Rule(
+        "all tasks are listed the last changed first",
+        f"{_HERE}/queue_order.py",
+        "merge(*map(_by_change, fronts), reverse=True,",
+        "merge(*map(_by_change, fronts), reverse=False,",
+        f"{_TASKS}::test_all_tasks_are_listed_the_last_changed_first_over_all_pages",
+    ),
+    Rule(
         "a producer's webhook is told of no work",
         "supervisor/holdfastd/steward/deliver_notice.py",
         "    elif notice.url not in",

@@ -12,6 +12,7 @@ from holdfastd.a2a.agent_task import AgentTask, Listing
 from holdfastd.a2a.rpc_errors import RpcError
 from holdfastd.a2a.task_view import changed_ms
 from holdfastd.a2a.wire_1_0 import offset_of
+from holdfastd.web.a2a.queue_order import QueueOrder
 from holdfastd.web.queue.queue_access import QueueAccess
 
 MOST = 1000  # tasks of one context that are looked at
@@ -43,8 +44,8 @@ async def listed(access: QueueAccess, wanted: Listing, view: View) -> AgentTaskL
 
 
 async def _of_queue(access: QueueAccess, wanted: Listing) -> tuple[list[TaskRecord], str, int]:
-    page = await access.manager.list_tasks(*wanted.states, limit=wanted.size, cursor=wanted.token)
-    return list(page.tasks), page.cursor, await access.manager.count_tasks(*wanted.states)
+    records, token = await QueueOrder(access, wanted.states).page(wanted.size, wanted.token)
+    return records, token, await access.manager.count_tasks(*wanted.states)
 
 
 async def _of_context(access: QueueAccess, wanted: Listing) -> tuple[list[TaskRecord], str, int]:

@@ -1,0 +1,128 @@
+"""A page of all tasks of the queue, the last changed first, made of lists that the store has in such an order.
+
+The store lists tasks state by state: those that have ended or are parked by the moment at which they did, those that
+wait for a worker by lane and in the order of submission, delayed and waiting ones by when they are due. The tasks that
+work are few, and are put in order here. A page takes from the front of each list what was changed last; its token has
+the place in each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+
+import msgspec
+
+from holdfast.core.task_states import PARKED, TERMINAL, State
+from holdfast.core.tasks import TaskRecord
+from holdfastd.a2a.rpc_errors import RpcCode, RpcError
+from holdfastd.a2a.task_view import changed_ms
+from holdfastd.web.queue.queue_access import QueueAccess
+
+MOST_WORKING = 1000  # tasks that work and are put in order
+
+_PLACES = msgspec.json.Decoder(dict[str, str])
+_BY_STATE = {
+    "working": frozenset({State.WORKING}),
+    "delayed": frozenset({State.DELAYED}),
+    "waiting": frozenset({State.WAITING}),
+    "parked": frozenset(PARKED),
+    "ended": frozenset(TERMINAL),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Front:
+    """The first tasks of a list behind a place; `rest`: the place behind them, empty at the end of the list."""
+
+    name: str
+    records: list[TaskRecord]
+    rest: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOrder:
+    access: QueueAccess
+    states: Sequence[State]
+
+    async def page(self, size: int, token: str) -> tuple[list[TaskRecord], str]:
+        """Tasks without payloads, and the token of the next page, empty behind the last. Raises RpcError."""
+        places = _read(token) if token else dict.fromkeys(await self._lists(), "")
+        fronts = await asyncio.gather(*(self._front(name, place, size) for name, place in places.items()))
+        chosen = list(islice(merge(*map(_by_change, fronts), reverse=True, key=lambda each: each[0]), size))
+        taken = {front.name: sum(name == front.name for _, name, _ in chosen) for front in fronts}
+        left = [await self._place_behind(front, places[front.name], taken[front.name]) for front in fronts]
+        after = {front.name: place for front, place in zip(fronts, left, strict=True) if place is not None}
+        return [record for _, _, record in chosen], _spelled(after) if after else ""
+
+    async def _lists(self) -> list[str]:
+        """Those that may hold tasks in one of the states, by name."""
+        wanted = frozenset(self.states or State)
+        found = [name for name, states in _BY_STATE.items() if states & wanted]
+        if State.SUBMITTED in wanted:
+            found += [f"lane {lane}" for lane in (await self.access.store.counts()).lanes]
+        return found
+
+    async def _front(self, name: str, place: str, size: int) -> _Front:
+        if name == "working":
+            return await self._working(place, size)
+        records, rest = await self._listed(name, place, size)
+        if name in ("delayed", "waiting", "parked"):  # a list has no trails, and the trail says when they came to be so
+            found = await asyncio.gather(*(self.access.store.get(each.task_id, payloads=False) for each in records))
+            records = [whole or listed for whole, listed in zip(found, records, strict=True)]
+        return _Front(name, records, rest)
+
+    async def _listed(self, name: str, place: str, size: int) -> tuple[list[TaskRecord], str]:
+        kind, _, lane = name.partition(" ")
+        states = (State.SUBMITTED,) if lane else tuple(_BY_STATE[kind] & frozenset(self.states or State))
+        page = await self.access.manager.list_tasks(
+            *states, lane=lane or None, limit=size, cursor=place, newest_first=True
+        )
+        return list(page.tasks), page.cursor
+
+    async def _working(self, place: str, size: int) -> _Front:
+        """`place`: moment and id of the task before."""
+        listed, _ = await self._listed("working", "", MOST_WORKING)
+        found = await asyncio.gather(*(self.access.store.get(each.task_id, payloads=False) for each in listed))
+        records = sorted((each for each in found if each), key=_place_of, reverse=True)
+        behind = [each for each in records if not place or _place_of(each) < place]
+        front = behind[:size]
+        return _Front("working", front, _place_of(front[-1]) if len(behind) > size else "")
+
+    async def _place_behind(self, front: _Front, place: str, taken: int) -> str | None:
+        """None at the end of the list."""
+        if taken == len(front.records):
+            return front.rest or None
+        if taken == 0:
+            return place
+        if front.name == "working":
+            return _place_of(front.records[taken - 1])
+        return (await self._listed(front.name, place, taken))[1]
+
+
+def _by_change(front: _Front) -> Iterator[tuple[int, str, TaskRecord]]:
+    return ((changed_ms(record), front.name, record) for record in front.records)
+
+
+def _place_of(record: TaskRecord) -> str:
+    """Its text is in the order of the moments."""
+    return f"{changed_ms(record):015} {record.task_id}"
+
+
+def _spelled(places: dict[str, str]) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(places)).decode()
+
+
+def _read(token: str) -> dict[str, str]:
+    try:
+        places = _PLACES.decode(base64.urlsafe_b64decode(token))
+    except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
+        places = {}
+    if not places or not all(name in _BY_STATE or name.startswith("lane ") for name in places):
+        raise RpcError(RpcCode.INVALID_PARAMS, "pageToken: the nextPageToken of the page before is expected")
+    return places
