@@ -512,6 +512,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a task without an operation stops the audit", "audit", "return not operation or place_in(", "return place_in(", damaged.test_others_are_put_back, (damaged.mute,)),
     ("a task without a lane stops recovery", "recovery", "if flaw_in(facts(id)) then return end", "", damaged.test_others_are_recovered, (damaged.half,)),
     ("a damaged record stops its lane", "pull", " or pass_over(id, r, lane) then return end", " then return end", damaged.test_others_are_claimed, (damaged.half,)),
+    ("a record is made at any time", "damage", "13, 17, 18, 19}", "13, 17, 19}", damaged.test_others_are_claimed, (damaged.undated,)),
+    ("a task is queued at any time", "damage", "13, 17, 18, 19}", "13, 18, 19}", damaged.test_others_are_claimed, (damaged.unqueued,)),
     ("a damaged record closes the gate of its key", "pull", "    if waits and pass_over(id, r, lane) then\n", "    if false then\n", damaged.test_others_of_its_key_are_claimed, (damaged.half,)),
     ("a damaged record closes the gate of its handler", "pull", "      if waits and pass_over(id, r, lane) then waits = false end\n", "", damaged.test_others_of_its_handler_are_claimed, (damaged.half,)),
     ("a damaged suspect stops the others", "pull", "  if pass_over(id, whole, lane) then\n", "  if false then\n", damaged.test_other_suspects_are_claimed, (damaged.mute,)),

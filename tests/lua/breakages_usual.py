@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.lua import test_after as after
+from tests.lua import test_damaged as damaged
 from tests.lua import test_foreign as foreign
 from tests.lua import test_inbox as inbox
 from tests.lua import test_rollup as rollup
@@ -17,6 +18,7 @@ from tests.lua import test_weights as weights
 BREAKAGES: list[tuple[Any, ...]] = [
     ("another field is usual", "usual_record", "call('HLEN', key) ~= fields", "false"),
     ("any number is usual", "usual_record", " or r[4] ~= seq", ""),
+    ("a record made at any time is usual", "usual_record", "not (is_number(r[5]) and ", "not (", damaged.test_others_are_claimed, (damaged.undated,)),
     ("any claim is usual", "usual_record", " or r[2] ~= claim", ""),
     ("a claim of the whole operation makes the settlement unusual", "claims", "  if fields then\n", "  if false then\n", usual.test_a_busy_worker_has_usual_claims_again_after_an_unusual_task),
     ("a claim of the whole operation counts other fields", "claims", "select(5, read_new(id, r[13]))", "select(5, read_new(id, r[13])) and 1", usual.test_a_busy_worker_has_usual_claims_again_after_an_unusual_task),

@@ -49,12 +49,20 @@ async def overwritten(space: Namespace, task_id: str) -> None:
     await space.do("HSET", space.key(f"task:{task_id}"), "seq", "x", "delivery", "many", "expires", "never")
 
 
+async def undated(space: Namespace, task_id: str) -> None:
+    await space.do("HSET", space.key(f"task:{task_id}"), "created", "today")
+
+
+async def unqueued(space: Namespace, task_id: str) -> None:
+    await space.do("HSET", space.key(f"task:{task_id}"), "queued", "today")
+
+
 async def listed(space: Namespace, task_id: str) -> None:
     await space.do("DEL", space.key(f"op:{task_id}"))
     await space.do("RPUSH", space.key(f"op:{task_id}"), "no text")
 
 
-DAMAGES = [other, half, mute, homeless, unnumbered, turnless, overwritten, listed]
+DAMAGES = [other, half, mute, homeless, unnumbered, turnless, overwritten, undated, unqueued, listed]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -6,7 +6,7 @@ local FACTS = {'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts'
   'name', 'state', 'seq', 'held', 'message', 'digest', 'queued', 'created', 'unbegun', 'if_parent_fails',
   'batch', 'webhook'}
 local NEEDED = {1, 2, 13, 15, 16}           -- of these
-local NUMBERS = {2, 3, 4, 5, 6, 7, 9, 13, 19}   -- where they are there
+local NUMBERS = {2, 3, 4, 5, 6, 7, 9, 13, 17, 18, 19}   -- where they are there
 local DIGITS = 15                           -- more are not counted exactly
 
 -- The fields that a claim needs, read at once.

@@ -17,7 +17,7 @@ local function read_new(id, seq)
   local key = KEY.task .. id
   local r = redis.pcall('HMGET', key, 'state', 'lane', 'turn', 'seq', 'created', 'name', 'max_attempts', 'timeout')
   if r[1] ~= 'submitted' or r[3] ~= '1' or r[4] ~= seq or not (r[2] and r[5]) then return nil end
-  if #seq > DIGITS_COUNTED or not (is_number(r[7]) and is_number(r[8])) then return nil end
+  if #seq > DIGITS_COUNTED or not (is_number(r[5]) and is_number(r[7]) and is_number(r[8])) then return nil end
   local fields = number_of_fields(r[6], r[7], r[8])
   if call('HLEN', key) ~= fields - CLAIM_FIELDS then return nil end
   return r[2], r[6], r[7], r[8], fields, r[5]
