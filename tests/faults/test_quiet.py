@@ -125,8 +125,8 @@ async def test_a_pool_that_is_started_into_a_halt_says_how_it_ends(short_path: P
         assert scene.pool.stop() == 0
         pool = scene.restart().ready(1)
         marks = [str(pool.wait_for("this host is quiet or halted", times)["mark"]) for times in (1, 2)]
-        assert marks[0].endswith("by order of op@desk: because; to end it: supervisor resume")
-        assert marks[1].endswith("by order of op@desk: why; to end it: supervisor control RESUME")
+        assert marks[0].endswith("by order of op@desk (because); to end it: supervisor resume")
+        assert marks[1].endswith("by order of op@desk (why); to end it: supervisor control RESUME")
 
 
 async def test_a_hint_that_was_lost_costs_no_more_than_a_renewal(short_path: Path) -> None:

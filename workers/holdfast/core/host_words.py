@@ -11,7 +11,7 @@ def line(mark: Quiet, now_ms: int, seen: int = 0) -> str:
     ago = duration(max(0, now_ms - mark.since_ms) / 1000)
     spite = "; this process runs nevertheless" if mark.is_halt and mark.since_ms <= seen else ""
     word = "HALTED" if mark.is_halt else "QUIET"
-    return f"{word} for {ago}: {who(mark)}; by order of {mark.by}: {mark.reason}; to end it: {remedy(mark)}{spite}"
+    return f"{word} for {ago}: {who(mark)}; by order of {mark.by} ({mark.reason}); to end it: {remedy(mark)}{spite}"
 
 
 def who(mark: Quiet) -> str:
