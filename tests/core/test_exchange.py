@@ -136,3 +136,22 @@ def test_stale_answer_does_not_turn_the_numbers_back() -> None:
     request = exchange.next_request()
     exchange.answer(replace(request, number=0), Pulled(Standing.STALE))
     assert exchange.answered == 1
+
+
+def test_a_request_behind_a_bell_is_for_one_task_and_is_no_longer_settled() -> None:
+    exchange = Exchange(4)
+    request = exchange.request_behind_bell()
+    assert (request.number, request.slots, request.ahead, request.settlements) == (1, 1, 0, ())
+    assert not exchange.settled
+    assert exchange.free == 4
+    exchange.answer(request, Pulled(Standing.OK, (), (delivery("a", "1:w:1"),)))
+    assert (exchange.waiting, exchange.answered, list(exchange.held)) == (None, 1, ["a"])
+
+
+def test_what_is_asked_while_a_request_waits_for_a_bell_is_asked_under_its_number() -> None:
+    exchange = Exchange(4)
+    waiting = exchange.request_behind_bell()
+    request = exchange.next_request(0)
+    assert (request.number, request.slots, exchange.waiting) == (waiting.number, 0, None)
+    assert exchange.answer(request, Pulled(Standing.REPLAY, (), (delivery("a", "1:w:1"),))) != []
+    assert exchange.next_request().number == 2

@@ -6,6 +6,7 @@ which needs no store.
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import resource
@@ -158,6 +159,17 @@ async def hold(task: Task, argument: str) -> str:
     return argument
 
 
+async def stiffen(task: Task, argument: str) -> str:
+    """From now on SIGUSR2 keeps this worker's event loop from turning until the test goes, though no handler runs."""
+
+    def stand_still() -> None:
+        with redis.Redis.from_url(os.environ[URL], socket_timeout=None) as client:
+            client.blpop([f"go:{task.id}"], timeout=LONGEST)
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, stand_still)
+    return argument
+
+
 async def hang_once(task: Task, argument: str) -> str:
     if task.delivery == 1:
         time.sleep(LONGEST)  # noqa: ASYNC251 - what it is for
@@ -306,6 +318,7 @@ VERBS: dict[str, Verb] = {
         inquire,
         pipe,
         hold,
+        stiffen,
         hang_once,
         halt_once,
         grip_once,

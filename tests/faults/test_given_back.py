@@ -46,13 +46,14 @@ async def hold_up(scene: Scene, text: str = SHORT) -> Held:
         await learn(scene, f"short{number}")
         first, behind = f"hold{number}", [f"t{number}-{each}" for each in range(BEHIND)]
         waiting = [submission(each, text) for each in behind]
-        await scene.store.submit([submission(first, "hold"), *waiting])
+        before = submission(f"before{number}", "sleep 0.01")  # an idle worker asks for one task, a busy one for more
+        await scene.store.submit([before, submission(first, "hold"), *waiting])
         scene.started(first)
         scene.happened("claimed", first)
         if len(ahead := held_of(scene, behind)) >= ENOUGH:
             return Held(first, ahead)
         scene.go(first)
-        await scene.settled(first, *behind)
+        await scene.settled(f"before{number}", first, *behind)
     raise AssertionError("nothing is ever claimed ahead")
 
 

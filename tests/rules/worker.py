@@ -105,6 +105,41 @@ WORKER = [
         f"{_AHEAD}::test_only_a_worker_of_a_pool_claims_ahead",
     ),
     Rule(
+        "what was claimed behind a bell goes back where nothing is wanted any more",
+        f"{_HERE}/claims_ahead.py",
+        "self._places(now) if wanted else 0",
+        "self._places(now)",
+        f"{_AHEAD}::test_what_a_pull_behind_a_bell_has_claimed_of_a_worker_that_asks_for_nothing_now_goes_back",
+    ),
+    Rule(
+        "a drain asks again under the number of the pull behind a bell",
+        f"{_HERE}/drain.py",
+        "        if self.context.exchange.waiting:\n",
+        "        if False:\n",
+        f"{_AHEAD}::test_a_drain_asks_again_under_the_number_of_the_pull_behind_a_bell",
+    ),
+    Rule(
+        "what is asked while a pull waits for a bell is asked in its place",
+        "workers/holdfast/core/pull_protocol.py",
+        "        self.waiting = None\n        return self.in_flight\n",
+        "        return self.in_flight\n",
+        "tests/core/test_exchange.py::test_what_is_asked_while_a_request_waits_for_a_bell_is_asked_under_its_number",
+    ),
+    Rule(
+        "a pull that waits for a bell keeps a worker from being settled",
+        "workers/holdfast/core/pull_protocol.py",
+        "self.in_flight or self.waiting)",
+        "self.in_flight)",
+        "tests/core/test_exchange.py::test_a_request_behind_a_bell_is_for_one_task_and_is_no_longer_settled",
+    ),
+    Rule(
+        "a pull behind a bell that may have claimed something is asked again",
+        f"{_HERE}/listen.py",
+        "            if self.context.exchange.waiting:\n",
+        "            if False:\n",
+        "tests/faults/test_network_pull.py::test_a_pull_behind_a_bell_claims_once",
+    ),
+    Rule(
         "a worker begins no revoked claim",
         f"{_HERE}/run.py",
         " = REVOKED if self.context.begun.is_revoked(delivery.claim) else None\n        if",
@@ -121,7 +156,7 @@ WORKER = [
     Rule(
         "a worker that claims nothing holds nothing ahead",
         f"{_HERE}/claims_ahead.py",
-        "        if waiting and not self.may_hold(now):",
+        "        if waiting and not (wanted and self.may_hold(now)):",
         "        if False:",
         f"{_AHEAD}::test_a_worker_that_claims_nothing_holds_nothing_ahead",
     ),
@@ -377,7 +412,7 @@ WORKER = [
     Rule(
         "a worker makes the fires of what goes on before it claims again",
         f"{_HERE}/pull.py",
-        "                await self.fires.fire(pulled.fires)\n",
+        "            await self.fires.fire(pulled.fires)\n",
         "",
         "tests/timeline/test_weights.py::test_a_job_that_continues_is_back_in_its_lane_before_its_worker_claims",
     ),
@@ -475,14 +510,14 @@ WORKER = [
     Rule(
         "a wait for hints only is ended once per answer",
         f"{_HERE}/listen.py",
-        "                self._woken_after = self.puller.answered\n",
+        "                self._woken_after = context.exchange.answered\n",
         "",
         "tests/worker/test_claiming.py::test_a_wait_for_hints_only_is_ended_once_per_answer_when_a_slot_is_free",
     ),
     Rule(
         "the end of a wait for hints only is repeated after the next answer",
         f"{_HERE}/listen.py",
-        "is_woken = self._woken_after == self.puller.answered",
+        "is_woken = self._woken_after == self.context.exchange.answered",
         "is_woken = self._woken_after >= 0",
         "tests/worker/test_claiming.py::test_a_wait_for_hints_only_is_ended_once_per_answer_when_a_slot_is_free",
     ),
@@ -538,8 +573,8 @@ WORKER = [
     Rule(
         "who keeps apart for a suspect asks after each wait",
         f"{_HERE}/listen.py",
-        "case None if not self._hints_only or self.context.state.is_apart:",
-        "case None if not self._hints_only:",
+        "        return not self._hints_only or self.context.state.is_apart\n",
+        "        return not self._hints_only\n",
         "tests/worker/test_claiming.py::test_who_keeps_apart_asks_once_after_each_wait_for_hints",
     ),
     Rule(

@@ -20,7 +20,9 @@ from holdfast_config import Settings
 
 pytestmark = pytest.mark.anyio
 
-NO_TASKS: Any = SimpleNamespace(take=lambda _: None, may_hold=lambda _: False, has_enough=lambda: False)  # none begins
+NO_TASKS: Any = SimpleNamespace(
+    take=lambda *_, **__: None, may_hold=lambda _: False, has_enough=lambda: False
+)  # none begins
 
 
 def context_of(store: Any, retries: Any) -> WorkerContext:
@@ -145,7 +147,7 @@ async def test_a_wait_for_hints_only_is_ended_once_per_answer_when_a_slot_is_fre
             await waits.wait()
             context.state.is_ready = True
             for answered in (0, 0, 0, 1, 1):
-                puller.answered = answered
+                context.exchange.answered = answered
                 context.state.changed.announce()
                 with anyio.move_on_after(5 * SETTLE_DELAY):
                     await anyio.sleep_forever()

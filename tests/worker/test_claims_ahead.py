@@ -318,3 +318,21 @@ async def test_a_worker_that_was_declared_dead_reports_nothing_of_what_waits() -
         await scene.runs("a", "b")
         scene.ahead.drop()
         assert (scene.waiting, scene.reports) == ([], [])
+
+
+async def test_what_a_pull_behind_a_bell_has_claimed_of_a_worker_that_asks_for_nothing_now_goes_back() -> None:
+    async with stage() as scene:
+        exchange = scene.context.exchange
+        exchange.request_behind_bell()
+        request = exchange.next_request(0)
+        deliveries = exchange.answer(request, Pulled(Standing.REPLAY, (), (delivery_of(task_id="a"),)))
+        scene.ahead.take(deliveries, wanted=False)
+        assert scene.reports == [("a", Settle.RETURNED)]
+        await scene.runs()
+
+
+async def test_a_drain_asks_again_under_the_number_of_the_pull_behind_a_bell() -> None:
+    async with stage() as scene:
+        scene.context.exchange.request_behind_bell()
+        WorkerDrain(scene.context, scene.ahead).begin(Drain(1.0, 2.0))
+        assert scene.context.state.pull_wanted

@@ -20,6 +20,7 @@ import pytest
 
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store.redis.connection import Connection
+from holdfast.store.redis.direct_client import Send
 from holdfast_config import RedisSettings
 from tests.certificates import certificates
 
@@ -284,3 +285,115 @@ async def test_a_connection_goes_back_to_the_pool_as_it_was(server: Server, conn
 def idle_of(connection: Connection) -> list[Any]:
     client: Any = connection.client
     return list(client._idle)
+
+
+async def both(connection: Connection, first: int, second: int, *, seconds: float = 5.0) -> tuple[int, int]:
+    """The answers of a command and of another that is sent behind it."""
+
+    def send(sender: Send | None) -> None:
+        if sender is not None:
+            assert sender("ECHO", second)
+
+    answers = await connection.wait(seconds, send, "ECHO", first)
+    return int(answers[0]), int(answers[1])
+
+
+async def test_two_answers_may_be_split_and_merged_anywhere(server: Server, connection: Connection) -> None:
+    whole_stream = bulk(b"1234") + bulk(b"5678")
+    for place in range(len(whole_stream) + 1):
+        before = bytearray()
+
+        async def gather(
+            writer: asyncio.StreamWriter, text: bytes, before: bytearray = before, place: int = place
+        ) -> None:
+            before += bulk(text)
+            if len(before) == len(whole_stream):
+                writer.write(before[:place])
+                await turns()
+                writer.write(before[place:])
+
+        server.answer = gather
+        assert await both(connection, 1234, 5678) == (1234, 5678)
+        server.answer = whole
+        assert await both(connection, 1, 2) == (1, 2)
+    assert server.connections == 1
+
+
+async def test_a_connection_may_be_cut_anywhere_amid_two_answers(server: Server, connection: Connection) -> None:
+    whole_stream = bulk(b"1234") + bulk(b"5678")
+    for place in range(len(whole_stream)):
+        before = bytearray()
+
+        async def cut(
+            writer: asyncio.StreamWriter, text: bytes, before: bytearray = before, place: int = place
+        ) -> None:
+            before += bulk(text)
+            if len(before) == len(whole_stream):
+                writer.write(before[:place])
+                await turns()
+                writer.transport.abort() if place % 2 else writer.close()
+
+        server.answer = cut
+        with pytest.raises(StoreUnavailableError):
+            await both(connection, 1234, 5678)
+        server.answer = whole
+        assert await both(connection, place, 7) == (place, 7)
+
+
+async def test_an_error_as_either_answer_closes_the_connection(server: Server, connection: Connection) -> None:
+    for refused in (b"1", b"2"):
+
+        async def refuse(writer: asyncio.StreamWriter, text: bytes, refused: bytes = refused) -> None:
+            writer.write(b"-ERR not " + text + b"\r\n" if text == refused else bulk(text))
+
+        server.answer = refuse
+        with pytest.raises(StoreError, match=f"not {refused.decode()}"):
+            await both(connection, 1, 2)
+        server.answer = whole
+        assert await both(connection, 3, 4) == (3, 4)
+    assert server.connections == 3
+
+
+async def test_the_second_answer_may_not_take_long_after_the_first(server: Server) -> None:
+    connection = Connection(RedisSettings(server.url, CONNECTIONS, "test", answer_timeout=0.05))
+
+    async def once(writer: asyncio.StreamWriter, text: bytes) -> None:
+        if text == b"1":
+            writer.write(bulk(text))
+
+    server.answer = once
+    with anyio.fail_after(20.0), pytest.raises(StoreUnavailableError):
+        await both(connection, 1, 2, seconds=30.0)
+    await connection.aclose()
+
+
+async def test_behind_an_answer_that_has_come_nothing_is_sent(server: Server, connection: Connection) -> None:
+    senders = list[Send | None]()
+    assert await connection.wait(5.0, senders.append, "ECHO", 1) == (b"1", None)
+    sender = senders[0]
+    assert sender is not None
+    assert senders[-1] is None
+    assert not sender("ECHO", 2)
+    assert await echoed(connection, 3) == 3
+    assert not any(protocol.is_spoiled for protocol in idle_of(connection))
+
+
+async def test_a_caller_that_gives_up_between_two_answers_closes_the_connection(
+    server: Server, connection: Connection
+) -> None:
+    asked = anyio.Event()
+
+    async def first_alone(writer: asyncio.StreamWriter, text: bytes) -> None:
+        if text == b"1":
+            writer.write(bulk(text))
+        else:
+            asked.set()
+
+    server.answer = first_alone
+    async with anyio.create_task_group() as group:
+        group.start_soon(both, connection, 1, 2)
+        await asked.wait()
+        group.cancel_scope.cancel()
+    server.answer = whole
+    assert await both(connection, 3, 4) == (3, 4)
+    assert server.connections == 2

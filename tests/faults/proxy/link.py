@@ -1,4 +1,4 @@
-"""One client's connection through the proxy: requests up, answers down, one at a time as our clients use it."""
+"""One client's connection through the proxy: requests up, answers down in the same order."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Link:
     async def _up(self) -> None:
         async for raw in values(self.near):
             await self._passage()
-            request = Request.of(raw)
+            request = Request.of(raw, behind=bool(self._due))
             rule = self.find(request)
             if rule is None:
                 self._due.append(None)

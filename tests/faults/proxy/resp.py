@@ -50,16 +50,17 @@ async def values(stream: ByteStream) -> AsyncIterator[bytes]:
 @dataclass(frozen=True, slots=True)
 class Request:
     """`name`: a script's name; `settle` for a pull that carries settlements; any other command in capitals, `BLPOP` for
-    one that waits for bells and `BLPOP control` for one that waits for hints alone."""
+    one that waits for bells and `BLPOP control` for one that waits for hints alone. One that is sent before the answer
+    of an earlier one has come is `<name> behind`."""
 
     name: str
     words: tuple[bytes, ...]
     raw: bytes
 
     @classmethod
-    def of(cls, raw: bytes) -> Request:
+    def of(cls, raw: bytes, *, behind: bool = False) -> Request:
         words = tuple(strings(raw))
-        return cls(_name(words), words, raw)
+        return cls(_name(words) + " behind" * behind, words, raw)
 
 
 def strings(raw: bytes) -> list[bytes]:

@@ -37,7 +37,7 @@ class Rule:
         self.released = False
 
     def meets(self, request: Request) -> bool:
-        if request.name != self.name or self._about not in request.raw:
+        if self.name not in {request.name, request.name.removesuffix(" behind")} or self._about not in request.raw:
             return False
         self._seen += 1
         met = self._nth <= self._seen < self._until

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from holdfast.core.pull_protocol import Exchange
+from holdfast.core.pull_protocol import Exchange, Request
 from holdfast.core.tasks import WorkerKind
 from tests.lua.messages import message_of
 
@@ -28,6 +28,7 @@ class Process:
     inbox: bool = False
     runs: dict[str, int] = field(default_factory=dict[str, int])  # by claim: the number of the run
     emitted: Counter[str] = field(default_factory=Counter[str])  # by claim: the number of the last part
+    waited: int = 0  # tasks that an earlier send of the present request may have claimed, behind a wait for a bell
     handlers: dict[str, bytes] = field(default_factory=dict[str, bytes])  # by task: the operation that was begun
 
     @property
@@ -46,6 +47,16 @@ class Process:
         if self.draining or self.kind is not WorkerKind.WORKER:
             return 0
         return max(0, CAPACITY + AHEAD - len(self.exchange.held) - self.exchange.free)
+
+    @property
+    def may_wait(self) -> bool:
+        """True if its next pull may wait for a bell."""
+        return self.kind is WorkerKind.WORKER and not self.draining and self.exchange.settled
+
+    def next_request(self, most: int, ahead: int) -> Request:
+        if not self.exchange.in_flight:
+            self.waited = self.exchange.waiting.slots if self.exchange.waiting else 0
+        return self.exchange.next_request(most, ahead)
 
     def outcome(self, task_id: str) -> bytes:
         """The result of the handler: the message that it was begun with."""

@@ -33,8 +33,11 @@ async def pull(world: World) -> None:
     if not world.processes:
         return
     process = world.dice.choice(world.processes)
+    if process.may_wait and world.chance(0.2):
+        _wait_for_bell(world, process)
+        return
     ahead = world.dice.randint(0, process.room)
-    request = process.exchange.next_request(0 if process.draining else UNBOUNDED, ahead)
+    request = process.next_request(0 if process.draining else UNBOUNDED, ahead)
     match world.dice.choices(["answered", "answer lost", "late", "lost"], [80, 7, 6, 7])[0]:
         case "answered":
             await _answered(world, process, request)
@@ -45,6 +48,20 @@ async def pull(world: World) -> None:
             world.late.append(lambda: _late(world, process, request))
         case _:
             world.seen["pull lost"] += 1
+
+
+def _wait_for_bell(world: World, process: Process) -> None:
+    """Its next pull waits behind its wait for a bell; it is answered whenever that rings, also after a later one."""
+    request = process.exchange.request_behind_bell()
+
+    async def rung() -> None:
+        if process in world.processes and process.exchange.waiting is request and world.chance(0.8):
+            await _answered(world, process, request)
+            world.seen["waited"] += 1
+        else:  # the worker has asked again since, or is gone, or never hears of it
+            await _late(world, process, request)
+
+    world.late.append(rung)
 
 
 async def _send(world: World, process: Process, request: Request) -> Pulled:
@@ -65,7 +82,8 @@ async def _answered(world: World, process: Process, request: Request) -> None:
     held = set(process.exchange.held)
     adopted = [delivery.task_id for delivery in pulled.deliveries if delivery.task_id in held]
     world.require(world.rollback or not adopted, f"{process.incarnation} got what it holds: {adopted}")
-    world.require(len(pulled.deliveries) <= request.slots + request.ahead, f"{request} was given {pulled.deliveries}")
+    most = max(request.slots + request.ahead, process.waited)
+    world.require(len(pulled.deliveries) <= most, f"{request} was given {pulled.deliveries}")
     world.seen["ahead"] += max(0, len(pulled.deliveries) - request.slots)
     suspects = sum(delivery.solo for delivery in pulled.deliveries)
     alone = suspects == len(pulled.deliveries) == 1 and not held

@@ -18,6 +18,9 @@ class Lease:
         been suspended."""
         return now - self.renewed_at < self.seconds
 
+    def seconds_left(self, now: float) -> float:
+        return max(0.0, self.renewed_at + self.seconds - now)
+
     @property
     def interval(self) -> float:
         """Seconds between renewals: two may be lost."""

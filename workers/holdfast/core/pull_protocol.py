@@ -4,6 +4,10 @@ next request.
 Requests are numbered and one at a time. A request whose answer was lost is sent again under its number: the store then
 answers with the same claims. Such a repetition may carry more settlements than before, never fewer, and the slots it
 asked for stay reserved until it is answered.
+
+A worker that holds nothing sends its next request, for one task, behind its wait for a bell: the store runs it when the
+wait ends. It is not in flight: if anything is to be asked meanwhile, that is asked under the same number. Then either
+the answer brings what the one that waits had claimed, or that one claims nothing any more.
 """
 
 from __future__ import annotations
@@ -31,13 +35,15 @@ class Request:
 
 @dataclass(slots=True)
 class Exchange:
-    """`held`: task id → delivery, in the order of claiming. `unsettled`: settlements that no answer has confirmed."""
+    """`held`: task id → delivery, in the order of claiming. `unsettled`: settlements that no answer has confirmed.
+    `waiting`: the request behind a wait for a bell, until it is answered or its number is asked again."""
 
     capacity: int
     answered: int = 0
     held: dict[str, Delivery] = field(default_factory=dict[str, Delivery])
     unsettled: list[Settlement] = field(default_factory=list[Settlement])
     in_flight: Request | None = None
+    waiting: Request | None = None
 
     @property
     def free(self) -> int:
@@ -52,7 +58,14 @@ class Exchange:
             self.in_flight = replace(self.in_flight, settlements=self._ordered())
         else:
             self.in_flight = Request(self.answered + 1, min(self.free, most), self._ordered(), ahead)
+        self.waiting = None
         return self.in_flight
+
+    def request_behind_bell(self) -> Request:
+        """The request to send behind a wait for a bell, by a worker that is settled. It is for one task: should this
+        worker not go on, or its host be gone, no more tasks wait until that is noticed."""
+        self.waiting = Request(self.answered + 1, 1, ())
+        return self.waiting
 
     def answer(self, request: Request, pulled: Pulled) -> list[Delivery]:
         """Take the answer in; the deliveries to start.
@@ -63,7 +76,7 @@ class Exchange:
         if request.settlements:
             sent = {(s.task_id, s.claim) for s in request.settlements}
             self.unsettled = [s for s in self.unsettled if (s.task_id, s.claim) not in sent]
-        self.in_flight = None
+        self.in_flight = self.waiting = None
         self.answered = max(self.answered, request.number)
         if pulled.standing not in {Standing.OK, Standing.APART, Standing.REPLAY}:
             return []
@@ -92,8 +105,8 @@ class Exchange:
 
     @property
     def settled(self) -> bool:
-        """True if no delivery is held, no settlement waits and no request is under way."""
-        return not (self.held or self.unsettled or self.in_flight)
+        """True if no delivery is held, no settlement waits and no request is under way, nor waits for a bell."""
+        return not (self.held or self.unsettled or self.in_flight or self.waiting)
 
     @property
     def is_idle(self) -> bool:

@@ -58,6 +58,7 @@ class ComposedStore:
         self.admit = parts.worker.admit
         self.renew = parts.worker.renew
         self.listen = parts.worker.listen
+        self.listen_and_pull = parts.worker.listen_and_pull
         self.wake = parts.worker.wake
 
         self.vouch = parts.steward.vouch

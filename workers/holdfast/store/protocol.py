@@ -8,7 +8,7 @@ StoreUnavailableError.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from holdfast.core.activity import Activity
@@ -65,6 +65,8 @@ from holdfast.core.tasks import (
     WorkerRecord,
 )
 from holdfast.core.webhook_notice import Notice, Outbox, SpoiltNotice
+
+SendPull = Callable[[int, int], bool]  # sends a pull, by its number and its slots; False if it cannot be sent any more
 
 MOST_PEEKS = 500  # lanes that one process blocks on; each takes a connection
 
@@ -150,6 +152,22 @@ class WorkerStore(Protocol):
         """Block until a bell of these lanes rings or a hint for this worker comes, at most `timeout` seconds.
 
         Without lanes it waits for hints alone.
+        """
+        ...
+
+    async def listen_and_pull(
+        self,
+        incarnation: str,
+        lanes: Sequence[str],
+        timeout: float,
+        weights: Sequence[int],
+        offer: Callable[[SendPull | None], None],
+    ) -> tuple[Hint | None, Pulled | None]:
+        """`listen`, and the answer of the `pull` without settlements that was sent behind it, None without one.
+
+        `offer` gets the function that sends it, then None once it cannot be sent any more: the store pulls as soon as
+        the wait ends. It is never called where that cannot be done. After an error the pull may have been run or not:
+        ask again, by `pull` under its number.
         """
         ...
 

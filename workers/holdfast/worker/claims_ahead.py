@@ -37,13 +37,14 @@ class ClaimsAhead:
         self._state = self.context.state
         self.running.on_end = self.ended
 
-    def take(self, deliveries: Sequence[Delivery]) -> None:
+    def take(self, deliveries: Sequence[Delivery], *, wanted: bool = True) -> None:
         """Begin these deliveries as far as there is a place; the others wait, or go back. Another turn of a task that
-        runs does not wait, or the end of the first would count for it."""
+        runs does not wait, or the end of the first would count for it. `wanted`: False where this worker has asked for
+        none; a request under the same number, which waited for a bell, has claimed them before."""
         self.running.task_log.claimed(deliveries)
         now, waiting = lease_clock(), self._state.ahead
         self.begin_next(now)
-        places = self._places(now)
+        places = self._places(now) if wanted else 0
         for delivery in deliveries:
             if places > 0 or delivery.task_id in self.running.ids:
                 self.running.start(delivery, now)
@@ -51,7 +52,7 @@ class ClaimsAhead:
             else:
                 waiting[delivery.task_id] = delivery
         self.enough = len(waiting) // 2
-        if waiting and not self.may_hold(now):
+        if waiting and not (wanted and self.may_hold(now)):
             self.give_back("not to be begun here now")
 
     def ended(self) -> None:

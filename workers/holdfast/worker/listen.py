@@ -1,19 +1,28 @@
 """Blocks on the store: on this worker's own hints always, and on the bells of its lanes while it can take work.
 
 Hints and bells carry no data: a lost bell delays a task until the next poll, a lost hint until the next renewal.
+
+A worker of a pool that holds nothing, and whose last pull found nothing, has its next pull wait at the store behind the
+bell: so a task that comes to an idle queue costs one trip less. As soon as the worker may claim nothing any more, it
+closes that connection, and asks under the same number for nothing: what was claimed meanwhile goes back. Should the
+worker not run when the bell rings, its claim goes back as well: see `holdfast/core/begun_page.py`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 
-from holdfast.core.delivery import Hint
+from holdfast.core.delivery import Hint, Pulled
+from holdfast.core.tasks import WorkerKind
+from holdfast.errors import StoreError
 from holdfast.os.kill_points import Point, reached
+from holdfast.store.protocol import SendPull
 from holdfast.worker.claims_ahead import ClaimsAhead
-from holdfast.worker.context import WorkerContext
+from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.pull import Puller
+from holdfast.worker.state import may_claim
 
 SETTLE_DELAY = 0.002  # seconds for which slots stay free before bells are listened to: a busy worker asks by itself
 VOUCHED_POLL = 60.0  # seconds; a steward rings for foreign producers, and each renewal tells whether tasks wait
@@ -27,6 +36,8 @@ class HintListener:
     ahead: ClaimsAhead
     _hints_only: bool = False
     _woken_after: int = -1
+    _send_pull: SendPull | None = None
+    _wait_scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
     async def serve(self) -> None:
         """Wait for hints and bells, and act on them; never returns."""
@@ -35,8 +46,13 @@ class HintListener:
             if not self.context.heeds_bells():
                 await self._await_slots()
             self._hints_only = not self.context.heeds_bells()
-            hint = await self.context.retries.call("listen", self._wait)
-            await self._act_on(hint)
+            hint, pulled = await self.context.retries.call("listen", self._wait)
+            if hint is not None and hint.kind == "bell":
+                reached(Point.BELL)
+            is_answered = pulled is not None and await self.puller.take_waiting(pulled)
+            if not is_answered and self._is_to_ask(hint):
+                await self.puller.pull_now()
+            self._heed(hint)
 
     async def wake(self) -> None:
         """End a wait for hints only as soon as bells are of use; never returns.
@@ -48,8 +64,25 @@ class HintListener:
             await context.state.changed.until(self._misses_bells)
             await anyio.sleep(SETTLE_DELAY)
             if self._misses_bells():
-                self._woken_after = self.puller.answered
+                self._woken_after = context.exchange.answered
                 await context.retries.call("wake", lambda: context.store.wake(context.incarnation))
+
+    async def pull_when_idle(self) -> None:
+        """Have the next pull wait behind the bell as soon as this worker holds nothing; never returns."""
+        while True:
+            await self.context.state.changed.until(self._may_pull_behind)
+            self._pull_behind()
+
+    async def withdraw(self) -> None:
+        """Withdraw the pull that waits behind the bell as soon as this worker may claim nothing; never returns."""
+        state, exchange = self.context.state, self.context.exchange
+        while True:
+            await state.changed.until(lambda: exchange.waiting is not None)
+            with anyio.move_on_after(state.lease.seconds_left(lease_clock())):  # its end is no change of the state
+                await state.changed.until(lambda: exchange.waiting is None or not self._may_wait())
+            if exchange.waiting is not None and not self._may_wait():
+                self._wait_scope.cancel()  # then the store is asked again
+                await state.changed.until(lambda: exchange.waiting is None)
 
     def poll_timeout(self) -> float:
         """Seconds that a wait for bells may last: what the settings say, or as long as the steward allows. While the
@@ -66,27 +99,58 @@ class HintListener:
 
     def _misses_bells(self) -> bool:
         """True if this waits for hints only, though a bell would be of use."""
-        is_woken = self._woken_after == self.puller.answered
+        is_woken = self._woken_after == self.context.exchange.answered
         return self._hints_only and not is_woken and self.context.heeds_bells()
 
-    async def _wait(self) -> Hint | None:
-        spec = self.context.spec
+    async def _wait(self) -> tuple[Hint | None, Pulled | None]:
+        spec, store, timeout = self.context.spec, self.context.store, self.poll_timeout()
         lanes = () if self._hints_only or spec.quarantine else spec.settings.lane_names  # no bell rings for a suspect
-        return await self.context.store.listen(self.context.incarnation, lanes, self.poll_timeout())
+        if not lanes or spec.kind is not WorkerKind.WORKER:
+            return await store.listen(self.context.incarnation, lanes, timeout), None
+        weights = spec.settings.weights
+        try:
+            with anyio.CancelScope() as self._wait_scope:
+                return await store.listen_and_pull(self.context.incarnation, lanes, timeout, weights, self._offer)
+        except StoreError:
+            if self.context.exchange.waiting:
+                self.context.state.want_pull()  # under its number: it may have claimed something
+            raise
+        return None, None  # it was withdrawn
 
-    async def _act_on(self, hint: Hint | None) -> None:
+    def _offer(self, send: SendPull | None) -> None:
+        """The store can send a pull behind the wait for a bell by calling this, or not any more."""
+        self._send_pull = send
+        if self._may_pull_behind():
+            self._pull_behind()
+
+    def _may_pull_behind(self) -> bool:
+        """True if the next pull can wait behind the bell: not while one is wanted or under way, nor while the fires of
+        what goes on are made, which come before the next claim."""
+        if self._send_pull is None or not self.context.exchange.settled:
+            return False
+        return self.puller.found_nothing and self.context.heeds_bells()
+
+    def _may_wait(self) -> bool:
+        return may_claim(self.context.state, lease_clock()) and not self.context.state.is_quiet
+
+    def _pull_behind(self) -> None:
+        request, send = self.context.exchange.request_behind_bell(), self._send_pull
+        self._send_pull = None
+        if send is None or not send(request.number, request.slots):
+            self.context.exchange.waiting = None
+
+    def _is_to_ask(self, hint: Hint | None) -> bool:
+        """True if the store is to be asked after this. A worker that has become full asks after a bell all the same:
+        the store then rings on for the others."""
+        if hint is not None:
+            return hint.kind in {"bell", "look"}
+        return not self._hints_only or self.context.state.is_apart
+
+    def _heed(self, hint: Hint | None) -> None:
         match hint:
             case Hint("cancel" | "pause" as why, task_id, claim):
                 self.ahead.stop(task_id, claim, why)
             case Hint("return"):
                 self.ahead.give_back("asked for")
-            case Hint("look"):
-                await self.puller.pull_now()
-            case Hint("bell"):
-                reached(Point.BELL)
-                # Even a worker that has become full asks: the store then rings on for the others.
-                await self.puller.pull_now()
-            case None if not self._hints_only or self.context.state.is_apart:
-                await self.puller.pull_now()
             case _:
                 pass

@@ -26,16 +26,22 @@ _ANSWERED = frozenset({Standing.OK, Standing.QUIET, Standing.APART, Standing.FIR
 _log = structlog.get_logger("holdfast.worker")
 
 
+def _is_empty(pulled: Pulled) -> bool:
+    return pulled.standing is Standing.OK and not (pulled.deliveries or pulled.backlog or pulled.inbox or pulled.fires)
+
+
 @dataclass(slots=True)
 class Puller:
-    """`answered` counts the pulls that were answered. `report_within`: seconds for which outcomes are kept at most,
-    while enough waits to begin. `fire_spans` makes spans of the fires of schedules that go on."""
+    """`answered` counts the pulls that were answered. `found_nothing`: no pull is under way, and the last one
+    knew of no work and of no fire to make. `report_within`: seconds for which outcomes are kept at most, while enough
+    waits to begin. `fire_spans` makes spans of the fires of schedules that go on."""
 
     context: WorkerContext
     ahead: ClaimsAhead
     fire_spans: FireSpans | None = None
     fires: ContinuedSchedules = field(init=False)
     answered: int = 0
+    found_nothing: bool = False
     report_within: float = REPORT_WITHIN
     _begun: int = 0
     _noted_quiet: bool = False
@@ -58,16 +64,33 @@ class Puller:
                 await self._let_more_end()
             state.pull_wanted = False
             self._begun += 1
+            self.found_nothing = False
             request, pulled = await self.context.retries.call("pull", self._send)
-            self._take(request, pulled)
-            if pulled.fires or state.is_quiet != self._noted_quiet:
-                state.changed.announce()  # the others go on while this waits for the store
-            await self._note_quiet()
-            if pulled.fires:
-                await self.fires.fire(pulled.fires)
-                state.want_pull()
+            await self._take_in(request, pulled)
             self.answered = self._begun
+            self.found_nothing = _is_empty(pulled)
             state.changed.announce()
+
+    async def take_waiting(self, pulled: Pulled) -> bool:
+        """Take the answer of the request that waited for a bell; False if its number has been asked again since."""
+        request = self.context.exchange.waiting
+        if request is None:
+            return False
+        self.found_nothing = False
+        await self._take_in(request, pulled)
+        self.found_nothing = _is_empty(pulled) and self.answered == self._begun
+        self.context.state.changed.announce()
+        return True
+
+    async def _take_in(self, request: Request, pulled: Pulled) -> None:
+        state = self.context.state
+        self._take(request, pulled)
+        if pulled.fires or state.is_quiet != self._noted_quiet:
+            state.changed.announce()  # the others go on while this waits for the store
+        await self._note_quiet()
+        if pulled.fires:
+            await self.fires.fire(pulled.fires)
+            state.want_pull()
 
     async def _let_more_end(self) -> None:
         """Wait a little for more outcomes that the next request takes along, while enough waits to begin."""
@@ -100,7 +123,7 @@ class Puller:
             for _ in started:
                 reached(Point.PULLED)
         self._take_standing(pulled.standing)
-        self.ahead.take(started)
+        self.ahead.take(started, wanted=request.slots + request.ahead > 0)
         if pulled.inbox:
             self.context.state.inbox_waits = True
 

@@ -142,6 +142,8 @@ class QueueWorker:
         async with anyio.create_task_group() as listening:
             listening.start_soon(self._listener.serve)
             listening.start_soon(self._listener.wake)
+            listening.start_soon(self._listener.pull_when_idle)
+            listening.start_soon(self._listener.withdraw)
             self._context.state.want_pull()
             await self._drain.serve()
             listening.cancel_scope.cancel()

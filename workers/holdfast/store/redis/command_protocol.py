@@ -1,8 +1,9 @@
 """Commands over a transport of a logged-in connection of the library, without its streams and parser.
 
 The library connects, with TLS where asked for, logs in and names the client; then `CommandProtocol` takes the place of
-the library's protocol on the transport. It sends one command at a time: an answer that nobody waits for belongs to no
-command, and the connection cannot be used any more. `leave` puts the library's protocol in its place again.
+the library's protocol on the transport. It sends one command at a time, or one behind a command that blocks, which the
+server runs as soon as that has ended: an answer that nobody waits for belongs to no command, and the connection cannot
+be used any more. `leave` puts the library's protocol in its place again.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class CommandProtocol(asyncio.Protocol):
         self._transport: Any = connection._writer.transport
         self._library: asyncio.Protocol = self._transport.get_protocol()
         self._answer: asyncio.Future[Any] | None = None
+        self._answer_behind: asyncio.Future[Any] | None = None
         self.is_spoiled = False
         self._sent_at = time.monotonic()
         self._timer: asyncio.TimerHandle | None = None
@@ -58,6 +60,15 @@ class CommandProtocol(asyncio.Protocol):
         self._transport.write(packed)
         return answer
 
+    def send_behind(self, packed: bytes) -> asyncio.Future[Any] | None:
+        """Send another command behind the one that blocks; None if the answer of that has come. The future gets the
+        second answer; it is cancelled where the first has none."""
+        if self._answer is None or self._answer_behind is not None:
+            return None
+        answer = self._answer_behind = self._loop.create_future()
+        self._transport.write(packed)
+        return answer
+
     async def ping(self) -> None:
         if await self.send(PING) != PONG or not self.is_usable:
             raise ConnectionError("Bad response from PING health check")
@@ -77,9 +88,16 @@ class CommandProtocol(asyncio.Protocol):
             reply = self._reader.gets()
             if reply is False:
                 return
+            if self._answer_behind is not None:
+                self._end(reply)
+                reply = self._reader.gets()
+                if reply is False:
+                    return
             self.is_spoiled = self._reader.has_data()
         except RedisError as error:
-            reply, self.is_spoiled = error, True
+            self.is_spoiled = True
+            self._break(error)
+            return
         self._end(reply)
 
     def eof_received(self) -> None:
@@ -88,17 +106,24 @@ class CommandProtocol(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
         self._library.connection_lost(exc)
-        self._end(ConnectionError(f"{CLOSED} {exc or ''}".rstrip()))
+        self._break(ConnectionError(f"{CLOSED} {exc or ''}".rstrip()))
 
     def _end(self, reply: Any) -> None:
         """Hand the reply to the caller that waits for it."""
-        answer, self._answer = self._answer, None
+        answer, self._answer, self._answer_behind = self._answer, self._answer_behind, None
         if answer is None or answer.done():  # its caller was cancelled
             return
         if isinstance(reply, RedisError):
             answer.set_exception(reply)
         else:
             answer.set_result(reply)
+
+    def _break(self, error: RedisError) -> None:
+        """No answer comes any more."""
+        behind, self._answer_behind = self._answer_behind, None
+        if behind is not None:
+            behind.cancel()
+        self._end(error)
 
     def _look_at_time(self) -> None:
         """End a command that waits too long. One timer serves many commands: to set one for each takes time."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import anyio
 from redis.exceptions import NoScriptError, RedisError
 
 from holdfast.errors import StoreRefusedError, UnreadableRecordError
 from holdfast.store.redis.clients import Clients, clients_of
+from holdfast.store.redis.direct_client import DirectClient, Offer
 from holdfast.store.redis.error_mapping import Explained
 from holdfast.store.redis.keys import Keys
 from holdfast.store.redis.notifications import Notifications
@@ -141,6 +142,22 @@ class Connection:
         """Run a command that blocks at most `seconds`; an answer far later than that is a dead connection."""
         with self._explained, anyio.fail_after(seconds + self._answer_timeout):
             return await self._execute_blocking(*args)
+
+    @property
+    def sends_behind_waits(self) -> bool:
+        """True if an operation can be sent behind a command that blocks. Not where servers change places: a command
+        that is redirected is sent again, and the other would have run without it. In memory there is no connection."""
+        return self._locator is None and isinstance(self.blocking, DirectClient)
+
+    async def wait(self, seconds: float, offer: Offer, *args: Value) -> tuple[Any, Any]:
+        """Run a command that blocks as `block` does; the answers of it, and of the operation sent behind it: see
+        `DirectClient.execute_waiting`."""
+        with self._explained, anyio.fail_after(seconds + self._answer_timeout):
+            return await cast("DirectClient", self.blocking).execute_waiting(args, offer, self._answer_timeout)
+
+    def operation(self, name: str, *args: Value) -> tuple[Value, ...]:
+        """The command that runs an operation. It fails where the server does not know the script."""
+        return "EVALSHA", self._scripts[name].sha, *self._declared, *args
 
     async def peek(self, seconds: float, *args: Value) -> Any:
         """Run a command that blocks on a lane, over the connections for peeks."""

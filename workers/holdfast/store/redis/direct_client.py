@@ -8,6 +8,7 @@ only if a caller waits for the pool. The library opens them: TLS, login, Sentine
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -18,6 +19,29 @@ from redis.exceptions import DataError, ResponseError
 from holdfast.store.redis.command_protocol import CommandProtocol
 
 _pack: Callable[[tuple[Any, ...]], bytes] = cast("Any", hiredis).pack_command  # the library types no length
+
+
+Send = Callable[..., bool]  # sends a command behind one that blocks; False if that has ended
+Offer = Callable[[Send | None], None]
+
+
+class CommandBehind:
+    """A command behind one that blocks: the server runs it as soon as that one has ended."""
+
+    def __init__(self, protocol: CommandProtocol) -> None:
+        self._protocol = protocol
+        self.command: tuple[Any, ...] = ()
+        self.answer: asyncio.Future[Any] | None = None
+
+    def send(self, *command: Any) -> bool:
+        if self.answer is None:
+            self.command, self.answer = command, self._protocol.send_behind(_packed(command))
+        return self.answer is not None
+
+    def forget(self) -> None:
+        """Nobody waits for its answer any more."""
+        if self.answer is not None:
+            self.answer.cancel()
 
 
 class DirectClient:
@@ -51,10 +75,42 @@ class DirectClient:
             protocol.is_spoiled = True
             raise
         finally:
-            if self._callers_of_pool or protocol.is_spoiled:
-                await self._give_back(protocol)
-            else:
-                self._idle.append(protocol)
+            await self._keep(protocol)
+
+    async def execute_waiting(self, wait: tuple[Any, ...], offer: Offer, seconds: float) -> tuple[Any, Any]:
+        """The answers of a command that blocks, and of another that was sent behind it meanwhile, None without one.
+
+        `offer` gets the function that sends that one, then None once it cannot be sent any more. `seconds`: the longest
+        time from the first answer to the second. After an error the second command may have run or not.
+        """
+        packed = _packed(wait)
+        protocol = await self._take_another(None)
+        behind = CommandBehind(protocol)
+        try:
+            ended = await self._wait(protocol, packed, behind, offer)
+            if behind.answer is None:
+                return ended, None
+            if self.sent is not None:
+                await self.sent(behind.command)
+            async with asyncio.timeout(seconds):
+                return ended, await behind.answer
+        except BaseException:
+            behind.forget()
+            protocol.is_spoiled = True  # an answer may still come
+            raise
+        finally:
+            await self._keep(protocol)
+
+    async def _wait(self, protocol: CommandProtocol, packed: bytes, behind: CommandBehind, offer: Offer) -> Any:
+        """The answer of the command that blocks."""
+        if not protocol.is_fresh:  # the server may be gone
+            await protocol.ping()
+        answer = protocol.send(packed)
+        offer(behind.send)
+        try:
+            return await answer
+        finally:
+            offer(None)
 
     async def give_back_idle(self) -> None:
         """Give all connections that run no command back to the pool."""
@@ -84,6 +140,12 @@ class DirectClient:
         finally:
             self._callers_of_pool -= 1
         return CommandProtocol(connection, self._answer_timeout)
+
+    async def _keep(self, protocol: CommandProtocol) -> None:
+        if self._callers_of_pool or protocol.is_spoiled:
+            await self._give_back(protocol)
+        else:
+            self._idle.append(protocol)
 
     async def _give_back(self, protocol: CommandProtocol) -> None:
         if not protocol.is_usable:

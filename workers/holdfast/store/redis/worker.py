@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,8 +16,13 @@ from holdfast.store.redis import decode
 from holdfast.store.redis.connection import Value
 from holdfast.store.redis.part import RedisPart
 
+if TYPE_CHECKING:
+    from holdfast.store.protocol import SendPull
+    from holdfast.store.redis.direct_client import Send
+
 _pack = msgspec.msgpack.Encoder().encode
 _json = msgspec.json.Encoder().encode
+_NO_SETTLEMENTS = _pack([])
 
 
 def _flat(s: Settlement) -> tuple[str | int, ...]:
@@ -67,6 +73,29 @@ class RedisWorker(RedisPart):
         shares = " ".join(map(str, weights))
         names = map(self._keys.name, lanes)
         return decode.pulled(await self._run("pull", incarnation, request, slots, packed, shares, ahead, *names))
+
+    async def listen_and_pull(
+        self,
+        incarnation: str,
+        lanes: Sequence[str],
+        timeout: float,
+        weights: Sequence[int],
+        offer: Callable[[SendPull | None], None],
+    ) -> tuple[Hint | None, Pulled | None]:
+        connection, names = self._connection, [self._keys.name(lane) for lane in lanes]
+        if not connection.sends_behind_waits:
+            return await self.listen(incarnation, lanes, timeout), None
+        shares = " ".join(map(str, weights))
+
+        def offer_pull(send: Send | None) -> None:
+            def pull(request: int, slots: int) -> bool:
+                rest: tuple[Value, ...] = (_NO_SETTLEMENTS, shares, 0, *names)
+                return send is not None and send(*connection.operation("pull", incarnation, request, slots, *rest))
+
+            offer(None if send is None else pull)
+
+        popped, answer = await connection.wait(timeout, offer_pull, *self._wait(incarnation, lanes, timeout))
+        return self._hint(incarnation, popped), None if answer is None else decode.pulled(answer)
 
     async def add_samples(self, incarnation: str, number: int, samples: Mapping[str, int | bytes]) -> None:
         flat = [value for item in samples.items() for value in item]
@@ -125,12 +154,16 @@ class RedisWorker(RedisPart):
         )
 
     async def listen(self, incarnation: str, lanes: Sequence[str], timeout: float) -> Hint | None:
-        keys = [self._keys.control(incarnation), *(self._keys.bell(lane) for lane in lanes)]
-        popped = await self._block(timeout, "BLPOP", *keys, timeout)
+        return self._hint(incarnation, await self._block(timeout, *self._wait(incarnation, lanes, timeout)))
+
+    def _wait(self, incarnation: str, lanes: Sequence[str], timeout: float) -> tuple[Value, ...]:
+        return "BLPOP", self._keys.control(incarnation), *(self._keys.bell(lane) for lane in lanes), timeout
+
+    def _hint(self, incarnation: str, popped: tuple[bytes, bytes] | None) -> Hint | None:
         if popped is None:
             return None
         key, word = popped
-        if key.decode() != keys[0]:
+        if key.decode() != self._keys.control(incarnation):
             return Hint("bell")
         kind, _, rest = word.decode().partition(":")
         task_id, _, claim = rest.partition(":")
