@@ -7,6 +7,7 @@ from tests.rules.rule import Rule
 _HERE = "workers/holdfast/worker"
 _PAGE = "tests/core/test_begun_page.py"
 _AHEAD = "tests/worker/test_claims_ahead.py"
+_BEHIND = "tests/worker/test_pull_behind_bell.py"
 _BEGUN = "tests/faults/test_begun.py"
 
 _LIFESPAN, _MIDDLEWARE = "tests/worker/test_lifespan.py", "tests/worker/test_middleware.py"
@@ -112,11 +113,46 @@ WORKER = [
         f"{_AHEAD}::test_what_a_pull_behind_a_bell_has_claimed_of_a_worker_that_asks_for_nothing_now_goes_back",
     ),
     Rule(
-        "a drain asks again under the number of the pull behind a bell",
-        f"{_HERE}/drain.py",
-        "        if self.context.exchange.waiting:\n",
-        "        if False:\n",
-        f"{_AHEAD}::test_a_drain_asks_again_under_the_number_of_the_pull_behind_a_bell",
+        "a pull behind a bell is withdrawn where nothing may be claimed any more",
+        f"{_HERE}/listen.py",
+        "                self._wait_scope.cancel()  # then the store is asked again\n",
+        "",
+        f"{_BEHIND}::test_it_is_withdrawn_as_soon_as_nothing_may_be_claimed",
+    ),
+    Rule(
+        "a pull behind a bell is withdrawn at the end of the lease",
+        f"{_HERE}/listen.py",
+        "with anyio.move_on_after(state.lease.seconds_left(lease_clock())):  # its end is no change of the state",
+        "with anyio.move_on_after(None):",
+        f"{_BEHIND}::test_it_is_withdrawn_at_the_end_of_a_lease_of_which_nothing_tells",
+    ),
+    Rule(
+        "no pull waits behind a bell while fires are made or another found something",
+        f"{_HERE}/listen.py",
+        "return self.puller.found_nothing and self.context.heeds_bells()",
+        "return self.context.heeds_bells()",
+        f"{_BEHIND}::test_no_pull_waits_while_the_fires_of_what_goes_on_are_made",
+    ),
+    Rule(
+        "no pull waits behind a bell of a worker that runs something",
+        f"{_HERE}/listen.py",
+        "if self._send_pull is None or not self.context.exchange.settled:",
+        "if self._send_pull is None or self.context.exchange.waiting:",
+        f"{_BEHIND}::test_no_pull_waits_of_a_worker_that_runs_something",
+    ),
+    Rule(
+        "only a worker of a pool has a pull wait behind a bell",
+        f"{_HERE}/listen.py",
+        "        if not lanes or spec.kind is not WorkerKind.WORKER:\n",
+        "        if not lanes:\n",
+        f"{_BEHIND}::test_only_a_worker_of_a_pool_has_a_pull_wait",
+    ),
+    Rule(
+        "the answer of a pull behind a bell that was asked again is not taken",
+        f"{_HERE}/pull.py",
+        "        if request is None:\n            return False\n",
+        "        request = request or Request(1, 1, ())\n",
+        f"{_BEHIND}::test_what_was_asked_again_meanwhile_is_not_taken_twice",
     ),
     Rule(
         "what is asked while a pull waits for a bell is asked in its place",
@@ -137,7 +173,7 @@ WORKER = [
         f"{_HERE}/listen.py",
         "            if self.context.exchange.waiting:\n",
         "            if False:\n",
-        "tests/faults/test_network_pull.py::test_a_pull_behind_a_bell_claims_once",
+        f"{_BEHIND}::test_what_may_have_claimed_something_unheard_is_asked_again",
     ),
     Rule(
         "a worker begins no revoked claim",

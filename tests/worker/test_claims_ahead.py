@@ -329,10 +329,3 @@ async def test_what_a_pull_behind_a_bell_has_claimed_of_a_worker_that_asks_for_n
         scene.ahead.take(deliveries, wanted=False)
         assert scene.reports == [("a", Settle.RETURNED)]
         await scene.runs()
-
-
-async def test_a_drain_asks_again_under_the_number_of_the_pull_behind_a_bell() -> None:
-    async with stage() as scene:
-        scene.context.exchange.request_behind_bell()
-        WorkerDrain(scene.context, scene.ahead).begin(Drain(1.0, 2.0))
-        assert scene.context.state.pull_wanted

@@ -138,6 +138,7 @@ class HintListener:
         self._send_pull = None
         if send is None or not send(request.number, request.slots):
             self.context.exchange.waiting = None
+        self.context.state.changed.announce()
 
     def _is_to_ask(self, hint: Hint | None) -> bool:
         """True if the store is to be asked after this. A worker that has become full asks after a bell all the same:
