@@ -46,7 +46,7 @@ async def hold_up(scene: Scene, text: str = SHORT) -> Held:
         await learn(scene, f"short{number}")
         first, behind = f"hold{number}", [f"t{number}-{each}" for each in range(BEHIND)]
         waiting = [submission(each, text) for each in behind]
-        before = submission(f"before{number}", "sleep 0.01")  # an idle worker asks for one task, a busy one for more
+        before = submission(f"before{number}", "quick x")  # an idle worker asks for one task, a busy one for more
         await scene.store.submit([before, submission(first, "hold"), *waiting])
         scene.started(first)
         scene.happened("claimed", first)
