@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import anyio
+import anyio.lowlevel
 
 from holdfast.core.delivery import Hint, Pulled
 from holdfast.core.tasks import WorkerKind
@@ -50,7 +51,9 @@ class HintListener:
             if hint is not None and hint.kind == "bell":
                 reached(Point.BELL)
             is_answered = pulled is not None and await self.puller.take_waiting(pulled)
-            if not is_answered and self._is_to_ask(hint):
+            if is_answered:
+                await anyio.lowlevel.checkpoint()  # the handlers that wait begin before this waits again
+            elif self._is_to_ask(hint):
                 await self.puller.pull_now()
             self._heed(hint)
 
