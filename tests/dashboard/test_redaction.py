@@ -53,6 +53,8 @@ def test_a_document_hides_fields_by_name_and_keeps_the_rest() -> None:
         "max_tokens": 3,
         "token": None,
     }
+    long = {"a" * 60 + "secret" + "b" * 60: 1, "a" * 200: 1}
+    assert Redaction.of(("*secret*",)).value([long, long]) == [dict(zip(long, ("***", 1), strict=True))] * 2
     assert Redaction.of(()).value(document) == document
     assert Redaction.of(("pin",)).text("pin: 1234, password: x") == "pin: ***, password: x"
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeGuard
 
 from holdfast_config.secret_texts import HIDDEN, mask
@@ -21,6 +21,8 @@ _VALUE = (
     r"""(\\+(["']).*?(?:\\+\3|\Z)|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|\{[^{}]*\}?|\[[^\[\]]*\]?"""
     r"""|(?:(?:Bearer|Basic|Digest|Token)[ ]+)?[^\s,;&|)}\]"'<>\\]+)"""
 )
+SHORT = 100  # characters of a name that is kept with its answer
+SHORT_NAMES = 1000  # of these are kept: the same ones come again with each task
 _NAMED_SCHEMAS = frozenset({"properties", "$defs"})
 _EXAMPLES = frozenset({"default", "examples", "const"})
 _QUOTED = re.compile(r"""(\\*["'])(.*?)(\\*["'])?""", re.DOTALL)
@@ -33,6 +35,7 @@ class Redaction:
     patterns: tuple[str, ...]
     _name: re.Pattern[str] | None = field(init=False)
     _named: re.Pattern[str] | None = field(init=False)
+    _hides_short: Callable[[str], bool] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         names = "|".join(map(_expression, self.patterns))
@@ -41,6 +44,7 @@ class Redaction:
         named = re.compile(rf"(?<![\w-])((?:{names})(?![\w-]){sign}){_VALUE}", re.IGNORECASE | re.DOTALL)
         object.__setattr__(self, "_name", whole)
         object.__setattr__(self, "_named", named if names else None)
+        object.__setattr__(self, "_hides_short", lru_cache(SHORT_NAMES)(self._fits))
 
     @classmethod
     @cache
@@ -49,12 +53,16 @@ class Redaction:
 
     def hides(self, name: object) -> bool:
         """True if the value of a field of this name is hidden."""
-        return self._name is not None and isinstance(name, str) and self._name.fullmatch(name) is not None
+        if self._name is None or not isinstance(name, str):
+            return False
+        return self._hides_short(name) if len(name) <= SHORT else self._fits(name)
 
     def value(self, value: Any) -> Any:
         """The value of JSON with *** for what is hidden in it."""
         if isinstance(value, str):
             return self.text(value)
+        if value is None or isinstance(value, int | float):
+            return value
         if _is_object(value):
             return {
                 name: HIDDEN if self.hides(name) and each is not None else self.value(each)
@@ -69,6 +77,9 @@ class Redaction:
         if _is_list(schema):
             return [self.schema(each) for each in schema]
         return {name: self._keyword(name, each) for name, each in schema.items()} if _is_object(schema) else schema
+
+    def _fits(self, name: str) -> bool:
+        return self._name is not None and self._name.fullmatch(name) is not None
 
     def _keyword(self, name: str, value: Any) -> Any:
         if name in _NAMED_SCHEMAS and _is_object(value):
