@@ -183,6 +183,13 @@ WORKER = [
         "tests/worker/test_begun.py::test_a_revoked_claim_is_not_begun_and_is_given_back",
     ),
     Rule(
+        "a worker begins no claim that was revoked while it waited for a place",
+        f"{_HERE}/run.py",
+        "return REVOKED if self.context.begun.is_revoked(delivery.claim) else await",
+        "return await",
+        "tests/worker/test_begun.py::test_a_claim_that_is_revoked_while_it_waits_for_a_place_is_not_begun",
+    ),
+    Rule(
         "claims up to the revoked request are revoked",
         "workers/holdfast/core/begun_page.py",
         ") <= int.from_bytes(",

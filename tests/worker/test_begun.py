@@ -8,6 +8,8 @@ import pytest
 from holdfast.core import begun_page
 from holdfast.core.begun_page import BegunTasks
 from holdfast.core.delivery import Pulled, Settle, Standing
+from holdfast.core.messages import Part
+from holdfast.handler.registry import Handlers
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
 from holdfast.worker import run
@@ -19,6 +21,7 @@ from tests.worker.handlers import delivery_of, running_tasks_of
 pytestmark = pytest.mark.anyio
 
 BOOT = "boot"
+NARROW: list[Part] = [{"kind": "data", "data": {"name": "narrow", "kwargs": {}}}]
 
 
 async def test_a_task_is_noted_while_it_is_read_and_from_its_call_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,4 +71,36 @@ async def test_a_revoked_claim_is_not_begun_and_is_given_back(timeout: float | N
         life.cancel_scope.cancel()
     assert [(one.task_id, one.kind, one.reason) for one in context.exchange.unsettled] == [
         ("t-1", Settle.RETURNED, "revoked")
+    ]
+
+
+async def test_a_claim_that_is_revoked_while_it_waits_for_a_place_is_not_begun() -> None:
+    handlers, called, go = Handlers(), list[str](), anyio.Event()
+
+    @handlers.register("narrow", concurrency=1)
+    async def narrow() -> None:
+        called.append("narrow")
+        await go.wait()
+
+    page = bytearray(begun_page.blank(4, BOOT))
+    context = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"), begun=BegunTasks(page))
+    running = running_tasks_of(context, handle_nothing)
+    running.handler = handlers.frozen("tests:handlers")
+    async with anyio.create_task_group() as life:
+        life.start_soon(running.serve)
+        await anyio.wait_all_tasks_blocked()
+        both = tuple(delivery_of(NARROW, task_id=task_id) for task_id in ("t-1", "t-2"))
+        request = context.exchange.next_request()
+        for delivery in context.exchange.answer(request, Pulled(Standing.OK, (), both)):
+            running.start(delivery, lease_clock())
+        await anyio.wait_all_tasks_blocked()
+        assert begun_page.read(bytes(page), BOOT) == {"t-1"}
+        page[begun_page.REVOKED : begun_page.HEADER] = begun_page.revoked(1)
+        go.set()
+        await anyio.wait_all_tasks_blocked()
+        life.cancel_scope.cancel()
+    assert called == ["narrow"]
+    assert [(one.task_id, one.kind) for one in context.exchange.unsettled] == [
+        ("t-1", Settle.COMPLETED),
+        ("t-2", Settle.RETURNED),
     ]
