@@ -118,7 +118,7 @@ def test_it_is_said_wherever_somebody_may_wonder(hosts: Cli) -> None:
         first = hosts(*command).out.splitlines()[0]
         assert first.startswith("QUIET for ")
         assert ": no host claims a task; " in first
-        assert f"@{HERE}: the bank moves; to end it: supervisor resume" in first
+        assert f"@{HERE} (the bank moves); to end it: supervisor resume" in first
     assert "no host claims a task (the bank moves): supervisor resume" in hosts("why", "t1").out
     assert "all hosts quiet for" in hosts("doctor").out
     assert [order["reason"] for order in hosts("lanes", "list", "--json").document["quiet"]] == ["the bank moves"]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -18,18 +19,21 @@ from holdfast.client.bulk_filter import asked_change
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import BulkVerb
+from holdfast.core.delivery import Holding, Settle, Settlement
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Introduction
 from holdfast_config import RedisSettings
+from holdfastd.control.socket_protocol import Deaths, DeathStatus, ProcessStatus, StoreStatus, SupervisorStatus
 from holdfastd.web.api.endpoint import PREFIX
 from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.application import PAGES
-from holdfastd.web.queue.local_supervisor import LocalSupervisor
+from holdfastd.web.queue.local_supervisor import Found, LocalSupervisor
 from tests.dashboard.handlers import publish, settings_of
 from tests.dashboard.site import Site
 from tests.dashboard.test_bulk import ended
 from tests.dashboard.test_pages import push
 
+WORKER = "w-1"
 VERBS = ("tells", "fails", "asks", "answers")
 HAS_ENDED = {State.COMPLETED, State.FAILED, State.REJECTED, State.INPUT_REQUIRED}
 
@@ -69,26 +73,36 @@ class Planting:
         return found
 
 
-def write_stacks(monkeypatch: pytest.MonkeyPatch, given: Planting) -> None:
-    """A worker of this host has written them."""
+def supervise(monkeypatch: pytest.MonkeyPatch, given: Planting) -> None:
+    """A supervisor of this host has a worker, which has written its stacks, and another that died."""
+    worker = ProcessStatus("worker", 0, 7, WORKER, "live", 1.0, [given.name], 0, 0, 1, 0.0)
+    died = DeathStatus(1.0, "worker", 1, 8, "w-0", "boot", given.text, running=[given.name])
+    store = StoreStatus(given.webhook, embedded=False)
+    status = SupervisorStatus(
+        *("0.1.0", 6, given.name, 1.0, 1, 1, given.text, given.text, 1, False, store, [worker], Deaths(1, [died]))
+    )
 
     async def stacks(self: LocalSupervisor, incarnation: str) -> str:
         return given.text
 
+    async def find(self: LocalSupervisor) -> Found:
+        return Found(Path("run"), status)
+
     monkeypatch.setattr(LocalSupervisor, "stacks", stacks)
+    monkeypatch.setattr(LocalSupervisor, "find", find)
 
 
 async def plant(here: Site, redis: RedisSettings, given: Planting) -> None:
     await _tasks(here, redis, given)
     await _batch(here, given)
+    await _worker(here, redis, given)
     await _orders(here, given)
     await _schedule(here, given)
-    await push(redis, given.text)
-    await push(redis, json.dumps({"operation": given.text, **given.document}))
-    await here.store.pull("w-1", 1, 50, [redis.queue], [])  # sets them aside
     await here.store.note_activity(Activity(given.name, given.name, given.name, given.name, given.text, given.name))
-    change = asked_change(BulkVerb.CANCEL, [], {"lane": given.name}, given.text, who=given.name, origin=given.name)
-    await here.store.begin_bulk(replace(change, reason=given.text))
+    for states in ([], [State.SUBMITTED, State.DELAYED]):
+        who: dict[str, str] = {"who": given.name, "origin": given.name}
+        change = asked_change(BulkVerb.CANCEL, states, {"lane": given.name}, given.text, **who)
+        await here.store.begin_bulk(replace(change, reason=given.text))
     await here.change("/tasks/bulk", verb="cancel", text=given.text)
     await ended(here)
 
@@ -126,9 +140,22 @@ async def _batch(here: Site, given: Planting) -> None:
     await here.change("/batches/cancel", batch="batch", reason=given.text)
 
 
+async def _worker(here: Site, redis: RedisSettings, given: Planting) -> None:
+    """A worker that runs a task, and has set aside what nobody and what it alone cannot read."""
+    await here.store.register(Introduction(WORKER, f"host{given.name}", given.name, 7, 0))
+    for task_id in ("runs", "torn"):
+        await here.manager.run_task(given.text, task_id=task_id)
+    await push(redis, given.text)
+    await push(redis, json.dumps({"operation": given.text, **given.document}))
+    runs, torn = (await here.store.pull(WORKER, 1, 50, [redis.queue], [])).deliveries
+    await here.store.renew(WORKER, "live", 1, [Holding(runs.task_id, runs.claim, given.text)])
+    unreadable = Settlement(torn.task_id, torn.claim, Settle.UNREADABLE, reason=given.text)
+    await here.store.pull(WORKER, 2, 0, [redis.queue], [unreadable])
+    assert len(await here.store.unreadable(10)) == 3
+
+
 async def _orders(here: Site, given: Planting) -> None:
     await here.manager.pause_queue(given.name, given.text)
-    await here.store.register(Introduction("w-1", f"host{given.name}", given.name, 7, 0))
     await here.change("/workers/quiet", host=f"host{given.name}", reason=given.text)
 
 
@@ -146,7 +173,7 @@ async def _schedule(here: Site, given: Planting) -> None:
 
 async def page_addresses(here: Site, given: Planting) -> list[str]:
     """Each page of the application, as it is and with all that its query may name."""
-    tasks = [*VERBS, "waits", "hooked", "batch.1", given.name]
+    tasks = [*VERBS, "waits", "hooked", "runs", "batch.1", given.name]
     entries = [each.address for each in await here.store.unreadable(10)]
     values: dict[str, list[str]] = {
         "id": [*tasks, "batch"],
@@ -164,7 +191,7 @@ async def page_addresses(here: Site, given: Planting) -> list[str]:
 async def api_addresses(here: Site, given: Planting) -> Iterator[str]:
     """Each operation that reads, with all that its path may name."""
     fields: dict[str, list[str]] = {
-        "task_id": [*VERBS, "waits", "hooked", "batch.1"],
+        "task_id": [*VERBS, "waits", "hooked", "batch.1"],  # all have ended, as do streams of them
         "lane": [given.name],
         "schedule_id": [given.name],
         "batch_id": ["batch"],

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from holdfast_config import RedisSettings
-from tests.dashboard.planting import Planting, page_addresses, plant, write_stacks
+from tests.dashboard.planting import Planting, page_addresses, plant, supervise
 from tests.dashboard.site import HTML, site
 from tests.dashboard.test_webhooks_page import end_a_task
 
@@ -23,7 +23,7 @@ GIVEN = Planting(SCRIPT, SCRIPT, {SCRIPT: SCRIPT}, "https://example.org/%3Cscrip
 async def test_no_page_has_a_script_that_was_planted(
     redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_stacks(monkeypatch, GIVEN)
+    supervise(monkeypatch, GIVEN)
     async with site(redis_settings) as here:
         await plant(here, redis_settings, GIVEN)
         await end_a_task(here, redis_settings.queue)  # its webhook waits

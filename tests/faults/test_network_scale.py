@@ -4,24 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfastd.control.socket_protocol import ProcessStatus
 from tests.faults.network import behind_a_proxy
-from tests.faults.process import PATIENCE
 from tests.faults.proxy import Action
-from tests.faults.scene import Scene
+from tests.faults.workers import workers_once
 
 pytestmark = pytest.mark.anyio
-
-
-def workers_once(scene: Scene, running: list[int]) -> list[ProcessStatus]:
-    """Both workers, the one that goes first at first, once they are known to run so many tasks."""
-    for _ in range(round(PATIENCE / 0.05)):
-        found = [process for process in scene.pool.status().processes if process.kind == "worker"]
-        found.sort(key=lambda process: len(process.running))
-        if [len(process.running) for process in found] == running:
-            return found
-        scene.news(0.05)
-    raise AssertionError(f"{scene.pool.status()}\n{scene.pool.log_text()}")
 
 
 async def test_worker_that_is_scaled_away_while_it_pulls_completes_what_it_gets() -> None:

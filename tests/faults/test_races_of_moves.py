@@ -12,16 +12,12 @@ from holdfast.core.task_states import State
 from holdfast.exits import Exit
 from tests.faults.network import behind_a_proxy
 from tests.faults.proxy import Action
-from tests.faults.scene import Scene, stage
+from tests.faults.scene import stage
+from tests.faults.workers import workers_of, workers_once
 
 pytestmark = pytest.mark.anyio
 
 FOR_EVER = 1_000_000
-
-
-def workers(scene: Scene) -> dict[str, list[str]]:
-    """The tasks that each worker runs as far as the parent knows, by incarnation."""
-    return {each.incarnation: each.running for each in scene.pool.status().processes if each.kind == "worker"}
 
 
 async def test_a_worker_that_is_scaled_away_while_it_pulls_starts_or_returns_what_it_got() -> None:
@@ -29,10 +25,14 @@ async def test_a_worker_that_is_scaled_away_while_it_pulls_starts_or_returns_wha
     async with behind_a_proxy(workers=2, concurrency=1) as scene:
         await scene.submit("busy", text="wait")
         scene.started("busy")
-        while not any(workers(scene).values()):
-            scene.news(0.1)
-        (idle,) = [incarnation for incarnation, running in workers(scene).items() if not running]
-        pull = scene.proxy.on("pull", Action.CUT, about=idle)
+        goes, _ = workers_once(scene, [0, 1])
+        await scene.submit("before", text="wait")
+        scene.started("before")
+        pull = scene.proxy.on("pull behind", Action.CUT, about=goes.incarnation)
+        scene.go("before")
+        await scene.completed("before")
+        pull.met()
+        workers_once(scene, [0, 1])
         await scene.submit("t")
         pull.wait()
         assert scene.pool.scale(1).target == 1
@@ -40,7 +40,7 @@ async def test_a_worker_that_is_scaled_away_while_it_pulls_starts_or_returns_wha
         scene.go("busy")
         record = await scene.completed("t")
         assert (record.crashes, scene.runs("t"), scene.runs("busy")) == (0, 1, 1)
-        assert len(workers(scene)) == 1
+        assert len(workers_of(scene)) == 1
         assert scene.pool.deaths() == []
 
 

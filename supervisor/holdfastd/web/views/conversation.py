@@ -15,12 +15,10 @@ from holdfastd.web.views.task_call import LARGEST
 
 @dataclass(frozen=True, slots=True)
 class MessageExchange:
-    """One turn: the parts of its message and of its answer, each a text or a JSON value; `error`: its type and
-    message."""
+    """One turn: the parts of its message and of its answer, each a text or a JSON value."""
 
     asked: list[Any]
     answered: list[Any]
-    error: str = ""
 
 
 def exchanges(items: Sequence[bytes]) -> list[MessageExchange]:
@@ -29,9 +27,7 @@ def exchanges(items: Sequence[bytes]) -> list[MessageExchange]:
 
 
 def exchange(operation: bytes | None, result: bytes | None) -> MessageExchange:
-    read = read_result(result or None)
-    error = f"{read.error.get('type')}: {read.error.get('message')}" if read.error else ""
-    return MessageExchange(_asked(operation), [_content(each) for each in read.parts], error)
+    return MessageExchange(_asked(operation), [_content(part) for part in read_result(result or None).parts])
 
 
 def _asked(operation: bytes | None) -> list[Any]:
