@@ -126,7 +126,7 @@ def test_it_is_said_wherever_somebody_may_wonder(hosts: Cli) -> None:
     hosts("control", "HALT")
     first = hosts("workers").out.splitlines()[0]
     assert first.startswith("HALTED for ")
-    assert first.endswith(": ordered by an operator; to end it: supervisor control RESUME")
+    assert first.endswith(f"@{HERE} (ordered by an operator); to end it: supervisor control RESUME")
     assert "all hosts halted for" in hosts("doctor").out
 
 

@@ -6,7 +6,7 @@ from tests.forked import Program
 from tests.timeline.timeline import PATIENCE, Timeline
 
 ENDS = "halted, "
-AGAIN = "upgrade; to end it: supervisor control RESUME; this process runs nevertheless"
+AGAIN = "(upgrade); to end it: supervisor control RESUME; this process runs nevertheless"
 
 
 def halt(timeline: Timeline) -> None:
