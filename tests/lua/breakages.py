@@ -247,7 +247,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a pause asks nobody", "pause_lane", "ask_back(lane)", "", ahead.test_a_pause_and_a_bound_ask_for_what_was_claimed_ahead, (), True),
     ("a bound asks nobody", "bound", "do ask_back(ARGV[i + 1]) end", "do end", ahead.test_a_pause_and_a_bound_ask_for_what_was_claimed_ahead, (), True),
     ("the dead are asked", "recovery", "  call('HDEL', KEY.ahead, incarnation)\n", "", ahead.test_the_dead_are_not_asked, (), True),
-    ("a task with a key is ahead", "usual_pull", "then lane, name, most, timeout, fields, created = read_new(id, seq) end", "then lane, fields, created = LANE, 8, NOW end", ahead.test_a_task_with_a_key_is_never_ahead_nor_passed_over, (3,), True),
+    ("a task with a key is ahead", "usual_pull", "then lane, name, most, timeout, fields, created, key = read_new(id, seq) end", "then lane, fields, created, key = LANE, 8, NOW, KEY.task .. id end", ahead.test_a_task_with_a_key_is_never_ahead_nor_passed_over, (3,), True),
     ("an unusual task ends nothing", "usual_pull", "      if i > SLOTS then break end\n", "", ahead.test_a_task_with_a_key_is_never_ahead_nor_passed_over, (3,), True),
     ("what is given back stands before lower numbers", "lane", "    behind = other\n", "", ahead.test_what_several_workers_give_back_stands_in_its_order, ("head",)),
     ("a turned lane is sorted at its other end", "lane", "turned and -1 - i or i", "i", ahead.test_what_several_workers_give_back_stands_in_its_order, ("tail",)),

@@ -34,9 +34,9 @@ local function read_settlements()
   for i, s in ipairs(settlements) do
     local id = s[1]
     if #s > PLAIN or met[id] then return nil end
-    local lane, name = read_claimed(id, ARGV[1], s[2])
+    local lane, name, key = read_claimed(id, ARGV[1], s[2])
     if not lane then return nil end
-    met[id], s.lane, s.name = true, lane, name
+    met[id], s.lane, s.name, s.key = true, lane, name, key
     rest[2 * i - 1], rest[2 * i] = KEY.trail .. id, KEY.checkpoint .. id
     if may_have_children and call('EXISTS', KEY.children .. id) == 1 then return nil end
   end
@@ -48,16 +48,16 @@ local MARK = #'{"_b":":",' - #'{'
 local function holds_operation(raw, id, seq) return redis.pcall('STRLEN', KEY.op .. id) == #raw - #id - #seq - MARK end
 
 -- The short rows (see store/redis/decode.py) of the next tasks, the highest of their numbers, and of each what its record notes of the
--- claim (see trail); nil if one is unusual, or too much is to be read. Of those ahead it is the end. An entry of a usual task holds its
+-- claim (see trail), and the record's key; nil if one is unusual, or too much is to be read. Of those ahead it is the end. An entry of a usual task holds its
 -- operation, which is not read again, and the entries stand in the order of their numbers.
 local function read_tasks(share, names)
-  local rows, notes, highest, bytes, list = {}, {}, 0, 0, list_of(LANE)
+  local rows, notes, keys, highest, bytes, list = {}, {}, {}, 0, 0, list_of(LANE)
   local note_of = {}   -- by the number of fields: to make a text of a number costs as much as a write
   for i = 1, share do
     local raw = call('LINDEX', list, i - 1)
     local id, seq = own(raw)
-    local number, lane, name, most, timeout, fields, created = tonumber(seq)
-    if id and number > highest then lane, name, most, timeout, fields, created = read_new(id, seq) end
+    local number, lane, name, most, timeout, fields, created, key = tonumber(seq)
+    if id and number > highest then lane, name, most, timeout, fields, created, key = read_new(id, seq) end
     local is_usual = lane == LANE and has_name(names, name or '') and holds_operation(raw, id, seq)
     bytes = bytes + #raw
     if not is_usual or bytes >= WINDOW_BYTES then
@@ -65,10 +65,10 @@ local function read_tasks(share, names)
       return nil
     end
     note_of[fields] = note_of[fields] or fields .. ' ' .. NOW .. ' ' .. CLAIM
-    notes[i], highest = note_of[fields], number
+    notes[i], keys[i], highest = note_of[fields], key, number
     rows[i] = {id, CLAIM, LANE, most or '', timeout or '', raw, math.max(0, NOW - created)}
   end
-  return rows, highest, notes
+  return rows, highest, notes, keys
 end
 
 -- Counts settlements with few commands: mostly all are of one lane and handler.
@@ -94,7 +94,7 @@ local function write_settlements(settlements)
     ids[i], details[i] = id, detail_of[claim]
     finished[2 * i - 1], finished[2 * i] = at, id
     call('SET', KEY.result .. id .. ':1', s[3])
-    call('HSET', KEY.task .. id, 'state', 'completed', 'owner', '', 'claim', '', 'finished', at, 'last_claim', claim)
+    call('HSET', s.key, 'state', 'completed', 'owner', '', 'claim', '', 'finished', at, 'last_claim', claim)
     call('PUBLISH', KEY.done .. id, 'completed')
   end
   roll_alike(settlements)
@@ -105,14 +105,14 @@ local function write_settlements(settlements)
 end
 
 -- `running` comes first, and the entries are popped last: an error in between leaves what a renewal mends, and duplicate hints.
-local function write_claims(rows, highest, notes)
+local function write_claims(rows, highest, notes, keys)
   local ids, claims, running = {}, {}, {}
   for i, row in ipairs(rows) do
     ids[i], claims[i], running[2 * i - 1], running[2 * i] = row[1], CLAIM, row[1], CLAIM
   end
   call('HSET', WORKER .. NAME.of_running, unpack(running))
-  for i, id in ipairs(ids) do
-    call('HSET', KEY.task .. id, 'state', 'working', 'owner', ARGV[1], 'claim', CLAIM, 'delivery', '1', 'claimed', notes[i])
+  for i, key in ipairs(keys) do
+    call('HSET', key, 'state', 'working', 'owner', ARGV[1], 'claim', CLAIM, 'delivery', '1', 'claimed', notes[i])
   end
   call('ZREM', KEY.submitted .. LANE, unpack(ids))
   tell_each('claimed', ids, claims)
@@ -130,7 +130,7 @@ local function pull_usual()
     share = math.min(SLOTS + AHEAD, math.max(1, math.ceil(waiting / live)))
   end
   if share > MOST then return nil end
-  local rows, highest, notes = read_tasks(share, names)
+  local rows, highest, notes, keys = read_tasks(share, names)
   local raw = not rows and share == 1 and call('LINDEX', list_of(LANE), 0)
   local foreign, message, name
   if raw then foreign, message, name = read_foreign(raw, names) end
@@ -138,7 +138,7 @@ local function pull_usual()
   if #settlements > 0 then write_settlements(settlements) end
   call('HSET', WORKER, 'request', ARGV[2])
   if foreign then rows = {write_foreign(raw, LANE, foreign, message, name, ARGV[1], CLAIM)}
-  elseif #rows > 0 then write_claims(rows, highest, notes) end
+  elseif #rows > 0 then write_claims(rows, highest, notes, keys) end
   if #rows > SLOTS then note_ahead(ARGV[1], LANE) end
   if waiting == 0 and SLOTS > 0 then ask_back(LANE, ARGV[1]) end
   if waiting > #rows then ring(LANE) end

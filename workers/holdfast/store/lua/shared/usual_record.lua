@@ -12,25 +12,30 @@ local function number_of_fields(name, most, timeout)
 end
 
 -- Answers lane, name, most attempts and timeout of a usual task that stands under this number and was never claimed (the last three
--- are false where there is none), how many fields its record has with a claim, and when it was made; or nil.
+-- are false where there is none), how many fields its record has with a claim, when it was made, and the key of its record; or nil.
+-- What a record of so few fields cannot have is not asked for: a field that is missing is looked for among all.
 local function read_new(id, seq)
-  local key = KEY.task .. id
-  local r = redis.pcall('HMGET', key, 'state', 'lane', 'turn', 'seq', 'created', 'name', 'max_attempts', 'timeout')
+  local key, r = KEY.task .. id, nil
+  local fields = redis.pcall('HLEN', key)
+  if fields == FIELDS then r = redis.pcall('HMGET', key, 'state', 'lane', 'turn', 'seq', 'created')
+  else r = redis.pcall('HMGET', key, 'state', 'lane', 'turn', 'seq', 'created', 'name', 'max_attempts', 'timeout') end
   if r[1] ~= 'submitted' or r[3] ~= '1' or r[4] ~= seq or not (r[2] and r[5]) then return nil end
   if #seq > DIGITS_COUNTED or not (is_number(r[5]) and is_number(r[7]) and is_number(r[8])) then return nil end
-  local fields = number_of_fields(r[6], r[7], r[8])
-  if call('HLEN', key) ~= fields - CLAIM_FIELDS then return nil end
-  return r[2], r[6], r[7], r[8], fields, r[5]
+  local claimed = number_of_fields(r[6], r[7], r[8])
+  if fields ~= claimed - CLAIM_FIELDS then return nil end
+  return r[2], r[6], r[7], r[8], claimed, r[5], key
 end
 
 -- Answers lane and name ('': none) of a usual task that is under this claim of this owner, with a record that has the fields which it
--- had when claimed; or nil.
+-- had when claimed, and the key of its record; or nil.
 local number_in = {}   -- notes of a claim (see trail): many records have the same
 local function read_claimed(id, owner, claim)
-  local key = KEY.task .. id
-  local r = redis.pcall('HMGET', key, 'state', 'claim', 'owner', 'claimed', 'lane', 'name')
+  local key, r = KEY.task .. id, nil
+  local fields = redis.pcall('HLEN', key)
+  if fields == FIELDS + CLAIM_FIELDS then r = redis.pcall('HMGET', key, 'state', 'claim', 'owner', 'claimed', 'lane')
+  else r = redis.pcall('HMGET', key, 'state', 'claim', 'owner', 'claimed', 'lane', 'name') end
   if r[1] ~= 'working' or r[2] ~= claim or r[3] ~= owner or not r[4] then return nil end
   number_in[r[4]] = number_in[r[4]] or tonumber(string.match(r[4], '^%d+'))
-  if number_in[r[4]] ~= call('HLEN', key) then return nil end
-  return r[5], r[6] or ''
+  if number_in[r[4]] ~= fields then return nil end
+  return r[5], r[6] or '', key
 end
