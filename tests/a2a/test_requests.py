@@ -181,6 +181,7 @@ def test_the_extended_card_has_the_arguments_of_handlers_for_who_has_logged_in(c
     (extension,) = card["capabilities"].pop("extensions")
     assert card == public
     assert list(extension["params"]["add"]["properties"]) == ["one", "other"]
+    assert extension["params"]["pay"]["properties"]["password"]["default"] == "***"
     refused = client.http.post(f"{client.base}/a2a", json={"jsonrpc": "2.0", "id": 1, "method": method})
     assert refused.status_code == 401
 

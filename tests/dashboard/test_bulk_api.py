@@ -111,3 +111,8 @@ async def test_a_viewer_counts_and_begins_nothing(redis_settings: RedisSettings)
         assert (await here.program.get(f"{BULK}/cancel/count")).status_code == 200
         for answer in (await begun(here, verb="cancel"), await here.program.post(f"{BULK}/c/stop")):
             assert answer.status_code == 403
+
+
+def test_a_filter_names_ages_that_can_be_read_again() -> None:
+    change = asked_change(BulkVerb.CANCEL, [], {"older_than": 30 * 86400.0}, who="w", origin="o")
+    assert change.query == "older=30d"

@@ -13,6 +13,7 @@ from holdfast.core.bulk_changes import BulkChange, BulkVerb, states_of
 from holdfast.core.plain_json import shown
 from holdfast.core.task_states import State
 from holdfast.errors import InvalidTaskError
+from holdfast_config.durations import shortest
 
 
 def checked_verb(given: object) -> BulkVerb:
@@ -63,7 +64,7 @@ def _query(states: Sequence[State], wanted: WantedTasks, text: str) -> str:
     fields: dict[str, Any] = {
         "state": [str(state) for state in states],
         **{name: wanted.get(name) for name in ("lane", "name", "batch", "owner")},
-        **{name: None if age is None else f"{age:g}s" for name, age in ages.items()},
+        **{name: None if age is None else shortest(age) for name, age in ages.items()},
         "text": text,
     }
     return urlencode({name: value for name, value in fields.items() if value}, doseq=True)

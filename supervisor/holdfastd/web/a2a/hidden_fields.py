@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from holdfastd.a2a.agent_task import (
     AgentArtifact,
     AgentMessage,
@@ -15,6 +17,7 @@ from holdfastd.a2a.agent_task import (
     StatusChange,
     Told,
 )
+from holdfastd.a2a.push_target import PushTarget
 
 Hide = Callable[[Any], Any]
 
@@ -28,6 +31,11 @@ def task_without(hide: Hide, task: AgentTask) -> AgentTask:
         history=[_message(hide, each) for each in task.history],
         metadata=hide(task.metadata),
     )
+
+
+def target_without(hide: Hide, target: PushTarget) -> PushTarget:
+    """The push settings with what `hide` leaves of their token, by which a receiver knows the sender."""
+    return msgspec.structs.replace(target, **hide({"token": target.token}))
 
 
 def told_without(hide: Hide, told: Told) -> Told:

@@ -14,8 +14,8 @@ from holdfastd.a2a.agent_task import AgentTask, Sending, Told
 from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.web.a2a.agent import Agent, AgentClient
-from holdfastd.web.a2a.agent_card import card, handlers_of
-from holdfastd.web.a2a.hidden_fields import Hide, task_without, told_without
+from holdfastd.web.a2a.agent_card import card, handlers_of, without_secret_defaults
+from holdfastd.web.a2a.hidden_fields import Hide, target_without, task_without, told_without
 from holdfastd.web.queue.activity_notes import note
 
 Written = dict[str, Any] | list[dict[str, Any]] | None
@@ -111,7 +111,8 @@ def _set_push(write: Callable[[str, PushTarget], Written]) -> Callable[[Asking],
 def _get_push(write: Callable[[str, PushTarget], Written]) -> Callable[[Asking], Awaitable[Written]]:
     async def get_push(asking: Asking) -> Written:
         task = await asking.agent.view(asking.params.task_id)
-        return write(task.task_id, await asking.agent.targets.one(task.task_id, asking.params.target_id))
+        target = await asking.agent.targets.one(task.task_id, asking.params.target_id)
+        return write(task.task_id, target_without(asking.hide, target))
 
     return get_push
 
@@ -119,7 +120,8 @@ def _get_push(write: Callable[[str, PushTarget], Written]) -> Callable[[Asking],
 def _list_push(write: Callable[[str, list[PushTarget], slice], Written]) -> Callable[[Asking], Awaitable[Written]]:
     async def list_push(asking: Asking) -> Written:
         task = await asking.agent.view(asking.params.task_id)
-        return write(task.task_id, await asking.agent.targets.of(task.task_id), asking.params.page)
+        targets = [target_without(asking.hide, each) for each in await asking.agent.targets.of(task.task_id)]
+        return write(task.task_id, targets, asking.params.page)
 
     return list_push
 
@@ -138,7 +140,8 @@ def _remove_push(removed: Written) -> Callable[[Asking], Awaitable[Written]]:
 def _extended_card(version: str) -> Callable[[Asking], Awaitable[Written]]:
     async def extended_card(asking: Asking) -> Written:
         access = asking.agent.access
-        return card(access.settings, asking.base_url, await handlers_of(access), version, is_extended=True)
+        handlers = [without_secret_defaults(access, each) for each in await handlers_of(access)]
+        return card(access.settings, asking.base_url, handlers, version, is_extended=True)
 
     return extended_card
 
