@@ -52,10 +52,6 @@ async def handlers_of(access: QueueAccess) -> Sequence[PublishedHandler]:
     return ()
 
 
-def without_secret_defaults(access: QueueAccess, handler: PublishedHandler) -> PublishedHandler:
-    return msgspec.structs.replace(handler, arguments=access.redaction.schema(handler.arguments))
-
-
 def card(
     settings: Settings,
     base_url: str,

@@ -14,7 +14,7 @@ from holdfastd.a2a.agent_task import AgentTask, Sending, Told
 from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.web.a2a.agent import Agent, AgentClient
-from holdfastd.web.a2a.agent_card import card, handlers_of, without_secret_defaults
+from holdfastd.web.a2a.agent_card import card, handlers_of
 from holdfastd.web.a2a.hidden_fields import Hide, target_without, task_without, told_without
 from holdfastd.web.queue.activity_notes import note
 
@@ -140,7 +140,7 @@ def _remove_push(removed: Written) -> Callable[[Asking], Awaitable[Written]]:
 def _extended_card(version: str) -> Callable[[Asking], Awaitable[Written]]:
     async def extended_card(asking: Asking) -> Written:
         access = asking.agent.access
-        handlers = [without_secret_defaults(access, each) for each in await handlers_of(access)]
+        handlers = [access.redaction.handler(each) for each in await handlers_of(access)]
         return card(access.settings, asking.base_url, handlers, version, is_extended=True)
 
     return extended_card

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import uuid4
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -45,9 +44,7 @@ async def form_of(request: Request, name: str) -> SubmissionForm:
 async def handler_of(access: QueueAccess, name: str) -> PublishedHandler:
     """As its workers have published it, without hidden defaults; by its name alone where none has."""
     found = await access.store.published_handler(name)
-    if found is None:
-        return PublishedHandler(name)
-    return msgspec.structs.replace(found, arguments=access.redaction.schema(found.arguments))
+    return PublishedHandler(name) if found is None else access.redaction.handler(found)
 
 
 def new_id(original: str = "") -> str:

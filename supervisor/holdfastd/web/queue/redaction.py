@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, TypeGuard
 
+import msgspec
+
+from holdfast.core.published_handlers import PublishedHandler
 from holdfast_config.secret_texts import HIDDEN, mask
 
 # Behind the name and its sign: a quoted text (its quotes may be escaped), an object, a list, or a word.
@@ -71,6 +74,10 @@ class Redaction:
         if _is_list(value):
             return [self.value(each) for each in value]
         return value
+
+    def handler(self, handler: PublishedHandler) -> PublishedHandler:
+        """A handler as its workers have published it, without the defaults of hidden arguments."""
+        return msgspec.structs.replace(handler, arguments=self.schema(handler.arguments))
 
     def schema(self, schema: Any) -> Any:
         """A JSON schema of arguments, with *** for the defaults and examples of what is hidden."""
