@@ -48,8 +48,8 @@ local MARK = #'{"_b":":",' - #'{'
 local function holds_operation(raw, id, seq) return redis.pcall('STRLEN', KEY.op .. id) == #raw - #id - #seq - MARK end
 
 -- The short rows (see store/redis/decode.py) of the next tasks, the highest of their numbers, and of each what its record notes of the
--- claim (see trail), and the record's key; nil if one is unusual, or too much is to be read. Of those ahead it is the end. An entry of a usual task holds its
--- operation, which is not read again, and the entries stand in the order of their numbers.
+-- claim (see trail), and the record's key; nil if one is unusual, or too much is to be read. Of those ahead it is the end. An entry of
+-- a usual task holds its operation, which is not read again, and the entries stand in the order of their numbers.
 local function read_tasks(share, names)
   local rows, notes, keys, highest, bytes, list = {}, {}, {}, 0, 0, list_of(LANE)
   local note_of = {}   -- by the number of fields: to make a text of a number costs as much as a write

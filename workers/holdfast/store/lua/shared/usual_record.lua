@@ -13,7 +13,7 @@ end
 
 -- Answers lane, name, most attempts and timeout of a usual task that stands under this number and was never claimed (the last three
 -- are false where there is none), how many fields its record has with a claim, when it was made, and the key of its record; or nil.
--- What a record of so few fields cannot have is not asked for: a field that is missing is looked for among all.
+-- The number of fields says whether there are options to read: HMGET looks through the whole record for a field that is missing.
 local function read_new(id, seq)
   local key, r = KEY.task .. id, nil
   local fields = redis.pcall('HLEN', key)
