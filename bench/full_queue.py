@@ -16,6 +16,7 @@ from holdfast.core.rollup import (
     MINUTE,
     MINUTES_KEPT_MS,
     PACKED,
+    PACKED_BYTES,
     PACKED_KEPT_MS,
     Figures,
     Histogram,
@@ -23,6 +24,7 @@ from holdfast.core.rollup import (
     Series,
     fields_of,
     packed,
+    sum_of,
 )
 from holdfast.core.tasks import Introduction
 from holdfast.store.redis import RedisStore
@@ -107,7 +109,7 @@ async def _figures(store: RedisStore) -> None:
     for minute in _stretches(now, MINUTE, MINUTES_KEPT_MS):
         await connection.command("HSET", f"{{{QUEUE}}}:rollup:{minute}", *fields)
     for length in PACKED:
-        text = packed([rollup] * (length // MINUTE))
+        text = packed(sum_of([rollup] * (length // MINUTE)), PACKED_BYTES[length])
         for number in _stretches(now, length, PACKED_KEPT_MS):
             await connection.command("SET", connection.keys.packed_rollup(length, number), text)
 

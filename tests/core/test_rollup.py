@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import pytest
@@ -10,6 +11,9 @@ from hypothesis import strategies as st
 
 from holdfast.core.histogram import bucketed
 from holdfast.core.rollup import (
+    OTHER,
+    PACKED,
+    PACKED_BYTES,
     Example,
     Figures,
     Histogram,
@@ -17,9 +21,11 @@ from holdfast.core.rollup import (
     Series,
     field_of,
     fields_of,
+    packed,
     read_field,
     rollup_of,
     sum_of,
+    unpacked,
 )
 
 NAMES = st.text(min_size=0, max_size=12)
@@ -131,3 +137,37 @@ def test_of_two_examples_of_an_outcome_the_newest_is_kept(examples: tuple[Exampl
 def test_an_example_that_is_none_is_passed_over(text: bytes) -> None:
     name = field_of("example:completed", Series("l", "h")).encode()
     assert [figures.examples for figures in rollup_of([(name, text)]).values()] in ([], [{}])
+
+
+def a_stretch_of(handlers: int, runs: int) -> Rollup:
+    """So many runs of each handler, and more of those with a low number. Their times differ by two powers of ten."""
+    chance, rollup = random.Random(17), Rollup()
+    for number in range(handlers):
+        seconds = [10 ** chance.uniform(-2, 0) for _ in range(min(runs, 500))]
+        times = Histogram(round(1e6 * sum(seconds)), bucketed(seconds))
+        outcomes = Counter({"completed": runs + handlers - number, "retry": 3})
+        short = Histogram(3, bucketed(seconds[:3]))
+        figures = Figures(outcomes, Counter(operation=900 * runs), times, {"completed": times, "retry": short})
+        rollup[Series("default", f"shop.reports.render_{number:03}")] = figures
+    return rollup
+
+
+@pytest.mark.parametrize("length", PACKED)
+def test_each_length_has_room_for_fifty_busy_handlers(length: int) -> None:
+    stretch = a_stretch_of(50, runs=length // 1000)
+    text = packed(stretch, PACKED_BYTES[length])
+    assert len(text) <= PACKED_BYTES[length]
+    assert counts(unpacked(text)) == counts(stretch)
+
+
+@pytest.mark.parametrize("length", PACKED)
+def test_as_few_series_as_possible_are_counted_for_others(length: int) -> None:
+    stretch = a_stretch_of(500, runs=length // 1000)
+    text = packed(stretch, PACKED_BYTES[length])
+    found = unpacked(text)
+    kept = [*stretch][: len(found) - 1]
+    assert set(found) == {*kept, Series("", OTHER)}, "the busiest are kept"
+    assert found[Series("", OTHER)].outcomes.total() == sum(
+        figures.outcomes.total() for series, figures in stretch.items() if series not in kept
+    )
+    assert 0.9 * PACKED_BYTES[length] < len(text) <= PACKED_BYTES[length]

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.core.delivery import Settle
 from holdfast.core.histogram import bucketed
-from holdfast.core.rollup import MINUTE, TEN_MINUTES, Example, Figures, Histogram, Series, field_of, sum_of
+from holdfast.core.rollup import DAY, MINUTE, PACKED, TEN_MINUTES, Example, Figures, Histogram, Series, field_of, sum_of
 from tests.lua.namespace import Namespace, settlement
 
 pytestmark = pytest.mark.anyio
@@ -181,9 +181,12 @@ async def test_rollups_of_a_queue_stay_below_their_bound(space: Namespace) -> No
     minute = await space.do("MEMORY", "USAGE", space.key(f"rollup:{start // MINUTE}"))
     [found] = (await space.store.minutes(start, start + MINUTE)).values()
     await space.advance(2 * TEN_MINUTES)
-    assert await space.store.keep_rollup(TEN_MINUTES, start, sum_of([found] * 10))
-    packed = await space.do("MEMORY", "USAGE", space.key(f"rollups:{start // TEN_MINUTES}"))
-    assert 500 * minute + 30 * (144 + 24 + 1) * packed < 64 << 20
+    bytes_of_thirty_days = 0
+    for length in PACKED:
+        assert await space.store.keep_rollup(length, start, sum_of([found] * (length // MINUTE)))
+        key = space.store.connection.keys.packed_rollup(length, start // length)
+        bytes_of_thirty_days += 30 * DAY // length * await space.do("MEMORY", "USAGE", key)
+    assert 500 * minute + bytes_of_thirty_days < 64 << 20
     assert sum(each.run.count for each in found.values()) == 142 * 200 * 10**6 + 858, (
         "what is over is counted for other"
     )

@@ -17,8 +17,9 @@ worker that dies those of its last second are missing, and `Figures.lost_samples
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -34,7 +35,7 @@ DAY = 24 * HOUR
 PACKED = {TEN_MINUTES: MINUTE, HOUR: TEN_MINUTES, DAY: HOUR}  # length of a packed rollup: length of what it is made of
 MINUTES_KEPT_MS = 8 * HOUR  # rollups of minutes are kept for so long
 PACKED_KEPT_MS = 30 * DAY  # and packed ones
-PACKED_BYTES = 6144  # of one: 31 MB in thirty days
+PACKED_BYTES = {TEN_MINUTES: 8192, HOUR: 16_384, DAY: 65_536}  # of one at most: 49 MB in thirty days
 NAMES = 4096  # of fields that are kept read: all rollups of a queue have the same
 OTHER = "other"  # the handler that the figures of too many handlers and lanes are counted for
 
@@ -142,7 +143,7 @@ class Figures:
         return sum(max(0, self.outcomes[outcome] - runs.count) for outcome, runs in self.runs.items())
 
     def run_times(self, outcome: str) -> Histogram:
-        """Those of an outcome, to be added to."""
+        """The run times of an outcome, new ones where there are none yet: the caller adds to them."""
         found = self.runs.get(outcome)
         if found is None:
             found = self.runs[outcome] = Histogram()
@@ -180,7 +181,7 @@ Rollup = dict[Series, Figures]
 
 
 def figures_of(rollup: Rollup, series: Series) -> Figures:
-    """Those of a series, to be added to."""
+    """The figures of a series, new ones where there are none yet: the caller adds to them."""
     found = rollup.get(series)
     if found is None:
         found = rollup[series] = Figures()
@@ -243,15 +244,20 @@ def fields_of(rollup: Rollup) -> Mapping[str, bytes]:
     return fields
 
 
-def packed(rollups: Iterable[Rollup]) -> bytes:
-    """One rollup of all these as it is kept for long, at most PACKED_BYTES: the series with the fewest deliveries are
-    counted for `other` until it has room."""
-    total = sum_of(rollups)
-    while True:
-        text = zlib.compress(_pack(fields_of(total)))
-        if len(text) <= PACKED_BYTES or len(total) < 2:
-            return text
-        total = _busiest(total, len(total) // 2)
+def packed(rollup: Rollup, most_bytes: int) -> bytes:
+    """A rollup as it is kept for long, within this many bytes: where it is longer, the series with the fewest
+    deliveries are counted for `other`, as few as possible."""
+    text = _compressed(rollup)
+    if len(text) <= most_bytes:
+        return text
+    ordered = sorted(rollup, key=lambda series: rollup[series].outcomes.total(), reverse=True)
+    most_kept = len(ordered) - 1
+    dropped = bisect_left(
+        range(most_kept),
+        x=True,
+        key=lambda dropped: len(_compressed(_busiest(rollup, ordered, most_kept - dropped))) <= most_bytes,
+    )
+    return _compressed(_busiest(rollup, ordered, most_kept - dropped))
 
 
 def unpacked(text: bytes) -> Rollup:
@@ -263,8 +269,11 @@ def unpacked(text: bytes) -> Rollup:
     return rollup_of((name.encode(), value) for name, value in fields.items())
 
 
-def _busiest(rollup: Rollup, most: int) -> Rollup:
-    """The series with the most deliveries; all others as one."""
-    ordered = sorted(rollup, key=lambda series: rollup[series].outcomes.total(), reverse=True)
-    others = [{Series("", OTHER): rollup[series]} for series in ordered[most:]]
-    return sum_of([{series: rollup[series] for series in ordered[:most]}, *others])
+def _compressed(rollup: Rollup) -> bytes:
+    return zlib.compress(_pack(fields_of(rollup)))
+
+
+def _busiest(rollup: Rollup, ordered: Sequence[Series], kept: int) -> Rollup:
+    """The first series of this order; all others as one."""
+    others = [{Series("", OTHER): rollup[series]} for series in ordered[kept:]]
+    return sum_of([{series: rollup[series] for series in ordered[:kept]}, *others])

@@ -9,6 +9,7 @@ from holdfast.core.rollup import (
     DAY,
     HOUR,
     MINUTE,
+    PACKED_BYTES,
     PACKED_KEPT_MS,
     TEN_MINUTES,
     Rollup,
@@ -19,7 +20,7 @@ from holdfast.core.rollup import (
 from holdfast.store.redis.keys import PACKED_NAMES
 from holdfast.store.redis.part import RedisPart
 
-_AT_ONCE = {MINUTE: 10, TEN_MINUTES: 60, HOUR: 60, DAY: 60}  # read with one call: about 500 KB and milliseconds at most
+_AT_ONCE = {MINUTE: 10, TEN_MINUTES: 60, HOUR: 30, DAY: 8}  # read with one call: about 500 KB and milliseconds at most
 
 
 class RedisRollups(RedisPart):
@@ -37,7 +38,8 @@ class RedisRollups(RedisPart):
 
     async def keep_rollup(self, length_ms: int, start_ms: int, rollup: Rollup) -> bool:
         key = self._keys.packed_rollup(length_ms, start_ms // length_ms)
-        return await self._command("SET", key, packed([rollup]), "NX", "PX", PACKED_KEPT_MS) is not None
+        text = packed(rollup, PACKED_BYTES[length_ms])
+        return await self._command("SET", key, text, "NX", "PX", PACKED_KEPT_MS) is not None
 
     async def _read(self, length_ms: int, numbers: range) -> dict[int, Any]:
         flat = await self._run("rollups", PACKED_NAMES.get(length_ms, "minutes"), numbers.start, len(numbers))
