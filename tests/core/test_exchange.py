@@ -155,3 +155,12 @@ def test_what_is_asked_while_a_request_waits_for_a_bell_is_asked_under_its_numbe
     assert (request.number, request.slots, exchange.waiting) == (waiting.number, 0, None)
     assert exchange.answer(request, Pulled(Standing.REPLAY, (), (delivery("a", "1:w:1"),))) != []
     assert exchange.next_request().number == 2
+
+
+def test_a_request_behind_a_bell_is_unheard_once_the_store_has_run_it() -> None:
+    exchange = Exchange(capacity=5, answered=6)
+    assert not exchange.is_unheard(7)
+    exchange.request_behind_bell()
+    assert [exchange.is_unheard(request) for request in (6, 7)] == [False, True]
+    exchange.next_request()
+    assert not exchange.is_unheard(7)

@@ -571,6 +571,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("one host is no host", "hosts", "(r[1] or r[2]) and true", "r[1] and true", quiet.test_a_quiet_host_finishes_and_claims_nothing),
     ("nobody is told to look", "hosts", "      hint(incarnation, 'look')\n", "", quiet.test_each_worker_is_told_once_to_look_again),
     ("all are told to look", "hosts", "if r[1] and barred ~= (r[2] == '1') then", "if r[1] then", quiet.test_each_worker_is_told_once_to_look_again),
+    ("a renewal tells no request", "renew", "tonumber(known[6]) or 0", "0", renew.test_it_is_told_which_request_was_run_last),
     ("a renewal keeps quiet", "renew", "known[5] and 1 or 0", "0", quiet.test_a_renewal_tells_it_too),
     ("a burst waits for ever", "left", "call('HEXISTS', KEY.quiet, '*') + ", "", quiet.test_while_all_are_quiet_nothing_is_left_to_do),
     ("a burst waits for the end of a halt", "left", " + call('HEXISTS', KEY.quiet, 'halt *') > 0", " > 0", quiet.test_while_all_are_halted_a_burst_has_nothing_left_to_do),

@@ -98,6 +98,13 @@ async def test_it_is_told_whether_entries_wait_own_ones_or_foreign(space: Namesp
     assert not await waits()
 
 
+async def test_it_is_told_which_request_was_run_last(space: Namespace) -> None:
+    await space.register("a")
+    assert (await space.store.renew("a", "live", 0, [])).request == 0
+    await space.take("a")
+    assert (await space.store.renew("a", "live", 0, [])).request == 1
+
+
 @pytest.mark.parametrize(("kind", "told"), [(WorkerKind.WORKER, 0), (WorkerKind.SINGLE, 1), (WorkerKind.QUARANTINE, 1)])
 async def test_a_suspect_waits_for_those_that_may_claim_it(space: Namespace, kind: WorkerKind, told: int) -> None:
     await space.register("a", kind=kind)

@@ -672,10 +672,25 @@ WORKER = [
         "::test_work_for_the_only_worker_is_found_by_its_next_renewal_when_it_is_deaf",
     ),
     Rule(
+        "a renewal tells of a request behind a bell whose answer did not come",
+        f"{_HERE}/lease_renewal.py",
+        " or state.exchange.is_unheard(renewed.request)",
+        "",
+        "tests/faults/test_network_bells.py"
+        "::test_what_a_pull_behind_a_bell_has_claimed_unheard_is_found_by_the_next_renewal",
+    ),
+    Rule(
+        "a request that the store has not run yet is not unheard",
+        "workers/holdfast/core/pull_protocol.py",
+        " and request >= self.waiting.number",
+        "",
+        "tests/core/test_exchange.py::test_a_request_behind_a_bell_is_unheard_once_the_store_has_run_it",
+    ),
+    Rule(
         "a renewal tells whether the host is quiet",
         f"{_HERE}/lease_renewal.py",
-        "        if renewed.quiet != self.context.state.is_quiet:\n",
-        "        if False:\n",
+        "        if renewed.quiet != state.is_quiet or",
+        "        if",
         "tests/faults/test_quiet.py::test_a_hint_that_was_lost_costs_no_more_than_a_renewal",
     ),
     Rule(

@@ -177,17 +177,14 @@ async def test_only_a_worker_of_a_pool_has_a_pull_wait(kind: WorkerKind) -> None
         assert scene.store.behind == []
 
 
-@pytest.mark.parametrize("why", ["drain", "quiet", "lease", "not ready"])
+@pytest.mark.parametrize("why", ["drain", "lease", "not ready"])
 async def test_it_is_withdrawn_as_soon_as_nothing_may_be_claimed(why: str) -> None:
     async with bench() as scene:
         state = scene.context.state
-        standing = Standing.QUIET if why == "quiet" else Standing.REPLAY
-        scene.store.answers.append(Pulled(standing, (), CLAIMED.deliveries))
+        scene.store.answers.append(Pulled(Standing.REPLAY, (), CLAIMED.deliveries))
         match why:
             case "drain":
                 state.is_draining = True
-            case "quiet":
-                state.is_quiet = True
             case "lease":
                 state.lease = Lease(state.lease.seconds, lease_clock() - state.lease.seconds)
             case _:
@@ -196,8 +193,7 @@ async def test_it_is_withdrawn_as_soon_as_nothing_may_be_claimed(why: str) -> No
         assert scene.store.ended == 1
         assert [number for number, _, _ in scene.store.asked] == [1, 2]  # the number of the one that has waited
         assert scene.context.exchange.waiting is None
-        if why != "quiet":
-            assert (scene.store.asked[-1][1], scene.taken) == (0, [("a", False)])
+        assert (scene.store.asked[-1][1], scene.taken) == (0, [("a", False)])
 
 
 async def test_it_is_withdrawn_at_the_end_of_a_lease_of_which_nothing_tells() -> None:

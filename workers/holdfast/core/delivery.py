@@ -131,7 +131,7 @@ class Renewed:
     """`lost`: held but no longer owned, to be cancelled; `returned`: owned but not held, put back;
     `vouched_ago_ms`: since a steward last vouched for this incarnation (None: never); `waiting`: 0 where no
     lane has an entry that somebody might claim; `quiet`: its host is to claim nothing; `to_pause`: held and asked to
-    pause, repeated until they end, as the hint may have been lost."""
+    pause, repeated until they end, as the hint may have been lost; `request`: the last one that the store has run."""
 
     standing: Standing
     lost: tuple[str, ...] = ()
@@ -140,6 +140,7 @@ class Renewed:
     waiting: int = 0
     quiet: bool = False
     to_pause: tuple[str, ...] = ()
+    request: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,10 @@ class Exchange:
         """True if no delivery is held, no settlement waits and no request is under way, nor waits for a bell."""
         return not (self.held or self.unsettled or self.in_flight or self.waiting)
 
+    def is_unheard(self, request: int) -> bool:
+        """True if the store has run this request, the one that waits for a bell, and its answer has not come."""
+        return self.waiting is not None and request >= self.waiting.number
+
     @property
     def is_idle(self) -> bool:
         """True if no delivery is held and no settlement waits, though a request may be under way."""

@@ -58,9 +58,11 @@ class LeaseRenewal:
             signal.setitimer(signal.ITIMER_REAL, state.lease.seconds)
 
     def _look_for_work(self, renewed: Renewed) -> None:
-        """A bell, or the hint that this host is quiet, may have gone to a connection that has died unnoticed."""
-        if renewed.quiet != self.context.state.is_quiet:
-            self.context.state.want_pull()
+        """A bell, the hint that this host is quiet, or the answer of the pull that waits for a bell may have gone to a
+        connection that has died unnoticed."""
+        state = self.context.state
+        if renewed.quiet != state.is_quiet or state.exchange.is_unheard(renewed.request):
+            state.want_pull()
         if renewed.waiting:
             self.context.seek()
 

@@ -4,8 +4,10 @@ Hints and bells carry no data: a lost bell delays a task until the next poll, a 
 
 A worker of a pool that holds nothing, and whose last pull found nothing, has its next pull wait at the store behind the
 bell: so a task that comes to an idle queue costs one trip less. As soon as the worker may claim nothing any more, it
-closes that connection, and asks under the same number for nothing: what was claimed meanwhile goes back. Should the
-worker not run when the bell rings, its claim goes back as well: see `holdfast/core/begun_page.py`.
+closes that connection, and asks under the same number for nothing: what was claimed meanwhile goes back. On a quiet
+host it asks at once, and what waits claims nothing any more. Should the worker not run when the bell rings, its claim
+goes back as well: see `holdfast/core/begun_page.py`. If the answer does not come, as the connection has died unnoticed,
+the next renewal tells that the request was run, and it is asked again.
 """
 
 from __future__ import annotations
@@ -134,7 +136,7 @@ class HintListener:
         return self.puller.found_nothing and self.context.heeds_bells()
 
     def _may_wait(self) -> bool:
-        return may_claim(self.context.state, lease_clock()) and not self.context.state.is_quiet
+        return may_claim(self.context.state, lease_clock())
 
     def _pull_behind(self) -> None:
         request, send = self.context.exchange.request_behind_bell(), self._send_pull

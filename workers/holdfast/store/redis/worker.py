@@ -142,7 +142,7 @@ class RedisWorker(RedisPart):
         args: list[Value] = [incarnation, state, answered, len(lanes), *map(self._keys.name, lanes)]
         for held in holdings:
             args += (held.task_id, held.claim, held.progress, held.checkpoint or b"")
-        standing, lost, returned, vouched, waiting, quiet, to_pause = await self._run("renew", *args)
+        standing, lost, returned, vouched, waiting, quiet, to_pause, request = await self._run("renew", *args)
         return Renewed(
             standing=Standing(standing.decode()),
             lost=tuple(task_id.decode() for task_id in lost),
@@ -151,6 +151,7 @@ class RedisWorker(RedisPart):
             waiting=waiting,
             quiet=quiet == 1,
             to_pause=tuple(task_id.decode() for task_id in to_pause),
+            request=request,
         )
 
     async def listen(self, incarnation: str, lanes: Sequence[str], timeout: float) -> Hint | None:

@@ -3,15 +3,16 @@
 -- ARGV: incarnation, state (live or draining), the last request it has seen answered, how many lanes it serves, these, then
 --       per holding (unsettled results included) task id, claim, progress, checkpoint ('' for none).
 -- Answers: {standing, ids held but not owned, number owned but not held and put back, ms since vouched for (-1: never),
---          0 if nothing waits in its lanes that it might claim, 1 if its host is quiet, ids held that are to pause}.
+--          0 if nothing waits in its lanes that it might claim, 1 if its host is quiet, ids held that are to pause,
+--          the last request that was run for it}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
 -- use: clock task_record lane pause_requests unbegun webhook_outbox
 local incarnation, state, answered, lanes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local worker = KEY.worker .. incarnation
-local known = call('HMGET', worker, 'state', 'vouched', 'kind', 'heartbeat', 'quiet')
-if not known[1] then return {'UNKNOWN', {}, 0, -1, 0, 0, {}} end
-if known[1] == 'dead' then return {'DEAD', {}, 0, -1, 0, 0, {}} end
+local known = call('HMGET', worker, 'state', 'vouched', 'kind', 'heartbeat', 'quiet', 'request')
+if not known[1] then return {'UNKNOWN', {}, 0, -1, 0, 0, {}, 0} end
+if known[1] == 'dead' then return {'DEAD', {}, 0, -1, 0, 0, {}, 0} end
 if known[1] ~= state then call('HINCRBY', KEY.meta, 'roster', 1) end   -- it declares no schedules any more
 call('HSET', worker, 'state', state, 'heartbeat', (known[4] or 0) + 1)
 call('ZADD', KEY.workers, NOW, incarnation)
@@ -43,4 +44,5 @@ for i = 5, 4 + lanes do
   if known[3] ~= 'quarantine' then waiting = waiting + call('EXISTS', list_of(ARGV[i])) end
   if known[3] ~= 'worker' then waiting = waiting + call('EXISTS', KEY.suspects .. ARGV[i]) end
 end
-return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1, waiting, known[5] and 1 or 0, to_pause}
+return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1, waiting, known[5] and 1 or 0, to_pause,
+  tonumber(known[6]) or 0}
