@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
-from holdfast.core.delivery import Holding, Settle
+from holdfast.core.delivery import Delivery, Holding, Settle
 from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.webhook_notice import Notice, SpoiltNotice
 from tests.conformance.stand import submission
@@ -79,6 +81,68 @@ async def test_of_a_task_that_works_is_told_where_clients_of_the_agent_have_sett
         for each in notices:
             assert await space.store.notice_done(each.name)
     await space.check()
+
+
+@pytest.fixture
+async def working(space: Namespace) -> Delivery:
+    """A task of a client of the agent that has settings; the webhook of its claim waits."""
+    await space.register("a")
+    await space.store.add("t1", push=b"{}")
+    options = SubmitOptions(webhook="https://example.org/told")
+    await space.store.submit_with_options([submission("t1", space.queue, options=options)])
+    [claimed] = await space.take("a")
+    return claimed
+
+
+async def take(space: Namespace) -> Notice | None:
+    notices, _ = await space.store.take_notices(10, LEASE_MS)
+    assert all(isinstance(each, Notice) for each in notices)
+    return cast("Notice", notices[0]) if notices else None
+
+
+async def progress(space: Namespace, working: Delivery, text: str) -> None:
+    await space.advance(5000)
+    await space.store.renew("a", "live", 1, [Holding("t1", working.claim, text)])
+
+
+async def test_progress_that_comes_while_an_earlier_one_is_sent_is_sent_after_it(
+    space: Namespace, working: Delivery
+) -> None:
+    first = await take(space)
+    assert first is not None
+    await progress(space, working, "1/2")
+    assert await take(space) is None, "the first is still being sent"
+    assert await space.store.notice_done(first.name, at_ms=first.at_ms)
+    second = await take(space)
+    assert second is not None
+    assert (second.name, second.at_ms, second.tries) == (first.name, first.at_ms + 5000, 1)
+    assert await space.store.notice_done(second.name, at_ms=second.at_ms)
+    await space.advance(2 * LEASE_MS)
+    assert await take(space) is None
+    await space.check()
+
+
+async def test_progress_does_not_hasten_what_could_not_be_sent(space: Namespace, working: Delivery) -> None:
+    first = await take(space)
+    assert first is not None
+    await space.store.notice_later(first.name, 20_000)
+    await progress(space, working, "1/2")
+    assert await take(space) is None
+    await space.advance(15_000)
+    again = await take(space)
+    assert again is not None
+    assert (again.at_ms, again.tries) == (first.at_ms + 5000, 2)
+    await space.check()
+
+
+async def test_progress_after_what_is_given_up_is_sent(space: Namespace, working: Delivery) -> None:
+    first = await take(space)
+    assert first is not None
+    assert await space.store.notice_done(first.name, "no attempt is left")
+    await progress(space, working, "1/2")
+    second = await take(space)
+    assert second is not None
+    assert second.tries == 1
 
 
 async def test_webhooks_that_wait_are_listed_and_one_is_tried_now(space: Namespace) -> None:

@@ -310,6 +310,13 @@ STEWARD = [
         "tests/supervisor/test_steward_webhooks.py::test_a_webhook_is_taken_for_longer_than_a_try_may_take",
     ),
     Rule(
+        "progress that comes while an earlier one is sent is not done with it",
+        f"{_HERE}/duties/webhooks.py",
+        "notice_done(notice.name, at_ms=notice.at_ms)",
+        "notice_done(notice.name)",
+        "tests/supervisor/test_steward_webhooks.py::test_a_webhook_is_done_as_of_the_moment_that_it_told_of",
+    ),
+    Rule(
         "what an application declared that is away for a deployment is not named",
         f"{_HERE}/duties/undeclared_schedules.py",
         "not found.owner or now - since >= AWAY",

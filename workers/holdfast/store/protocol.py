@@ -665,8 +665,11 @@ class WebhookStore(Protocol):
         waits)."""
         ...
 
-    async def notice_done(self, name: str, why: str = "") -> bool:
-        """Mark a notice as posted, or as given up for the reason `why`. False where that was done before."""
+    async def notice_done(self, name: str, why: str = "", at_ms: int | None = None) -> bool:
+        """Mark a notice as posted, or as given up for the reason `why`. False where that was done before.
+
+        `at_ms`: the moment of the notice that was posted. If the task has made progress since, that is posted next.
+        """
         ...
 
     async def notice_later(self, name: str, delay_ms: int) -> None:

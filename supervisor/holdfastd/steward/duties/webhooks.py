@@ -79,7 +79,7 @@ class Webhooks:
             _log.exception("a webhook failed", task=notice.task_id)
             await self._missed(notice, f"{type(error).__name__}: {error}")
         else:
-            await self._store.notice_done(notice.name)
+            await self._store.notice_done(notice.name, at_ms=notice.at_ms)
 
     async def _missed(self, notice: Notice, why: str) -> None:
         if notice.tries >= self._policy.max_attempts:

@@ -13,8 +13,8 @@ class RedisWebhooks(RedisPart):
         taken = [_notice(name.decode(), fields) for name, fields in zip(notices[::2], notices[1::2], strict=True)]
         return taken, None if wait < 0 else wait
 
-    async def notice_done(self, name: str, why: str = "") -> bool:
-        return await self._number("webhook_done", name, why) == 1
+    async def notice_done(self, name: str, why: str = "", at_ms: int | None = None) -> bool:
+        return await self._number("webhook_done", name, why, "" if at_ms is None else at_ms) == 1
 
     async def notice_later(self, name: str, delay_ms: int) -> None:
         await self._run("webhook_later", name, delay_ms)

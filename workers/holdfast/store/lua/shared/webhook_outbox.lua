@@ -14,6 +14,23 @@ local function outbox()
     if call('LLEN', KEY.webhooks_control) == 0 then call('RPUSH', KEY.webhooks_control, 'due') end
   end
 
+  -- The webhook of a turn that goes on tells of its latest progress. Where one waits already it keeps its attempts and when it is tried
+  -- next: a URL that does not answer is tried less and less often.
+  local function put_latest(id, turn, state, url)
+    local name = id .. '|' .. turn .. '|' .. state
+    if not call('ZSCORE', index, name) then return put(id, turn, state, url) end
+    redis.pcall('HSET', hash_of(name), 'url', url, 'at', NOW)
+  end
+
+  -- Answers true if a webhook waits for what has come since this moment, and has it tried at once: that is not delivered yet.
+  local function is_later(name, at)
+    local latest = at ~= '' and redis.pcall('HGET', hash_of(name), 'at')
+    if type(latest) ~= 'string' or latest == at then return false end
+    call('HSET', hash_of(name), 'tries', 0)
+    call('ZADD', index, NOW, name)
+    return true
+  end
+
   local function drop(name)
     call('UNLINK', hash_of(name))
     return call('ZREM', index, name) == 1
@@ -47,7 +64,7 @@ local function outbox()
     end
   end
 
-  return {index = index, hash = hash_of, put = put, drop = drop, of = of, move = move}
+  return {index = index, hash = hash_of, put = put, put_latest = put_latest, is_later = is_later, drop = drop, of = of, move = move}
 end
 
 local of_queue   -- the queue's webhook; false for none, nil before the first look
@@ -61,5 +78,5 @@ end
 
 -- The same of a task that works, or has come further: for clients of the agent, whose settings it has. A webhook is not told of it.
 local function tell_working(id, turn, own)
-  if own and redis.pcall('HEXISTS', KEY.pushes, id) == 1 then outbox().put(id, turn, 'working', own) end
+  if own and redis.pcall('HEXISTS', KEY.pushes, id) == 1 then outbox().put_latest(id, turn, 'working', own) end
 end
