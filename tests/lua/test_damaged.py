@@ -12,7 +12,7 @@ from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
 from holdfast.core.served import ServedLane, ServedWork
 from holdfast.core.tasks import WorkerKind
 from tests.lua.namespace import Namespace, settlement
-from tests.lua.operations import LARGE, admission, control, introduction, resuming, run
+from tests.lua.operations import LARGE, admission, control, introduction, resuming, run, submission
 from tests.lua.test_suspects import die_together, end_in_quarantine, suspect
 
 pytestmark = pytest.mark.anyio
@@ -267,3 +267,14 @@ async def test_parts_are_added_to_no_other_key(space: Namespace, damage: tuple[s
     assert await space.store.emit(batches) == [EmitVerdict.DAMAGED, EmitVerdict.OK]
     bad_page, good_page = [await space.store.emitted_parts(task_id, 0) for task_id in ("bad", "good")]
     assert (bad_page.state, bad_page.parts, len(good_page.parts)) == ("working", (), 1)
+
+
+@pytest.mark.parametrize("lost", ["digest", "message"])
+async def test_a_task_with_a_name_that_has_lost_what_it_was_submitted_with_is_not_claimed(
+    space: Namespace, lost: str
+) -> None:
+    """Its record has as many fields as one of a task without a name."""
+    await space.register("a")
+    await space.store.submit([submission("bad", space.queue, name="alpha"), submission("good", space.queue)])
+    await space.do("HDEL", space.key("task:bad"), lost)
+    assert [one.task_id for one in await space.take("a", 2)] == ["good"]

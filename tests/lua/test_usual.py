@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.delivery import Settle, Settlement
+from tests.conformance.stand import submission
 from tests.lua.namespace import Namespace
 from tests.lua.twins import play_twins, twins
 
@@ -27,6 +28,18 @@ async def test_claims_ahead_are_written_and_answered_as_claims_are(server_url: s
         assert len(one) == 5
         assert repr(one).replace(pair.usual.queue, "queue") == repr(other).replace(pair.whole.queue, "queue")
         await pair.usual.do("DEL", pair.usual.key("ahead"))
+        await pair.compare()
+
+
+@pytest.mark.parametrize("lost", ["digest", "message", "origin", "created", "seq"])
+async def test_a_record_with_a_name_that_has_lost_a_field_is_not_usual(server_url: str, lost: str) -> None:
+    """It has as many fields as one without a name."""
+    async with twins(server_url, 1) as pair:
+        await pair.both(lambda space: space.store.submit([submission("t1", space.queue, name="alpha")]))
+        await pair.both(lambda space: space.do("HDEL", space.key("task:t1"), lost))
+        before = await pair.answered()
+        await pair.both(lambda space: space.pull("a", 2))
+        assert await pair.answered() == before
         await pair.compare()
 
 

@@ -13,12 +13,12 @@ end
 
 -- Answers lane, name, most attempts and timeout of a usual task that stands under this number and was never claimed (the last three
 -- are false where there is none), how many fields its record has with a claim, when it was made, and the key of its record; or nil.
--- The number of fields says whether there are options to read: HMGET looks through the whole record for a field that is missing.
+-- The options are looked for in each record, whatever its number of fields: a record with a name that has lost another field has as
+-- many as one without a name.
 local function read_new(id, seq)
-  local key, r = KEY.task .. id, nil
+  local key = KEY.task .. id
   local fields = redis.pcall('HLEN', key)
-  if fields == FIELDS then r = redis.pcall('HMGET', key, 'state', 'lane', 'turn', 'seq', 'created')
-  else r = redis.pcall('HMGET', key, 'state', 'lane', 'turn', 'seq', 'created', 'name', 'max_attempts', 'timeout') end
+  local r = redis.pcall('HMGET', key, 'state', 'lane', 'turn', 'seq', 'created', 'name', 'max_attempts', 'timeout')
   if r[1] ~= 'submitted' or r[3] ~= '1' or r[4] ~= seq or not (r[2] and r[5]) then return nil end
   if #seq > DIGITS_COUNTED or not (is_number(r[5]) and is_number(r[7]) and is_number(r[8])) then return nil end
   local claimed = number_of_fields(r[6], r[7], r[8])
@@ -27,7 +27,7 @@ local function read_new(id, seq)
 end
 
 -- Answers lane and name ('': none) of a usual task that is under this claim of this owner, with a record that has the fields which it
--- had when claimed, and the key of its record; or nil.
+-- had when claimed, and the key of its record; or nil. Its claim notes that number, so a record without a name has its name not looked for.
 local number_in = {}   -- notes of a claim (see trail): many records have the same
 local function read_claimed(id, owner, claim)
   local key, r = KEY.task .. id, nil
