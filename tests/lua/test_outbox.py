@@ -83,7 +83,6 @@ async def test_of_a_task_that_works_is_told_where_clients_of_the_agent_have_sett
     await space.check()
 
 
-@pytest.fixture
 async def working(space: Namespace) -> Delivery:
     """A task of a client of the agent that has settings; the webhook of its claim waits."""
     await space.register("a")
@@ -100,17 +99,15 @@ async def take(space: Namespace) -> Notice | None:
     return cast("Notice", notices[0]) if notices else None
 
 
-async def progress(space: Namespace, working: Delivery, text: str) -> None:
+async def progress(space: Namespace, task: Delivery, text: str) -> None:
     await space.advance(5000)
-    await space.store.renew("a", "live", 1, [Holding("t1", working.claim, text)])
+    await space.store.renew("a", "live", 1, [Holding("t1", task.claim, text)])
 
 
-async def test_progress_that_comes_while_an_earlier_one_is_sent_is_sent_after_it(
-    space: Namespace, working: Delivery
-) -> None:
-    first = await take(space)
+async def test_progress_that_comes_while_an_earlier_one_is_sent_is_sent_after_it(space: Namespace) -> None:
+    task, first = await working(space), await take(space)
     assert first is not None
-    await progress(space, working, "1/2")
+    await progress(space, task, "1/2")
     assert await take(space) is None, "the first is still being sent"
     assert await space.store.notice_done(first.name, at_ms=first.at_ms)
     second = await take(space)
@@ -122,11 +119,11 @@ async def test_progress_that_comes_while_an_earlier_one_is_sent_is_sent_after_it
     await space.check()
 
 
-async def test_progress_does_not_hasten_what_could_not_be_sent(space: Namespace, working: Delivery) -> None:
-    first = await take(space)
+async def test_progress_does_not_hasten_what_could_not_be_sent(space: Namespace) -> None:
+    task, first = await working(space), await take(space)
     assert first is not None
     await space.store.notice_later(first.name, 20_000)
-    await progress(space, working, "1/2")
+    await progress(space, task, "1/2")
     assert await take(space) is None
     await space.advance(15_000)
     again = await take(space)
@@ -135,11 +132,11 @@ async def test_progress_does_not_hasten_what_could_not_be_sent(space: Namespace,
     await space.check()
 
 
-async def test_progress_after_what_is_given_up_is_sent(space: Namespace, working: Delivery) -> None:
-    first = await take(space)
+async def test_progress_after_what_is_given_up_is_sent(space: Namespace) -> None:
+    task, first = await working(space), await take(space)
     assert first is not None
     assert await space.store.notice_done(first.name, "no attempt is left")
-    await progress(space, working, "1/2")
+    await progress(space, task, "1/2")
     second = await take(space)
     assert second is not None
     assert second.tries == 1

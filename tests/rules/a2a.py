@@ -8,6 +8,7 @@ _HERE = "supervisor/holdfastd/web/a2a"
 _REQUESTS = "tests/a2a/test_requests.py"
 _PUSH = "tests/a2a/test_push.py"
 _TASKS = "tests/a2a/test_tasks.py"
+_ORDER = "tests/a2a/test_queue_order.py"
 _PROCESS = "tests/a2a/test_process.py"
 
 A2A = (
@@ -103,6 +104,20 @@ A2A = (
         "merge(*map(_by_change, fronts), reverse=True,",
         "merge(*map(_by_change, fronts), reverse=False,",
         f"{_TASKS}::test_all_tasks_are_listed_the_last_changed_first_over_all_pages",
+    ),
+    Rule(
+        "what comes to the head of a list moves no place behind its first task",
+        f"{_HERE}/queue_order.py",
+        "            records, place = await self._listed(front.name, front.behind_first, size)",
+        "            records, place = await self._listed(front.name, '', taken)",
+        f"{_ORDER}::test_no_page_repeats_a_task_while_others_end",
+    ),
+    Rule(
+        "what leaves a list has no other left out",
+        f"{_HERE}/queue_order.py",
+        "            if still[-1] == len(records):",
+        "            if True:",
+        f"{_ORDER}::test_no_page_leaves_out_a_task_while_others_are_deleted",
     ),
     Rule(
         "a producer's webhook is told of no work",

@@ -24,7 +24,7 @@ from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.a2a.task_view import changed_ms
 from holdfastd.web.queue.queue_access import QueueAccess
 
-MOST_WORKING = 1000  # tasks that work and are put in order
+MOST_WORKING = 1000  # tasks that work: they are read one by one and put in order for each page
 
 _PLACES = msgspec.json.Decoder(dict[str, str])
 _BY_STATE = {
@@ -38,11 +38,17 @@ _BY_STATE = {
 
 @dataclass(frozen=True, slots=True)
 class _Front:
-    """The first tasks of a list behind a place; `rest`: the place behind them, empty at the end of the list."""
+    """The first tasks of a list behind a place; `rest`: the place behind them, empty at the end of the list.
+
+    `first`: the number of tasks up to the place `behind_first`, from which the others are read again: what comes to the
+    head of the list meanwhile moves no place behind its first task.
+    """
 
     name: str
     records: list[TaskRecord]
     rest: str
+    first: int = 0
+    behind_first: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ class QueueOrder:
         return [record for _, _, record in chosen], _spelled(after) if after else ""
 
     async def _lists(self) -> list[str]:
-        """Those that may hold tasks in one of the states, by name."""
+        """The lists that may hold tasks in one of the states, by name."""
         wanted = frozenset(self.states or State)
         found = [name for name, states in _BY_STATE.items() if states & wanted]
         if State.SUBMITTED in wanted:
@@ -71,11 +77,13 @@ class QueueOrder:
     async def _front(self, name: str, place: str, size: int) -> _Front:
         if name == "working":
             return await self._working(place, size)
-        records, rest = await self._listed(name, place, size)
+        head, behind_first = await self._listed(name, place, 1)
+        others, rest = await self._listed(name, behind_first, size) if behind_first else ([], "")
+        records = head + others
         if name in ("delayed", "waiting", "parked"):  # a list has no trails, and the trail says when they came to be so
             found = await asyncio.gather(*(self.access.store.get(each.task_id, payloads=False) for each in records))
             records = [whole or listed for whole, listed in zip(found, records, strict=True)]
-        return _Front(name, records, rest)
+        return _Front(name, records, rest, len(head), behind_first)
 
     async def _listed(self, name: str, place: str, size: int) -> tuple[list[TaskRecord], str]:
         kind, _, lane = name.partition(" ")
@@ -102,7 +110,21 @@ class QueueOrder:
             return place
         if front.name == "working":
             return _place_of(front.records[taken - 1])
-        return (await self._listed(front.name, place, taken))[1]
+        return await self._place_in(front, taken)
+
+    async def _place_in(self, front: _Front, taken: int) -> str | None:
+        """The place behind the last of the taken tasks that is still in the list; None at its end."""
+        ids = {record.task_id for record in front.records[:taken]}
+        size = taken - front.first
+        while size > 0:
+            records, place = await self._listed(front.name, front.behind_first, size)
+            still = [number for number, record in enumerate(records, 1) if record.task_id in ids]
+            if not still:
+                break
+            if still[-1] == len(records):
+                return place or None
+            size = still[-1]  # some of them have left the list, and others have moved up
+        return front.behind_first
 
 
 def _by_change(front: _Front) -> Iterator[tuple[int, str, TaskRecord]]:
