@@ -211,12 +211,14 @@ def test_settings_that_cannot_be_are_refused(client: ThinClient, receiver: Recei
     assert client.error(SEND[client.version], client.sending("hello", configuration=chosen))["code"] == -32602
 
 
-def test_a_viewer_sees_no_token_of_push_settings(client: ThinClient, pool: ServedPool, receiver: Receiver) -> None:
+def test_a_viewer_sees_no_token_and_no_path_of_push_settings(
+    client: ThinClient, pool: ServedPool, receiver: Receiver
+) -> None:
     task_id, viewer = client.send("hello")["id"], pool.client(client.version, token=VIEWER)
     create, get, listed, _ = METHODS[client.version].split()
-    client.call(create, setting(client, task_id, receiver.url))
+    client.call(create, setting(client, task_id, f"{receiver.url}/secret-path"))
     every = {"taskId": task_id} if client.version == "1.0" else {"id": task_id}
     for method, params in ((get, named(client, task_id)), (listed, every)):
-        assert "a token" in str(client.call(method, params))
-        seen = str(viewer.call(method, params))
-        assert ("a token" in seen, "***" in seen) == (False, True)
+        told, seen = str(client.call(method, params)), str(viewer.call(method, params))
+        assert ("a token" in told, "secret-path" in told) == (True, True)
+        assert ("a token" in seen, "secret-path" in seen, seen.count("***")) == (False, False, 2)

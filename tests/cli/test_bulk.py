@@ -6,10 +6,17 @@ import json
 import signal
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import anyio
 import pytest
 import redis
 
+from holdfast.client.bulk_filter import asked_change
+from holdfast.core.bulk_changes import BulkVerb
+from holdfast.errors import StoreUnavailableError
+from holdfastd.cli.tasks import bulk_run
 from tests.cli.commands import Cli, clean
 from tests.forked import COMMAND, popen
 
@@ -67,7 +74,10 @@ def test_a_change_that_is_not_known_or_not_stopped_is_refused(cli: Cli) -> None:
     cli("tasks", "cancel", "--all", "--yes")
     [done] = cli("tasks", "bulk", "list", "--json").document["changes"]
     for change_id in ("none", done["change_id"]):
-        for verb, why in (("stop", "does not run"), ("go-on", "it runs, is done, or is not known")):
+        for verb, why in (
+            ("stop", "no change that runs has this id"),
+            ("go-on", "no change that was stopped has this id"),
+        ):
             answer = cli("tasks", "bulk", verb, change_id)
             assert (answer.status, why in answer.err) == (1, True)
 
@@ -91,3 +101,23 @@ def test_an_interrupt_stops_it_after_its_step_and_it_is_taken_up_again(cli: Cli,
     assert f"`supervisor tasks bulk go-on {change['change_id']}` goes on" in err.decode()
     answer = cli("tasks", "bulk", "go-on", change["change_id"])
     assert (answer.status, answer.out) == (0, f"{number} changed, 0 refused of {number} searched\n")
+
+
+@pytest.mark.anyio
+async def test_an_interrupt_while_the_store_is_away_ends_it_as_an_interrupt() -> None:
+    tried = anyio.Event()
+
+    async def away(*_: object) -> None:
+        tried.set()
+        raise StoreUnavailableError("the store is away")
+
+    async def counts() -> Any:
+        return SimpleNamespace(states={})
+
+    steps, store = SimpleNamespace(noted_step=away), SimpleNamespace(stop_bulk=away, note_activity=away, counts=counts)
+    change = asked_change(BulkVerb.CANCEL, [], {}, who="me", origin="here")
+    async with anyio.create_task_group() as group:
+        group.start_soon(bulk_run._to_its_end, cast("Any", steps), cast("Any", store), change)
+        await tried.wait()
+        group.cancel_scope.cancel()
+    assert group.cancel_scope.cancelled_caught

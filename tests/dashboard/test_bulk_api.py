@@ -49,7 +49,7 @@ async def test_what_a_filter_finds_is_counted_changed_and_written_down(
         assert (await here.program.get(BULK)).json() == {"changes": [done]}
         noted = {(each.change, each.subject, each.outcome) for each in await here.store.activity_before("", 9)}
         assert noted == {
-            ("bulk/begin", done["change_id"], "cancel begun with text=word+1"),
+            ("bulk/begin", done["change_id"], "cancel begun with text=word 1"),
             ("bulk/cancel", done["change_id"], "done: 31 changed, 0 refused of 120 searched"),
         }
 
@@ -75,7 +75,7 @@ async def test_a_change_is_stopped_and_goes_on_over_the_api(redis_settings: Redi
         stopped = await here.program.post(f"{BULK}/c1/stop")
         assert (stopped.status_code, stopped.json()["state"]) == (200, "stopped")
         again = await here.program.post(f"{BULK}/c1/stop")
-        assert (again.status_code, "does not run" in again.json()["detail"]) == (409, True)
+        assert (again.status_code, "no change that runs" in again.json()["detail"]) == (409, True)
         assert (await here.program.post(f"{BULK}/c1/go-on")).json()["state"] == "running"
         assert ((await ended(here)).changed, await here.manager.count_tasks("canceled")) == (60, 60)
         assert (await here.program.post(f"{BULK}/c1/go-on")).status_code == 409

@@ -125,6 +125,22 @@ async def test_a_search_finds_no_secret(redis_settings: RedisSettings) -> None:
         assert [task.task_id for task in (await here.manager.list_tasks("canceled")).tasks] == ["plain"]
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("text", ['{"password": "hunter2"}', "password=hunter2", '"api key" password: hunter2 & more'])
+async def test_the_filter_of_a_change_of_many_tasks_shows_no_secret(redis_settings: RedisSettings, text: str) -> None:
+    async with site(redis_settings) as here:
+        await here.change("/tasks/bulk", verb="cancel", text=text)
+        await ended(here)
+        for path in ("/bulk", "/activity", "/api/v1/bulk", "/api/v1/activity"):
+            shown = await here.page(path)
+            assert (PLANTED in shown, "***" in shown) == (False, True), path
+
+
+@pytest.mark.parametrize(("query", "shown"), [("", ""), ("state=failed&text=a+b%26c", "state=failed&text=a+b%26c")])
+def test_the_query_of_an_address_that_hides_nothing_stays_as_it_is(query: str, shown: str) -> None:
+    assert HIDES.query(query) == shown
+
+
 def ids_of(page: str) -> set[str]:
     """The tasks that a page or an answer of the API lists."""
     return set(re.findall(r'(?:href="/task\?id=|"task_id":")(\w+)', page))

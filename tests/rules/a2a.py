@@ -9,6 +9,7 @@ _REQUESTS = "tests/a2a/test_requests.py"
 _PUSH = "tests/a2a/test_push.py"
 _TASKS = "tests/a2a/test_tasks.py"
 _ORDER = "tests/a2a/test_queue_order.py"
+_VIEWER = "test_a_viewer_sees_no_secrets_and_who_may_send_gets_values_as_they_are"
 _PROCESS = "tests/a2a/test_process.py"
 
 A2A = (
@@ -118,6 +119,55 @@ A2A = (
         "            if still[-1] == len(records):",
         "            if True:",
         f"{_ORDER}::test_no_page_leaves_out_a_task_while_others_are_deleted",
+    ),
+    Rule(
+        "viewers of the agent see no secrets",
+        f"{_HERE}/endpoint.py",
+        "_as_it_is if visitor.may_change else queue_of(request).redaction.value",
+        "_as_it_is",
+        f"{_TASKS}::{_VIEWER}",
+    ),
+    Rule(
+        "viewers of the agent see no secrets in streams",
+        f"{_HERE}/methods.py",
+        "write(told_without(asking.hide, told))",
+        "write(told)",
+        f"{_TASKS}::{_VIEWER}",
+    ),
+    Rule(
+        "viewers of the agent see no secrets in lists",
+        f"{_HERE}/methods.py",
+        "[task_without(asking.hide, each) for each in found.tasks]",
+        "list(found.tasks)",
+        f"{_TASKS}::{_VIEWER}",
+    ),
+    Rule(
+        "viewers of the agent see no token of push settings",
+        f"{_HERE}/hidden_fields.py",
+        ', **hide({"token": target.token}))',
+        ")",
+        f"{_PUSH}::test_a_viewer_sees_no_token_and_no_path_of_push_settings",
+    ),
+    Rule(
+        "viewers of the agent see no path of push settings",
+        f"{_HERE}/hidden_fields.py",
+        "url=mask_webhook(target.url), ",
+        "",
+        f"{_PUSH}::test_a_viewer_sees_no_token_and_no_path_of_push_settings",
+    ),
+    Rule(
+        "a card is in the words of the version that is asked for",
+        f"{_HERE}/agent_card.py",
+        "            return of_all | newer\n",
+        "            return of_all | older\n",
+        f"{_REQUESTS}::test_a_card_that_is_asked_for_in_a_version_has_the_form_of_that_version",
+    ),
+    Rule(
+        "settings that are removed are told of nothing more",
+        f"{_HERE}/push_targets.py",
+        "        await self._tell(task_id, before, rest)  # first: a notice for a URL without settings goes out as a webhook\n",
+        "",
+        f"{_PUSH}::test_a_notice_that_waits_goes_where_settings_are_left_and_else_nowhere",
     ),
     Rule(
         "a producer's webhook is told of no work",

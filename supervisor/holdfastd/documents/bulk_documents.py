@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypedDict
 
 from holdfast.core.bulk_changes import BulkChange, BulkState, BulkVerb
@@ -26,12 +27,13 @@ class BulkDocument(TypedDict):
     told: str | None
 
 
-def bulk_document(change: BulkChange, now_ms: int) -> BulkDocument:
-    """`now_ms`: the store's time; a change that has not told anything for some seconds is interrupted."""
+def bulk_document(change: BulkChange, now_ms: int, shown: Callable[[str], str] = str) -> BulkDocument:
+    """`now_ms`: the store's time; a change that has not told anything for some seconds is interrupted. `shown` gives a
+    filter without what the reader may not see."""
     return {
         "change_id": change.change_id,
         "verb": change.verb,
-        "filter": change.query,
+        "filter": shown(change.query),
         "state": change.state_at(now_ms),
         "changed": change.changed,
         "refused": change.refused,

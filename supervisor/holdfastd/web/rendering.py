@@ -66,6 +66,7 @@ def environment(redaction: Redaction) -> Environment:
         "pretty": lambda value: pretty(redaction.value(msgspec.to_builtins(value))),
         "beginning": beginning,
         "redacted": redaction.text,
+        "redacted_query": redaction.query,
         "bytes": bytes_,
         "raw": raw,
         "short": short,

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from urllib.parse import unquote_plus
 
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Wanted
 
 KEPT = 100  # bulk changes, the last ones
 SILENT_MS = 10_000  # after which a bulk change that runs counts as interrupted
-NOT_RUNNING = "it does not run: it is done, was stopped before, or is not known"
-NOT_STOPPED = "it runs, is done, or is not known"
+NOT_RUNNING = "no change that runs has this id: it is done, was stopped before, or is not known"
+NOT_STOPPED = "no change that was stopped has this id: it runs, is done, or is not known"
 
 
 class BulkVerb(StrEnum):
@@ -72,7 +73,8 @@ class BulkChange:
 
     @property
     def begun_words(self) -> str:
-        return f"begun with {self.query}" if self.query else "begun"
+        """The filter in plain letters: what is hidden in it by its name is found."""
+        return f"begun with {unquote_plus(self.query)}" if self.query else "begun"
 
     @property
     def outcome(self) -> str:

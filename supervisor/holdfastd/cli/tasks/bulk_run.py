@@ -82,13 +82,11 @@ async def _to_its_end(steps: BulkSteps, store: Store, change: BulkChange) -> Bul
             going_on = True
             while going_on:
                 await anyio.lowlevel.checkpoint()
-                with anyio.CancelScope(shield=True):  # a step that has begun is written down
-                    change, going_on = await LONG_RETRIES.call(steps.noted_step, change)
+                change, going_on = await LONG_RETRIES.call(_step_to_its_end, steps, change)
                 progress.show(change.searched)
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
-            await store.stop_bulk(change.change_id)
-            await note(store, "stop", change.change_id, "")
+            await _stop(store, change)
         output.note(f"stopped: {change.outcome}; `supervisor tasks bulk go-on {change.change_id}` goes on")
         raise
     except HoldfastError as error:
@@ -98,6 +96,19 @@ async def _to_its_end(steps: BulkSteps, store: Store, change: BulkChange) -> Bul
     if change.state is BulkState.DONE:
         await note(store, str(change.verb), change.change_id, f"done: {change.outcome}")
     return change
+
+
+async def _step_to_its_end(steps: BulkSteps, change: BulkChange) -> tuple[BulkChange, bool]:
+    """One step; what it has changed is written down, also at an interrupt."""
+    with anyio.CancelScope(shield=True):
+        return await steps.noted_step(change)
+
+
+async def _stop(store: Store, change: BulkChange) -> None:
+    """Write down that it is stopped. Where the store is away it is found interrupted some seconds later."""
+    with suppress(StoreError):
+        if await store.stop_bulk(change.change_id):
+            await note(store, "stop", change.change_id, "")
 
 
 async def _count(steps: BulkSteps, store: Store, change: BulkChange) -> int:

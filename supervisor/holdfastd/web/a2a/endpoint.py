@@ -67,6 +67,7 @@ def _asking(request: Request, call: RpcCall, method: Method) -> Asking:
         str(request.base_url),
         call.read_params(method.params),
         patiently,
+        visitor.may_change,
         _as_it_is if visitor.may_change else queue_of(request).redaction.value,
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast_config.redis_urls import mask_webhook
 from holdfastd.a2a.agent_task import (
     AgentArtifact,
     AgentMessage,
@@ -34,12 +35,13 @@ def task_without(hide: Hide, task: AgentTask) -> AgentTask:
 
 
 def target_without(hide: Hide, target: PushTarget) -> PushTarget:
-    """The push settings with what `hide` leaves of their token, by which a receiver knows the sender."""
-    return msgspec.structs.replace(target, **hide({"token": target.token}))
+    """The push settings with what `hide` leaves of their token, by which a receiver knows the sender, and with the
+    server of their URL alone: its path may be a secret."""
+    return msgspec.structs.replace(target, url=mask_webhook(target.url), **hide({"token": target.token}))
 
 
 def told_without(hide: Hide, told: Told) -> Told:
-    """The same of anything that a stream tells."""
+    """The item of a stream with what `hide` leaves of its values."""
     match told:
         case AgentTask():
             return task_without(hide, told)

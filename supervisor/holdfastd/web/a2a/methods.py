@@ -25,13 +25,15 @@ Stream = AsyncGenerator[dict[str, Any]]
 @dataclass(frozen=True, slots=True)
 class Asking:
     """A call of a method: by whom, at which URL, with which parameters. `patiently` waits for something, but no longer
-    than the client waits for the answer; `hide`: leaves of a value what the client may see."""
+    than the client waits for the answer. `may_change`: the client is no viewer; `hide`: leaves of a value what it may
+    see."""
 
     agent: Agent
     client: AgentClient
     base_url: str
     params: Any
     patiently: Callable[[Awaitable[None]], Awaitable[None]]
+    may_change: bool
     hide: Hide
 
 
@@ -112,15 +114,19 @@ def _get_push(write: Callable[[str, PushTarget], Written]) -> Callable[[Asking],
     async def get_push(asking: Asking) -> Written:
         task = await asking.agent.view(asking.params.task_id)
         target = await asking.agent.targets.one(task.task_id, asking.params.target_id)
-        return write(task.task_id, target_without(asking.hide, target))
+        return write(task.task_id, _shown(asking, target))
 
     return get_push
+
+
+def _shown(asking: Asking, target: PushTarget) -> PushTarget:
+    return target if asking.may_change else target_without(asking.hide, target)
 
 
 def _list_push(write: Callable[[str, list[PushTarget], slice], Written]) -> Callable[[Asking], Awaitable[Written]]:
     async def list_push(asking: Asking) -> Written:
         task = await asking.agent.view(asking.params.task_id)
-        targets = [target_without(asking.hide, each) for each in await asking.agent.targets.of(task.task_id)]
+        targets = [_shown(asking, each) for each in await asking.agent.targets.of(task.task_id)]
         return write(task.task_id, targets, asking.params.page)
 
     return list_push

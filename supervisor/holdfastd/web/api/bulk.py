@@ -60,7 +60,7 @@ class BulkCount(TypedDict):
 async def list_bulk_changes(call: ApiCall, query: BulkQuery) -> BulkList:
     """List changes of many tasks, newest first, and how far they are. The last 100 are kept."""
     now_ms = await call.store.clock_ms()
-    return {"changes": [bulk_document(each, now_ms) for each in await call.store.bulk_changes(query.limit)]}
+    return {"changes": [_document(call, each, now_ms) for each in await call.store.bulk_changes(query.limit)]}
 
 
 async def count_for_bulk_change(call: ApiCall, verb: str, query: BulkCountQuery) -> BulkCount:
@@ -79,7 +79,7 @@ async def begin_bulk_change(call: ApiCall, body: BulkBody) -> BulkDocument:
     """
     change = await bulk_work_of(call.request).begin(_change(call, body.verb, body, body.reason))
     call.subject, call.outcome, call.status = change.change_id, f"{change.verb} {change.begun_words}", 202
-    return bulk_document(change, change.begun_ms)
+    return _document(call, change, change.begun_ms)
 
 
 async def get_bulk_change(call: ApiCall, change_id: str) -> BulkDocument:
@@ -87,7 +87,7 @@ async def get_bulk_change(call: ApiCall, change_id: str) -> BulkDocument:
     change = await call.store.bulk_change(change_id)
     if change is None:
         raise NotFoundError(f"no change of many tasks {change_id[:50]!r}; the last {KEPT} are kept")
-    return bulk_document(change, await call.store.clock_ms())
+    return _document(call, change, await call.store.clock_ms())
 
 
 async def stop_bulk_change(call: ApiCall, change_id: str) -> BulkDocument:
@@ -99,7 +99,11 @@ async def stop_bulk_change(call: ApiCall, change_id: str) -> BulkDocument:
 async def go_on_with_bulk_change(call: ApiCall, change_id: str) -> BulkDocument:
     """Go on with a change of many tasks that was stopped, or whose process is gone, from where it is."""
     change = await bulk_work_of(call.request).go_on(change_id)
-    return bulk_document(change, change.told_ms)
+    return _document(call, change, change.told_ms)
+
+
+def _document(call: ApiCall, change: BulkChange, now_ms: int) -> BulkDocument:
+    return bulk_document(change, now_ms, call.access.redaction.query)
 
 
 def _change(call: ApiCall, verb: BulkVerb, query: TaskQuery, reason: str = "") -> BulkChange:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, TypeGuard
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
@@ -107,6 +108,11 @@ class Redaction:
             shown = self.value(document)
             return text if shown == document else json.dumps(shown, ensure_ascii=False)
         return mask(self._named.sub(_without_value, text))
+
+    def query(self, query: str) -> str:
+        """The query of an address with *** for what is hidden in its values."""
+        shown = [(name, self.text(value)) for name, value in parse_qsl(query)]
+        return urlencode(shown, safe="*")
 
     def restored(self, edited: Any, original: Any) -> Any:
         """`edited`, made from what `value` has shown of `original`, with each value that is still hidden in it as it
