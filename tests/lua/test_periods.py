@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from typing import cast
 
 import pytest
 
@@ -19,6 +20,7 @@ from holdfast.core.rollup import (
     Series,
     field_of,
 )
+from holdfast.store.protocol import RollupStore
 from holdfastd.steward.duties.rollups import EVERY, Rollups
 from tests.lua.namespace import Namespace
 
@@ -104,6 +106,20 @@ async def test_of_one_handler_or_lane_there_are_its_figures_alone(space: Namespa
     for wanted, count in (({"handler": "handler-1"}, 3), ({"lane": "lane"}, 9), ({"lane": "other"}, 0)):
         latest, before = await last_periods(space.store, now, HOUR, **wanted)
         assert (counted(latest.total), counted(before.total)) == (count, 0), wanted
+
+
+async def test_of_a_quiet_queue_no_minutes_are_read_that_are_not_kept_any_more(space: Namespace) -> None:
+    read = list[tuple[int, int]]()
+
+    class Counting:
+        def rollups(self, length: int, since: int, until: int) -> AsyncIterator[tuple[int, Rollup | None]]:
+            read.extend([(since, until)] if length == MINUTE else [])
+            return space.store.rollups(length, since, until)
+
+    now = await space.store.clock_ms()
+    latest, _ = await last_periods(cast("RollupStore", Counting()), now, 15 * DAY)
+    assert not latest.total
+    assert sum(until - since for since, until in read) <= MINUTES_KEPT_MS + 2 * MINUTE
 
 
 def test_a_period_is_read_by_the_longest_rollups_that_fit() -> None:

@@ -165,8 +165,8 @@ A2A = (
     Rule(
         "settings that are removed are told of nothing more",
         f"{_HERE}/push_targets.py",
-        "        await self._tell(task_id, before, rest)  # first: a notice for a URL without settings goes out as a webhook\n",
-        "",
+        "        await self._tell(task_id, before, rest)  # first:",
+        "        #",
         f"{_PUSH}::test_a_notice_that_waits_goes_where_settings_are_left_and_else_nowhere",
     ),
     Rule(

@@ -680,6 +680,14 @@ WORKER = [
         "::test_what_a_pull_behind_a_bell_has_claimed_unheard_is_found_by_the_next_renewal",
     ),
     Rule(
+        "a pull behind a bell whose script the server has lost was not run",
+        "workers/holdfast/store/redis/direct_client.py",
+        "        with suppress(NoScriptError):\n",
+        "        if True:\n",
+        "tests/worker/test_direct_client.py"
+        "::test_what_was_sent_behind_a_wait_was_not_run_where_the_server_has_lost_its_script",
+    ),
+    Rule(
         "a request that the store has not run yet is not unheard",
         "workers/holdfast/core/pull_protocol.py",
         " and request >= self.waiting.number",

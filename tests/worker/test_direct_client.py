@@ -14,6 +14,7 @@ from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast.store.redis.connection import Connection
+from holdfast.store.redis.direct_client import Send
 from holdfast_config import RedisSettings
 
 pytestmark = pytest.mark.anyio
@@ -30,6 +31,23 @@ async def connection(redis_settings: RedisSettings) -> AsyncIterator[Connection]
 
 async def own_id(connection: Connection) -> int:
     return int(await connection.command("CLIENT", "ID"))
+
+
+async def test_what_was_sent_behind_a_wait_was_not_run_where_the_server_has_lost_its_script(
+    connection: Connection,
+) -> None:
+    """It is loaded when it is asked again."""
+    await connection.command("SCRIPT", "FLUSH")
+    await connection.command("RPUSH", "list", "rung")
+
+    def offer(send: Send | None) -> None:
+        assert send is None or send(*connection.operation("now"))
+
+    assert await connection.wait(10.0, offer, "BLPOP", "list", 10) == ([b"list", b"rung"], None)
+    await connection.run("now")
+    await connection.command("RPUSH", "list", "rung")
+    _, now = await connection.wait(10.0, offer, "BLPOP", "list", 10)
+    assert now is not None
 
 
 async def test_one_caller_keeps_one_connection(connection: Connection) -> None:

@@ -61,7 +61,7 @@ class Period:
         return steps
 
     def _step(self, start_ms: int, end_ms: int) -> Step:
-        """One without figures yet."""
+        """A step without figures yet."""
         inside = min(end_ms, self.end_ms) - max(start_ms, self.start_ms)
         return Step(start_ms, inside / 1000, Figures())
 
@@ -124,8 +124,9 @@ class _Sum:
 
     async def _read_shorter(self, length: int, since: int, until: int) -> None:
         shorter = PACKED.get(length)
-        is_kept = shorter != MINUTE or until > self.now_ms - MINUTES_KEPT_MS
-        if since < until and shorter and is_kept:
+        if shorter == MINUTE:
+            since = max(since, (self.now_ms - MINUTES_KEPT_MS) // MINUTE * MINUTE)
+        if since < until and shorter:
             await self._read(shorter, since, until)
 
     def _add(self, at: int, rollup: Rollup) -> None:

@@ -1,4 +1,4 @@
-"""What a worker publishes of its handlers: a JSON schema of the arguments of each, from its signature."""
+"""A worker publishes its handlers: the name of each and a JSON schema of its arguments, from its signature."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class HintListener:
         return None, None  # it was withdrawn
 
     def _offer(self, send: SendPull | None) -> None:
-        """The store can send a pull behind the wait for a bell by calling this, or not any more."""
+        """Take the function that sends a pull behind the wait for a bell; None once nothing can be sent any more."""
         self._send_pull = send
         if self._may_pull_behind():
             self._pull_behind()

@@ -65,7 +65,7 @@ def carry_out(session: Session, begin_it: Callable[[Store], Awaitable[BulkChange
     elif change.state is BulkState.DONE:
         output.text(change.outcome)
     else:
-        output.note(f"somebody has stopped it, or goes on with it elsewhere: {change.outcome}")
+        output.note(f"not finished here: it was stopped, or goes on in another process: {change.outcome}")
     return Exit.OK if change.state is BulkState.DONE and not change.refused else Exit.FAILED
 
 
@@ -76,7 +76,7 @@ async def note(store: Store, what: str, change_id: str, outcome: str) -> None:
 
 
 async def _to_its_end(steps: BulkSteps, store: Store, change: BulkChange) -> BulkChange:
-    """Until it is done, somebody stops it, another process goes on with it, or this one is interrupted."""
+    """Carry it out until it is done, somebody stops it, another process goes on with it, or this one is interrupted."""
     try:
         with WorkProgress("task", "searched", await _about(store, change), is_estimate=True) as progress:
             going_on = True
@@ -100,8 +100,11 @@ async def _to_its_end(steps: BulkSteps, store: Store, change: BulkChange) -> Bul
 
 async def _step_to_its_end(steps: BulkSteps, change: BulkChange) -> tuple[BulkChange, bool]:
     """One step; what it has changed is written down, also at an interrupt."""
+    taken: tuple[BulkChange, bool] | None = None
     with anyio.CancelScope(shield=True):
-        return await steps.noted_step(change)
+        taken = await steps.noted_step(change)
+    assert taken is not None
+    return taken
 
 
 async def _stop(store: Store, change: BulkChange) -> None:
@@ -127,5 +130,5 @@ async def _about(store: Store, change: BulkChange) -> int | None:
 
 
 def _steps(session: Session, store: Store) -> BulkSteps:
-    """They find what they would find in the web process: no hidden value."""
+    """The steps of a change. As in the web process, no hidden value is searched."""
     return BulkSteps(store, SubmitRetries(attempts=1), Redaction.of(session.settings.web_redact).value)

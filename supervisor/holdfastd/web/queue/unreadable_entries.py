@@ -1,4 +1,4 @@
-"""What can be done with an entry that was set aside because it is no valid task."""
+"""Puts an entry that was set aside, as it is no valid task, back into its lane, or removes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be done with a webhook that waits to be delivered."""
+"""Tries a webhook that waits to be delivered at once, or gives it up."""
 
 from __future__ import annotations
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, cast
 
 import hiredis
 from redis.asyncio.client import PubSub
-from redis.exceptions import DataError, ResponseError
+from redis.exceptions import DataError, NoScriptError, ResponseError
 
 from holdfast.store.redis.command_protocol import CommandProtocol
 
@@ -37,6 +38,11 @@ class CommandBehind:
         if self.answer is None:
             self.command, self.answer = command, self._protocol.send_behind(_packed(command))
         return self.answer is not None
+
+    async def answered(self) -> Any:
+        """Its answer; None where the server does not know its script, and so has not run it."""
+        with suppress(NoScriptError):
+            return None if self.answer is None else await self.answer
 
     def forget(self) -> None:
         """Nobody waits for its answer any more."""
@@ -78,7 +84,8 @@ class DirectClient:
             await self._keep(protocol)
 
     async def execute_waiting(self, wait: tuple[Any, ...], offer: Offer, seconds: float) -> tuple[Any, Any]:
-        """The answers of a command that blocks, and of another that was sent behind it meanwhile, None without one.
+        """The answers of a command that blocks, and of another that was sent behind it meanwhile; None without one, or
+        where the server did not know its script.
 
         `offer` gets the function that sends that one, then None once it cannot be sent any more. `seconds`: the longest
         time from the first answer to the second. After an error the second command may have run or not.
@@ -93,7 +100,7 @@ class DirectClient:
             if self.sent is not None:
                 await self.sent(behind.command)
             async with asyncio.timeout(seconds):
-                return ended, await behind.answer
+                return ended, await behind.answered()
         except BaseException:
             behind.forget()
             protocol.is_spoiled = True  # an answer may still come
