@@ -1,8 +1,9 @@
 """Processor time of a task while ten clients read the live events of its queue, and while none does.
 
 `make bench-live`. One pool of two workers with its dashboard runs batches of small tasks at its full rate, in turns
-with ten clients and without: each pair has one batch of both. The time is that of all processes of the pool: parent,
-steward, workers, store and web process. The clients themselves run here, and are not counted.
+with ten clients and without: each pair has one batch of both. The clients listen before their batch begins. The time is
+that of all processes of the pool: parent, steward, workers, store and web process. The clients themselves run here, and
+are not counted.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from holdfast.sync import TaskManager
 from holdfast_config import RedisSettings
 
 PAIRS = 10
-TASKS = 20_000  # of one batch
+TASKS = 60_000  # of one batch
 CLIENTS = 10
 TOKEN = "a-token-for-the-benchmark"
 HANDLER = "examples.wordcount:handle"
@@ -40,17 +41,20 @@ KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 
 @dataclass(slots=True)
 class Clients:
-    """Clients of the stream of events, in a thread of their own. `read`: bytes."""
+    """Clients of the stream of events, in a thread of their own. `read`: bytes; `begun`: clients that have read any."""
 
     port: int
     read: int = 0
+    begun: int = 0
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
 
     @contextmanager
     def listening(self) -> Generator[None]:
         thread = Thread(target=self._loop.run_until_complete, args=(self._listen(),))
+        self.begun = 0
         thread.start()
         try:
+            until(lambda: self.begun == CLIENTS, WITHIN, "all clients listen", every=0.01)
             yield
         finally:
             self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(self._loop)])
@@ -65,6 +69,8 @@ class Clients:
         head = f"GET /events/stream HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n\r\n"
         writer.write(head.encode())
         try:
+            self.read += len(await reader.read(1 << 18))
+            self.begun += 1
             while data := await reader.read(1 << 18):
                 self.read += len(data)
         finally:

@@ -3,7 +3,7 @@
 -- Answers: 1, or 0 where it was done before.
 -- Keeps: the latest progress of a task is delivered, also if it came while an earlier one was sent.
 -- flags: allow-oom
--- use: webhook_outbox journal clock
+-- use: webhook_outbox journal
 local box = outbox()
 local task = string.match(ARGV[1], '^[^|]*')   -- of its name: the record may be unreadable
 if not box.is_later(ARGV[1], ARGV[3]) and not box.drop(ARGV[1]) then return 0 end
