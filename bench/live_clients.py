@@ -125,10 +125,10 @@ def _cost(running: Pool, manager: TaskManager, tasks: int) -> float:
 
 
 def _used(running: Pool) -> float:
-    """Seconds of all processes of the pool."""
+    """Seconds of all processes of the pool, those that have ended included: the store has a child rewrite its log."""
     parent = psutil.Process(running.pid)
     times = [each.cpu_times() for each in (parent, *parent.children(recursive=True))]
-    return sum(each.user + each.system for each in times)
+    return sum(each.user + each.system + each.children_user + each.children_system for each in times)
 
 
 def _options() -> argparse.Namespace:
