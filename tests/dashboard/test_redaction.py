@@ -31,6 +31,11 @@ PLANTED = "hunter2"
         ("?access_token=hunter2&x=1", "?access_token=***&x=1"),
         ('x["X-Api-Key"] = "hunter2"', 'x["X-Api-Key"] = "***"'),
         ('{"a": {"password": {"deep": ["hunter2"]}}}', '{"a": {"password": "***"}}'),
+        (' {"password": {"deep": ["hunter2"]}}', '{"password": "***"}'),
+        ('x {"password": {"a": {"b": "hunter2"}}, "c": 1}', 'x {"password": ***, "c": 1}'),
+        ('x password=[1, ["}]", "hunter2"]], c', "x password=***, c"),
+        (r"x {\"password\": {\"a\": [\"}\", \"hunter2\"]}, \"c\": 1}", r"x {\"password\": ***, \"c\": 1}"),
+        ("x password={'a': {'b': 'hunter2'", "x password=***"),
         ("max_tokens=5, tokens: 3", "max_tokens=5, tokens: 3"),
         ("the password of nobody", "the password of nobody"),
     ],
@@ -39,7 +44,10 @@ def test_a_text_hides_what_is_named(text: str, shown: str) -> None:
     assert HIDES.text(text) == shown
 
 
-@pytest.mark.parametrize("text", ["a", "secret", '"', "password=", "pass-word_", 'password="', "password=[[", "{"])
+@pytest.mark.parametrize(
+    "text",
+    ["a", "secret", '"', "password=", "pass-word_", 'password="', "password=[[", "{", "password={}", "password=['"],
+)
 def test_a_long_text_is_searched_once(text: str) -> None:
     assert len(HIDES.text(text * (1_000_000 // len(text)))) > 0
 
@@ -126,7 +134,15 @@ async def test_a_search_finds_no_secret(redis_settings: RedisSettings) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("text", ['{"password": "hunter2"}', "password=hunter2", '"api key" password: hunter2 & more'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"password": {"old": {"v": "hunter2"}}}',
+        ' {"password": ["a", ["hunter2"]]}',
+        "password=hunter2",
+        '"api key" password: hunter2 & more',
+    ],
+)
 async def test_the_filter_of_a_change_of_many_tasks_shows_no_secret(redis_settings: RedisSettings, text: str) -> None:
     async with site(redis_settings) as here:
         await here.change("/tasks/bulk", verb="cancel", text=text)

@@ -109,7 +109,9 @@ async def test_progress_that_comes_while_an_earlier_one_is_sent_is_sent_after_it
     assert first is not None
     await progress(space, task, "1/2")
     assert await take(space) is None, "the first is still being sent"
+    assert await space.store.wait_notices(0.01) is False
     assert await space.store.notice_done(first.name, at_ms=first.at_ms)
+    assert await space.store.wait_notices(0.01) is True
     second = await take(space)
     assert second is not None
     assert (second.name, second.at_ms, second.tries) == (first.name, first.at_ms + 5000, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from typing import cast
 
@@ -16,6 +17,7 @@ from holdfast.core.rollup import (
     MINUTES_KEPT_MS,
     PACKED,
     TEN_MINUTES,
+    Histogram,
     Rollup,
     Series,
     field_of,
@@ -96,6 +98,31 @@ async def test_hours_and_days_are_made_of_what_is_packed(space: Namespace) -> No
         "handler-0": 8 * 3 // 2,
         "handler-1": 8 * 3 // 2,
     }
+
+
+async def test_an_hour_has_the_names_that_its_minutes_have(space: Namespace) -> None:
+    """Ten minutes have no room for all of them."""
+    await space.register("a")
+    start = -(-await space.store.clock_ms() // HOUR) * HOUR
+    await space.advance(start - await space.store.clock_ms())
+    chance = random.Random(17)
+    names = [f"shop.reports.{chance.randbytes(20).hex()}" for _ in range(80)]
+    for number in range(1, 13):
+        some = names[:40] if number % 2 else names[40:]  # a minute has room for these
+        buckets = {name: Counter(chance.choices(range(-80, 0), k=500)) for name in some}
+        samples = {
+            field_of("run:completed", Series("lane", name)): Histogram(500, times).spelled()
+            for name, times in buckets.items()
+        }
+        await space.store.add_samples("a", number, samples)
+        await space.advance(TEN_MINUTES // 2)
+    await space.advance(2 * MINUTE)
+    await Rollups(space.store).pack()
+    short = [each async for _, each in space.store.rollups(TEN_MINUTES, start, start + HOUR) if each is not None]
+    [(_, hour)] = [each async for each in space.store.rollups(HOUR, start, start + HOUR)]
+    assert hour is not None
+    assert {series.handler for series in hour} == {*names}
+    assert all(len(each) < len(names) for each in short)
 
 
 async def test_of_one_handler_or_lane_there_are_its_figures_alone(space: Namespace) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from holdfast.core.rollup import (
     DAY,
+    HOUR,
     MINUTE,
     MINUTES_KEPT_MS,
     PACKED,
@@ -83,8 +84,10 @@ async def last_periods(
 
 
 async def made_of_shorter(store: RollupStore, now_ms: int, length_ms: int, start_ms: int) -> Rollup:
-    """The rollup of ten minutes, an hour or a day, as it is packed."""
-    period = Period(start_ms, start_ms + length_ms, PACKED[length_ms])
+    """The rollup of ten minutes, an hour or a day, as it is packed. An hour is made of its minutes while they are kept:
+    rollups of ten minutes have less room for names."""
+    of_minutes = length_ms == HOUR and start_ms >= now_ms - MINUTES_KEPT_MS
+    period = Period(start_ms, start_ms + length_ms, MINUTE if of_minutes else PACKED[length_ms])
     await _Sum(store, now_ms, period).read()
     return period.total
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import unquote_plus
@@ -71,10 +71,9 @@ class BulkChange:
         by = f"{_DONE[self.verb]} with others by {self.who}, from {self.origin}"
         return f"{self.reason} ({by})" if self.reason else by
 
-    @property
-    def begun_words(self) -> str:
-        """The filter in plain letters: what is hidden in it by its name is found."""
-        return f"begun with {unquote_plus(self.query)}" if self.query else "begun"
+    def begun_words(self, shown: Callable[[str], str]) -> str:
+        """`shown` gives a filter without what the reader may not see."""
+        return f"begun with {unquote_plus(shown(self.query))}" if self.query else "begun"
 
     @property
     def outcome(self) -> str:

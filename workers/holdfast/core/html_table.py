@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 LONGEST = 1000  # characters of one cell
 
@@ -25,6 +24,8 @@ def _line(tag: str, cells: Sequence[object]) -> str:
 
 
 def _cell(tag: str, value: object) -> str:
+    from html import escape  # no worker needs its tables of names
+
     text = str(value)
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
     return f'<{tag} style="text-align: left; white-space: pre-wrap">{escape(text)}</{tag}>'

@@ -16,7 +16,7 @@ worker that dies those of its last second are missing, and `Figures.lost_samples
 
 from __future__ import annotations
 
-import zlib
+import bz2
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ DAY = 24 * HOUR
 PACKED = {TEN_MINUTES: MINUTE, HOUR: TEN_MINUTES, DAY: HOUR}  # length of a packed rollup: length of what it is made of
 MINUTES_KEPT_MS = 8 * HOUR  # rollups of minutes are kept for so long
 PACKED_KEPT_MS = 30 * DAY  # and packed ones
-PACKED_BYTES = {TEN_MINUTES: 8192, HOUR: 16_384, DAY: 65_536}  # of one at most: 49 MB in thirty days
+PACKED_BYTES = {TEN_MINUTES: 6144, HOUR: 12_288, DAY: 32_768}  # of one at most: 36 MB in thirty days
 NAMES = 4096  # of fields that are kept read: all rollups of a queue have the same
 OTHER = "other"  # the handler that the figures of too many handlers and lanes are counted for
 
@@ -245,32 +245,31 @@ def fields_of(rollup: Rollup) -> Mapping[str, bytes]:
 
 
 def packed(rollup: Rollup, most_bytes: int) -> bytes:
-    """A rollup as it is kept for long, within this many bytes: where it is longer, the series with the fewest
-    deliveries are counted for `other`, as few as possible."""
+    """A rollup as it is kept for long, within this many bytes if it can be: where it is longer, the series with the
+    fewest deliveries are counted for `other`, as few as possible."""
     text = _compressed(rollup)
-    if len(text) <= most_bytes:
+    if len(text) <= most_bytes or len(rollup) < 2:
         return text
     ordered = sorted(rollup, key=lambda series: rollup[series].outcomes.total(), reverse=True)
-    most_kept = len(ordered) - 1
-    dropped = bisect_left(
-        range(most_kept),
-        x=True,
-        key=lambda dropped: len(_compressed(_busiest(rollup, ordered, most_kept - dropped))) <= most_bytes,
-    )
-    return _compressed(_busiest(rollup, ordered, most_kept - dropped))
+
+    def kept(number: int) -> bytes:
+        return _compressed(_busiest(rollup, ordered, number))
+
+    too_many = bisect_left(range(len(ordered)), x=True, key=lambda number: len(kept(number)) > most_bytes)
+    return kept(max(0, too_many - 1))
 
 
 def unpacked(text: bytes) -> Rollup:
     """The rollup that was packed; an empty one if it cannot be read."""
     try:
-        fields = _unpack(zlib.decompress(text))
-    except (zlib.error, msgspec.MsgspecError):
+        fields = _unpack(bz2.decompress(text))
+    except (OSError, ValueError, msgspec.MsgspecError):
         return {}
     return rollup_of((name.encode(), value) for name, value in fields.items())
 
 
 def _compressed(rollup: Rollup) -> bytes:
-    return zlib.compress(_pack(fields_of(rollup)))
+    return bz2.compress(_pack(fields_of(rollup)))  # a quarter less than by zlib
 
 
 def _busiest(rollup: Rollup, ordered: Sequence[Series], kept: int) -> Rollup:

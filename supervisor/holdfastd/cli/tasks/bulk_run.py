@@ -14,7 +14,7 @@ from holdfast.client.bulk_steps import BulkSteps
 from holdfast.client.counted_tasks import CountedTasks, counted_tasks
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.activity import Activity
-from holdfast.core.bulk_changes import BulkChange, BulkState, BulkVerb
+from holdfast.core.bulk_changes import SILENT_MS, BulkChange, BulkState, BulkVerb
 from holdfast.core.plurals import counted
 from holdfast.errors import HoldfastError, StoreError
 from holdfast.exits import Exit
@@ -43,7 +43,7 @@ def begin(session: Session, verb: BulkVerb, chosen: TaskFilter, reason: str = ""
 
     async def begin_it(store: Store) -> BulkChange:
         begun = await store.begin_bulk(change)
-        await note(store, str(verb), change.change_id, change.begun_words)
+        await note(store, str(verb), change.change_id, change.begun_words(_redaction(session).query))
         return begun
 
     return carry_out(session, begin_it)
@@ -86,8 +86,8 @@ async def _to_its_end(steps: BulkSteps, store: Store, change: BulkChange) -> Bul
                 progress.show(change.searched)
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
-            await _stop(store, change)
-        output.note(f"stopped: {change.outcome}; `supervisor tasks bulk go-on {change.change_id}` goes on")
+            when = "" if await _stop(store, change) else f" {SILENT_MS // 1000} s after the store is back"
+        output.note(f"stopped: {change.outcome}; `supervisor tasks bulk go-on {change.change_id}` goes on{when}")
         raise
     except HoldfastError as error:
         error.add_note(f"`supervisor tasks bulk go-on {change.change_id}` goes on with it")
@@ -99,7 +99,7 @@ async def _to_its_end(steps: BulkSteps, store: Store, change: BulkChange) -> Bul
 
 
 async def _step_to_its_end(steps: BulkSteps, change: BulkChange) -> tuple[BulkChange, bool]:
-    """One step; what it has changed is written down, also at an interrupt."""
+    """One step, which an interrupt does not break off between a change and the note of it."""
     taken: tuple[BulkChange, bool] | None = None
     with anyio.CancelScope(shield=True):
         taken = await steps.noted_step(change)
@@ -107,11 +107,13 @@ async def _step_to_its_end(steps: BulkSteps, change: BulkChange) -> tuple[BulkCh
     return taken
 
 
-async def _stop(store: Store, change: BulkChange) -> None:
-    """Write down that it is stopped. Where the store is away it is found interrupted some seconds later."""
+async def _stop(store: Store, change: BulkChange) -> bool:
+    """Write down that it is stopped; False where the store is away: then it counts as interrupted some seconds later."""
     with suppress(StoreError):
         if await store.stop_bulk(change.change_id):
             await note(store, "stop", change.change_id, "")
+        return True
+    return False
 
 
 async def _count(steps: BulkSteps, store: Store, change: BulkChange) -> int:
@@ -129,6 +131,10 @@ async def _about(store: Store, change: BulkChange) -> int | None:
     return sum(known.get(state, 0) for state in change.wanted.states) or None
 
 
+def _redaction(session: Session) -> Redaction:
+    return Redaction.of(session.settings.web_redact)
+
+
 def _steps(session: Session, store: Store) -> BulkSteps:
     """The steps of a change. As in the web process, no hidden value is searched."""
-    return BulkSteps(store, SubmitRetries(attempts=1), Redaction.of(session.settings.web_redact).value)
+    return BulkSteps(store, SubmitRetries(attempts=1), _redaction(session).value)

@@ -1,4 +1,4 @@
-"""Rollups of minutes are packed into one of ten minutes, those into one of an hour, and those into one of a day.
+"""Rollups of minutes are packed into one of ten minutes and one of an hour, and those of hours into one of a day.
 
 Every steward does it: all would pack the same, and the first one's stays. A steward that starts looks eight hours back.
 """

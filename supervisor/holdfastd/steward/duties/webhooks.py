@@ -98,7 +98,7 @@ class Webhooks:
             )
 
     async def _give_up(self, notice: Notice, why: str) -> None:
-        if await self._store.notice_done(notice.name, why):
+        if await self._store.notice_done(notice.name, why, notice.at_ms):
             _log.warning(
                 "a webhook is not delivered: no attempt is left or it was refused",
                 task=notice.task_id,

@@ -40,8 +40,8 @@ _BY_STATE = {
 class _Front:
     """The first tasks of a list behind a place; `rest`: the place behind them, empty at the end of the list.
 
-    `first`: the number of tasks up to the place `behind_first`, from which the others are read again: what comes to the
-    head of the list meanwhile moves no place behind its first task.
+    `first`: the number of tasks up to the place `behind_first`. Places behind that one are read from there, so that new
+    tasks at the head of the list do not move them.
     """
 
     name: str
@@ -103,7 +103,7 @@ class QueueOrder:
         return _Front("working", front, _place_of(front[-1]) if len(behind) > size else "")
 
     async def _place_behind(self, front: _Front, place: str, taken: int) -> str | None:
-        """None at the end of the list."""
+        """The place behind so many tasks of a front, which begins at `place`; None at the end of the list."""
         if taken == len(front.records):
             return front.rest or None
         if taken == 0:

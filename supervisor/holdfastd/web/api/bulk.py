@@ -78,7 +78,8 @@ async def begin_bulk_change(call: ApiCall, body: BulkBody) -> BulkDocument:
     It goes on when the answer has come. Tasks that are accepted later are left alone. Ask for their number first.
     """
     change = await bulk_work_of(call.request).begin(_change(call, body.verb, body, body.reason))
-    call.subject, call.outcome, call.status = change.change_id, f"{change.verb} {change.begun_words}", 202
+    begun = change.begun_words(call.access.redaction.query)
+    call.subject, call.outcome, call.status = change.change_id, f"{change.verb} {begun}", 202
     return _document(call, change, change.begun_ms)
 
 

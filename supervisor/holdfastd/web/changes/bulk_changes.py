@@ -22,7 +22,7 @@ async def begin(request: Request) -> Response:
 
     async def begin_it() -> str:
         await bulk_work_of(request).begin(change)
-        return change.begun_words
+        return change.begun_words(queue_of(request).redaction.query)
 
     return await _noted(request, str(change.verb), change.change_id, begin_it)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, TypeGuard
@@ -29,6 +29,7 @@ SHORT = 100  # characters of a name that is kept with its answer
 SHORT_NAMES = 1000  # of these are kept: the same ones come again with each task
 _NAMED_SCHEMAS = frozenset({"properties", "$defs"})
 _EXAMPLES = frozenset({"default", "examples", "const"})
+_QUOTE_OR_BRACKET = re.compile(r"""(\\*["'])|[{}\[\]]""")
 _QUOTED = re.compile(r"""(\\*["'])(.*?)(\\*["'])?""", re.DOTALL)
 
 
@@ -104,10 +105,10 @@ class Redaction:
         """The text with *** for what is hidden in it. A text that is JSON stays JSON."""
         if self._named is None or not (":" in text or "=" in text):
             return mask(text)
-        if text[:1] in "{[" and (document := _document(text)) is not None:
+        if text.lstrip()[:1] in ("{", "[") and (document := _document(text)) is not None:
             shown = self.value(document)
             return text if shown == document else json.dumps(shown, ensure_ascii=False)
-        return mask(self._named.sub(_without_value, text))
+        return mask("".join(_without_values(self._named, text)))
 
     def query(self, query: str) -> str:
         """The query of an address with *** for what is hidden in its values."""
@@ -152,10 +153,28 @@ def _expression(pattern: str) -> str:
     return re.escape(pattern).replace(r"\*", r"[\w.-]{0,60}").replace(r"\-", "_").replace("_", "[-_]?")
 
 
-def _without_value(match: re.Match[str]) -> str:
-    value = match[2]
-    quoted = _QUOTED.fullmatch(value)
-    return match[1] + (f"{quoted[1]}{HIDDEN}{quoted[3] or ''}" if quoted else HIDDEN)
+def _without_values(named: re.Pattern[str], text: str) -> Iterator[str]:
+    """The text in pieces, with *** for each value behind a hidden name."""
+    at = 0
+    while match := named.search(text, at):
+        quoted = _QUOTED.fullmatch(match[2])
+        yield text[at : match.end(1)]
+        yield f"{quoted[1]}{HIDDEN}{quoted[3] or ''}" if quoted else HIDDEN
+        at = _end_of_brackets(text, match.start(2)) if match[2][0] in "{[" else match.end()
+    yield text[at:]
+
+
+def _end_of_brackets(text: str, start: int) -> int:
+    """The place behind the bracket that closes the one at `start`; the end of the text where none does."""
+    depth, open_quote = 0, None
+    for match in _QUOTE_OR_BRACKET.finditer(text, start):
+        if quote := match[1]:
+            open_quote = quote if open_quote is None else None if quote == open_quote else open_quote
+        elif open_quote is None:
+            depth += 1 if match[0] in "{[" else -1
+            if depth == 0:
+                return match.end()
+    return len(text)
 
 
 def _document(text: str) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+from anyio import to_thread
+
 from holdfast.core.rollup import (
     DAY,
     HOUR,
@@ -38,7 +40,7 @@ class RedisRollups(RedisPart):
 
     async def keep_rollup(self, length_ms: int, start_ms: int, rollup: Rollup) -> bool:
         key = self._keys.packed_rollup(length_ms, start_ms // length_ms)
-        text = packed(rollup, PACKED_BYTES[length_ms])
+        text = await to_thread.run_sync(packed, rollup, PACKED_BYTES[length_ms])  # up to a second for very many series
         return await self._command("SET", key, text, "NX", "PX", PACKED_KEPT_MS) is not None
 
     async def _read(self, length_ms: int, numbers: range) -> dict[int, Any]:

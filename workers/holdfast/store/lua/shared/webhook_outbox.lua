@@ -6,12 +6,17 @@ local function outbox()
   local index = KEY.webhooks
   local function hash_of(name) return KEY.webhook .. name end
 
+  -- A steward that waits for webhooks to be due looks again.
+  local function wake_up()
+    if call('LLEN', KEY.webhooks_control) == 0 then call('RPUSH', KEY.webhooks_control, 'due') end
+  end
+
   local function put(id, turn, state, url, at)
     local name = id .. '|' .. turn .. '|' .. state
     if call('ZCARD', index) >= OUTBOX_KEPT then return tell('webhook-dropped', id, 'the outbox is full') end
     call('HSET', hash_of(name), 'task', id, 'turn', turn, 'state', state, 'url', url, 'at', at or NOW, 'tries', 0)
     call('ZADD', index, NOW, name)
-    if call('LLEN', KEY.webhooks_control) == 0 then call('RPUSH', KEY.webhooks_control, 'due') end
+    wake_up()
   end
 
   -- The webhook of a turn that goes on tells of its latest progress. Where one waits already it keeps its attempts and when it is tried
@@ -22,12 +27,13 @@ local function outbox()
     redis.pcall('HSET', hash_of(name), 'url', url, 'at', NOW)
   end
 
-  -- Answers true if a webhook waits for what has come since this moment, and has it tried at once: that is not delivered yet.
-  local function is_later(name, at)
+  -- Has a webhook that was put again since this moment tried at once. Answers whether there is one.
+  local function try_later_one(name, at)
     local latest = at ~= '' and redis.pcall('HGET', hash_of(name), 'at')
     if type(latest) ~= 'string' or latest == at then return false end
     call('HSET', hash_of(name), 'tries', 0)
     call('ZADD', index, NOW, name)
+    wake_up()
     return true
   end
 
@@ -64,7 +70,7 @@ local function outbox()
     end
   end
 
-  return {index = index, hash = hash_of, put = put, put_latest = put_latest, is_later = is_later, drop = drop, of = of, move = move}
+  return {index = index, hash = hash_of, put = put, put_latest = put_latest, try_later_one = try_later_one, drop = drop, of = of, move = move}
 end
 
 local of_queue   -- the queue's webhook; false for none, nil before the first look

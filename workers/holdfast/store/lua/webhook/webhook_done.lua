@@ -6,7 +6,7 @@
 -- use: webhook_outbox journal
 local box = outbox()
 local task = string.match(ARGV[1], '^[^|]*')   -- of its name: the record may be unreadable
-if not box.is_later(ARGV[1], ARGV[3]) and not box.drop(ARGV[1]) then return 0 end
+if not box.try_later_one(ARGV[1], ARGV[3]) and not box.drop(ARGV[1]) then return 0 end
 count(ARGV[2] == '' and 'webhooks' or 'webhooks-dropped')
 if ARGV[2] == '' then tell('webhook-told', task) else tell('webhook-dropped', task, ARGV[2]) end
 return 1
