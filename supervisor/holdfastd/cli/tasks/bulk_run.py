@@ -108,7 +108,7 @@ async def _step_to_its_end(steps: BulkSteps, change: BulkChange) -> tuple[BulkCh
 
 
 async def _stop(store: Store, change: BulkChange) -> bool:
-    """Write down that it is stopped; False where the store is away: then it counts as interrupted some seconds later."""
+    """Write down that it is stopped. False where the store is away: some seconds later it counts as interrupted."""
     with suppress(StoreError):
         if await store.stop_bulk(change.change_id):
             await note(store, "stop", change.change_id, "")
