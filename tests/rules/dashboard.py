@@ -34,8 +34,8 @@ DASHBOARD = (
     Rule(
         "an interrupt of the command stops a change of many tasks",
         _BULK_RUN,
-        'when = "" if await _stop(store, change) else',
-        'when = "" if True else',
+        "is_told = await _stop(store, change)",
+        "is_told = True",
         "tests/cli/test_bulk.py::test_an_interrupt_stops_it_after_its_step_and_it_is_taken_up_again",
     ),
     Rule(

@@ -85,8 +85,10 @@ async def _to_its_end(steps: BulkSteps, store: Store, change: BulkChange) -> Bul
                 change, going_on = await LONG_RETRIES.call(_step_to_its_end, steps, change)
                 progress.show(change.searched)
     except anyio.get_cancelled_exc_class():
+        is_told = False
         with anyio.CancelScope(shield=True):
-            when = "" if await _stop(store, change) else f" {SILENT_MS // 1000} s after the store is back"
+            is_told = await _stop(store, change)
+        when = "" if is_told else f" {SILENT_MS // 1000} s after the store is back"
         output.note(f"stopped: {change.outcome}; `supervisor tasks bulk go-on {change.change_id}` goes on{when}")
         raise
     except HoldfastError as error:
