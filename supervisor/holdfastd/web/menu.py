@@ -6,26 +6,26 @@ from typing import NamedTuple
 
 
 class MenuEntry(NamedTuple):
-    """`key` goes there, after g; `one`: the path of the page of one of its things."""
+    """`key` goes there, after g; `others`: paths of other pages under this entry."""
 
     path: str
     title: str
     key: str
-    one: str = ""
+    others: tuple[str, ...] = ()
 
     def covers(self, path: str) -> bool:
         """True for the pages under this entry."""
-        return path in (self.path, self.one) or (path.startswith(f"{self.path.rstrip('/')}/") and self.path != "/")
+        return path in (self.path, *self.others) or (path.startswith(f"{self.path.rstrip('/')}/") and self.path != "/")
 
 
 MENU = (
     MenuEntry("/", "Overview", "o"),
-    MenuEntry("/lanes", "Lanes", "l", "/lane"),
-    MenuEntry("/tasks", "Tasks", "t", "/task"),
-    MenuEntry("/handlers", "Handlers", "h", "/handler"),
-    MenuEntry("/workers", "Workers", "w", "/stacks"),
-    MenuEntry("/schedules", "Schedules", "s", "/schedule"),
-    MenuEntry("/batches", "Batches", "b", "/batch"),
+    MenuEntry("/lanes", "Lanes", "l", ("/lane",)),
+    MenuEntry("/tasks", "Tasks", "t", ("/task", "/bulk")),
+    MenuEntry("/handlers", "Handlers", "h", ("/handler", "/submit")),
+    MenuEntry("/workers", "Workers", "w", ("/stacks",)),
+    MenuEntry("/schedules", "Schedules", "s", ("/schedule",)),
+    MenuEntry("/batches", "Batches", "b", ("/batch",)),
     MenuEntry("/dead", "Dead letters", "d"),
     MenuEntry("/unreadable", "Unreadable", "u"),
     MenuEntry("/webhooks", "Webhooks", "k"),

@@ -3,11 +3,13 @@
 
 (() => {
   const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
+  const parts = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" };
+  const exact = new Intl.DateTimeFormat(undefined, { ...parts, fractionalSecondDigits: 3 }); // for what follows closely
 
   function localTimes(root) {
     for (const each of root.querySelectorAll("time[datetime]:not([title])")) {
       each.title = each.textContent;
-      each.textContent = zoned.format(new Date(each.dateTime));
+      each.textContent = (each.closest(".history, #events") ? exact : zoned).format(new Date(each.dateTime));
     }
   }
 
