@@ -15,6 +15,6 @@ def duration(seconds: float) -> str:
 
 def fine_duration(seconds: float) -> str:
     """Three figures below a second: 250us, 3.21ms, 1.5s, 4m 5s."""
-    if seconds < 0.001:
+    if seconds < 0.0009995:
         return f"{seconds * 1e6:.0f}us"
-    return f"{seconds * 1000:.3g}ms" if seconds < 1 else duration(seconds)
+    return f"{seconds * 1000:.3g}ms" if seconds < 0.9995 else duration(seconds)
