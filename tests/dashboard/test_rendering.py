@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfastd.web.rendering import ago, dotted, moments
+from holdfastd.web.rendering import ago, dotted, event_words, moments
 from holdfastd.web.views.charts import Chart, Line
 
 
@@ -31,3 +31,17 @@ def test_a_long_name_may_be_broken_at_its_dots() -> None:
 def test_a_line_of_one_value_is_a_dot_of_the_picture() -> None:
     chart = Chart("Times", "s", [0, 60, 120], [Line("run", [None, 2.0, None]), Line("wait", [None, 1.0, 2.0])])
     assert chart.points == ["300.0,0.0 300.0,0.0", "300.0,40.0 600.0,0.0"]
+
+
+@pytest.mark.parametrize(
+    ("detail", "words"),
+    [
+        (f"1:{'ab' * 16}:232", "worker abababab, request 232"),
+        (f"completed 2 1:{'ab' * 16}:7 ", "completed, turn 2: worker abababab, request 7 "),
+        (f"retry 1 1:{'0f' * 16}:7 ValueError: 1:2:3", "retry, turn 1: worker 0f0f0f0f, request 7 ValueError: 1:2:3"),
+        ("own", "own"),
+        ("lane 1 other", "lane 1 other"),
+    ],
+)
+def test_the_detail_of_an_event_names_worker_and_turn(detail: str, words: str) -> None:
+    assert event_words(detail) == words

@@ -31,6 +31,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"
 PAYLOAD = 20_000  # characters of one that a page shows, unless all is asked for
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
+CLAIM = re.compile(r"\b1:([0-9a-f]{8})[0-9a-f]{24}:(\d+)")  # incarnation and request, under which a worker holds a task
+TURN = re.compile(r"^([a-z-]+) (\d+) (?=worker )")
 RATES = ((1, "s"), (60, "min"), (3600, "h"))  # seconds of each unit
 
 
@@ -65,6 +67,7 @@ def environment(redaction: Redaction) -> Environment:
         "count": count,
         "pretty": lambda value: pretty(redaction.value(msgspec.to_builtins(value))),
         "beginning": beginning,
+        "event_words": event_words,
         "redacted": redaction.text,
         "redacted_query": redaction.query,
         "bytes": bytes_,
@@ -81,6 +84,11 @@ def environment(redaction: Redaction) -> Environment:
         "timeouts": lane_words.timeouts,
     }
     return found
+
+
+def event_words(detail: str) -> str:
+    """The detail of an event without what programs alone read in it; `live.js` does the same."""
+    return TURN.sub(r"\1, turn \2: ", CLAIM.sub(r"worker \1, request \2", detail))
 
 
 def when(ms: int | None) -> str:

@@ -66,6 +66,12 @@
     if (waiting.length > MOST) waiting.splice(0, waiting.length - MOST);
   }
 
+  // Without what programs alone read in it, as the page has it that the server makes.
+  function inWords(detail) {
+    const named = detail.replace(/\b1:([0-9a-f]{8})[0-9a-f]{24}:(\d+)/g, "worker $1, request $2");
+    return named.replace(/^([a-z-]+) (\d+) (?=worker )/, "$1, turn $2: ");
+  }
+
   function draw() {
     const rows = document.getElementById("events");
     const template = document.getElementById("event-row");
@@ -85,7 +91,8 @@
         link.href = `/task?id=${encodeURIComponent(event.id)}`;
         link.textContent = event.id.length > 40 ? `${event.id.slice(0, 39)}…` : event.id;
       }
-      detail.textContent = event.detail.length > 160 ? `${event.detail.slice(0, 159)}…` : event.detail;
+      const words = inWords(event.detail);
+      detail.textContent = words.length > 160 ? `${words.slice(0, 159)}…` : words;
       rows.prepend(row);
     }
     waiting = [];
