@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from itertools import count
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.delivery import Settle
+from holdfastd.a2a.rpc_errors import RpcError
 from holdfastd.web.a2a.queue_order import QueueOrder
 from tests.lua.namespace import Namespace, namespace
 
@@ -73,6 +75,13 @@ async def test_no_page_repeats_a_task_while_others_end(space: Namespace) -> None
     found = await listed(space, another_ends)
     assert len(found) == len(set(found))
     assert [each for each in found if not each.startswith("new")] == ALL
+
+
+@pytest.mark.parametrize("places", ['{"lane ": ""}', '{"lane": ""}', '{"other": ""}', "{}", "[]"])
+async def test_a_token_that_is_none_is_refused(space: Namespace, places: str) -> None:
+    token = urlsafe_b64encode(places.encode()).decode()
+    with pytest.raises(RpcError, match="pageToken"):
+        await QueueOrder(cast("Any", SimpleNamespace(store=space.store)), ()).page(SIZE, token)
 
 
 @pytest.mark.parametrize("read", range(12))

@@ -568,6 +568,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("later progress has no attempt left", "webhook_outbox", "    call('HSET', hash_of(name), 'tries', 0)\n", "", outbox.test_progress_that_comes_while_an_earlier_one_is_sent_is_sent_after_it),
     ("later progress waits for the lease of the earlier", "webhook_outbox", "    call('ZADD', index, NOW, name)\n    wake_up()\n    return true", "    wake_up()\n    return true", outbox.test_progress_that_comes_while_an_earlier_one_is_sent_is_sent_after_it),
     ("nobody is woken for later progress", "webhook_outbox", "    wake_up()\n    return true", "    return true", outbox.test_progress_that_comes_while_an_earlier_one_is_sent_is_sent_after_it),
+    ("a retry forgets the settings of the agent's client", "retry", "call('HSET', KEY.pushes, new, push)", "local _", outbox.test_a_retry_has_the_settings_of_the_agents_client),
     ("a webhook is told of work", "webhook_outbox", "if own and redis.pcall('HEXISTS', KEY.pushes, id) == 1 then", "if own then", outbox.test_of_a_task_that_works_is_told_where_clients_of_the_agent_have_settings),
     ("what waits for a webhook that was taken away is sent", "webhook_of_task", "if known ~= '' then outbox().move(id, known, url) end\n", "", outbox.test_what_waits_for_a_webhook_that_was_taken_away_waits_for_the_next_or_no_more),
     ("a notice that is none stops all webhooks", "webhooks_take", "local counted = redis.pcall(", "local counted = call(", outbox.test_record_that_is_none_is_taken_beside_the_others),

@@ -144,6 +144,15 @@ async def test_progress_after_what_is_given_up_is_sent(space: Namespace) -> None
     assert second.tries == 1
 
 
+async def test_a_retry_has_the_settings_of_the_agents_client(space: Namespace) -> None:
+    """Its URL would be told as a webhook otherwise, without its token."""
+    task = await working(space)
+    await space.settle("a", task, Settle.FAILED)
+    assert (await space.store.retry("t1", "again")).task_id == "t1.r1"
+    assert await space.store.push("t1.r1") == b"{}"
+    await space.check()
+
+
 async def test_webhooks_that_wait_are_listed_and_one_is_tried_now(space: Namespace) -> None:
     await space.register("a")
     await space.store.set_webhook("https://example.org/all")

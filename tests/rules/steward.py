@@ -310,6 +310,13 @@ STEWARD = [
         "tests/supervisor/test_steward_webhooks.py::test_a_webhook_is_taken_for_longer_than_a_try_may_take",
     ),
     Rule(
+        "a receiver that answers slowly keeps no other waiting",
+        f"{_HERE}/duties/webhooks.py",
+        "await self._until_next(under_way, rest)",
+        "await under_way.ended.wait()",
+        "tests/supervisor/test_steward_webhooks.py::test_a_receiver_that_answers_slowly_keeps_no_other_waiting",
+    ),
+    Rule(
         "progress that comes while an earlier one is sent is not done with it",
         f"{_HERE}/duties/webhooks.py",
         "notice_done(notice.name, at_ms=notice.at_ms)",

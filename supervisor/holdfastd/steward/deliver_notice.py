@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import anyio
 import msgspec
 
 from holdfast.core.task_states import State
@@ -17,19 +18,23 @@ from holdfastd.steward.webhook_post import MissedError, Poster, RefusedError
 
 
 async def deliver(store: Store, poster: Poster, notice: Notice) -> None:
-    """All are tried; then MissedError is raised if one has missed it, so that all are tried again, or RefusedError."""
+    """All are tried at once; then MissedError is raised if one has missed it, so that all are tried again, or
+    RefusedError."""
     record = await store.get(notice.task_id)
     targets = read_targets(await store.push(notice.task_id)) if record else []
     failed: list[MissedError | RefusedError] = []
-    if notice.state == State.WORKING:
-        if not record or record.state is not State.WORKING:
-            return  # a later notice says what came of it
-    elif notice.url not in {target.url for target in targets}:
-        await _try(failed, poster, notice, body(notice, record), {})
+    is_progress = notice.state == State.WORKING
+    if is_progress and (not record or record.state is not State.WORKING):
+        return  # a later notice says what came of it
+    posts: list[tuple[Notice, bytes, dict[str, str]]] = []
+    if not is_progress and notice.url not in {target.url for target in targets}:
+        posts.append((notice, body(notice, record), {}))
     if record and targets:
         task = task_view(record, await store.about(notice.task_id))
-        for target in targets:
-            await _try(failed, poster, replace(notice, url=target.url), _content(target, task), target.headers)
+        posts += [(replace(notice, url=each.url), _content(each, task), each.headers) for each in targets]
+    async with anyio.create_task_group() as group:
+        for post in posts:
+            group.start_soon(_try, failed, poster, *post)
     for error in sorted(failed, key=lambda error: isinstance(error, RefusedError)):
         raise error
 
@@ -41,6 +46,8 @@ async def _try(
         await poster.post(notice, content, headers)
     except (MissedError, RefusedError) as error:
         failed.append(error)
+    except ValueError as error:  # its URL is none
+        failed.append(RefusedError(str(error)))
 
 
 def _content(target: PushTarget, task: AgentTask) -> bytes:

@@ -4,6 +4,8 @@ them."""
 from __future__ import annotations
 
 import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -27,6 +29,24 @@ LONGEST_PAUSE = 3600.0  # seconds between two attempts
 _log = structlog.get_logger("holdfast.steward")
 
 
+@dataclass(slots=True)
+class _UnderWay:
+    """The notices that are being posted: how many, and `ended`, set when the next of them ends."""
+
+    number: int = 0
+    ended: anyio.Event = field(default_factory=anyio.Event)
+
+    async def run(
+        self, handle: Callable[[Notice | SpoiltNotice], Awaitable[None]], notice: Notice | SpoiltNotice
+    ) -> None:
+        try:
+            await handle(notice)
+        finally:
+            self.number -= 1
+            self.ended.set()
+            self.ended = anyio.Event()
+
+
 class Webhooks:
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
@@ -38,19 +58,43 @@ class Webhooks:
         return Duty("webhooks", self.run_once, self._store.wait_notices)
 
     async def run_once(self) -> float:
+        """Post what is due until nothing is under way. What comes meanwhile is posted beside it, so a receiver that
+        answers slowly keeps no other waiting."""
         await self._announce()
-        while True:
-            # Longer than an attempt may take: no other steward attempts it meanwhile.
-            lease = round(self._settings.webhook_timeout * 2000) + 1000
-            notices, wait = await self._store.take_notices(AT_ONCE, lease)
-            async with anyio.create_task_group() as group:
+        # Longer than an attempt may take: no other steward attempts it meanwhile.
+        lease = round(self._settings.webhook_timeout * 2000) + 1000
+        under_way, rest = _UnderWay(), 0.0
+        async with anyio.create_task_group() as group:
+            while True:
+                notices, wait = await self._store.take_notices(AT_ONCE - under_way.number, lease)
                 for notice in notices:
-                    if isinstance(notice, SpoiltNotice):
-                        group.start_soon(self._set_aside, notice)
-                    else:
-                        group.start_soon(self._tell, notice)
-            if len(notices) < AT_ONCE:
-                return LONGEST_REST if wait is None else min(wait / 1000, LONGEST_REST)
+                    group.start_soon(under_way.run, self._handle, notice)
+                    under_way.number += 1
+                rest = LONGEST_REST if wait is None else min(wait / 1000, LONGEST_REST)
+                if not under_way.number:
+                    return rest
+                if not notices or under_way.number == AT_ONCE:
+                    await self._until_next(under_way, rest)
+
+    async def _until_next(self, under_way: _UnderWay, rest: float) -> None:
+        """Wait until one that is under way ends, or, while there is room for more, the next is due."""
+        ended = under_way.ended
+        async with anyio.create_task_group() as group:
+
+            async def wait_for_more() -> None:
+                await self._store.wait_notices(rest)
+                group.cancel_scope.cancel()
+
+            if under_way.number < AT_ONCE:
+                group.start_soon(wait_for_more)
+            await ended.wait()
+            group.cancel_scope.cancel()
+
+    async def _handle(self, notice: Notice | SpoiltNotice) -> None:
+        if isinstance(notice, SpoiltNotice):
+            await self._set_aside(notice)
+        else:
+            await self._tell(notice)
 
     async def _announce(self) -> None:
         """Write the queue's own webhook to the store, where the scripts read it; `off` removes it, for all hosts."""

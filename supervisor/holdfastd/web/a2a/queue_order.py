@@ -145,6 +145,6 @@ def _read(token: str) -> dict[str, str]:
         places = _PLACES.decode(base64.urlsafe_b64decode(token))
     except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
         places = {}
-    if not places or not all(name in _BY_STATE or name.startswith("lane ") for name in places):
+    if not places or not all(name in _BY_STATE or name.removeprefix("lane ") not in ("", name) for name in places):
         raise RpcError(RpcCode.INVALID_PARAMS, "pageToken: the nextPageToken of the page before is expected")
     return places

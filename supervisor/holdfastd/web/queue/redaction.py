@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, TypeGuard
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, unquote_plus, urlencode
 
 import msgspec
 
@@ -22,15 +22,17 @@ from holdfast_config.secret_texts import HIDDEN, mask
 
 # Behind the name and its sign: a quoted text (its quotes may be escaped), an object, a list, or a word.
 _VALUE = (
-    r"""(\\+(["']).*?(?:\\+\3|\Z)|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|\{[^{}]*\}?|\[[^\[\]]*\]?"""
+    r"""(\\+(["']).*?(?:\\+\3|\Z)|[bBrRuUfF]{0,2}(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?)|\{[^{}]*\}?|\[[^\[\]]*\]?"""
     r"""|(?:(?:Bearer|Basic|Digest|Token)[ ]+)?[^\s,;&|)}\]"'<>\\]+)"""
 )
+ENCODINGS = 3  # of a text in an address, one around the other, that are looked through
 SHORT = 100  # characters of a name that is kept with its answer
 SHORT_NAMES = 1000  # of these are kept: the same ones come again with each task
 _NAMED_SCHEMAS = frozenset({"properties", "$defs"})
 _EXAMPLES = frozenset({"default", "examples", "const"})
-_QUOTE_OR_BRACKET = re.compile(r"""(\\*["'])|[{}\[\]]""")
-_QUOTED = re.compile(r"""(\\*["'])(.*?)(\\*["'])?""", re.DOTALL)
+_QUOTE_OR_BRACKET = re.compile(r"""(\\*["'])|[{}\[\]()]""")
+_OPENING = re.compile(r"[{\[(]")
+_QUOTED = re.compile(r"""([A-Za-z]{0,2}\\*["'])(.*?)(\\*["'])?""", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Redaction:
 
     def __post_init__(self) -> None:
         names = "|".join(map(_expression, self.patterns))
-        sign = r"""(?:\\*["'])?\]?[ \t]*(?:=>|[:=]|%3[AD])[ \t]*"""
+        sign = r"""(?:\\*["'])?\]?[ \t]*(?:=>|[:=]|%3[AD])(?:\s*(?=\\*["'{\[(])|[ \t\xa0]*)"""
         whole = re.compile(rf"(?:{names})", re.IGNORECASE) if names else None
         named = re.compile(rf"(?<![\w-])((?:{names})(?![\w-]){sign}){_VALUE}", re.IGNORECASE | re.DOTALL)
         object.__setattr__(self, "_name", whole)
@@ -102,7 +104,19 @@ class Redaction:
         return {name: HIDDEN if name in _EXAMPLES else each for name, each in shown.items()}
 
     def text(self, text: str) -> str:
-        """The text with *** for what is hidden in it. A text that is JSON stays JSON."""
+        """The text with *** for what is hidden in it. A text that is JSON stays JSON. One that hides something only in
+        its URL encoding is shown without that."""
+        shown = decoded = self._of_plain(text)
+        for _ in range(ENCODINGS):
+            if "%" not in decoded:
+                break
+            before = unquote_plus(decoded)
+            decoded = self._of_plain(before)
+            if decoded != before:
+                shown = decoded
+        return shown
+
+    def _of_plain(self, text: str) -> str:
         if self._named is None or not (":" in text or "=" in text):
             return mask(text)
         if text.lstrip()[:1] in ("{", "[") and (document := _document(text)) is not None:
@@ -160,7 +174,8 @@ def _without_values(named: re.Pattern[str], text: str) -> Iterator[str]:
         quoted = _QUOTED.fullmatch(match[2])
         yield text[at : match.end(1)]
         yield f"{quoted[1]}{HIDDEN}{quoted[3] or ''}" if quoted else HIDDEN
-        at = _end_of_brackets(text, match.start(2)) if match[2][0] in "{[" else match.end()
+        opening = None if quoted else _OPENING.search(match[2])
+        at = _end_of_brackets(text, match.start(2) + opening.start()) if opening else match.end()
     yield text[at:]
 
 
@@ -171,7 +186,7 @@ def _end_of_brackets(text: str, start: int) -> int:
         if quote := match[1]:
             open_quote = quote if open_quote is None else None if quote == open_quote else open_quote
         elif open_quote is None:
-            depth += 1 if match[0] in "{[" else -1
+            depth += 1 if match[0] in "{[(" else -1
             if depth == 0:
                 return match.end()
     return len(text)

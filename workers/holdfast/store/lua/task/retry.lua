@@ -32,6 +32,8 @@ local function copy(new, root, number)
     local value = read(id, field)[1]
     if value then write(new, field, value) end
   end
+  local push = redis.pcall('HGET', KEY.pushes, id)   -- else clients of the agent would be told at their URL as by a webhook
+  if type(push) == 'string' then call('HSET', KEY.pushes, new, push) end
   if r[4] ~= '1' then
     write(new, 'turn', r[4])
     if call('EXISTS', KEY.retrying .. id) == 1 then call('RENAME', KEY.retrying .. id, KEY.history .. new) end
