@@ -72,9 +72,10 @@ class Webhooks:
                     under_way.number += 1
                 rest = LONGEST_REST if wait is None else min(wait / 1000, LONGEST_REST)
                 if not under_way.number:
-                    return rest
+                    break
                 if not notices or under_way.number == AT_ONCE:
                     await self._until_next(under_way, rest)
+        return rest
 
     async def _until_next(self, under_way: _UnderWay, rest: float) -> None:
         """Wait until one that is under way ends, or, while there is room for more, the next is due."""
