@@ -104,6 +104,20 @@ async def test_a_change_is_stopped_and_goes_on_from_where_it_was(redis_settings:
         assert (await here.change("/bulk/go-on", change_id="c1")).status_code == 409
 
 
+async def test_a_change_that_is_stopped_and_goes_on_at_once_counts_each_task_once(
+    redis_settings: RedisSettings,
+) -> None:
+    async with site(redis_settings) as here:
+        await submitted(here, 600)
+        await here.change("/tasks/bulk", verb="cancel")
+        for _ in range(5):
+            [change] = await here.store.bulk_changes(1)
+            await here.change("/bulk/stop", change_id=change.change_id)
+            await here.change("/bulk/go-on", change_id=change.change_id)
+        done = await ended(here)
+        assert (done.state, done.changed, done.refused) == (BulkState.DONE, 600, 0)
+
+
 async def test_a_change_whose_process_is_gone_says_so(redis_settings: RedisSettings) -> None:
     change = BulkChange("c", BulkVerb.CANCEL, "w", "o", "", Wanted(), told_ms=1_000)
     assert change.state_at(1_000 + SILENT_MS) is BulkState.RUNNING

@@ -32,6 +32,13 @@ DASHBOARD = (
         "tests/conformance/test_bulk_changes.py::test_a_stop_is_not_overwritten_and_the_next_run_alone_writes",
     ),
     Rule(
+        "a change of many tasks goes on when its last step has ended",
+        f"{_HERE}/queue/bulk_work.py",
+        "            await asyncio.wait((before,))\n",
+        "            pass\n",
+        f"{_BULK}::test_a_change_that_is_stopped_and_goes_on_at_once_counts_each_task_once",
+    ),
+    Rule(
         "an interrupt of the command stops a change of many tasks",
         _BULK_RUN,
         "is_told = await _stop(store, change)",

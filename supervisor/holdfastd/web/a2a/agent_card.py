@@ -6,6 +6,7 @@ hundred and the arguments of each.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,6 +28,7 @@ INPUT = ["text/plain", "application/json", "application/octet-stream"]
 OUTPUT = ["text/plain", "application/json"]
 ARGUMENTS = "urn:holdfast:arguments"  # the extension that has the arguments of handlers
 
+PATIENCE = 2.0  # seconds for which a card waits for the store
 MOST_SKILLS = 100  # of the public card
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -47,8 +49,9 @@ async def agent_card(request: Request) -> Response:
 
 async def handlers_of(access: QueueAccess) -> Sequence[PublishedHandler]:
     """While the store is away the agent has no skills to name."""
-    with suppress(StoreError):
-        return await access.store.published_handlers()
+    with suppress(StoreError, TimeoutError):
+        async with asyncio.timeout(PATIENCE):
+            return await access.store.published_handlers()
     return ()
 
 

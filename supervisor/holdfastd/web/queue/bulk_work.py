@@ -23,8 +23,10 @@ _log = structlog.get_logger("holdfast.web")
 
 @dataclass(slots=True)
 class BulkWork:
+    """`_running`: by the id of the change, the work on it that began last."""
+
     access: QueueAccess
-    _running: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    _running: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
 
     async def begin(self, change: BulkChange) -> BulkChange:
         begun = await self.access.store.begin_bulk(change)
@@ -45,12 +47,20 @@ class BulkWork:
         return change
 
     def _start(self, change: BulkChange) -> None:
-        work = asyncio.create_task(self._carry_out(change))
-        self._running.add(work)
-        work.add_done_callback(self._running.discard)
+        change_id = change.change_id
+        work = self._running[change_id] = asyncio.create_task(self._carry_out(change, self._running.get(change_id)))
 
-    async def _carry_out(self, change: BulkChange) -> None:
-        """Until it is done, somebody stops it, or another process goes on with it."""
+        def forget(_: object) -> None:
+            if self._running.get(change_id) is work:
+                del self._running[change_id]
+
+        work.add_done_callback(forget)
+
+    async def _carry_out(self, change: BulkChange, before: asyncio.Task[None] | None) -> None:
+        """Until it is done, somebody stops it, or another process goes on with it. The step in which an earlier run of
+        it here was stopped ends first: two that change the same tasks would both count them."""
+        if before is not None:
+            await asyncio.wait((before,))
         store = self.access.store
         steps = BulkSteps(store, self.access.manager.retries, self.access.redaction.value)
         going_on = True
