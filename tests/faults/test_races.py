@@ -135,7 +135,8 @@ async def test_pause_and_a_message_at_once_leave_the_task_running(scene: Scene) 
     await scene.submit("told", text="wait")
     scene.started("told")
     assert await scene.store.pause("told", "test") == "working"
-    assert await scene.store.submit([submission("told", "echo go on")]) == [Accepted.PENDING]
+    [accepted] = await scene.store.submit([submission("told", "echo go on")])
+    assert accepted in {Accepted.PENDING, Accepted.TURN}  # by then its handler may have stopped
     scene.go("told", "told")  # the first handler may have heard the pause after it was told to go
     while (record := await scene.record("told")).state is not State.COMPLETED:  # in one turn or two
         scene.news(0.5)
