@@ -4,6 +4,7 @@
 -- A function that makes functions: few tasks have a webhook, and each function of a script costs every call of it.
 local function outbox()
   local index = KEY.webhooks
+  local function name_of(id, turn, state) return id .. '|' .. turn .. '|' .. state end
   local function hash_of(name) return KEY.webhook .. name end
 
   -- A steward that waits for webhooks to be due looks again.
@@ -12,7 +13,7 @@ local function outbox()
   end
 
   local function put(id, turn, state, url, at)
-    local name = id .. '|' .. turn .. '|' .. state
+    local name = name_of(id, turn, state)
     if call('ZCARD', index) >= OUTBOX_KEPT then return tell('webhook-dropped', id, 'the outbox is full') end
     call('HSET', hash_of(name), 'task', id, 'turn', turn, 'state', state, 'url', url, 'at', at or NOW, 'tries', 0)
     call('ZADD', index, NOW, name)
@@ -22,7 +23,7 @@ local function outbox()
   -- The webhook of a turn that goes on tells of its latest progress. Where one waits already it keeps its attempts and when it is tried
   -- next: a URL that does not answer is tried less and less often.
   local function put_latest(id, turn, state, url)
-    local name = id .. '|' .. turn .. '|' .. state
+    local name = name_of(id, turn, state)
     if not call('ZSCORE', index, name) then return put(id, turn, state, url) end
     redis.pcall('HSET', hash_of(name), 'url', url, 'at', NOW)
   end
@@ -46,7 +47,7 @@ local function outbox()
   local function of(id)
     local found = {}
     local function add(turn, state)
-      local name = id .. '|' .. turn .. '|' .. state
+      local name = name_of(id, turn, state)
       local r = call('HMGET', hash_of(name), 'url', 'at')
       if r[1] then for _, word in ipairs({name, tostring(turn), state, r[1], r[2]}) do found[#found + 1] = word end end
     end
@@ -70,7 +71,8 @@ local function outbox()
     end
   end
 
-  return {index = index, hash = hash_of, put = put, put_latest = put_latest, try_later_one = try_later_one, drop = drop, of = of, move = move}
+  return {index = index, hash = hash_of, put = put, put_latest = put_latest, try_later_one = try_later_one, wake_up = wake_up, drop = drop, of = of,
+    move = move}
 end
 
 local of_queue   -- the queue's webhook; false for none, nil before the first look

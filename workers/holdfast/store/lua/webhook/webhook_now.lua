@@ -2,8 +2,9 @@
 -- KEYS: the public queue. ARGV: name.
 -- Answers: 1, or 0 where it is done.
 -- flags: allow-oom
--- use: clock
-if not call('ZSCORE', KEY.webhooks, ARGV[1]) then return 0 end
-call('ZADD', KEY.webhooks, NOW, ARGV[1])
-if call('LLEN', KEY.webhooks_control) == 0 then call('RPUSH', KEY.webhooks_control, 'due') end
+-- use: webhook_outbox clock
+local box = outbox()
+if not call('ZSCORE', box.index, ARGV[1]) then return 0 end
+call('ZADD', box.index, NOW, ARGV[1])
+box.wake_up()
 return 1
