@@ -16,7 +16,7 @@ from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.description import describe
 from holdfast.ipc.channel import BootFailed, Drained, Ready
-from holdfast_config import RedisSettings
+from holdfast_config import RedisSettings, Settings
 from tests.worker.processes import PATIENCE, WorkerProcess, booting
 from tests.worker.test_worker import client, settled, store, submit
 
@@ -139,7 +139,8 @@ async def test_each_worker_has_its_own() -> None:
             met.set()
         await met.wait()  # the other worker has the other task
 
-    async with create_broker(type="memory") as broker, broker.working(handlers, workers=2):
+    settings = Settings(scheduler_type="memory", concurrency=1)  # type: ignore[call-arg]  # the others have defaults
+    async with create_broker(settings) as broker, broker.working(handlers, workers=2):
         ids = [await broker.manager.run_task("hello") for _ in range(2)]
         for task_id in ids:
             assert (await broker.manager.wait(task_id, timeout=30)).state == "completed"
