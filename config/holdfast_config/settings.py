@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, SecretStr
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, SecretStr
 
 from holdfast_config import names, redis_urls, service_folders, values
 from holdfast_config.lanes import Lane
@@ -23,7 +22,6 @@ from holdfast_config.values import duration, integer, one_of
 STORE_SOCKET = service_folders.STORE_SOCKET
 QUEUE = "bindu:tasks"
 MEMORY = "memory://"
-SOURCES = "sources"  # the argument of Settings that holds the sources to read
 
 # The ends of the errors for an unknown back end.
 _SCHEDULERS = "; leave it out to use the embedded store"
@@ -67,10 +65,10 @@ def _field(default: object, description: str) -> Any:
     return Field(default=default, description=description)
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """The settings, which are loaded once by `load` and passed on in parts. Durations are seconds."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=False)
 
     handler: values.Text | None = _field(
         None, "Handler that runs the tasks, as module:attribute. Default: agent:handle."
@@ -359,17 +357,3 @@ class Settings(BaseSettings):
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         for name, value in super().__repr_args__():
             yield name, without_secrets(name or "", value) if isinstance(value, str) else value
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Uses the sources that `load` passes as the argument SOURCES, the strongest first. Without them the
-        constructor uses its arguments alone."""
-        sources: tuple[PydanticBaseSettingsSource, ...] = init_settings().get(SOURCES, (init_settings,))
-        return sources

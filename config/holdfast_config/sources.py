@@ -21,7 +21,7 @@ from typing import Any, cast
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 from pydantic.fields import FieldInfo
-from pydantic_settings import PydanticBaseSettingsSource
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from holdfast_config import agent_file, environment, handler_call, kill_spec, names, service_folders, timeline_file
 from holdfast_config.errors import ConfigError
@@ -30,6 +30,7 @@ from holdfast_config.projects import Project
 from holdfast_config.settings import Settings
 
 IMPLIED = " (implied)"
+ORDERED = "sources"  # the argument of SettingsOfSources
 
 # A field is ignored if a stronger source has one of these fields.
 _EXCLUDED_BY = {
@@ -45,6 +46,28 @@ _ELSEWHERE = {"redis_url", "redis_host", "state_dir", "runtime_dir"}  # with one
 Entries = Iterable[tuple[str, object]]
 
 
+class SettingsOfSources(Settings, BaseSettings):
+    """The settings as they are read: from the sources that come as the argument ORDERED, the strongest first."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=False)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        sources: tuple[PydanticBaseSettingsSource, ...] = init_settings()[ORDERED]
+        return sources
+
+    def plain(self) -> Settings:
+        """The same settings without the library that has read them, which no worker needs."""
+        return Settings.model_construct(self.model_fields_set, **dict(self))
+
+
 class Source(PydanticBaseSettingsSource):
     """A source whose values have an origin. `problems` and `unknown` keys are errors; `warnings` and `notice`, a line
     for the user, are not.
@@ -55,7 +78,7 @@ class Source(PydanticBaseSettingsSource):
     def __init__(
         self, entries: Entries = (), known: Mapping[str, str] = _FIELDS, where: str = "", problems: Iterable[str] = ()
     ) -> None:
-        super().__init__(Settings)
+        super().__init__(SettingsOfSources)
         self.where = where
         self.problems = list(problems)
         self.given: dict[str, ValueWithOrigin] = {}

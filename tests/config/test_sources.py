@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import Settings
-from holdfast_config.load import Resolved, resolve
+from holdfast_config.resolve import Resolved, resolve
 from tests.config.conftest import Load, Problems
 
 

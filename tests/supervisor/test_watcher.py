@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.ipc.channel import Beat, BootFailed, Changed, FromChild, Leave, Ready, decode_from_child, encode
-from holdfast_config.load import setting_files
+from holdfast_config.resolve import setting_files
 from holdfastd.core.commands import ReadSettings
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import WATCHER

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import ConfigError
-from holdfast_config.load import Resolved, resolve
+from holdfast_config.resolve import Resolved, resolve
 from tests.users import SERVICE, User, needs_users
 
 SYSTEMD = {"RUNTIME_DIRECTORY": "/run/holdfast"}

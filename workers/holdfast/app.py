@@ -25,7 +25,7 @@ from holdfast.handler.lanes_of_handler import settled
 from holdfast.handler.provider import Provider
 from holdfast.handler.registry import Handlers
 from holdfast.handler.resolve import handler_from
-from holdfast_config import ConfigError, Settings, load
+from holdfast_config import ConfigError, Settings
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -70,6 +70,8 @@ def create_broker(
     }
     set_fields = {field for field, value in keywords.items() if value is not None}
     if settings is None:
+        from holdfast_config import load
+
         settings = load(keywords)
     elif any(value is not None for value in keywords.values()):
         raise ConfigError(["create_broker takes settings or keywords, not both: put the keywords into the settings"])

@@ -11,8 +11,8 @@ import rich_click
 from pydantic import SecretStr
 
 from holdfast_config import Settings
-from holdfast_config.load import Resolved
 from holdfast_config.origin import ValueWithOrigin, without_secrets
+from holdfast_config.resolve import Resolved
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import every_setting

@@ -7,15 +7,25 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from holdfastd.parent import package_on_demand
+
 TELEMETRY = "opentelemetry"  # the Redis library has metrics of its own, off by default
 DRAWING = "rich"  # structlog draws tracebacks with it; ours are plain
+ON_DEMAND = (
+    "importlib.metadata",  # the Redis library asks it for versions where it is told to
+    "redis",  # imports the library's blocking clients
+    "redis.asyncio",  # imports the library's client with its table of all commands
+    "uvicorn",  # imports its command line
+)
 
 
 def prepare(*, telemetry: bool) -> None:
-    """Import structlog and the Redis library. `telemetry`: this service sends telemetry."""
+    """Import structlog and the connections of the Redis library. `telemetry`: this service sends telemetry."""
+    for name in ON_DEMAND:
+        package_on_demand.put(name)
     with _left_out(DRAWING, *(() if telemetry else (TELEMETRY,))):
         importlib.import_module("structlog")
-        importlib.import_module("redis.asyncio")
+        importlib.import_module("redis.asyncio.connection")
     _offer_telemetry_of_redis()
 
 

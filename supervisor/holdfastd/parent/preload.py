@@ -18,7 +18,7 @@ MODULES = (
     "holdfast.worker.main",
     "holdfastd.steward.main",
     "msgspec",
-    "redis.asyncio",
+    "redis.asyncio.connection",
     "ssl",
     "structlog",
     "uvloop",

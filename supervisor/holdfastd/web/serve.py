@@ -7,8 +7,9 @@ import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-import uvicorn
 from starlette.applications import Starlette
+from uvicorn.config import Config
+from uvicorn.server import Server
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
@@ -27,7 +28,7 @@ HEAD_BYTES = 32_768  # of a request's line and headers
 KEEP_ALIVE = 30  # seconds for which a connection without a request is kept: longer than a page waits to ask again
 
 
-class PageServer(uvicorn.Server):
+class PageServer(Server):
     """A server that leaves the signals of the process alone."""
 
     @contextmanager
@@ -58,7 +59,7 @@ async def serve(settings: Settings, listener: socket.socket, stop: asyncio.Event
 
 def server_of(app: Starlette, settings: Settings, connection: type[PageConnection] = PageConnection) -> PageServer:
     """A server of this application, with the bounds on what a connection may cost."""
-    config = uvicorn.Config(
+    config = Config(
         app,
         log_config=None,
         access_log=False,

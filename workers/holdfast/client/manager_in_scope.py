@@ -19,7 +19,7 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.store_source import find_source, names_memory
 from holdfast.errors import AmbiguousManagerError, StoreRefusedError
 from holdfast.store.substitute import substituted
-from holdfast_config import load, running_pools
+from holdfast_config import running_pools
 
 NOBODY_RUNS_THEM = (
     "the task would stay in the memory of this process, where nobody runs it: no store is named and no supervisor "
@@ -144,6 +144,8 @@ class _OfSettings:
             self._opening.set_exception(error)
 
     async def _serve(self) -> None:
+        from holdfast_config import load  # seldom needed in a worker
+
         settings = load({})
         source = await find_source(settings, (), in_memory=names_memory(settings))
         if source.private:

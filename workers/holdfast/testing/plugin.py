@@ -19,7 +19,7 @@ def holdfast_settings(request: pytest.FixtureRequest) -> Settings:
     """The settings of the project's supervisor.toml, without those of the environment. Define a fixture of this name to
     have others."""
     from holdfast_config import ConfigError, load
-    from holdfast_config.load import USUAL
+    from holdfast_config.resolve import USUAL
 
     root = request.config.rootpath
     folder = root if (root / USUAL).is_file() else Path.cwd()

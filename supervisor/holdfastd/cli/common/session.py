@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast_config import Settings
-    from holdfast_config.load import Resolved
+    from holdfast_config.resolve import Resolved
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Session:
     @cached_property
     def resolved(self) -> Resolved:
         """The settings with their origins."""
-        from holdfast_config.load import resolve  # slow to import, and `version` needs no settings
+        from holdfast_config.resolve import resolve  # slow to import, and `version` needs no settings
 
         return resolve(self.flags, timeline=self.timeline)
 

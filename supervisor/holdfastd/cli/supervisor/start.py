@@ -6,7 +6,7 @@ import click
 import rich_click
 
 from holdfast_config import logging
-from holdfast_config.load import setting_files
+from holdfast_config.resolve import setting_files
 from holdfastd.cli import service_process
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.handler_name import check_name

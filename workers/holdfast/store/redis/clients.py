@@ -10,19 +10,18 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import redis.asyncio as aioredis
-from redis.asyncio.connection import SSLConnection, parse_url
+from redis.asyncio.connection import BlockingConnectionPool, ConnectionPool, SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from holdfast.os.kill_points import armed
 from holdfast.store.protocol import MOST_PEEKS
 from holdfast.store.redis.direct_client import DirectClient
-from holdfast.store.redis.failover import ClusterLocator, SentinelLocator, ServerLocator, following_pool
 from holdfast.store.redis.kill_point_connection import watch
 from holdfast_config import redis_topology
 
 if TYPE_CHECKING:
+    from holdfast.store.redis.failover import ServerLocator
     from holdfast_config import RedisSettings
 
 NAME = "holdfast"  # the name of our clients in CLIENT LIST
@@ -58,8 +57,8 @@ def clients_of(settings: RedisSettings) -> Clients:
     for_peeking = {**for_blocking, "max_connections": MOST_PEEKS}
     if settings.url.partition("://")[0] in redis_topology.SCHEMES:
         return _following(redis_topology.parse(settings.url), settings, (for_commands, for_blocking, for_peeking))
-    bounded: Any = aioredis.BlockingConnectionPool  # the library types no option
-    unbounded: Any = aioredis.ConnectionPool
+    bounded: Any = BlockingConnectionPool  # the library types no option
+    unbounded: Any = ConnectionPool
     return Clients(
         _direct(bounded.from_url(settings.url, **for_commands), settings.answer_timeout),
         _direct(unbounded.from_url(settings.url, **for_blocking), None),
@@ -70,6 +69,8 @@ def clients_of(settings: RedisSettings) -> Clients:
 def _following(
     servers: redis_topology.RedisTopology, settings: RedisSettings, options_of: tuple[dict[str, Any], ...]
 ) -> Clients:
+    from holdfast.store.redis.failover import ClusterLocator, SentinelLocator, following_pool
+
     login = dict[str, Any](parse_url(servers.server))
     tls = login.pop("connection_class", None) is SSLConnection
     del login["host"]

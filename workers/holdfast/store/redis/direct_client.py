@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import Any, cast
 
 import hiredis
-from redis.asyncio.client import PubSub
 from redis.exceptions import DataError, NoScriptError, ResponseError
 
 from holdfast.store.redis.command_protocol import CommandProtocol
@@ -126,6 +125,8 @@ class DirectClient:
 
     def pubsub(self) -> Any:
         """A subscription, which takes a connection of its own from the pool."""
+        from redis.asyncio.client import PubSub
+
         return PubSub(self.connection_pool)
 
     async def aclose(self) -> None:

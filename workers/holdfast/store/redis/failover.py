@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 import anyio
-import redis.asyncio as aioredis
-from redis.asyncio.connection import BlockingConnectionPool, Connection, SSLConnection
+from redis.asyncio.client import Redis
+from redis.asyncio.connection import BlockingConnectionPool, Connection, ConnectionPool, SSLConnection
 from redis.asyncio.sentinel import SentinelConnectionPool, SentinelManagedConnection, SentinelManagedSSLConnection
 from redis.crc import key_slot
 from redis.exceptions import AuthenticationError, ConnectionError, RedisError, ResponseError  # noqa: A004 - the library's name
@@ -75,8 +75,8 @@ class ServerLocator(ABC):
         raise _of_all(errors)
 
     async def _ask(self, host: Address, name: str) -> Address:
-        pool: Any = aioredis.ConnectionPool  # the library types no option
-        client: Any = aioredis.Redis.from_pool(pool(host=host[0], port=host[1], **self._options))
+        pool: Any = ConnectionPool  # the library types no option
+        client: Any = Redis.from_pool(pool(host=host[0], port=host[1], **self._options))
         client.response_callbacks.clear()
         try:
             return await self._answer(client, host, name)

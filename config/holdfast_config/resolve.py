@@ -15,8 +15,8 @@ from holdfast_config import environment, file_trust, found_files, names, rules, 
 from holdfast_config.errors import ConfigError
 from holdfast_config.origin import ValueWithOrigin, shown
 from holdfast_config.projects import Project, project_folder
-from holdfast_config.settings import SOURCES, Settings
-from holdfast_config.sources import FolderSource, ImpliedSource, Source
+from holdfast_config.settings import Settings
+from holdfast_config.sources import ORDERED, FolderSource, ImpliedSource, SettingsOfSources, Source
 
 USUAL = "supervisor.toml"
 
@@ -166,7 +166,7 @@ def _judged(path: Path, source: Source, strict: bool) -> Source:
 
 def _validated(ordered: tuple[Source, ...]) -> tuple[Settings | None, ValidationError | None]:
     try:
-        return Settings(**{SOURCES: ordered}), None  # type: ignore[arg-type]  # not a field, but the argument for settings_customise_sources
+        return SettingsOfSources(**{ORDERED: ordered}).plain(), None  # type: ignore[arg-type]  # not a field
     except ValidationError as error:
         return None, error
 
