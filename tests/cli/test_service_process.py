@@ -53,7 +53,7 @@ def test_one_interpreter_is_started(short_path: Path) -> None:
 
 def test_what_a_start_imports_is_not_looked_through_for_garbage() -> None:
     program = (
-        "import gc; from holdfastd.cli import service_process; service_process._import_service(); "
+        "import gc; from holdfastd.cli import service_process; service_process._import('start'); "
         "print(gc.isenabled(), len(gc.get_objects()), gc.get_freeze_count())"
     )
     enabled, to_look_at, left_alone = subprocess.check_output([sys.executable, "-c", program], text=True).split()
@@ -64,19 +64,23 @@ def test_what_a_start_imports_is_not_looked_through_for_garbage() -> None:
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        ("start", True),
-        ("start agent:handle --workers 8", True),
-        ("-c start.toml start", True),
-        ("--config status start", True),
-        ("-c start status", False),
-        ("submit start", False),
-        ("start --help", False),
-        ("--version", False),
-        ("", False),
+        ("start", "start"),
+        ("start agent:handle --workers 8", "start"),
+        ("-c start.toml start", "start"),
+        ("--config status start", "start"),
+        ("web 8081", "web"),
+        ("-c web start", "start"),
+        ("-c start status", ""),
+        ("submit start", ""),
+        ("web-user web", ""),
+        ("start --help", ""),
+        ("web -h", ""),
+        ("--version", ""),
+        ("", ""),
     ],
 )
-def test_only_the_arguments_of_a_service_are_read_in_a_child(arguments: str, wanted: bool) -> None:
-    assert service_process.is_wanted(arguments.split()) is wanted
+def test_only_the_arguments_of_a_service_are_read_in_a_child(arguments: str, wanted: str) -> None:
+    assert service_process.wanted(arguments.split()) == wanted
 
 
 def test_all_options_before_the_command_are_known() -> None:

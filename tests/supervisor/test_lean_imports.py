@@ -22,7 +22,7 @@ UNUSED = {
     "tomllib",
     "uvicorn.main",
 }
-SERVICE = "from holdfastd.cli import service_process; service_process._import_service(); import sys\n"
+SERVICE = "from holdfastd.cli import service_process; service_process._import('start'); import sys\n"
 
 
 def told(program: str, folder: Path | None = None) -> str:
@@ -31,12 +31,20 @@ def told(program: str, folder: Path | None = None) -> str:
     return ran.stdout.strip()
 
 
-def test_no_process_of_a_service_carries_what_none_uses() -> None:
+def test_no_process_of_a_pool_carries_what_none_uses() -> None:
     loaded = told(
         f"{SERVICE}import holdfastd.parent.preload_handler, holdfast; holdfast.Handlers; holdfast.create_broker\n"
         "print(*sys.modules)"
     )
     assert {"holdfast.worker.main", "redis.asyncio.connection"} <= set(loaded.split())
+    assert not UNUSED & set(loaded.split())
+
+
+def test_a_dashboard_by_itself_carries_nothing_of_the_command_line() -> None:
+    loaded = told(
+        "from holdfastd.cli import service_process; service_process._import('web'); import sys; print(*sys.modules)"
+    )
+    assert {"holdfastd.web.application", "uvicorn.server"} <= set(loaded.split())
     assert not UNUSED & set(loaded.split())
 
 

@@ -18,8 +18,8 @@ def main() -> NoReturn:
     """Run the command that the arguments name and exit with its status."""
     streams.prepare()
     session = Session(own_process=True)
-    is_service = service_process.is_wanted(sys.argv[1:])
-    sys.exit(_ended(session, lambda: _serve(session)) if is_service else run(sys.argv[1:], session))
+    service = service_process.wanted(sys.argv[1:])
+    sys.exit(_ended(session, lambda: _serve(service, session)) if service else run(sys.argv[1:], session))
 
 
 def run(arguments: Sequence[str], session: Session | None = None) -> int:
@@ -28,9 +28,9 @@ def run(arguments: Sequence[str], session: Session | None = None) -> int:
     return _ended(session, lambda: _command(arguments, session))
 
 
-def _serve(session: Session) -> int:
-    order = service_process.ordered(lambda: run(sys.argv[1:], session))
-    return order if isinstance(order, int) else service_process.serve(order)
+def _serve(service: str, session: Session) -> int:
+    order = service_process.ordered(service, lambda: run(sys.argv[1:], session))
+    return order if isinstance(order, int) else order.serve()
 
 
 def _command(arguments: Sequence[str], session: Session) -> int:

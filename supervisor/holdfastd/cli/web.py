@@ -7,20 +7,16 @@ import rich_click
 
 from holdfast.exits import Exit
 from holdfast_config.listen_address import parse
-from holdfastd.cli.common import options, output
+from holdfastd.cli import service_process
+from holdfastd.cli.common import options
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import settings_of
 from holdfastd.cli.common.store_session import reach
-from holdfastd.control.listening_socket import DASHBOARD, ListenError, ListeningSocket
-from holdfastd.parent import dashboard_token, lean_imports
+from holdfastd.cli.service_order import DashboardOrder
 from holdfastd.parent.start_checks import web_refusal
 
 DEFAULT = "8080"
-
-
-def _announce(text: str, level: str = "info") -> None:
-    output.note(f"{level}: {text}" if level != "info" else text)
 
 
 def _checked(_: click.Context, __: click.Parameter, address: str | None) -> str | None:
@@ -37,26 +33,15 @@ def _checked(_: click.Context, __: click.Parameter, address: str | None) -> str 
 @settings_of("Agent")
 @options.store
 @options.pass_session
-def web(session: Session, /, address: str | None) -> None:
+def web(session: Session, /, address: str | None) -> int:
     """Serve the dashboard of the queue at ADDRESS: PORT, HOST:PORT or unix:PATH; else at --web of the settings, or at
     port 8080 of loopback. Ctrl-C ends it; tasks and workers do not need it.
 
     Users log in with their names and passwords (--web-users-file), at a proxy (--web-trust-proxy), or with the token of
     HOLDFAST_WEB_TOKEN. Without any of these a token is made now and printed.
     """
-    chosen = address or session.settings.web or DEFAULT
-    try:
-        settings = session.settings.model_copy(update={"web": chosen})
-        if why_not := web_refusal(settings):
-            raise CommandError(why_not, Exit.CONFIG)
-        lean_imports.prepare(telemetry=False)  # before others import the same
-        reach(session)
-        with ListeningSocket(chosen, DASHBOARD).opened(_announce) as listener:
-            assert listener is not None
-            from holdfastd.parent.host import raise_descriptors
-            from holdfastd.web.main import run_alone  # needs the extra `web`
-
-            raise_descriptors()
-            run_alone(dashboard_token.chosen(settings, _announce), listener)
-    except ListenError as error:
-        raise CommandError(str(error), error.code) from None
+    settings = session.settings.model_copy(update={"web": address or session.settings.web or DEFAULT})
+    if why_not := web_refusal(settings):
+        raise CommandError(why_not, Exit.CONFIG)
+    reach(session)
+    return service_process.run(DashboardOrder(settings))

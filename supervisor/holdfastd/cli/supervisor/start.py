@@ -12,6 +12,7 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.handler_name import check_name
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import every_setting
+from holdfastd.cli.service_order import PoolOrder
 from holdfastd.embedded import project_data
 
 
@@ -42,4 +43,4 @@ def start(session: Session, /, handler: str | None) -> int:
     session.warn()
     for line in project_data.remarks(settings):
         output.note(line)
-    return service_process.run(service_process.ServiceOrder(settings, session.flags, setting_files(session.flags)))
+    return service_process.run(PoolOrder(settings, session.flags, setting_files(session.flags)))
