@@ -134,3 +134,23 @@ def test_a_lone_value_of_a_chart_is_drawn(chromium: Any, address: str) -> None:
             LONE,
         )
         assert drawn > 4
+
+
+@pytest.mark.parametrize(
+    ("zone", "told"),
+    [
+        ("UTC", "09/03/2026, 21:30:05 UTC"),
+        ("Europe/Berlin", "09/03/2026, 22:30:05 21:30:05 UTC"),
+        ("Asia/Kolkata", "10/03/2026, 03:00:05 03-09 21:30:05 UTC"),
+    ],
+)
+def test_a_time_is_the_readers_with_utc_beside_it(chromium: Any, address: str, zone: str, told: str) -> None:
+    with opened(chromium, address, timezone_id=zone, locale="en-GB") as seen:
+        page = seen.page
+        page.goto("/")
+        page.evaluate("""() => {
+            document.body.innerHTML = '<time datetime="2026-03-09T21:30:05.250+00:00">2026-03-09 21:30:05 UTC</time>'
+            document.dispatchEvent(new Event("htmx:afterSwap"))
+        }""")
+        assert page.text_content("time") == told
+        assert page.get_attribute("time", "title") == "2026-03-09 21:30:05 UTC"

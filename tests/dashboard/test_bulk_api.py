@@ -67,6 +67,15 @@ async def test_a_count_goes_on_where_an_answer_has_stopped(
         assert (second["found"], second["searched"]) == (120, 120)
 
 
+@pytest.mark.parametrize("asked", [{}, {"text": "word"}])
+async def test_a_count_cannot_go_on_from_a_place_that_none_has_told(
+    redis_settings: RedisSettings, asked: dict[str, str]
+) -> None:
+    async with site(redis_settings) as here:
+        answer = await here.program.get(f"{BULK}/cancel/count", params={**asked, "cursor": "nowhere"})
+        assert (answer.status_code, "the cursor of the page before" in answer.json()["detail"]) == (400, True)
+
+
 async def test_a_change_is_stopped_and_goes_on_over_the_api(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
         await submitted(here, 60)

@@ -28,7 +28,8 @@ async def counted_tasks(
 ) -> AsyncGenerator[CountedTasks]:
     """The tasks that a change would find, step by step; `known`: all by their states; `before`: where to go on."""
     of = sum(known.get(state, 0) for state in change.wanted.states)
-    if not change.text and replace(change.wanted, states=(), newest_first=False) == Wanted():
+    is_indexed = not change.text and replace(change.wanted, states=(), newest_first=False) == Wanted()
+    if is_indexed and not before.cursor:
         yield CountedTasks(of, of, of)
         return
     found, searched, cursor = before.found, before.searched, before.cursor

@@ -6,10 +6,21 @@
   const parts = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" };
   const exact = new Intl.DateTimeFormat(undefined, { ...parts, fractionalSecondDigits: 3 }); // for what follows closely
 
+  // What to write beside a moment in the reader's zone: its time in UTC, with the day where that is another one.
+  function beside(moment) {
+    if (moment.getTimezoneOffset() === 0) return "UTC";
+    const [day, time] = moment.toISOString().split("T");
+    return `${moment.getUTCDate() === moment.getDate() ? "" : `${day.slice(5)} `}${time.slice(0, 8)} UTC`;
+  }
+
   function localTimes(root) {
     for (const each of root.querySelectorAll("time[datetime]:not([title])")) {
+      const moment = new Date(each.dateTime);
+      const [local, utc] = [document.createElement("span"), document.createElement("small")];
+      local.textContent = (each.closest(".history, #events") ? exact : zoned).format(moment);
+      utc.textContent = beside(moment);
       each.title = each.textContent;
-      each.textContent = (each.closest(".history, #events") ? exact : zoned).format(new Date(each.dateTime));
+      each.replaceChildren(local, " ", utc);
     }
   }
 
