@@ -43,6 +43,17 @@ FIRST = {  # the seed that notices, where it is not the first: it is played firs
     ),
 }
 TWIN_SEEDS = 16
+TWIN_FIRST = {  # as above, of the parts for usual calls
+    "one settlement twice is usual": 3,
+    "any handler's tasks are usual": 3,
+    "a paused lane is usual": 4,
+    "others are told of lanes that are empty": 4,
+    "a pushed task forgets its name": 4,
+    "a checkpoint is usual": 5,
+    "what is tied to a task is usual": 5,
+    "any handler's pushed tasks are usual": 6,
+    "any text is a number": 9,
+}
 TWIN_STEPS = 250
 ENDLESS = 30.0  # seconds: of a test by a clock that is moved by hand; a broken script may have it do the same for ever
 NOTICED = (
@@ -83,8 +94,7 @@ async def noticed(mutant: Mutant, url: str) -> str:
     """The check that noticed the mutant; empty where none did."""
     if mutant.test:
         return await _by_test(mutant, url, mutant.replaced)
-    first = FIRST.get(mutant.name, 1)
-    for seed in (first, *(seed for seed in range(1, SEEDS + 1) if seed != first)):
+    for seed in _seeds(FIRST.get(mutant.name, 1), SEEDS):
         try:
             await play(url, seed, STEPS, replaced=mutant.replaced)
         except (BreachError, *NOTICED) as breach:
@@ -97,12 +107,16 @@ async def differs(mutant: Mutant, url: str) -> str:
     empty where none did."""
     if mutant.test:
         return await _by_test(mutant, url, {mutant.script: mutant.replaced[mutant.script]})
-    for seed in range(1, TWIN_SEEDS + 1):
+    for seed in _seeds(TWIN_FIRST.get(mutant.name, 1), TWIN_SEEDS):
         try:
             await play_twins(url, seed, TWIN_STEPS, {mutant.script: mutant.replaced[mutant.script]})
         except NOTICED as breach:
             return f"seed {seed}: {breach}"
     return ""
+
+
+def _seeds(first: int, number: int) -> list[int]:
+    return [first, *(seed for seed in range(1, number + 1) if seed != first)]
 
 
 async def _by_test(mutant: Mutant, url: str, replaced: dict[str, str]) -> str:

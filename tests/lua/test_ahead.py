@@ -108,14 +108,16 @@ async def test_what_several_workers_give_back_stands_in_its_order(space: Namespa
     await space.check()
 
 
-async def test_a_worker_with_several_lanes_asks_too(space: Namespace) -> None:
+@pytest.mark.parametrize("others", [1, 16])
+async def test_a_worker_with_several_lanes_asks_too(space: Namespace, others: int) -> None:
+    """Also one with so many that its pull is not a usual one."""
     await space.register("a", "b")
     await space.submit(*(f"t{n}" for n in range(8)))
     assert len(await ahead(space)) == 4
     await ahead(space, "a", slots=0, more=10)
     await ahead(space, "a", slots=0, more=10)
     await ahead(space, "a", slots=0, more=10)
-    await space.pull("b", 10, lanes=["slow", space.queue])
+    await space.pull("b", 10, lanes=[*(f"other{n}" for n in range(others)), space.queue])
     assert await told(space, "a") == [b"return"]
 
 
@@ -148,3 +150,99 @@ async def test_the_dead_are_not_asked(space: Namespace) -> None:
     assert await space.do("EXISTS", space.key("ahead")) == 0
     assert (await space.task("t2")).crashes == 0
     await space.check()
+
+
+LANES = ["slow", "quick"]
+
+
+async def fill(space: Namespace, lane: str, number: int) -> None:
+    await space.submit(*(f"{lane}{n}" for n in range(number)), lane=lane)
+
+
+async def of_lanes(space: Namespace, slots: int, more: int, weights: tuple[int, ...] = (1, 1)) -> list[str]:
+    pulled = await space.pull("a", slots, lanes=LANES, weights=weights, ahead=more)
+    return [one.task_id for one in pulled.deliveries]
+
+
+async def turns(space: Namespace) -> list[bytes | None]:
+    had: list[bytes | None] = await space.do("HMGET", space.key("turns"), *LANES)
+    return had
+
+
+@pytest.mark.parametrize("lane", LANES)
+async def test_a_worker_of_several_lanes_claims_ahead_in_the_only_one_that_holds_any(
+    space: Namespace, lane: str
+) -> None:
+    await space.register("a")
+    await fill(space, lane, 9)
+    assert await of_lanes(space, 2, 3) == [f"{lane}{n}" for n in range(5)]
+    await space.check()
+
+
+@pytest.mark.parametrize(
+    ("weights", "claimed"),
+    [((1, 1), ["slow0", "slow1", "slow2", "quick0", "quick1"]), ((), ["slow0", "slow1", "slow2", "slow3", "slow4"])],
+)
+async def test_claims_ahead_of_several_lanes_take_turns(
+    space: Namespace, weights: tuple[int, ...], claimed: list[str]
+) -> None:
+    await space.register("a")
+    for lane in LANES:
+        await fill(space, lane, 9)
+    assert await of_lanes(space, 2, 3, weights) == claimed
+    assert await turns(space) == ([b"1", b"0"] if weights else [None, None])
+    await space.check()
+
+
+async def test_in_order_the_second_lane_gives_what_the_first_does_not_hold(space: Namespace) -> None:
+    await space.register("a")
+    await fill(space, "slow", 2)
+    await fill(space, "quick", 9)
+    assert await of_lanes(space, 2, 3, ()) == ["slow0", "slow1", "quick0", "quick1", "quick2"]
+    await space.check()
+
+
+async def test_an_unusual_task_of_several_lanes_ends_all_claims_ahead(space: Namespace) -> None:
+    """Else the turn of its lane would count more than was claimed."""
+    await space.register("a")
+    await fill(space, "slow", 9)
+    await fill(space, "quick", 2)
+    await space.submit("keyed", lane="quick", concurrency_key="k")
+    await fill(space, "later", 1)
+    assert await of_lanes(space, 1, 5) == ["slow0"]
+    assert await turns(space) == [b"1", b"0"]
+    await space.check()
+
+
+@pytest.mark.parametrize("first", LANES)
+async def test_what_is_ahead_of_several_lanes_is_asked_for_by_each(space: Namespace, first: str) -> None:
+    """Also where each pull has claimed in one lane alone."""
+    [second] = {*LANES} - {first}
+    await space.register("a")
+    await fill(space, first, 3)
+    assert len(await of_lanes(space, 1, 5)) == 3
+    await fill(space, second, 3)
+    assert len(await of_lanes(space, 1, 5)) == 3
+    await space.store.pause_lane(first, "asked")
+    assert await told(space, "a") == [b"return"]
+    await space.check()
+
+
+async def test_what_is_ahead_of_both_lanes_is_asked_for_by_each(space: Namespace) -> None:
+    await space.register("a")
+    for lane in LANES:
+        await fill(space, lane, 3)
+    assert len(await of_lanes(space, 1, 5)) == 6
+    await space.store.pause_lane("quick", "asked")
+    assert await told(space, "a") == [b"return"]
+    await space.check()
+
+
+async def test_an_idle_worker_of_several_lanes_asks_in_each(space: Namespace) -> None:
+    await space.register("a", "b")
+    await fill(space, "quick", 6)
+    await of_lanes(space, 0, 9)
+    await of_lanes(space, 0, 9)
+    await of_lanes(space, 0, 9)
+    await space.pull("b", 9, lanes=LANES)
+    assert await told(space, "a") == [b"return"]

@@ -17,7 +17,7 @@ BOUNDED = {"FACTS",
     "ARGV", "ARGV, 6", "ARGV, i, i + 3", "ARGV, i, i + WIDTH - 1", "ARGV, i + 1, i + words",
     "fact.pairs", "fields", "fire", "lines", "one", "option", "order",
     "read(id, 'lane', 'solo')", "seen_twice[i]", "submission",
-    "ids, i, math.min(i + AT_ONCE - 1, #ids)",
+    "ids, i, math.min(i + AT_ONCE - 1, #ids)", "ids, before + 1, before + lane.taken",
     "ARGV, (n - 1) * WIDTH + 1, n * WIDTH", "entries", "finished", "ids", "index", "keys", "rest", "running",
     "t.parents, i, i + 5", "t.webhooks, i, i + 4", "options", "values, from, math.min(from + PAGE - 1, #values)",
 }  # fmt: skip

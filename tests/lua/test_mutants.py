@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lua.mutants import FIRST, MUTANTS, NOTICED, USUAL, Mutant, differs, noticed
+from tests.lua.mutants import FIRST, MUTANTS, NOTICED, TWIN_FIRST, USUAL, Mutant, differs, noticed
 from tests.lua.namespace import namespace
 from tests.lua.test_server import (
     test_a_full_server_refuses_a_retry_before_anything_is_written as full_refuses_a_retry,
@@ -38,6 +38,7 @@ async def test_a_broken_script_is_noticed(server_url: str, mutant: Mutant) -> No
 
 def test_a_first_seed_is_of_a_broken_script_that_is_played() -> None:
     assert {mutant.name for mutant in MUTANTS if mutant.test is None} >= FIRST.keys()
+    assert {mutant.name for mutant in USUAL if mutant.test is None} >= TWIN_FIRST.keys()
 
 
 @pytest.mark.parametrize("mutant", USUAL, ids=lambda mutant: mutant.name)

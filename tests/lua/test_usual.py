@@ -57,3 +57,13 @@ async def test_a_busy_worker_has_usual_claims_again_after_an_unusual_task(space:
     assert [n for n in ended if await space.do("EXISTS", space.key(f"trail:t{n}"))] == [
         *range(8)
     ]  # settled in a call with t7
+
+
+async def test_a_message_that_came_while_a_usual_task_ran_is_its_next_turn(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    [run] = await space.take("a", 1)
+    await space.message("t1", "m2")
+    assert await space.settle("a", run, Settle.COMPLETED) == "OK"
+    assert await space.state("t1") == "submitted"
+    await space.check()

@@ -16,7 +16,7 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
-from holdfast.core.delivery import Holding, Settle, Settlement
+from holdfast.core.delivery import Holding, Pulled, Settle, Settlement
 from holdfast.core.served import ServedLane, ServedWork
 from holdfast.core.submit_options import BatchPlace, SubmitOptions
 from holdfast.core.tasks import Introduction, Submission
@@ -29,7 +29,8 @@ from tests.lua.operations import introduction, run, submission
 GUARDS = ("usual_pull", "usual_submit")
 WHOLE = dict.fromkeys(GUARDS, "-- answers nothing\n")
 EVERY = 8  # actions: then both are compared
-WORKERS = {"a": None, "b": frozenset({""})}  # and the names of their handlers, where they say them
+WORKERS = {"a": None, "b": frozenset({""}), "c": None}  # and the names of their handlers, where they say them
+SEVERAL = "c"  # serves two lanes, the others one
 KINDS = {
     Settle.COMPLETED: 20,
     Settle.FAILED: 1,
@@ -266,8 +267,14 @@ async def pull(pair: Twins) -> None:
     pair.dice.shuffle(held)
     done = [_settlement(pair, *held.pop()) for _ in range(pair.dice.randint(0, len(held)))]
     done += _refused(pair, held, done)
-    slots = pair.dice.choice([0, 1, 5, 20])
-    answer = await pair.both(lambda space: space.pull(worker, slots, *done))
+    slots, weights = pair.dice.choice([0, 1, 5, 20]), pair.dice.choice([(), (2, 1)])
+
+    def pulled(space: Namespace) -> Awaitable[Pulled]:
+        if worker != SEVERAL:
+            return space.pull(worker, slots, *done)
+        return space.pull(worker, slots, *done, lanes=["slow", space.queue], weights=weights)
+
+    answer = await pair.both(pulled)
     pair.settled = [*pair.settled[-5:], *done]
     held += [(one.task_id, one.claim) for one in answer.deliveries]
 
@@ -331,8 +338,8 @@ async def put_right(pair: Twins) -> None:
 
 
 ACTIONS: dict[Callable[[Twins], Awaitable[None]], float] = {
-    submit: 20, submit_to_lanes: 1, pull: 40, hear: 5, submit_with_options: 0.5, message: 1, order: 1, push: 1,
-    push_alone: 4, copy: 2, forge: 1, damage: 1.5, pull_again: 1, cancel_early: 0.5, renew: 1, bound: 0.5,
+    submit: 20, submit_to_lanes: 6, pull: 40, hear: 5, submit_with_options: 0.5, message: 1, order: 1, push: 1,
+    push_alone: 4, copy: 2, forge: 1, damage: 1.5, pull_again: 1, cancel_early: 0.5, renew: 3, bound: 0.5,
     look_after: 1, put_right: 2,
 }  # fmt: skip
 

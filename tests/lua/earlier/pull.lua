@@ -214,7 +214,9 @@ end
 local function take_in_turns(offers, want)
   for _ = 0, #LANES do
     if want <= 0 then return end
-    for i, share in ipairs(turns(LANES, WEIGHTS, offers, want)) do
+    local shares, had = turns(LANES, WEIGHTS, offers, want)
+    note_turns(LANES, had)
+    for i, share in ipairs(shares) do
       if share > 0 then
         local taken = take_lane(LANES[i], share)
         want, offers[i] = want - taken, taken < share and 0 or offers[i] - taken

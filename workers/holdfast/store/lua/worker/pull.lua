@@ -241,9 +241,7 @@ local function take_lane(lane, want)
   return #rows - before
 end
 
-local LANES, WEIGHTS = {}, {}
-for i = 7, #ARGV do LANES[i - 6] = ARGV[i] end
-for weight in string.gmatch(ARGV[5], '%d+') do WEIGHTS[#WEIGHTS + 1] = tonumber(weight) end
+local LANES, WEIGHTS = served_lanes()
 
 -- How many tasks of a lane may start now.
 local function offer_of(lane)
@@ -337,7 +335,9 @@ end
 local function take_in_turns(offers, want)
   for _ = 1, ROUNDS do
     if want <= 0 or has_done_enough() then return end
-    for i, share in ipairs(turns(LANES, WEIGHTS, offers, want)) do
+    local shares, had = turns(LANES, WEIGHTS, offers, want)
+    note_turns(LANES, had)
+    for i, share in ipairs(shares) do
       if share > 0 then
         local taken = take_lane(LANES[i], share)
         want, offers[i] = want - taken, taken < share and 0 or offers[i] - taken
