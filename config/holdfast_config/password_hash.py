@@ -41,8 +41,8 @@ def parse(written: str) -> tuple[int, int, int, bytes, bytes]:
         parts = n, r, p, base64.b64decode(salt, validate=True), base64.b64decode(key, validate=True)
     except (ValueError, binascii.Error):
         raise ValueError("is no hash that `supervisor web-user` has made") from None
-    power_of_two = n > 1 and n & (n - 1) == 0
-    if kind != "scrypt" or not power_of_two or min(r, p) < 1 or 128 * n * r > MOST_MEMORY or p > 20 or not parts[4]:
+    is_known = kind == "scrypt" and min(r, p) >= 1 and p <= 20 and len(parts[4]) == KEY_BYTES
+    if not is_known or n & (n - 1) or not 1 < n < 1 << min(16 * r, 64) or 128 * r * (n + p + 2) > MOST_MEMORY:
         raise ValueError("is no hash that `supervisor web-user` has made")
     return parts
 

@@ -36,18 +36,7 @@ class User:
 
 def read(path: Path) -> dict[str, User]:
     """Users by name. Raises ValueError with one line for a file that is away, wrong, or open to others."""
-    try:
-        with path.open("rb") as opened:
-            mode = os.fstat(opened.fileno()).st_mode
-            if stat.S_ISREG(mode) and mode & (stat.S_IRWXO | stat.S_IWGRP):
-                raise ValueError(
-                    f"{path}: others can read or change it (mode {stat.S_IMODE(mode):o}): chmod 600 {path}"
-                )
-            text = opened.read().decode()
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: is not UTF-8") from None
+    text = _text(path)
     users: dict[str, User] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("#"):
@@ -59,6 +48,23 @@ def read(path: Path) -> dict[str, User]:
                 raise ValueError(f"{path}, line {number}: {error}") from None
             users[user.name] = user
     return users
+
+
+def _text(path: Path) -> str:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait for its writer
+            raise ValueError(f"{path}: is no regular file")
+        with path.open("rb") as opened:
+            mode = os.fstat(opened.fileno()).st_mode
+            if mode & (stat.S_IRWXO | stat.S_IWGRP):
+                raise ValueError(
+                    f"{path}: others can read or change it (mode {stat.S_IMODE(mode):o}): chmod 600 {path}"
+                )
+            return opened.read().decode("utf-8-sig")
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: is not UTF-8") from None
 
 
 def parse(line: str) -> User:

@@ -41,12 +41,15 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    redis: RedisSettings, role: Role = Role.OPERATOR, connection: type[PageConnection] = PageConnection
+    redis: RedisSettings,
+    role: Role = Role.OPERATOR,
+    connection: type[PageConnection] = PageConnection,
+    accounts: Accounts | None = None,
 ) -> AsyncIterator[Served]:
     settings = Settings(redis_url=redis.url, queue_name=redis.queue)
     async with open_store(redis) as store:
         manager = TaskManager(store, queue=redis.queue, retries=SHORT)
-        app = application(QueueAccess(store, manager, settings), Accounts(TOKEN, role), AllowedHosts())
+        app = application(QueueAccess(store, manager, settings), accounts or Accounts(TOKEN, role), AllowedHosts())
         server = server_of(app, settings, connection)
         with closing(socket.create_server(("127.0.0.1", 0))) as listener:
             serving = asyncio.create_task(server.serve(sockets=[listener]))

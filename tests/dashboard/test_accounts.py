@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import os
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ pytestmark = pytest.mark.anyio
 
 ADA, GRACE = "ada lovelace's", "pässword of grace"
 HASHES = {"ada": password_hash.make(ADA), "grace": password_hash.make(GRACE)}
+KEY = base64.b64encode(bytes(32)).decode()
 PROXY = Proxy(parse("X-User@192.0.2.7"))
 
 
@@ -146,6 +149,17 @@ async def test_guesses_cost_a_wait_and_lock_nobody_else_out(redis_settings: Redi
         assert (await here.program.get("/lanes")).status_code == 200
 
 
+async def test_guesses_at_once_count_for_each_other(redis_settings: RedisSettings, accounts: Accounts) -> None:
+    async with site(redis_settings, accounts=accounts) as here:
+
+        async def guess(name: str, password: str) -> int:
+            return (await here.stranger.get("/lanes", headers=basic(name, password))).status_code
+
+        guesses = await asyncio.gather(*(guess("ada", f"wrong {number}") for number in range(FREE + 10)))
+        assert (guesses.count(401), guesses.count(429)) == (FREE, 10)
+        assert set(await asyncio.gather(*(guess("grace", GRACE) for _ in range(FREE + 10)))) == {200}
+
+
 def test_attempts_are_free_again_after_a_while_and_few_are_remembered() -> None:
     attempts = LoginAttempts()
     for _ in range(FREE):
@@ -185,6 +199,8 @@ def test_guesses_from_everywhere_slow_down_new_places_alone() -> None:
         ("ada:king", "the role must be"),
         ("ada:viewer:secret", "the hash of ada is no hash"),
         ("ada:viewer:scrypt$1073741824$8$1$c2FsdA==$a2V5", "is no hash"),
+        (f"ada:viewer:scrypt$65536$1$1$c2FsdA==${KEY}", "is no hash"),
+        (f"ada:viewer:scrypt$2$200000$20$c2FsdA==${KEY}", "is no hash"),
         ("token:viewer", "the name token is taken"),
         (":viewer", "a name must have"),
         ("a\x07:viewer", "printable"),
@@ -201,6 +217,18 @@ def test_a_users_file_that_is_wrong_is_refused_in_a_line_without_its_secrets(
         web_users.read(path)
     assert says in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+def test_a_users_file_that_is_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "users", 0o600)
+    with pytest.raises(ValueError, match="is no regular file"):
+        web_users.read(tmp_path / "users")
+
+
+def test_an_editor_may_mark_the_file_as_utf_8(tmp_path: Path) -> None:
+    (tmp_path / "users").write_text("ada:viewer", "utf-8-sig")
+    (tmp_path / "users").chmod(0o600)
+    assert [*web_users.read(tmp_path / "users")] == ["ada"]
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o602, 0o620, 0o644])
@@ -227,6 +255,14 @@ async def test_the_proxy_names_the_user_who_has_the_role_of_the_file(
         here.browser.headers["x-user"] = "stranger"
         answer = await here.browser.get("/lanes")
         assert (answer.status_code, "--web-proxy-role" in answer.text) == (403, True)
+
+
+@pytest.mark.parametrize("name", ["token", "viewer-token"])
+async def test_a_user_of_the_proxy_cannot_be_taken_for_a_token(redis_settings: RedisSettings, name: str) -> None:
+    accounts = Accounts(TOKEN, of_stranger=Role.OPERATOR)
+    async with site(redis_settings, accounts=accounts, proxy=PROXY) as here:
+        here.browser.headers["x-user"] = name
+        assert (await here.browser.get("/lanes")).status_code == 403
 
 
 async def test_without_its_header_the_proxy_gets_nothing_but_with_a_token(

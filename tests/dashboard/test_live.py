@@ -15,14 +15,17 @@ import redis.asyncio
 
 from holdfast import Handlers, TaskSpec, create_broker
 from holdfast_config import RedisSettings, Settings
+from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.http.connection import PageConnection
+from holdfastd.web.live import stream_response
 from holdfastd.web.live.event_batch import EventBatch
 from holdfastd.web.live.event_feed import KEPT, EventFeed
 from holdfastd.web.live.event_selection import EventSelection
 from holdfastd.web.serve import HEAD_BYTES
 from tests.dashboard.site import site
 from tests.dashboard.streams import TOKEN, WITHIN, served, until
+from tests.dashboard.test_accounts import ADA, GRACE, basic, write
 from tests.servers import serve
 
 pytestmark = pytest.mark.anyio
@@ -141,6 +144,24 @@ async def test_without_a_listener_nothing_is_read(redis_settings: RedisSettings)
             await other.named()
             assert feed.is_reading
         await until(lambda: not here.app.state.streams.open and not feed.is_reading)
+
+
+async def test_a_stream_ends_soon_after_its_user_is_removed(
+    redis_settings: RedisSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_response, "LOGIN_EVERY", 0.0)
+    users = write(tmp_path / "users", ada=Role.OPERATOR, grace=Role.VIEWER)
+    async with (
+        served(redis_settings, accounts=Accounts(TOKEN, users=users)) as here,
+        here.stream(**basic("ada", ADA)) as stream,
+        here.stream(**basic("grace", GRACE)) as other,
+    ):
+        await here.manager.run_task("hello", task_id="before")
+        assert [(await each.named())["id"] for each in (stream, other)] == ["before", "before"]
+        write(tmp_path / "users", grace=Role.VIEWER)
+        await here.manager.run_task("hello", task_id="after")
+        assert await stream.message() is None
+        assert (await other.named())["id"] == "after"
 
 
 async def test_a_client_that_has_gone_is_noticed(redis_settings: RedisSettings) -> None:

@@ -13,10 +13,17 @@ from pathlib import Path
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
+from tests.certificates import certificates
 from tests.cli.commands import Cli, clean
 from tests.cli.conftest import running
-from tests.forked import COMMAND, Program, popen
+from tests.forked import COMMAND, SUPERVISOR, Program, popen
 from tests.servers import valkey
 
 TOKEN = "a-token-of-sixteen-or-more"
@@ -56,9 +63,13 @@ def test_a_pool_serves_it_and_it_takes_nothing_with_it_when_it_dies(short_path: 
 
 
 def test_a_web_process_that_never_starts_ends_nothing(short_path: Path) -> None:
-    """Its certificate cannot be read: it is started again and again, and says so; tasks run."""
-    options = ("--workers", "1", "--web", "0", "--web-cert-file", str(short_path / "none.pem"))
-    with running(short_path, *options, "examples.wordcount:handle") as (cli, _):
+    """Its certificate cannot be read any more: it is started again and again, and says so; tasks run."""
+    made = certificates(short_path)
+    tls = ("--web-cert-file", str(made.certificate), "--web-key-file", str(made.key))
+    with running(short_path, "--workers", "1", "--web", "0", *tls, "examples.wordcount:handle") as (cli, _):
+        before = web_pid(cli)
+        made.certificate.write_text("nothing")
+        os.kill(before, signal.SIGKILL)
         while restarts(cli) < 4:
             assert cli("submit", "one two", "--wait").status == 0
 
@@ -196,3 +207,37 @@ def test_through_a_proxy_at_a_unix_socket_users_log_in_by_its_header(short_path:
 def test_a_user_that_cannot_be_is_one_line(short_path: Path, words: tuple[str, ...], stdin: bytes, says: str) -> None:
     answer = Cli(short_path)("web-user", *words, stdin=stdin)
     assert (answer.status, answer.out, says in answer.err) == (2, "", True), answer.err
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "says"),
+    [
+        ("none.pem", "key", "--web-cert-file {folder}/none.pem: cannot be read: No such file or directory"),
+        ("certificate", "none.pem", "--web-key-file {folder}/none.pem: cannot be read: No such file or directory"),
+        ("certificate", "", "not a certificate with its key in PEM"),
+        ("certificate", "other", "--web-key-file {folder}/other: not a certificate with its key in PEM"),
+        ("certificate", "locked", "has no password"),
+        ("junk", "key", "--web-cert-file {folder}/junk and --web-key-file {folder}/key: not a certificate"),
+        ("", "key", "--web-key-file {folder}/key: it is the key of no certificate"),
+        ("folder", "key", "--web-cert-file {folder}/folder: cannot be read: Is a directory"),
+    ],
+)
+def test_tls_that_cannot_be_is_refused_in_one_line(short_path: Path, certificate: str, key: str, says: str) -> None:
+    (short_path / "else").mkdir()
+    (short_path / "folder").mkdir()
+    made, other = certificates(short_path), certificates(short_path / "else")
+    locked = load_pem_private_key(made.key.read_bytes(), None).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
+    )
+    texts = {"certificate": made.certificate.read_bytes(), "key": made.key.read_bytes(), "locked": locked}
+    for name, text in (texts | {"other": other.key.read_bytes(), "junk": b"nothing"}).items():
+        (short_path / name).write_bytes(text)
+    named = {"--web-cert-file": certificate, "--web-key-file": key}
+    flags = [word for flag, name in named.items() if name for word in (flag, str(short_path / name))]
+    for words in (["web", "0"], ["start", "examples.wordcount:handle", "--web", "0"]):
+        done = subprocess.run(
+            [SUPERVISOR, *words, "--redis-url", "redis://127.0.0.1:1/0", *flags],
+            cwd=short_path, env=clean({}), capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr.count("\n")) == (78, 1), done.stderr
+        assert says.format(folder=short_path) in done.stderr

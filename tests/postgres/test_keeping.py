@@ -6,16 +6,24 @@ import time
 
 import anyio
 import anyio.lowlevel
+import httpx
 import pytest
+from pydantic import SecretStr
 
+from holdfast.client.manager import TaskManager
 from holdfast.core.delivery import Settle
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Accepted, Wanted
 from holdfast.errors import StoreRefusedError
 from holdfast.store.ledger import PostgresStore
 from holdfast.store.ledger.replicate import Replication
-from holdfast_config import RedisSettings
+from holdfast_config import RedisSettings, Settings
 from holdfast_config.postgres_settings import PostgresSettings
+from holdfastd.web.access.accounts import Accounts
+from holdfastd.web.access.allowed_hosts import AllowedHosts
+from holdfastd.web.application import application
+from holdfastd.web.queue.queue_access import QueueAccess
+from tests.lua.clock import CLOCK
 from tests.lua.operations import control, run, submission
 from tests.postgres.ledger import Ledger, ledger
 from tests.postgres.server import Server
@@ -189,6 +197,43 @@ async def test_what_redis_has_forgotten_is_still_told(books: Ledger) -> None:
     assert await books.store.cancel("t1", "too late") == "completed"
     assert (await books.message("t1", "m2")) is Accepted.TERMINAL
     assert await books.requests() == []
+
+
+async def test_a_change_of_many_tasks_counts_those_that_only_the_ledger_remembers(
+    books: Ledger, server_url: str, postgres_server: Server
+) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t1", "t2")
+    await complete(books, "t1", "t2")
+    await books.keep()
+    await books.redis.clock.advance(1000)
+    assert await books.store.trim(0, 10) == 2
+    settings = Settings(
+        redis_url=server_url,
+        queue_name=books.queue,
+        storage_type="postgres",
+        database_url=SecretStr(postgres_server.url("tasks")),
+    )
+    access = QueueAccess(books.store, TaskManager(books.store, queue=books.queue), settings)
+    app = application(access, Accounts("a-token-of-sixteen-or-more"), AllowedHosts())
+    login = {"authorization": "Bearer a-token-of-sixteen-or-more"}
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://127.0.0.1", headers=login
+    ) as client:
+        count = (await client.get("/api/v1/bulk/remove/count", params={"state": "completed"})).json()
+    assert count["found"] == 2
+
+
+async def test_the_steps_of_a_task_that_redis_has_need_no_database(books: Ledger, server_url: str) -> None:
+    await books.keep()
+    await books.submit("t1")
+    away = PostgresSettings("postgresql://nobody@127.0.0.1:1/none")
+    nowhere = PostgresStore(RedisSettings(server_url, 4, books.queue), away, {"clock": CLOCK})
+    try:
+        assert await nowhere.step_names("t1") == ((), None)
+    finally:
+        await nowhere.aclose()
 
 
 async def test_a_task_that_only_the_ledger_remembers_can_be_retried(books: Ledger) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
@@ -52,9 +53,12 @@ DASHBOARD = ServedService("dashboard", "--web", "/")
 
 
 class ListeningSocket:
-    """`address` as in the settings; None: nothing is served."""
+    """`address` as in the settings; None: nothing is served. `scheme`: of the URL that is announced."""
 
-    def __init__(self, address: str | None = None, service: ServedService = METRICS) -> None:
+    def __init__(
+        self, address: str | None = None, service: ServedService = METRICS, scheme: Literal["http", "https"] = "http"
+    ) -> None:
+        self._scheme = scheme
         self._address = None if address is None else parse(address)
         self._service = service
         self.listener: socket.socket | None = None
@@ -126,7 +130,7 @@ class ListeningSocket:
         if address.path is not None:
             return f"{UNIX}{address.path}"
         host, port = listener.getsockname()[:2]
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}{self._service.path}"
+        return f"{self._scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._service.path}"
 
 
 def _opened(listener: socket.socket, place: object) -> socket.socket:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 
@@ -49,14 +49,21 @@ async def _examine(redis: RedisSettings, database: PostgresSettings) -> Answers:
         await store.aclose()
 
 
-async def _bounded(answer: Awaitable[T], url: str) -> T | StoreError:
+async def look_through(store: Any, database: PostgresSettings, seconds: float) -> DatabaseInfo | StoreError:
+    """PostgreSQL's report about itself, over the connections of an open store."""
+    from holdfast.store.ledger.inspect import examine  # its driver is an extra
+
+    return await _bounded(examine(store.database), database.masked_url, seconds)
+
+
+async def _bounded(answer: Awaitable[T], url: str, seconds: float = LOOK_TIMEOUT) -> T | StoreError:
     try:
-        with anyio.fail_after(LOOK_TIMEOUT):
+        with anyio.fail_after(seconds):
             return await answer
     except StoreError as error:
         return error
     except TimeoutError:
-        return LedgerUnavailableError(f"{url} does not answer within {LOOK_TIMEOUT:g} s")
+        return LedgerUnavailableError(f"{url} does not answer within {seconds:g} s")
 
 
 def judge(info: DatabaseInfo | StoreError) -> Iterator[Finding]:

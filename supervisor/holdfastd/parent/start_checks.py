@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from importlib.util import find_spec
 
 from holdfast_config import Settings, trusted_proxy, web_users
@@ -20,6 +21,8 @@ OPEN = (
     "--web {address} would send the token over the network in clear: name --web-cert-file and --web-key-file, or"
     " listen on loopback or a unix socket behind a proxy that has TLS, or name that proxy: --web-trust-proxy"
 )
+NO_CERTIFICATE = "it is the key of no certificate: name that with --web-cert-file, or leave the key out"
+NO_PAIR = "not a certificate with its key in PEM (the key may be in the file of the certificate, and has no password)"
 OTHER_PEER = "name the address of the proxy for a port, unix for a unix socket"
 NO_ROLE = "nobody could log in: name --web-users-file, which gives users their roles, or --web-proxy-role for all"
 
@@ -52,6 +55,8 @@ def web_refusal(settings: Settings) -> str:
     """The reason why the dashboard cannot be served at the address of these settings, or empty."""
     if any(find_spec(library) is None for library in WEB_LIBRARIES):
         return NO_WEB
+    if why_not := _tls_refusal(settings):
+        return why_not
     listen = parse(settings.web or "")
     in_clear = listen.path is None and not listen.is_loopback and settings.web_cert_file is None
     if settings.web_trust_proxy is None:
@@ -61,6 +66,24 @@ def web_refusal(settings: Settings) -> str:
     if settings.web_users_file is None and settings.web_proxy_role == "none":
         return f"--web-trust-proxy {settings.web_trust_proxy}: {NO_ROLE}"
     return _users_refusal(settings)
+
+
+def _tls_refusal(settings: Settings) -> str:
+    certificate, key = settings.web_cert_file, settings.web_key_file
+    if certificate is None:
+        return f"--web-key-file {key}: {NO_CERTIFICATE}" if key else ""
+    for flag, file in (("--web-cert-file", certificate), ("--web-key-file", key)):
+        try:
+            if file is not None:
+                file.open("rb").close()
+        except OSError as error:
+            return f"{flag} {file}: cannot be read: {error.strerror}"
+    try:  # without a password the library would prompt for one
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except (ssl.SSLError, ValueError):
+        named = f"--web-cert-file {certificate}" + (f" and --web-key-file {key}" if key else "")
+        return f"{named}: {NO_PAIR}"
+    return ""
 
 
 def _users_refusal(settings: Settings) -> str:

@@ -113,7 +113,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
         middleware=[Middleware(Guard, visitors=visitors, hosts=hosts)],
         exception_handlers={HTTPException: errors.refused, HoldfastError: errors.failed},
     )
-    app.state.access = access
+    app.state.access, app.state.visitors = access, visitors
     app.state.problems = problems
     app.state.counts = QueueCounts(access)
     app.state.reports = reports

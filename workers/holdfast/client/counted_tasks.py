@@ -24,12 +24,13 @@ class CountedTasks:
 
 
 async def counted_tasks(
-    steps: BulkSteps, change: BulkChange, known: Mapping[State, int], before: CountedTasks
+    steps: BulkSteps, change: BulkChange, known: Mapping[State, int] | None, before: CountedTasks
 ) -> AsyncGenerator[CountedTasks]:
-    """The tasks that a change would find, step by step; `known`: all by their states; `before`: where to go on."""
-    of = sum(known.get(state, 0) for state in change.wanted.states)
+    """The tasks that a change would find, step by step. `known`: all by their states; None where no index has all, as a
+    database remembers more. `before`: where to go on."""
+    of = sum((known or {}).get(state, 0) for state in change.wanted.states)
     is_indexed = not change.text and replace(change.wanted, states=(), newest_first=False) == Wanted()
-    if is_indexed and not before.cursor:
+    if known is not None and is_indexed and not before.cursor:
         yield CountedTasks(of, of, of)
         return
     found, searched, cursor = before.found, before.searched, before.cursor

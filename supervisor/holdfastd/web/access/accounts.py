@@ -9,6 +9,7 @@ import secrets
 from dataclasses import dataclass, field
 
 from holdfast_config import Settings, password_hash
+from holdfast_config.web_users import RESERVED
 from holdfastd.web.access.users_file import UsersFile
 from holdfastd.web.access.visitor import Role
 
@@ -90,7 +91,9 @@ class Accounts:
         return self.named(name)
 
     def of_proxy(self, name: str) -> Account | None:
-        """The user whom the proxy names; None if no role is theirs."""
+        """The user whom the proxy names; None if no role is theirs, or the name is that of a token."""
+        if name in RESERVED:
+            return None
         if known := (self.users.user(name) if self.users else None):
             return self._account(known.name, known.role, known.hash)
         return self._account(name, self.of_stranger, "") if self.of_stranger else None

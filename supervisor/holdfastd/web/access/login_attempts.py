@@ -7,9 +7,11 @@ out of a place that they have logged in from.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakValueDictionary
 
 FREE = 5  # wrong logins in a row without a wait, to one account from one address
 FREE_OF_ADDRESS = 30
@@ -24,6 +26,13 @@ class LoginAttempts:
 
     _failed: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict[tuple[str, str], tuple[int, float]])
     _known: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
+    _turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = field(
+        default_factory=WeakValueDictionary[tuple[str, str], asyncio.Lock]
+    )
+
+    def turn(self, address: str, account: str) -> asyncio.Lock:
+        """Held by the one that is checked now of those to this account from this address."""
+        return self._turns.setdefault((_place(address), account), asyncio.Lock())
 
     def wait(self, address: str, now: float, account: str = "") -> float:
         """Seconds until this address may try again to log in to this account; 0: now."""

@@ -50,7 +50,12 @@ class Visitors:
 
     async def log_in(self, address: str, name: str, password: str) -> Account | None:
         """The account of this login; of a token if `name` is empty. Raises RequestRefusedError where they come too
-        often."""
+        often. Those to one account from one address are checked one after the other, so that each counts for the
+        next."""
+        async with self.attempts.turn(address, name):
+            return await self._log_in(address, name, password)
+
+    async def _log_in(self, address: str, name: str, password: str) -> Account | None:
         now = time.monotonic()
         if wait := self.attempts.wait(address, now, name):
             raise RequestRefusedError(429, f"too many wrong logins: try again in {wait:.0f} s", wait)
@@ -63,6 +68,16 @@ class Visitors:
         else:
             self.attempts.succeeded(address, name)
         return account
+
+    def keeps(self, visitor: Visitor, scope: Scope) -> bool:
+        """True if the login of a visitor who has sent this request counts still."""
+        match visitor.login:
+            case Login.PROXY:
+                return self.accounts.of_proxy(visitor.name) is not None
+            case Login.HEADER:
+                return self.accounts.named(visitor.name) is not None
+            case Login.COOKIE:
+                return self.sessions.read(HTTPConnection(scope).cookies.get(COOKIE, "")) is not None
 
     async def _account(self, name: str, password: str) -> Account | None:
         return await self.accounts.with_password(name, password) if name else self.accounts.with_token(password)

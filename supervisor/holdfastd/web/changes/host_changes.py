@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+
 from holdfast.core.quiet_hosts import ALL_HOSTS
+from holdfastd.control.errors import ControlError
 from holdfastd.web.access.forms import BadFieldError
 from holdfastd.web.changes.change import Asked, PageChange
 from holdfastd.web.queue.local_supervisor import LocalSupervisor
@@ -23,6 +26,10 @@ async def _scale(asked: Asked) -> None:
     text = asked.fields.get("workers", "").strip()
     if not (text.isascii() and text.isdigit() and len(text) <= 20 and 1 <= int(text) <= MOST_WORKERS):
         raise BadFieldError(f"workers {text[:50]!r}: a whole number from 1 to {MOST_WORKERS} is allowed")
+    if asked.subject not in {"", here := socket.gethostname()}:
+        raise ControlError(
+            f"host {asked.subject[:80]!r} is not the one of this dashboard, {here!r}: supervisor scale {text}, there"
+        )
     await LocalSupervisor(asked.access.settings).scale(int(text))
 
 

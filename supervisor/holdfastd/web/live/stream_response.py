@@ -2,16 +2,17 @@
 
     return await stream(request, messages)   # an async generator of bytes; an error of its first item is the answer
 
-The stream ends with its messages, when its client has gone, when the process is told to stop, and after an hour: then a
-browser connects again, and shows that it is still logged in. While nothing comes, a comment every fifteen seconds keeps
-proxies from closing it. Only so many streams are open at once.
+The stream ends with its messages, when its client has gone or its login counts no more, when the process is told to
+stop, and after an hour: then a browser connects again, and shows that it is still logged in. While nothing comes, a
+comment every fifteen seconds keeps proxies from closing it. Only so many streams are open at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import resource
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
 from starlette.exceptions import HTTPException
@@ -24,6 +25,7 @@ from holdfastd.web.live.messages import HEARTBEAT, message
 
 HEARTBEAT_EVERY = 15.0  # seconds
 LONGEST = 3600.0  # seconds of one stream
+LOGIN_EVERY = 1.0  # seconds after which the login is looked at again, before anything else is sent
 MOST = 2000  # streams at once, fewer where the process may open few files
 OTHERS = 200  # files that other requests and the store may need
 RETRY_AFTER = 30  # seconds after which a client that was refused may ask again
@@ -53,13 +55,18 @@ async def stream(request: Request, messages: AsyncGenerator[bytes]) -> Response:
         text = f"{streams.most} streams of events are open, the most that are allowed: try again in {RETRY_AFTER} s"
         raise HTTPException(503, text, {"retry-after": str(RETRY_AFTER)})
     first = await anext(messages, b"")
-    return EventStreamResponse(streams, messages, first)
+    visitor, visitors = request.scope.get("visitor"), request.app.state.visitors
+    return EventStreamResponse(
+        streams, messages, first, lambda: visitor is None or visitors.keeps(visitor, request.scope)
+    )
 
 
 class EventStreamResponse(Response):
     media_type = "text/event-stream"
 
-    def __init__(self, streams: OpenStreams, messages: AsyncGenerator[bytes], first: bytes) -> None:
+    def __init__(
+        self, streams: OpenStreams, messages: AsyncGenerator[bytes], first: bytes, may_read: Callable[[], bool]
+    ) -> None:
         # The body has no length, and a proxy may not collect it.
         self.status_code, self.background = 200, None
         self.raw_headers = [
@@ -67,7 +74,7 @@ class EventStreamResponse(Response):
             (b"cache-control", b"no-store"),
             (b"x-accel-buffering", b"no"),
         ]
-        self._streams, self._messages, self._first = streams, messages, first
+        self._streams, self._messages, self._first, self._may_read = streams, messages, first, may_read
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         over = asyncio.create_task(_until_gone(receive))
@@ -85,9 +92,13 @@ class EventStreamResponse(Response):
             await self._messages.aclose()
 
     async def _send_all(self, over: asyncio.Task[None], send: Send) -> None:
-        message, following = self._first, None
+        message, following, looked_at = self._first, None, time.monotonic()
         try:
             while not over.done():
+                if time.monotonic() - looked_at >= LOGIN_EVERY:
+                    if not self._may_read():
+                        return
+                    looked_at = time.monotonic()
                 await send({"type": "http.response.body", "body": message, "more_body": True})
                 following = following or asyncio.create_task(_next(self._messages))
                 await asyncio.wait((following, over), timeout=HEARTBEAT_EVERY, return_when=asyncio.FIRST_COMPLETED)

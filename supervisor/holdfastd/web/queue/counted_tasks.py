@@ -15,7 +15,8 @@ from holdfastd.web.queue.queue_access import queue_of
 
 
 async def counted_meanwhile(request: Request, change: BulkChange, before: CountedTasks) -> CountedTasks:
-    access, known = queue_of(request), (await request.app.state.counts.read()).states
+    access = queue_of(request)
+    known = None if access.settings.postgres else (await request.app.state.counts.read()).states
     steps = BulkSteps(access.store, access.manager.retries, access.redaction.value)
     until, count = time.monotonic() + LONGEST, before
     async with aclosing(counted_tasks(steps, change, known, before)) as counts:

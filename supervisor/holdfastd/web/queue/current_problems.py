@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from holdfastd.doctor import database
 from holdfastd.doctor import store as store_check
 from holdfastd.doctor.finding import Finding, Level
 from holdfastd.web.queue.queue_access import QueueAccess
 
 EVERY = 5.0  # seconds for which the findings count as those of now
+PATIENCE = 1.0  # seconds for PostgreSQL to answer
 SHOWN = frozenset({Level.WARNING, Level.PROBLEM})
 
 
@@ -32,5 +34,8 @@ class CurrentProblems:
         settings = access.settings
         info = await access.store.examine([access.queue], 0.0)
         expected = store_check.Expectation(access.queue, settings.lease, 0, running=True, embedded=settings.embedded)
-        findings = [each for each in store_check.judge(info, expected) if each.level in SHOWN]
+        found = [*store_check.judge(info, expected)]
+        if settings.postgres is not None:
+            found += database.judge(await database.look_through(access.store, settings.postgres, PATIENCE))
+        findings = [each for each in found if each.level in SHOWN]
         return sorted(findings, key=lambda each: each.level is not Level.PROBLEM)

@@ -61,7 +61,7 @@ class LedgerTasks:
 
     async def step_names(self, task_id: str, first: int = 0) -> tuple[tuple[StepHead, ...], int | None]:
         found, following = await self._redis.step_names(task_id, first)
-        if found or first:
+        if found or first or await self._redis.get(task_id, payloads=False) is not None:
             return found, following
         async with self._database.transaction() as sql:
             return await lookup.step_names(sql, self._queue.name, task_id), None
