@@ -10,7 +10,9 @@ from holdfast.core.duration_words import duration, fine_duration
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        (0.0, "0us"),
+        (0.0, "0ms"),
+        (0.00000104, "0ms"),
+        (0.000002, "2us"),
         (0.00025, "250us"),
         (0.000999, "999us"),
         (0.0009999, "1ms"),

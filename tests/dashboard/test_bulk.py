@@ -61,7 +61,9 @@ async def test_everything_that_a_filter_finds_is_changed_after_a_count(
         shown = await here.page("/bulk")
         assert "192.0.2.7" in shown
         assert "111" in shown
-        assert "111 changed, 0 refused of" in await here.page("/activity")
+        noted = await here.page("/activity")
+        assert "111 changed, 0 refused of" in noted
+        assert "words bad" not in noted, "counts are no refusal"
 
 
 async def test_what_is_not_counted_yet_is_said(redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +138,7 @@ async def test_chosen_tasks_are_changed_and_refusals_are_told(redis_settings: Re
         assert SCRIPT not in answer.text
         assert await here.manager.count_tasks("canceled") == 3
         (noted,) = await here.store.activity_before("", 1)
-        assert (noted.change, "no task none" in noted.outcome) == ("tasks/cancel", True)
+        assert (noted.change, noted.is_refused, "no task none" in noted.outcome) == ("tasks/cancel", True, True)
         for verb, state in (("retry", "t000.r1"), ("remove", "")):
             await here.browser.post("/tasks/chosen", data={**form, "verb": verb, "task_id": ["t000"]}, headers=HTML)
             assert not state or (await here.manager.get_task(state)).state is State.SUBMITTED

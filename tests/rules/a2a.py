@@ -65,7 +65,7 @@ A2A = (
     Rule(
         "what the agent changes is written down, refusals too",
         f"{_HERE}/methods.py",
-        "        await note(asking.agent.access, replace(activity, outcome=str(error)))\n"
+        "        await note(asking.agent.access, activity.refused(str(error)))\n"
         "        raise\n"
         "    await note(asking.agent.access, activity)\n",
         "        raise\n",

@@ -162,7 +162,7 @@ DASHBOARD = (
     Rule(
         "a change that was refused is written down, too",
         f"{_HERE}/changes/carry_out.py",
-        "            await note(access, replace(activity, outcome=str(error)))\n",
+        "            await note(access, activity.refused(str(error)))\n",
         "",
         f"{_PAGES}::test_activity_names_who_changed_what_from_where_and_what_was_refused",
     ),
@@ -318,7 +318,7 @@ DASHBOARD = (
     Rule(
         "a change over the API that was refused is written down, too",
         f"{_HERE}/api/endpoint.py",
-        "            await self._note(replace(asked, subject=call.subject, outcome=str(error)))\n",
+        "            await self._note(replace(asked, subject=call.subject).refused(str(error)))\n",
         "",
         f"{_API}::test_each_change_is_written_down_with_name_and_address",
     ),
@@ -558,7 +558,7 @@ DASHBOARD = (
     Rule(
         "each change of chosen tasks is written down",
         f"{_HERE}/changes/chosen_tasks.py",
-        '    await note(access, Activity(who, where, f"tasks/{verb}", ", ".join(ids), outcome))\n',
+        "    await note(access, activity)\n",
         "",
         f"{_BULK}::test_chosen_tasks_are_changed_and_refusals_are_told",
     ),

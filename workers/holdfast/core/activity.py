@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 KEPT = 10_000  # changes, the last ones
-
-_PROGRESS = re.compile(r"(?:(?:cancel|retry|remove) )?begun\b|done: ")
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
     """`who` asked, `origin`: from where; `change`: as `tasks/cancel`; `subject`: what it was made to; `outcome`: empty
     if it was carried out, else why not; of a change of many tasks its filter, or its counts. `related`: what it was
-    made of, as the task that was edited. `position`: of its entry in the stream, empty before it is kept."""
+    made of, as the task that was edited. `is_refused`: it was not carried out, or not to all tasks. `position`: of its
+    entry in the stream, empty before it is kept."""
 
     who: str
     origin: str
@@ -22,11 +20,11 @@ class Activity:
     subject: str
     outcome: str = ""
     related: str = ""
+    is_refused: bool = False
     position: str = ""
 
-    @property
-    def is_refused(self) -> bool:
-        return bool(self.outcome) and not _PROGRESS.match(self.outcome)
+    def refused(self, why: str) -> Activity:
+        return replace(self, outcome=why, is_refused=True)
 
     @property
     def at_ms(self) -> int:

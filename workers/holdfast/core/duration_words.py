@@ -14,7 +14,9 @@ def duration(seconds: float) -> str:
 
 
 def fine_duration(seconds: float) -> str:
-    """Three figures below a second: 250us, 3.21ms, 1.5s, 4m 5s."""
+    """Three figures below a second: 250us, 3.21ms, 1.5s, 4m 5s. The shortest that a histogram knows is 0ms."""
+    if seconds < 0.0000015:
+        return "0ms"
     if seconds < 0.0009995:
         return f"{seconds * 1e6:.0f}us"
     return f"{seconds * 1000:.3g}ms" if seconds < 0.9995 else duration(seconds)

@@ -210,7 +210,7 @@ async def _accept(asking: Asking, sending: Sending) -> str:
     try:
         task_id = await asking.agent.accept(sending, asking.client)
     except (RpcError, HoldfastError) as error:
-        await note(asking.agent.access, replace(activity, outcome=str(error)))
+        await note(asking.agent.access, activity.refused(str(error)))
         raise
     await note(asking.agent.access, replace(activity, subject=task_id))
     return task_id
@@ -223,7 +223,7 @@ async def _noted(asking: Asking, change: str, subject: str) -> AsyncGenerator[No
     try:
         yield
     except (RpcError, HoldfastError) as error:
-        await note(asking.agent.access, replace(activity, outcome=str(error)))
+        await note(asking.agent.access, activity.refused(str(error)))
         raise
     await note(asking.agent.access, activity)
 

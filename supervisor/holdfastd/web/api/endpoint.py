@@ -76,7 +76,7 @@ class Api:
         try:
             answer = await operation.function(call, **given)
         except HoldfastError as error:
-            await self._note(replace(asked, subject=call.subject, outcome=str(error)))
+            await self._note(replace(asked, subject=call.subject).refused(str(error)))
             detail = self.access.redaction.text(str(error))
             return problem(status_of(error), detail, _kind(error), _field_of(error, given))
         await self._note(replace(asked, subject=call.subject, outcome=call.outcome))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -49,11 +50,12 @@ async def go_on(request: Request) -> Response:
 
 async def _noted(request: Request, what: str, change_id: str, call: Callable[[], Awaitable[str]]) -> Response:
     """Write down what came of it."""
-    access, who = queue_of(request), visitor_of(request).name
+    access = queue_of(request)
+    activity = Activity(visitor_of(request).name, origin(request), f"bulk/{what}", change_id)
     try:
         outcome = await call()
     except HoldfastError as error:
-        await note(access, Activity(who, origin(request), f"bulk/{what}", change_id, str(error)))
+        await note(access, activity.refused(str(error)))
         raise
-    await note(access, Activity(who, origin(request), f"bulk/{what}", change_id, outcome))
+    await note(access, replace(activity, outcome=outcome))
     return RedirectResponse("/bulk", 303)

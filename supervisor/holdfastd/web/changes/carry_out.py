@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -27,7 +26,7 @@ def carry_out(change: PageChange) -> Callable[[Request], Awaitable[Response]]:
         try:
             await change.call(Asked(access, subject, fields, activity.who, activity.origin))
         except HoldfastError as error:
-            await note(access, replace(activity, outcome=str(error)))
+            await note(access, activity.refused(str(error)))
             if change.again is None:
                 raise
             return await change.again(request, fields, error)

@@ -34,8 +34,10 @@ async def change_chosen(request: Request) -> Response:
         raise HTTPException(400, f"{counted(len(ids), 'task')} chosen: choose 1 to {MOST}")
     access, who, where = queue_of(request), visitor_of(request).name, origin(request)
     refused = await _change(access.manager, verb, ids, f"by {who} on the web, from {where}")
-    outcome = f"{len(refused)} refused: {'; '.join(refused)}" if refused else ""
-    await note(access, Activity(who, where, f"tasks/{verb}", ", ".join(ids), outcome))
+    activity = Activity(who, where, f"tasks/{verb}", ", ".join(ids))
+    if refused:
+        activity = activity.refused(f"{len(refused)} refused: {'; '.join(refused)}")
+    await note(access, activity)
     back = dict(fields).get("back", "")
     return page(request, "chosen.html", verb=verb, changed=len(ids) - len(refused), refused=refused, back=back)
 
