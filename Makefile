@@ -8,7 +8,7 @@ run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
 
 test: .venv/developing ## everything, side by side, the longest files first; TESTS=tests/core/test_lease.py chooses
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 quick: .venv/developing ## under a minute: rules, settings, and scripts on a server; no plays at random, no broken scripts
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" -k "not memory" tests/core tests/config tests/lua

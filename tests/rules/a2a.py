@@ -63,6 +63,13 @@ A2A = (
         f"{_TASKS}::test_a_client_that_does_not_wait_asks_later_and_cancels",
     ),
     Rule(
+        "a stream waits for a store that is away",
+        f"{_HERE}/task_stream.py",
+        "            with suppress(StoreUnavailableError):\n                told = await",
+        "            if True:\n                told = await",
+        "tests/a2a/test_stream_without_store.py::test_a_stream_goes_on_when_the_store_is_back",
+    ),
+    Rule(
         "what the agent changes is written down, refusals too",
         f"{_HERE}/methods.py",
         "        await note(asking.agent.access, activity.refused(str(error)))\n"

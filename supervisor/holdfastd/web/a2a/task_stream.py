@@ -16,7 +16,7 @@ from holdfast.client.wait import subscription
 from holdfast.core.emitted_parts import EmittedPart
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
-from holdfast.errors import StoreError
+from holdfast.errors import StoreError, StoreUnavailableError
 from holdfastd.a2a.agent_task import (
     AT_REST,
     AgentArtifact,
@@ -36,7 +36,10 @@ SOON, LATE = 0.25, 5.0  # seconds between two looks without a notice: at first, 
 async def changes(
     access: QueueAccess, task_id: str, view: Callable[[str], Awaitable[AgentTask]]
 ) -> AsyncGenerator[Told]:
-    """Raises RpcError for an unknown task, StoreUnavailableError when the store is away for long."""
+    """Raises RpcError for an unknown task, StoreUnavailableError when the store is away at the beginning.
+
+    Later it waits for the store.
+    """
     noticed = asyncio.Event()
     listening = asyncio.create_task(_listen(access, task_id, noticed))
     try:
@@ -48,7 +51,9 @@ async def changes(
             with suppress(TimeoutError):
                 await asyncio.wait_for(noticed.wait(), pause)
             noticed.clear()
-            told = await follower.look()
+            told = list[Told]()
+            with suppress(StoreUnavailableError):
+                told = await follower.look()
             pause = SOON if told else min(2 * pause, LATE)
             for each in told:
                 yield each
@@ -68,14 +73,14 @@ class _StreamFollower:
         self.status = task.status
 
     async def look(self) -> list[Told]:
-        """All changes since the last look. The parts are read after the state: a task at rest emits no more."""
+        """All changes since the last look. The parts are read after the state: a task at rest emits no more. All is
+        read before anything counts as told: a store that goes away in between loses nothing."""
         task_id = self._task.task_id
         record = await self._access.manager.queries.record(task_id, payloads=False)
-        told: list[Told] = list(
-            self._emitted(record, await emitted_behind(self._access.store, task_id, self._position))
-        )
-        if record.state in AT_REST:
-            task = await self._view(task_id)
+        emitted = await emitted_behind(self._access.store, task_id, self._position)
+        task = await self._view(task_id) if record.state in AT_REST else None
+        told: list[Told] = list(self._emitted(record, emitted))
+        if task is not None:
             return [*told, *self._result(task, record), *self._moved(task.status)]
         return [*told, *self._moved(status_of(record, self._task.context_id))]
 
