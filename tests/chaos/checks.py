@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,7 +114,10 @@ def _all_heard(evidence: Evidence) -> Iterator[str]:
 
 
 def _all_messages(evidence: Evidence) -> Iterator[str]:
-    """Every message ran, in one turn, or was set aside with its reason, or its task was canceled before it could."""
+    """Every message ran, in one turn, or was set aside with its reason, or its task was canceled before it could.
+
+    A task that is resumed while it asks runs its message in one more turn.
+    """
     ran = {line["message"] for line in evidence.runs if line["what"] == "start"} | causes.joined(evidence.runs)
     ended = ends(evidence)
     for line in evidence.clients:
@@ -123,10 +126,24 @@ def _all_messages(evidence: Evidence) -> Iterator[str]:
         if line["message"] not in evidence.aside and ended.get(line["id"]) != "canceled":
             yield f"message {line['message']} of {line['id']} neither ran nor was it set aside"
     turns: dict[tuple[str, str], int] = {}
-    for line in (line for line in evidence.runs if line["what"] == "start"):
+    asked_anew = _resumed_while_asking(evidence.events)
+    for line in (line for line in evidence.runs if line["what"] == "start" and line["id"] not in asked_anew):
         if turns.setdefault((line["id"], line["message"]), line["turn"]) != line["turn"]:
             yield f"message {line['message']} of {line['id']} ran in more than one turn"
     yield from causes.unexplained_joins(evidence.events, evidence.runs)
+
+
+def _resumed_while_asking(events: Iterable[dict[str, str]]) -> set[str]:
+    """Ids of tasks that were resumed without a message, directly after a turn that ended with a question."""
+    asking, found = set[str](), set[str]()
+    for event in events:
+        task_id = event["id"]
+        if event["event"] == "resumed" and task_id in asking:
+            found.add(task_id)
+        asking.discard(task_id)
+        if event["event"] == "settled" and event["detail"].startswith(("input-required ", "auth-required ")):
+            asking.add(task_id)
+    return found
 
 
 def _results(evidence: Evidence) -> Iterator[str]:

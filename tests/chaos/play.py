@@ -36,9 +36,9 @@ from tests.faults.webhooks import Receiver, receiver
 QUEUE, SHORT = "chaos", "chaos:short"
 LANES = (QUEUE, "chaos:high")
 CONCURRENCY = 6
-AT_ONCE = 3  # of a worker that claims ahead
+AT_ONCE = 3  # of a worker with one lane
 AHEAD = int(AT_ONCE * WORK / SHORTEST)  # tasks that it may claim ahead at most
-# The lanes of each host: workers of one lane claim ahead. With every other seed others serve it, too.
+# The lanes of each host: those of one lane have the shortest tasks. With every other seed others serve it, too.
 HOSTS = (((*LANES, SHORT), LANES, (SHORT,)), (LANES, LANES, (SHORT,)))
 IN_PEACE = 150.0  # seconds for the rest to end: crashed tasks wait up to 25 s, and alone
 POISON = (
@@ -133,7 +133,7 @@ async def play(plan: Plan, folder: Path) -> Outcome:
                 async with anyio.create_task_group() as group:
                     group.start_soon(workload.serve, until, early_until)
                     group.start_soon(nemesis.serve, until, plan.pause, plan.faults, early_until)
-                unfinished = await _until_ended(workload, watcher, began + plan.seconds + IN_PEACE)
+                unfinished = await _until_ended(workload, watcher, time.monotonic() + IN_PEACE)
                 await _until_webhooks_posted(stand.url)
                 await watcher.compare_states()
                 aside = [entry.raw for entry in await store.unreadable(1000)]
@@ -223,7 +223,8 @@ async def _watched(watcher: Watcher, nemesis: Nemesis) -> AsyncGenerator[None]:
 
 
 async def _until_ended(workload: Workload, watcher: Watcher, deadline: float) -> list[str]:
-    """Peace: whoever waits for somebody is answered, until every task has ended; what has not by then."""
+    """Peace: whoever waits for somebody is answered, until every task has ended; what has not by then. A play that is
+    broken already ends at once."""
     while not watcher.broken and not watcher.history.breaches:
         await workload.wake_the_parked()
         try:
@@ -237,7 +238,7 @@ async def _until_ended(workload: Workload, watcher: Watcher, deadline: float) ->
         if time.monotonic() > deadline:
             return [f"in peace not everything ends: {left}, {waiting} entries wait"]
         await anyio.sleep(0.2)
-    return []
+    return ["broken before its end, so the rest was not awaited: what was still going on counts as lost"]
 
 
 ENDED = frozenset({State.COMPLETED, State.FAILED, State.REJECTED, State.CANCELED})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.chaos.measure import recoveries
 from tests.chaos.mutants import MUTANTS
 from tests.chaos.servers import through
 from tests.chaos.summary import summary
+from tests.lua import invariants
 from tests.servers import valkey
 
 ROOT = Path(__file__).parents[2]
@@ -273,6 +275,25 @@ def test_claims_ahead_are_counted() -> None:
     claimed = [event(2, "claimed", task_id, f"1:a:{number}") for number, task_id in enumerate("bcde")]
     events = [REGISTERED, *claimed[:3], event(3, "returned", "d", "1:a:2"), claimed[3]]
     assert claims.claimed_ahead(events, [begun("b")], {"host0": 2}) == 2
+
+
+@pytest.mark.parametrize(
+    ("lanes", "kind", "most"), [(1, "worker", 36), (3, "worker", 106), (17, "worker", 6), (1, "single", 6)]
+)
+def test_a_worker_of_a_few_lanes_may_hold_claims_ahead(lanes: int, kind: str, most: int) -> None:
+    served = json.dumps([[f"lane{number}"] for number in range(lanes)])
+    assert invariants.most_held({"concurrency": "6", "kind": kind, "lanes": served}, 30) == most
+
+
+@pytest.mark.parametrize(("before", "is_fine"), [("input-required 1 1:a:1 ", True), ("completed 1 1:a:1 ", False)])
+def test_a_message_runs_in_one_more_turn_if_its_task_is_resumed_while_it_asks(before: str, is_fine: bool) -> None:
+    events = [
+        *(event(1, "accepted", "t", "own"), event(2, "claimed", "t", "1:a:1"), event(3, "settled", "t", before)),
+        *(event(4, "resumed", "t"), event(4, "claimed", "t", "2:a:2"), event(5, "settled", "t", "completed 2 2:a:2 ")),
+    ]
+    again = [ran(4.1, "start", "t", 2, turn=2), ran(4.9, "end", "t", 2, turn=2)]
+    broken = checks.breaches(replace(GOOD, events=events, runs=[*GOOD.runs, *again]))
+    assert ("message m-t of t ran in more than one turn" not in broken) is is_fine
 
 
 def in_turn(*claimed: str) -> list[dict[str, str]]:

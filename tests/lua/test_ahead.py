@@ -194,6 +194,17 @@ async def test_claims_ahead_of_several_lanes_take_turns(
     await space.check()
 
 
+async def test_the_same_request_gives_the_claims_of_several_lanes_in_the_same_order(space: Namespace) -> None:
+    await space.register("a")
+    for lane in reversed(LANES):
+        await fill(space, lane, 9)
+    first = await space.pull("a", 2, lanes=LANES, weights=(1, 1), ahead=3)
+    assert [one.task_id for one in first.deliveries] == ["slow0", "slow1", "slow2", "quick0", "quick1"]
+    again = await space.pull("a", 2, lanes=LANES, weights=(1, 1), ahead=3, request=1)
+    assert again.deliveries == first.deliveries
+    await space.check()
+
+
 async def test_in_order_the_second_lane_gives_what_the_first_does_not_hold(space: Namespace) -> None:
     await space.register("a")
     await fill(space, "slow", 2)

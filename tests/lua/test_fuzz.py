@@ -22,15 +22,17 @@ async def test_the_promise_survives_whatever_goes_wrong(server_url: str, seed: i
 
 @pytest.mark.parametrize("seed", range(1, 6))
 @pytest.mark.parametrize("rollback", [False, True])
+@pytest.mark.parametrize("lanes", [1, 3])
 async def test_usual_calls_keep_the_promise_through_kills_and_lost_commands(
-    server_url: str, seed: int, *, rollback: bool
+    server_url: str, seed: int, *, rollback: bool, lanes: int
 ) -> None:
-    seen = await play(server_url, seed, STEPS, plain=True, rollback=rollback)
+    seen = await play(server_url, seed, STEPS, plain=lanes, rollback=rollback)
     assert seen["settle OK"] > 30
 
 
-async def test_usual_calls_claim_ahead_through_kills_and_lost_commands(server_url: str) -> None:
-    seen = await play(server_url, 4, STEPS, plain=True)
+@pytest.mark.parametrize("lanes", [1, 3])
+async def test_usual_calls_claim_ahead_through_kills_and_lost_commands(server_url: str, lanes: int) -> None:
+    seen = await play(server_url, 3, STEPS, plain=lanes)
     assert seen["ahead"] > 0
 
 

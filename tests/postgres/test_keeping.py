@@ -17,6 +17,8 @@ from holdfast.core.tasks import Accepted, Wanted
 from holdfast.errors import StoreRefusedError
 from holdfast.store.ledger import PostgresStore
 from holdfast.store.ledger.replicate import Replication
+from holdfast.why.explain import explain
+from holdfast.why.times import moment
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.postgres_settings import PostgresSettings
 from holdfastd.web.access.accounts import Accounts
@@ -223,6 +225,27 @@ async def test_a_change_of_many_tasks_counts_those_that_only_the_ledger_remember
     ) as client:
         count = (await client.get("/api/v1/bulk/remove/count", params={"state": "completed"})).json()
     assert count["found"] == 2
+
+
+async def test_why_says_how_long_the_database_keeps_a_task(
+    books: Ledger, server_url: str, postgres_server: Server
+) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t1")
+    await complete(books, "t1")
+    await books.keep()
+    settings = Settings(
+        redis_url=server_url,
+        queue_name=books.queue,
+        storage_type="postgres",
+        database_url=SecretStr(postgres_server.url("tasks")),
+    )
+    record = await books.store.get("t1")
+    assert record is not None
+    assert record.finished_ms is not None
+    until = moment(record.finished_ms + round(settings.database_keep * 1000))
+    assert f"kept until {until}" in (await explain(books.store, books.queue, "t1", settings))["now"]
 
 
 async def test_the_steps_of_a_task_that_redis_has_need_no_database(books: Ledger, server_url: str) -> None:

@@ -1,4 +1,7 @@
-"""`python -m tests.lua.fuzz SEED[-SEED] STEPS [rollback] [plain]`: play on an own server; statistics, or the breach."""
+"""`python -m tests.lua.fuzz SEED[-SEED] STEPS [rollback] [plain | plain3]`: play on an own server.
+
+Prints statistics, or the breach. `plain3`: usual calls in three lanes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tests.lua.fuzz import play
 from tests.servers import valkey
 
 
-async def seeds(url: str, first: int, last: int, steps: int, *, rollback: bool, plain: bool) -> None:
+async def seeds(url: str, first: int, last: int, steps: int, *, rollback: bool, plain: int) -> None:
     for seed in range(first, last + 1):
         seen = await play(url, seed, steps, rollback=rollback, plain=plain)
         print(f"seed {seed} holds:", " ".join(f"{name}={count}" for name, count in sorted(seen.items())), flush=True)
@@ -28,7 +31,7 @@ def main() -> None:
                 int(last or first),
                 int(sys.argv[2]),
                 rollback="rollback" in sys.argv[3:],
-                plain="plain" in sys.argv[3:],
+                plain=3 if "plain3" in sys.argv[3:] else int("plain" in sys.argv[3:]),
             )
         )
 

@@ -71,10 +71,10 @@ async def play(
     steps: int,
     *,
     rollback: bool = False,
-    plain: bool = False,
+    plain: int = 0,
     replaced: Mapping[str, str] | None = None,
 ) -> Counter[str]:
-    """Play one seed, in three lanes with bounds or (`plain`) in one with usual calls.
+    """Play one seed, in three lanes with bounds or in so many `plain` ones, at most three, with usual calls.
 
     Raises BreachError, which names what broke. Returns what happened how often.
     """

@@ -49,7 +49,7 @@ class World:
     space: Namespace
     dice: random.Random
     rollback: bool
-    plain: bool = False  # one lane that nothing bounds, workers of pools: most calls are usual ones
+    plain: int = 0  # so many lanes, that nothing bounds, and workers of pools: most calls are usual ones
     processes: list[Process] = field(default_factory=list[Process])
     zombies: list[Process] = field(default_factory=list[Process])
     late: list[Late] = field(default_factory=list[Late])
@@ -64,15 +64,14 @@ class World:
     ids: int = 0
 
     @staticmethod
-    def new(url: str, seed: int, replaced: Mapping[str, str] | None, *, rollback: bool, plain: bool = False) -> World:
+    def new(url: str, seed: int, replaced: Mapping[str, str] | None, *, rollback: bool, plain: int = 0) -> World:
         return World(Namespace(url, replaced), random.Random(f"{seed} {rollback}"), rollback, plain)
 
     @property
     def lanes(self) -> tuple[str, ...]:
         """The plain queue, one of the namespace's own, one named outside it, like a gate of the plain queue."""
-        if self.plain:
-            return (self.space.queue,)
-        return (self.space.queue, "slow", f"{self.space.queue}:key:a")
+        lanes = (self.space.queue, "slow", f"{self.space.queue}:key:a")
+        return lanes[: self.plain or len(lanes)]
 
     @property
     def kinds(self) -> Sequence[WorkerKind]:

@@ -49,13 +49,19 @@ local function claim(id, incarnation, request, r)
   return row(id, name, delivery, r)
 end
 
--- The rows of the tasks that this request has claimed and still owns, in the order of claiming.
-local function claimed_in(incarnation, request)
-  local rows, held = {}, owned_last_first(incarnation, function(_, claim) return string.match(claim, ':(%d+)$') == tostring(request) end)
+-- The rows of the tasks that this request has claimed and still owns, in the order of claiming: lane by lane.
+local function claimed_in(incarnation, request, lanes)
+  local rows, rows_of = {}, {}
+  for _, lane in ipairs(lanes) do rows_of[lane] = {} end
+  local held = owned_last_first(incarnation, function(_, claim) return string.match(claim, ':(%d+)$') == tostring(request) end)
   for i = #held, 1, -1 do
     local r = facts(held[i].id)
     local whole = not flaw_in(r) and not flaw_in_content(held[i].id, r[2], r[3])   -- else a renewal finds that nobody has it
-    if whole then rows[#rows + 1] = row(held[i].id, held[i].claim, tonumber(r[3]), r) end
+    local of_lane = rows_of[r[1]] or rows   -- a lane that the worker no longer serves comes first
+    if whole then of_lane[#of_lane + 1] = row(held[i].id, held[i].claim, tonumber(r[3]), r) end
+  end
+  for _, lane in ipairs(lanes) do
+    for _, each in ipairs(rows_of[lane]) do rows[#rows + 1] = each end
   end
   return rows
 end

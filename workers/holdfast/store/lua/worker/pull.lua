@@ -389,7 +389,7 @@ if not known[1] then return {'UNKNOWN', verdicts, {}, 0, 0} end
 if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0} end
 if request < tonumber(known[2]) then return {'STALE', verdicts, {}, 0, 0} end
 if request == tonumber(known[2]) then
-  return {'REPLAY', verdicts, claimed_in(incarnation, request), select(2, look()), call('LLEN', inbox_of(incarnation))}
+  return {'REPLAY', verdicts, claimed_in(incarnation, request, LANES), select(2, look()), call('LLEN', inbox_of(incarnation))}
 end
 call('HSET', worker, 'request', request)
 local word = known[4] and 'QUIET' or 'OK'
