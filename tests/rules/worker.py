@@ -178,16 +178,23 @@ WORKER = [
     Rule(
         "a worker begins no revoked claim",
         f"{_HERE}/run.py",
-        " = REVOKED if self.context.begun.is_revoked(delivery.claim) else None\n        if",
+        " = REVOKED if self._is_withdrawn(delivery.claim) else None\n        if",
         " = None\n        if",
         "tests/worker/test_begun.py::test_a_revoked_claim_is_not_begun_and_is_given_back",
     ),
     Rule(
         "a worker begins no claim that was revoked while it waited for a place",
         f"{_HERE}/run.py",
-        "return REVOKED if self.context.begun.is_revoked(delivery.claim) else await",
+        "return REVOKED if self._is_withdrawn(delivery.claim) else await",
         "return await",
         "tests/worker/test_begun.py::test_a_claim_that_is_revoked_while_it_waits_for_a_place_is_not_begun",
+    ),
+    Rule(
+        "a process that stood still past its lease calls no handler",
+        f"{_HERE}/run.py",
+        " or not self.context.state.lease.holds(lease_clock())\n",
+        "\n",
+        "tests/worker/test_begun.py::test_a_process_that_stood_still_past_its_lease_begins_nothing_that_it_had_started",
     ),
     Rule(
         "claims up to the revoked request are revoked",
@@ -269,7 +276,7 @@ WORKER = [
     Rule(
         "the slowest task that has ended counts",
         f"{_HERE}/run.py",
-        "        self.context.state.durations.note(lease_clock() - running.begun_at)\n",
+        "        self.context.state.durations.note(now - running.begun_at)\n",
         "",
         f"{_AHEAD}::test_the_slowest_task_that_has_ended_is_known",
     ),

@@ -8,6 +8,7 @@ import pytest
 from holdfast.core import begun_page
 from holdfast.core.begun_page import BegunTasks
 from holdfast.core.delivery import Pulled, Settle, Standing
+from holdfast.core.lease import Lease
 from holdfast.core.messages import Part
 from holdfast.handler.registry import Handlers
 from holdfast.handler.task import Task
@@ -72,6 +73,24 @@ async def test_a_revoked_claim_is_not_begun_and_is_given_back(timeout: float | N
     assert [(one.task_id, one.kind, one.reason) for one in context.exchange.unsettled] == [
         ("t-1", Settle.RETURNED, "revoked")
     ]
+
+
+@pytest.mark.parametrize("timeout", [None, 60.0], ids=["at once", "with a time limit"])
+async def test_a_process_that_stood_still_past_its_lease_begins_nothing_that_it_had_started(
+    timeout: float | None,
+) -> None:
+    context = WorkerContext(WorkerSpec("i" * 32, 0, Settings(task_timeout=timeout)), MemoryStore("q"))
+    running = running_tasks_of(context, handle_nothing)
+    async with anyio.create_task_group() as life:
+        life.start_soon(running.serve)
+        await anyio.wait_all_tasks_blocked()
+        request = context.exchange.next_request()
+        [delivery] = context.exchange.answer(request, Pulled(Standing.OK, (), (delivery_of(),)))
+        running.start(delivery, lease_clock())
+        context.state.lease = Lease(15.0, lease_clock() - 16.0)  # before its turn comes
+        await anyio.wait_all_tasks_blocked()
+        life.cancel_scope.cancel()
+    assert [(one.task_id, one.kind) for one in context.exchange.unsettled] == [("t-1", Settle.RETURNED)]
 
 
 async def test_a_claim_that_is_revoked_while_it_waits_for_a_place_is_not_begun() -> None:

@@ -66,7 +66,7 @@ class RunningTask:
     """`earlier`: another turn of the same task, which is stopped; this one begins when that has ended. `ended` is
     there where a later turn waits for it. `runner` is kept as the event loop keeps no task alive.
 
-    `begun_at`: by the clock of the lease. `called_at`: when its handler was called, in monotonic seconds; 0: not yet.
+    `begun_at`, and when its handler was called (`called_at`; 0: not yet): by the clock of the lease.
     `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty while nothing has stopped it. `waits`:
     for a place of its handler, it has not begun. `span`: its trace's, where there are traces.
     """
@@ -217,7 +217,7 @@ class RunningTasks:
 
     async def _deliver(self, delivery: Delivery, running: RunningTask, unbounded: HandlerFunction | None) -> None:
         self.context.begun.add(delivery.task_id)
-        outcome: Outcome | Deferred | None = REVOKED if self.context.begun.is_revoked(delivery.claim) else None
+        outcome: Outcome | Deferred | None = REVOKED if self._is_withdrawn(delivery.claim) else None
         if self._is_captured:
             CURRENT.set(running.task)
         try:
@@ -227,7 +227,7 @@ class RunningTasks:
                 if unbounded is None or outcome is not None:
                     outcome = outcome or await self._run_within_limit(delivery, running)
                 else:  # at once, without a place, a time limit or earlier messages
-                    running.called_at = time.monotonic()
+                    running.called_at = lease_clock()
                     self.task_log.started(running.task)
                     called = run_unbounded(self.handler, unbounded, delivery, running.task, self._threads)
                     outcome = await (called if self._spans is None else self._run_in_span(delivery, running, called))
@@ -242,6 +242,11 @@ class RunningTasks:
             self._end(delivery, running, outcome or HandlerStopped(running.stopped_by, not running.waits))
         except BaseException as bug:
             self._fail(delivery, bug)
+
+    def _is_withdrawn(self, claim: str) -> bool:
+        """True if the task may have begun elsewhere: its claim was revoked, or this process stood still past the end of
+        its lease."""
+        return self.context.begun.is_revoked(claim) or not self.context.state.lease.holds(lease_clock())
 
     def _fail(self, delivery: Delivery, bug: BaseException) -> None:
         """End the worker, as the error of every other part does."""
@@ -290,7 +295,7 @@ class RunningTasks:
         async with self._limits.enter(limit):
             running.waits = False
             self.context.begun.add(delivery.task_id)
-            return REVOKED if self.context.begun.is_revoked(delivery.claim) else await self._run(delivery, running)
+            return REVOKED if self._is_withdrawn(delivery.claim) else await self._run(delivery, running)
 
     def _options(self, running: RunningTask) -> HandlerOptions:
         return self.handler.options(running.task.operation.name)
@@ -306,7 +311,7 @@ class RunningTasks:
             running.task.parents = await self.context.retries.call("parents", read)
         self.task_log.started(running.task)
         timeout = self._timeout_of(delivery.lane)
-        running.called_at = time.monotonic()
+        running.called_at = lease_clock()
         called = run(
             self.handler, delivery, running.task, self._threads.limiter, timeout, on_stuck=self.context.stuck.set
         )
@@ -355,8 +360,9 @@ class RunningTasks:
         self.task_log.ended(running.task, outcome, report)
         if report and report.kind is _RELEASE:
             self.released += 1
+        now = lease_clock()
         if report and running.called_at:
-            seconds = time.monotonic() - running.called_at
+            seconds = now - running.called_at
             self.samples.add(delivery, running.task.operation.name, report, seconds, running.span)
         is_reported = is_latest and self._finish(delivery.task_id, report)
         if self._spans is not None and running.span is not None and not isinstance(outcome, Deferred):
@@ -366,7 +372,7 @@ class RunningTasks:
             running.ended.set()
         if not isinstance(outcome, Deferred):
             self._count()
-        self.context.state.durations.note(lease_clock() - running.begun_at)
+        self.context.state.durations.note(now - running.begun_at)
         self.on_end()
 
     def _finish(self, task_id: str, report: Settlement | None) -> bool:
