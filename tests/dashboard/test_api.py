@@ -282,6 +282,9 @@ async def test_hosts_are_made_quiet_and_resumed(redis_settings: RedisSettings) -
         order = await ok(await here.program.post(f"{API}/hosts/quiet", json={"host": "db1", "reason": "moves"}))
         assert order == {"host": "db1", "word": "quiet", "changed": True, "workers": 0}
         assert len((await ok(await here.program.get(f"{API}/hosts")))["quiet"]) == 1  # type: ignore[index]
+        [quiet] = await here.store.quiet_hosts()
+        assert quiet.by == "token over the API, from 192.0.2.7"
+        assert quiet.reason == "moves (ordered by token over the API, from 192.0.2.7)"
         await ok(await here.program.post(f"{API}/hosts/resume", json={"host": "db1"}))
         assert not await here.store.quiet_hosts()
         problem(await here.program.post(f"{API}/hosts/quiet", json={"host": "a b"}), 400)

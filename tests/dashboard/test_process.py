@@ -124,6 +124,14 @@ def test_without_a_token_of_the_settings_one_is_printed_and_counts(short_path: P
             process.stderr.close()
 
 
+def test_with_a_certificate_the_address_that_is_told_is_one_of_https(short_path: Path) -> None:
+    made = certificates(short_path)
+    tls = ("--web-cert-file", str(made.certificate), "--web-key-file", str(made.key))
+    with valkey(short_path) as url, alone(short_path, url, "0", *tls) as (_, address):
+        assert address.startswith("https://")
+        assert httpx.get(f"{address}lanes", headers=LOGIN, verify=False).status_code == 200
+
+
 def test_a_unix_socket_serves_it(short_path: Path) -> None:
     place = short_path / "web.sock"
     client = httpx.Client(transport=httpx.HTTPTransport(uds=str(place)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import anyio
 import anyio.lowlevel
@@ -201,6 +203,35 @@ async def test_what_redis_has_forgotten_is_still_told(books: Ledger) -> None:
     assert await books.requests() == []
 
 
+AWAY = "postgresql://nobody@127.0.0.1:1/none"
+
+
+def settings_of(books: Ledger, redis_url: str, database_url: str) -> Settings:
+    return Settings(
+        redis_url=redis_url, queue_name=books.queue, storage_type="postgres", database_url=SecretStr(database_url)
+    )
+
+
+@asynccontextmanager
+async def without_database(books: Ledger, redis_url: str) -> AsyncGenerator[PostgresStore]:
+    """A store of this queue that does not reach its database."""
+    store = PostgresStore(RedisSettings(redis_url, 4, books.queue), PostgresSettings(AWAY), {"clock": CLOCK})
+    try:
+        yield store
+    finally:
+        await store.aclose()
+
+
+@asynccontextmanager
+async def api(store: PostgresStore, queue: str, settings: Settings) -> AsyncGenerator[httpx.AsyncClient]:
+    token = "a-token-of-sixteen-or-more"
+    app = application(QueueAccess(store, TaskManager(store, queue=queue), settings), Accounts(token), AllowedHosts())
+    login = {"authorization": f"Bearer {token}"}
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=login) as client:
+        yield client
+
+
 async def test_a_change_of_many_tasks_counts_those_that_only_the_ledger_remembers(
     books: Ledger, server_url: str, postgres_server: Server
 ) -> None:
@@ -211,20 +242,18 @@ async def test_a_change_of_many_tasks_counts_those_that_only_the_ledger_remember
     await books.keep()
     await books.redis.clock.advance(1000)
     assert await books.store.trim(0, 10) == 2
-    settings = Settings(
-        redis_url=server_url,
-        queue_name=books.queue,
-        storage_type="postgres",
-        database_url=SecretStr(postgres_server.url("tasks")),
-    )
-    access = QueueAccess(books.store, TaskManager(books.store, queue=books.queue), settings)
-    app = application(access, Accounts("a-token-of-sixteen-or-more"), AllowedHosts())
-    login = {"authorization": "Bearer a-token-of-sixteen-or-more"}
-    async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(app), base_url="http://127.0.0.1", headers=login
-    ) as client:
+    settings = settings_of(books, server_url, postgres_server.url("tasks"))
+    async with api(books.store, books.queue, settings) as client:
         count = (await client.get("/api/v1/bulk/remove/count", params={"state": "completed"})).json()
     assert count["found"] == 2
+
+
+async def test_the_problems_of_now_name_a_database_that_is_away(books: Ledger, server_url: str) -> None:
+    await books.keep()
+    settings = settings_of(books, server_url, AWAY)
+    async with without_database(books, server_url) as store, api(store, books.queue, settings) as client:
+        shown = (await client.get("/api/v1/doctor")).text
+    assert "PostgreSQL at postgresql://***@127.0.0.1:1/none cannot be reached" in shown
 
 
 async def test_why_says_how_long_the_database_keeps_a_task(
@@ -235,12 +264,7 @@ async def test_why_says_how_long_the_database_keeps_a_task(
     await books.submit("t1")
     await complete(books, "t1")
     await books.keep()
-    settings = Settings(
-        redis_url=server_url,
-        queue_name=books.queue,
-        storage_type="postgres",
-        database_url=SecretStr(postgres_server.url("tasks")),
-    )
+    settings = settings_of(books, server_url, postgres_server.url("tasks"))
     record = await books.store.get("t1")
     assert record is not None
     assert record.finished_ms is not None
@@ -251,12 +275,8 @@ async def test_why_says_how_long_the_database_keeps_a_task(
 async def test_the_steps_of_a_task_that_redis_has_need_no_database(books: Ledger, server_url: str) -> None:
     await books.keep()
     await books.submit("t1")
-    away = PostgresSettings("postgresql://nobody@127.0.0.1:1/none")
-    nowhere = PostgresStore(RedisSettings(server_url, 4, books.queue), away, {"clock": CLOCK})
-    try:
-        assert await nowhere.step_names("t1") == ((), None)
-    finally:
-        await nowhere.aclose()
+    async with without_database(books, server_url) as store:
+        assert await store.step_names("t1") == ((), None)
 
 
 async def test_a_task_that_only_the_ledger_remembers_can_be_retried(books: Ledger) -> None:

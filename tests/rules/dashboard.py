@@ -178,7 +178,7 @@ DASHBOARD = (
         f"{_HERE}/queue/local_supervisor.py",
         "        os.truncate(path, 0)\n",
         "",
-        "tests/dashboard/test_workers_page.py::test_workers_of_another_host_have_the_commands_to_type",
+        "tests/dashboard/test_workers_page.py::test_the_supervisor_of_this_host_writes_stacks_and_scales",
     ),
     Rule(
         "only the supervisor of this queue is ordered about",
@@ -376,7 +376,7 @@ DASHBOARD = (
     Rule(
         "guesses at once count for each other",
         f"{_HERE}/access/visitors.py",
-        "        async with self.attempts.turn(address, name):\n            return",
+        "        async with turn:\n            return",
         "        if True:\n            return",
         f"{_ACCOUNTS}::test_guesses_at_once_count_for_each_other",
     ),
@@ -400,6 +400,13 @@ DASHBOARD = (
         "    if why_not := _tls_refusal(settings):\n",
         '    if why_not := "":\n',
         "tests/dashboard/test_process.py::test_tls_that_cannot_be_is_refused_in_one_line",
+    ),
+    Rule(
+        "the dashboard tells of a database that is away",
+        f"{_HERE}/queue/current_problems.py",
+        "        if settings.postgres is not None:\n",
+        "        if False:\n",
+        "tests/postgres/test_keeping.py::test_the_problems_of_now_name_a_database_that_is_away",
     ),
     Rule(
         "the supervisor of this host is scaled for no other",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
 import anyio
 import pytest
 
 from holdfast.core import begun_page
 from holdfast.core.begun_page import BegunTasks
-from holdfast.core.delivery import Pulled, Settle, Standing
+from holdfast.core.delivery import Delivery, Pulled, Settle, Standing
 from holdfast.core.lease import Lease
 from holdfast.core.messages import Part
 from holdfast.handler.registry import Handlers
@@ -15,6 +18,7 @@ from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
 from holdfast.worker import run
 from holdfast.worker.context import WorkerContext, lease_clock
+from holdfast.worker.run import RunningTasks
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 from tests.worker.handlers import delivery_of, running_tasks_of
@@ -50,6 +54,20 @@ async def test_a_task_is_noted_while_it_is_read_and_from_its_call_on(monkeypatch
     assert seen == {"while it is read": {"t-1"}, "before its call": frozenset(), "in its handler": {"t-1"}}
 
 
+@asynccontextmanager
+async def started(running: RunningTasks, *claimed: Delivery) -> AsyncGenerator[None]:
+    """The tasks are started; their turn comes when the body waits. They have ended afterwards."""
+    exchange = running.context.exchange
+    async with anyio.create_task_group() as life:
+        life.start_soon(running.serve)
+        await anyio.wait_all_tasks_blocked()
+        for delivery in exchange.answer(exchange.next_request(), Pulled(Standing.OK, (), claimed)):
+            running.start(delivery, lease_clock())
+        yield
+        await anyio.wait_all_tasks_blocked()
+        life.cancel_scope.cancel()
+
+
 async def handle_nothing() -> None:
     raise AssertionError("it was called")
 
@@ -60,16 +78,8 @@ async def test_a_revoked_claim_is_not_begun_and_is_given_back(timeout: float | N
     page = bytearray(begun_page.blank(4, BOOT))
     settings = Settings(task_timeout=timeout)
     context = WorkerContext(WorkerSpec("i" * 32, 0, settings), MemoryStore("q"), begun=BegunTasks(page))
-    running = running_tasks_of(context, handle_nothing)
-    async with anyio.create_task_group() as life:
-        life.start_soon(running.serve)
-        await anyio.wait_all_tasks_blocked()
-        request = context.exchange.next_request()
-        [delivery] = context.exchange.answer(request, Pulled(Standing.OK, (), (delivery_of(),)))
-        running.start(delivery, lease_clock())
-        page[begun_page.REVOKED : begun_page.HEADER] = begun_page.revoked(request_number)  # before its turn comes
-        await anyio.wait_all_tasks_blocked()
-        life.cancel_scope.cancel()
+    async with started(running_tasks_of(context, handle_nothing), delivery_of()):
+        page[begun_page.REVOKED : begun_page.HEADER] = begun_page.revoked(request_number)
     assert [(one.task_id, one.kind, one.reason) for one in context.exchange.unsettled] == [
         ("t-1", Settle.RETURNED, "revoked")
     ]
@@ -80,16 +90,8 @@ async def test_a_process_that_stood_still_past_its_lease_begins_nothing_that_it_
     timeout: float | None,
 ) -> None:
     context = WorkerContext(WorkerSpec("i" * 32, 0, Settings(task_timeout=timeout)), MemoryStore("q"))
-    running = running_tasks_of(context, handle_nothing)
-    async with anyio.create_task_group() as life:
-        life.start_soon(running.serve)
-        await anyio.wait_all_tasks_blocked()
-        request = context.exchange.next_request()
-        [delivery] = context.exchange.answer(request, Pulled(Standing.OK, (), (delivery_of(),)))
-        running.start(delivery, lease_clock())
-        context.state.lease = Lease(15.0, lease_clock() - 16.0)  # before its turn comes
-        await anyio.wait_all_tasks_blocked()
-        life.cancel_scope.cancel()
+    async with started(running_tasks_of(context, handle_nothing), delivery_of()):
+        context.state.lease = Lease(15.0, lease_clock() - 16.0)
     assert [(one.task_id, one.kind) for one in context.exchange.unsettled] == [("t-1", Settle.RETURNED)]
 
 
@@ -105,19 +107,11 @@ async def test_a_claim_that_is_revoked_while_it_waits_for_a_place_is_not_begun()
     context = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"), begun=BegunTasks(page))
     running = running_tasks_of(context, handle_nothing)
     running.handler = handlers.frozen("tests:handlers")
-    async with anyio.create_task_group() as life:
-        life.start_soon(running.serve)
-        await anyio.wait_all_tasks_blocked()
-        both = tuple(delivery_of(NARROW, task_id=task_id) for task_id in ("t-1", "t-2"))
-        request = context.exchange.next_request()
-        for delivery in context.exchange.answer(request, Pulled(Standing.OK, (), both)):
-            running.start(delivery, lease_clock())
+    async with started(running, *(delivery_of(NARROW, task_id=task_id) for task_id in ("t-1", "t-2"))):
         await anyio.wait_all_tasks_blocked()
         assert begun_page.read(bytes(page), BOOT) == {"t-1"}
         page[begun_page.REVOKED : begun_page.HEADER] = begun_page.revoked(1)
         go.set()
-        await anyio.wait_all_tasks_blocked()
-        life.cancel_scope.cancel()
     assert called == ["narrow"]
     assert [(one.task_id, one.kind) for one in context.exchange.unsettled] == [
         ("t-1", Settle.COMPLETED),

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from holdfastd.cli.common import output
 
@@ -71,9 +71,9 @@ class DashboardOrder:
         from holdfastd.parent.host import raise_descriptors
         from holdfastd.web.main import run_alone
 
-        scheme: Literal["http", "https"] = "https" if self.settings.web_cert_file else "http"
+        dashboard = ListeningSocket(self.settings.web, DASHBOARD, has_tls=self.settings.web_cert_file is not None)
         try:
-            with ListeningSocket(self.settings.web, DASHBOARD, scheme).opened(output.note) as listener:
+            with dashboard.opened(output.note) as listener:
                 assert listener is not None
                 raise_descriptors()
                 run_alone(dashboard_token.chosen(self.settings, output.note), listener)

@@ -11,7 +11,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
@@ -53,12 +52,10 @@ DASHBOARD = ServedService("dashboard", "--web", "/")
 
 
 class ListeningSocket:
-    """`address` as in the settings; None: nothing is served. `scheme`: of the URL that is announced."""
+    """`address` as in the settings; None: nothing is served. With `has_tls` the announced URL begins with https."""
 
-    def __init__(
-        self, address: str | None = None, service: ServedService = METRICS, scheme: Literal["http", "https"] = "http"
-    ) -> None:
-        self._scheme = scheme
+    def __init__(self, address: str | None = None, service: ServedService = METRICS, *, has_tls: bool = False) -> None:
+        self._scheme = "https" if has_tls else "http"
         self._address = None if address is None else parse(address)
         self._service = service
         self.listener: socket.socket | None = None

@@ -36,13 +36,12 @@ def look(redis: RedisSettings, database: PostgresSettings) -> Answers:
 async def _examine(redis: RedisSettings, database: PostgresSettings) -> Answers:
     try:
         from holdfast.store.ledger import PostgresStore  # its driver is an extra
-        from holdfast.store.ledger.inspect import examine
 
         store = PostgresStore(redis, database)
     except StoreError as error:
         return error, None
     try:
-        info = await _bounded(examine(store.database), database.masked_url)
+        info = await look_through(store, database, LOOK_TIMEOUT)
         usable = isinstance(info, DatabaseInfo) and info.tables == info.needed and not info.lacking
         return info, await _bounded(store.following(), redis.masked_url) if usable else None
     finally:

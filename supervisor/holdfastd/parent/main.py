@@ -75,7 +75,7 @@ def service_spec(
         return _worker(reloadable_settings(settings, reread()) if reread else settings, folder)
 
     metrics = ListeningSocket(settings.metrics)
-    dashboard = ListeningSocket(settings.web, DASHBOARD, "https" if settings.web_cert_file else "http")
+    dashboard = ListeningSocket(settings.web, DASHBOARD, has_tls=settings.web_cert_file is not None)
 
     def steward(first: bool, channel: socket.socket) -> int:
         return serve(StewardSpec(settings, first, metrics=metrics.listener), channel)

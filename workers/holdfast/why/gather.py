@@ -40,7 +40,7 @@ async def gather(
         task=task,
         steps=steps,
         now_ms=await store.clock_ms(),
-        keep_ms=round(max(limits.keep, settings.postgres.keep if settings.postgres else 0) * 1000),
+        keep_ms=round(max(limits.keep, settings.database_keep if settings.postgres else 0) * 1000),
         max_attempts=limits.max_attempts,
         are_registered=service.limits is not None,
         place=await store.place(task_id) if task.state is State.SUBMITTED else None,

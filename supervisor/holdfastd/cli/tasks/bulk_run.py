@@ -36,10 +36,7 @@ def begin(session: Session, verb: BulkVerb, chosen: TaskFilter, reason: str = ""
     """Change all tasks that the filter finds, after a question with their number."""
     change = asked_change(verb, chosen.states, chosen.wanted, chosen.text, who=operator(), origin=ORIGIN, reason=reason)
     if not chosen.yes and sys.stdin.isatty():
-        has_database = session.settings.postgres is not None
-        number = converse(
-            session, lambda store: _count(_steps(session, store), store, change, has_database=has_database)
-        )
+        number = converse(session, lambda store: _count(session, store, change))
         confirm(f"{verb.capitalize()} {counted(number, 'task')}?", "", yes=not number)
     else:
         confirm("", f"{verb} of all tasks that a filter finds", yes=chosen.yes)
@@ -121,10 +118,10 @@ async def _stop(store: Store, change: BulkChange) -> bool:
     return False
 
 
-async def _count(steps: BulkSteps, store: Store, change: BulkChange, *, has_database: bool) -> int:
-    known, found = None if has_database else (await store.counts()).states, 0
+async def _count(session: Session, store: Store, change: BulkChange) -> int:
+    known, found = None if session.settings.postgres else (await store.counts()).states, 0
     with WorkProgress("task", "searched", await _about(store, change), is_estimate=True) as progress:
-        async for count in counted_tasks(steps, change, known, CountedTasks(0, 0, 0)):
+        async for count in counted_tasks(_steps(session, store), change, known, CountedTasks(0, 0, 0)):
             progress.show(count.searched)
             found = count.found
     return found

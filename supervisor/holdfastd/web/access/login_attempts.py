@@ -7,11 +7,9 @@ out of a place that they have logged in from.
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakValueDictionary
 
 FREE = 5  # wrong logins in a row without a wait, to one account from one address
 FREE_OF_ADDRESS = 30
@@ -26,24 +24,17 @@ class LoginAttempts:
 
     _failed: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict[tuple[str, str], tuple[int, float]])
     _known: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
-    _turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = field(
-        default_factory=WeakValueDictionary[tuple[str, str], asyncio.Lock]
-    )
-
-    def turn(self, address: str, account: str) -> asyncio.Lock:
-        """Held by the one that is checked now of those to this account from this address."""
-        return self._turns.setdefault((_place(address), account), asyncio.Lock())
 
     def wait(self, address: str, now: float, account: str = "") -> float:
         """Seconds until this address may try again to log in to this account; 0: now."""
-        place = _place(address)
+        place = place_of(address)
         bounds = [((place, account), FREE)]
         if (place, account) not in self._known:
             bounds += [((place, "*"), FREE_OF_ADDRESS), (("*", account), FREE_OF_ACCOUNT)]
         return max(self._wait(key, free, now) for key, free in bounds)
 
     def failed(self, address: str, now: float, account: str = "") -> None:
-        place = _place(address)
+        place = place_of(address)
         for key in ((place, account), (place, "*"), ("*", account)):
             wrong, last = self._failed.pop(key, (0, now))
             forgiven = int((now - last) / WAIT)
@@ -51,7 +42,7 @@ class LoginAttempts:
         _forget(self._failed)
 
     def succeeded(self, address: str, account: str = "") -> None:
-        pair = (_place(address), account)
+        pair = (place_of(address), account)
         self._failed.pop(pair, None)
         self._known.pop(pair, None)
         self._known[pair] = None
@@ -67,7 +58,7 @@ def _forget(remembered: dict[tuple[str, str], Any]) -> None:
         remembered.pop(next(iter(remembered)))
 
 
-def _place(address: str) -> str:
+def place_of(address: str) -> str:
     """An address, or the network of one of IPv6, of which one household has many."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])

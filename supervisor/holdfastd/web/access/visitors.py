@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import time
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from holdfastd.web.access.accounts import Account, Accounts, TooManyLoginsError
-from holdfastd.web.access.login_attempts import LoginAttempts
+from holdfastd.web.access.login_attempts import LoginAttempts, place_of
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.session_cookie import COOKIE, SessionCookies
 from holdfastd.web.access.visitor import Login, Visitor
@@ -30,10 +32,15 @@ class RequestRefusedError(Exception):
 
 @dataclass(slots=True)
 class Visitors:
+    """`_turns`: held by the login that is checked now, of those to one account from one place."""
+
     accounts: Accounts
     sessions: SessionCookies
     proxy: Proxy = field(default_factory=Proxy)
     attempts: LoginAttempts = field(default_factory=LoginAttempts)
+    _turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = field(
+        default_factory=WeakValueDictionary[tuple[str, str], asyncio.Lock]
+    )
 
     async def of(self, scope: Scope, headers: Headers) -> Visitor | None:
         """None for a stranger, who may log in. Raises RequestRefusedError. For a request of the proxy the scope has the
@@ -52,7 +59,8 @@ class Visitors:
         """The account of this login; of a token if `name` is empty. Raises RequestRefusedError where they come too
         often. Those to one account from one address are checked one after the other, so that each counts for the
         next."""
-        async with self.attempts.turn(address, name):
+        turn = self._turns.setdefault((place_of(address), name), asyncio.Lock())
+        async with turn:
             return await self._log_in(address, name, password)
 
     async def _log_in(self, address: str, name: str, password: str) -> Account | None:

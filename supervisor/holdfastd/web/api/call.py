@@ -16,11 +16,11 @@ from holdfastd.web.queue.queue_access import QueueAccess
 
 @dataclass(slots=True)
 class ApiCall:
-    """`by`: who asks, and from where; `problems`: reads what is wrong now; `reports`: of periods. A function that
+    """`who` asks, and from where; `problems`: reads what is wrong now; `reports`: of periods. A function that
     changes something may set `status`, of its answer, `subject`, what it has changed, and `outcome`, what is noted."""
 
     access: QueueAccess
-    by: str
+    who: str
     request: Request
     problems: Callable[[], Awaitable[list[Finding]]]
     reports: PeriodReports
@@ -38,4 +38,5 @@ class ApiCall:
 
     def reason(self, verb: str, given: str) -> str:
         """A reason that names who did this."""
-        return f"{given.strip()} ({verb} {self.by})" if given.strip() else f"{verb} {self.by}"
+        by = f"{verb} by {self.who}"
+        return f"{given.strip()} ({by})" if given.strip() else by

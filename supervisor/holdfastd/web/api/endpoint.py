@@ -71,8 +71,8 @@ class Api:
             check_secret(visitor, request.headers.get(CSRF, ""))
         given = {**path, **await self._decoded(request, operation)}
         asked = Activity(visitor.name, origin(request), operation.change, "/".join(path.values()))
-        by = f"by {asked.who} over the API, from {asked.origin}"
-        call = ApiCall(self.access, by, request, self.problems.read, self.reports, subject=asked.subject)
+        who = f"{asked.who} over the API, from {asked.origin}"
+        call = ApiCall(self.access, who, request, self.problems.read, self.reports, subject=asked.subject)
         try:
             answer = await operation.function(call, **given)
         except HoldfastError as error:

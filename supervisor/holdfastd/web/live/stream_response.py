@@ -21,6 +21,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from holdfast.errors import HoldfastError
+from holdfastd.web.access.forms import visitor_of
 from holdfastd.web.live.messages import HEARTBEAT, message
 
 HEARTBEAT_EVERY = 15.0  # seconds
@@ -55,10 +56,8 @@ async def stream(request: Request, messages: AsyncGenerator[bytes]) -> Response:
         text = f"{streams.most} streams of events are open, the most that are allowed: try again in {RETRY_AFTER} s"
         raise HTTPException(503, text, {"retry-after": str(RETRY_AFTER)})
     first = await anext(messages, b"")
-    visitor, visitors = request.scope.get("visitor"), request.app.state.visitors
-    return EventStreamResponse(
-        streams, messages, first, lambda: visitor is None or visitors.keeps(visitor, request.scope)
-    )
+    visitor, visitors = visitor_of(request), request.app.state.visitors
+    return EventStreamResponse(streams, messages, first, lambda: visitors.keeps(visitor, request.scope))
 
 
 class EventStreamResponse(Response):

@@ -3,6 +3,7 @@
 -- all workers together, however few tasks each takes at a time. A round ends when each lane that holds something has had
 -- as many as its weight; within it the lane goes first that would be least far through its share, and of equal ones the
 -- first: A twice and B once is A A B. A lane that was empty meanwhile saves up no more than its part of one round.
+
 -- The lanes of a pull, and their weights; no weights: they are served in their order.
 local function served_lanes()
   local lanes, weights = {}, {}
