@@ -111,7 +111,7 @@ PRODUCER = [
         f"{_REDIS}/direct_client.py",
         "        except BaseException:\n            protocol.is_spoiled = True\n",
         "        except BaseException:\n",
-        f"{_DIRECT}::test_no_answer_reaches_another_command_where_callers_are_cancelled",
+        f"{_DIRECT}::test_the_answer_of_a_command_that_was_given_up_reaches_no_other",
     ),
     Rule(
         "the time of each command counts from its own beginning",

@@ -87,6 +87,15 @@ async def test_no_answer_reaches_another_command_where_callers_are_cancelled(con
     assert len({await own_id(connection) for _ in range(5)}) == 1
 
 
+async def test_the_answer_of_a_command_that_was_given_up_reaches_no_other(connection: Connection) -> None:
+    await own_id(connection)
+    async with anyio.create_task_group() as group:
+        group.start_soon(connection.command, "BLPOP", f"{connection.keys.queue}:nothing", 0.5)
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+    assert await connection.command("ECHO", "own") == b"own"
+
+
 async def test_a_connection_that_the_server_has_closed_is_not_used_again(connection: Connection) -> None:
     before = await own_id(connection)
     async with open_store(RedisSettings(connection.url, 1, connection.keys.queue)) as other:

@@ -31,15 +31,13 @@ def current_trace(*, with_baggage: bool = False) -> ProducerTrace:
     """The span in which the producer submits, so that the run appears in the same trace, or in one linked to it."""
     if "opentelemetry.trace" not in sys.modules:  # who has not imported it has made no span, and it is not small
         return _NONE
-    from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
+    from holdfast.telemetry.current_span import current_span
 
     header = _baggage() if with_baggage else None
-    span = get_current_span().get_span_context()
-    if not span.is_valid:
+    span = current_span()
+    if span is None:
         return _NONE if header is None else ProducerTrace(baggage=header)
-    return ProducerTrace(
-        format_trace_id(span.trace_id), format_span_id(span.span_id), f"{span.trace_flags:02x}", header
-    )
+    return ProducerTrace(f"{span.trace_id:032x}", f"{span.span_id:016x}", f"{span.trace_flags:02x}", header)
 
 
 def trace_of_header(traceparent: str) -> ProducerTrace:

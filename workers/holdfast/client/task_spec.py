@@ -52,5 +52,5 @@ class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         """Any Mapping is taken; JSON is made of dicts."""
         for name in ("kwargs", "metadata"):
             value = getattr(self, name)
-            if type(value) is not dict and isinstance(value, Mapping):
+            if value is not None and type(value) is not dict and isinstance(value, Mapping):
                 force_setattr(self, name, dict(cast("Mapping[object, object]", value)))

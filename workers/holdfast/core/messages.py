@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 Message = dict[str, Any]
 Part = dict[str, Any]
@@ -36,10 +36,10 @@ def with_parts(message: Message) -> Message:
     return message
 
 
-def _are_objects(parts: object) -> bool:
+def _are_objects(parts: Any) -> bool:
     if not isinstance(parts, list):
         return False
-    for part in cast("list[object]", parts):  # noqa: SIM110 - a loop, as this is done for every task
+    for part in parts:  # pyright: ignore[reportUnknownVariableType]  # noqa: SIM110 - as this is done for every task
         if not isinstance(part, dict):
             return False
     return True

@@ -43,7 +43,8 @@ class ClaimsAhead:
         none; a request under the same number, which waited for a bell, has claimed them before."""
         self.running.task_log.claimed(deliveries)
         now, waiting = lease_clock(), self._state.ahead
-        self.begin_next(now)
+        if waiting:
+            self.begin_next(now)
         places = self._places(now) if wanted else 0
         for delivery in deliveries:
             if places > 0 or delivery.task_id in self.running.ids:

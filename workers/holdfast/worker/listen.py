@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import anyio
-import anyio.lowlevel
 
 from holdfast.core.delivery import Hint, Pulled
 from holdfast.core.tasks import WorkerKind
@@ -53,9 +52,7 @@ class HintListener:
             if hint is not None and hint.kind == "bell":
                 reached(Point.BELL)
             is_answered = pulled is not None and await self.puller.take_waiting(pulled)
-            if is_answered:
-                await anyio.lowlevel.checkpoint()  # the handlers that wait begin before this waits again
-            elif self._is_to_ask(hint):
+            if not is_answered and self._is_to_ask(hint):
                 await self.puller.pull_now()
             self._heed(hint)
 
@@ -125,7 +122,7 @@ class HintListener:
     def _offer(self, send: SendPull | None) -> None:
         """Take the function that sends a pull behind the wait for a bell; None once nothing can be sent any more."""
         self._send_pull = send
-        if self._may_pull_behind():
+        if send is not None and self._may_pull_behind():
             self._pull_behind()
 
     def _may_pull_behind(self) -> bool:

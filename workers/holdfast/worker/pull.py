@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from dataclasses import dataclass, field
 from functools import partial
@@ -79,6 +80,7 @@ class Puller:
         self.found_nothing = False
         await self._take_in(request, pulled)
         self.found_nothing = _is_empty(pulled) and self.answered == self._begun
+        await asyncio.sleep(0)  # the handlers begin before the others look at what has changed
         self.context.state.changed.announce()
         return True
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-import anyio
 from redis.exceptions import NoScriptError, RedisError
 
 from holdfast.errors import StoreRefusedError, UnreadableRecordError
@@ -140,8 +140,9 @@ class Connection:
 
     async def block(self, seconds: float, *args: Value) -> Any:
         """Run a command that blocks at most `seconds`; an answer far later than that is a dead connection."""
-        with self._explained, anyio.fail_after(seconds + self._answer_timeout):
-            return await self._execute_blocking(*args)
+        with self._explained:
+            async with asyncio.timeout(seconds + self._answer_timeout):
+                return await self._execute_blocking(*args)
 
     @property
     def sends_behind_waits(self) -> bool:
@@ -152,8 +153,10 @@ class Connection:
     async def wait(self, seconds: float, offer: Offer, *args: Value) -> tuple[Any, Any]:
         """Run a command that blocks as `block` does; the answers of it, and of the operation sent behind it: see
         `DirectClient.execute_waiting`."""
-        with self._explained, anyio.fail_after(seconds + self._answer_timeout):
-            return await cast("DirectClient", self.blocking).execute_waiting(args, offer, self._answer_timeout)
+        client = cast("DirectClient", self.blocking)
+        with self._explained:
+            async with asyncio.timeout(seconds + self._answer_timeout):
+                return await client.execute_waiting(args, offer, self._answer_timeout)
 
     def operation(self, name: str, *args: Value) -> tuple[Value, ...]:
         """The command that runs an operation. It fails where the server does not know the script."""
@@ -161,8 +164,9 @@ class Connection:
 
     async def peek(self, seconds: float, *args: Value) -> Any:
         """Run a command that blocks on a lane, over the connections for peeks."""
-        with self._explained, anyio.fail_after(seconds + self._answer_timeout):
-            return await self._execute_peeking(*args)
+        with self._explained:
+            async with asyncio.timeout(seconds + self._answer_timeout):
+                return await self._execute_peeking(*args)
 
     async def aclose(self) -> None:
         # Ignore errors while closing: the server may be gone.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any, cast
 
 import hiredis
@@ -40,8 +39,10 @@ class CommandBehind:
 
     async def answered(self) -> Any:
         """Its answer; None where the server does not know its script, and so has not run it."""
-        with suppress(NoScriptError):
+        try:
             return None if self.answer is None else await self.answer
+        except NoScriptError:
+            return None
 
     def forget(self) -> None:
         """Nobody waits for its answer any more."""
@@ -98,8 +99,10 @@ class DirectClient:
                 return ended, None
             if self.sent is not None:
                 await self.sent(behind.command)
-            async with asyncio.timeout(seconds):
-                return ended, await behind.answered()
+            if not behind.answer.done():  # both mostly come together, and a time limit takes time
+                async with asyncio.timeout(seconds):
+                    await asyncio.wait([behind.answer])
+            return ended, await behind.answered()
         except BaseException:
             behind.forget()
             protocol.is_spoiled = True  # an answer may still come

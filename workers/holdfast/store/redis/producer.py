@@ -28,9 +28,19 @@ def _packed(options: SubmitOptions | None) -> Value:
 
 def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
     """A submission as `submit` takes it."""
-    when = (given(s.due_ms), given(s.delay_ms))
-    what = (s.task_id, s.message_id, f"o{s.digest}", s.operation, keys.name(s.lane))
-    return (*what, *when, s.name, given(s.max_attempts), given(s.timeout_ms), s.concurrency_key)
+    return (
+        s.task_id,
+        s.message_id,
+        f"o{s.digest}",
+        s.operation,
+        keys.name(s.lane),
+        "" if s.due_ms is None else s.due_ms,  # not `given`: a call for each value takes time
+        "" if s.delay_ms is None else s.delay_ms,
+        s.name,
+        "" if s.max_attempts is None else s.max_attempts,
+        "" if s.timeout_ms is None else s.timeout_ms,
+        s.concurrency_key,
+    )
 
 
 def submitted_with_options(keys: Keys, s: Submission) -> tuple[Value, ...]:

@@ -94,8 +94,9 @@ class RedisWorker(RedisPart):
 
             offer(None if send is None else pull)
 
-        popped, answer = await connection.wait(timeout, offer_pull, *self._wait(incarnation, lanes, timeout))
-        return self._hint(incarnation, popped), None if answer is None else decode.pulled(answer)
+        control = self._keys.control(incarnation)
+        popped, answer = await connection.wait(timeout, offer_pull, *self._wait(control, lanes, timeout))
+        return _hint(control, popped), None if answer is None else decode.pulled(answer)
 
     async def add_samples(self, incarnation: str, number: int, samples: Mapping[str, int | bytes]) -> None:
         flat = [value for item in samples.items() for value in item]
@@ -155,20 +156,23 @@ class RedisWorker(RedisPart):
         )
 
     async def listen(self, incarnation: str, lanes: Sequence[str], timeout: float) -> Hint | None:
-        return self._hint(incarnation, await self._block(timeout, *self._wait(incarnation, lanes, timeout)))
+        control = self._keys.control(incarnation)
+        return _hint(control, await self._block(timeout, *self._wait(control, lanes, timeout)))
 
-    def _wait(self, incarnation: str, lanes: Sequence[str], timeout: float) -> tuple[Value, ...]:
-        return "BLPOP", self._keys.control(incarnation), *(self._keys.bell(lane) for lane in lanes), timeout
-
-    def _hint(self, incarnation: str, popped: tuple[bytes, bytes] | None) -> Hint | None:
-        if popped is None:
-            return None
-        key, word = popped
-        if key.decode() != self._keys.control(incarnation):
-            return Hint("bell")
-        kind, _, rest = word.decode().partition(":")
-        task_id, _, claim = rest.partition(":")
-        return Hint(kind, task_id, claim)
+    def _wait(self, control: str, lanes: Sequence[str], timeout: float) -> tuple[Value, ...]:
+        return "BLPOP", control, *(self._keys.bell(lane) for lane in lanes), timeout
 
     async def wake(self, incarnation: str) -> None:
         await self._number("wake", incarnation)
+
+
+def _hint(control: str, popped: tuple[bytes, bytes] | None) -> Hint | None:
+    """`control`: the list of this worker's own hints; the others are bells."""
+    if popped is None:
+        return None
+    key, word = popped
+    if key.decode() != control:
+        return Hint("bell")
+    kind, _, rest = word.decode().partition(":")
+    task_id, _, claim = rest.partition(":")
+    return Hint(kind, task_id, claim)
