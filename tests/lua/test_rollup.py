@@ -190,7 +190,7 @@ async def test_rollups_of_a_queue_stay_below_their_bound(space: Namespace) -> No
         run, wait = field_of("run:completed", series), field_of("wait", series)
         short = Histogram(1, Counter({number % 200 - 100: 1})).spelled()
         await space.store.add_samples("a", number, {run: wide if number % 7 == 0 else short, wait: short})
-    minute = await space.do("MEMORY", "USAGE", space.key(f"rollup:{start // MINUTE}"))
+    minute = await space.do("MEMORY", "USAGE", space.key(f"rollup:{start // MINUTE}"), "SAMPLES", 0)
     [found] = (await space.store.minutes(start, start + MINUTE)).values()
     await space.advance(2 * TEN_MINUTES)
     bytes_of_thirty_days = 0
