@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-browser test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-live bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures dashboard-pictures chaos clean
+.PHONY: run test quick test-browser test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-merged bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-live bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures dashboard-pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -104,6 +104,9 @@ bench-compare: .venv/developing ## measure again and compare with the committed 
 
 bench-scale: .venv/developing ## the cost of a task by queue, workers and supervisors: writes docs/capacity.md; TASKS=… for fewer
 	$(BIN)/python -m bench.scale $(TASKS) $(ARGS)
+
+bench-merged: .venv/developing ## memory of an idle pool while the kernel merges equal pages; needs root, takes four minutes
+	$(BIN)/python -m bench.merged_pages
 
 bench-smoke: .venv/developing ## within a minute: this project beside a bare loop, each task run and completed once
 	$(BIN)/python -m bench.smoke
