@@ -15,6 +15,7 @@ import redis.asyncio
 
 from holdfast import Handlers, TaskSpec, create_broker
 from holdfast_config import RedisSettings, Settings
+from holdfast_config.web_users import User
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.http.connection import PageConnection
@@ -25,7 +26,7 @@ from holdfastd.web.live.event_selection import EventSelection
 from holdfastd.web.serve import HEAD_BYTES
 from tests.dashboard.site import site
 from tests.dashboard.streams import TOKEN, WITHIN, served, until
-from tests.dashboard.test_accounts import ADA, GRACE, basic, write
+from tests.dashboard.test_accounts import ADA, GRACE, HASHES, basic, write
 from tests.servers import serve
 
 pytestmark = pytest.mark.anyio
@@ -162,6 +163,25 @@ async def test_a_stream_ends_soon_after_its_user_is_removed(
         await here.manager.run_task("hello", task_id="after")
         assert await stream.message() is None
         assert (await other.named())["id"] == "after"
+
+
+@pytest.mark.parametrize("role", [Role.OPERATOR, Role.VIEWER])
+async def test_a_stream_ends_soon_after_a_change_of_its_login(
+    redis_settings: RedisSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: Role
+) -> None:
+    """After one of its password, as of a program that has lost it, or of its role."""
+    monkeypatch.setattr(stream_response, "LOGIN_EVERY", 0.0)
+    users = write(tmp_path / "users", ada=Role.OPERATOR)
+    async with (
+        served(redis_settings, accounts=Accounts(TOKEN, users=users)) as here,
+        here.stream(**basic("ada", ADA)) as stream,
+    ):
+        await here.manager.run_task("hello", task_id="before")
+        assert (await stream.named())["id"] == "before"
+        changed = HASHES["grace"] if role is Role.OPERATOR else HASHES["ada"]
+        (tmp_path / "users").write_text(f"{User('ada', role, changed)}\n")
+        await here.manager.run_task("hello", task_id="after")
+        assert await stream.message() is None
 
 
 async def test_a_client_that_has_gone_is_noticed(redis_settings: RedisSettings) -> None:

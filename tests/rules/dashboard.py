@@ -388,6 +388,13 @@ DASHBOARD = (
         f"{_ACCOUNTS}::test_a_user_of_the_proxy_cannot_be_taken_for_a_token",
     ),
     Rule(
+        "a stream ends when the password of its login changes",
+        f"{_HERE}/access/visitors.py",
+        " and self.sessions.with_header(account) == visitor\n",
+        "\n",
+        f"{_LIVE}::test_a_stream_ends_soon_after_a_change_of_its_login",
+    ),
+    Rule(
         "a stream ends with the login that opened it",
         f"{_HERE}/live/stream_response.py",
         "                    if not self._may_read():\n",

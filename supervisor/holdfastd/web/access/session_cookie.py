@@ -49,6 +49,10 @@ class SessionCookies:
         """A visitor whom the proxy names in each request: the secret of the forms is the account's."""
         return Visitor(account.name, account.role, Login.PROXY, self._mark("proxy", account))
 
+    def with_header(self, account: Account) -> Visitor:
+        """A visitor who sends the credential in each request."""
+        return Visitor(account.name, account.role, Login.HEADER, credential_mark=self._mark("header", account))
+
     def _mark(self, purpose: str, account: Account) -> str:
         text = "\0".join((purpose, account.name, account.credential))
         return hmac.digest(self.accounts.token.encode(), text.encode(), hashlib.sha256).hex()[:32]

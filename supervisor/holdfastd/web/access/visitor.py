@@ -20,12 +20,14 @@ class Login(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """`name`: as Activity shows it; `csrf`: the secret that each form of this session carries, empty for headers."""
+    """`name`: as Activity shows it; `csrf`: the secret that each form of this session carries, empty for headers.
+    `credential_mark`: of a login in a header, differs after a change of the credential."""
 
     name: str
     role: Role
     login: Login
     csrf: str = ""
+    credential_mark: str = ""
 
     @property
     def needs_secret(self) -> bool:

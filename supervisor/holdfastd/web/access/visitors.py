@@ -83,7 +83,8 @@ class Visitors:
             case Login.PROXY:
                 return self.accounts.of_proxy(visitor.name) is not None
             case Login.HEADER:
-                return self.accounts.named(visitor.name) is not None
+                account = self.accounts.named(visitor.name)
+                return account is not None and self.sessions.with_header(account) == visitor
             case Login.COOKIE:
                 return self.sessions.read(HTTPConnection(scope).cookies.get(COOKIE, "")) is not None
 
@@ -115,7 +116,7 @@ class Visitors:
             name, password = _basic(rest.strip())
             client = scope.get("client")
             account = await self.log_in(client[0] if client else "", name, password) if name else None
-        return Visitor(account.name, account.role, Login.HEADER) if account else None
+        return self.sessions.with_header(account) if account else None
 
 
 def _basic(encoded: str) -> tuple[str, str]:
