@@ -178,21 +178,21 @@ WORKER = [
     Rule(
         "a worker begins no revoked claim",
         f"{_HERE}/run.py",
-        " = REVOKED if self._is_withdrawn(delivery.claim) else None\n        if",
+        " = REVOKED if self._is_withdrawn(delivery.claim, now) else None\n        if",
         " = None\n        if",
         "tests/worker/test_begun.py::test_a_revoked_claim_is_not_begun_and_is_given_back",
     ),
     Rule(
         "a worker begins no claim that was revoked while it waited for a place",
         f"{_HERE}/run.py",
-        "return REVOKED if self._is_withdrawn(delivery.claim) else await",
+        "return REVOKED if withdrawn else await",
         "return await",
         "tests/worker/test_begun.py::test_a_claim_that_is_revoked_while_it_waits_for_a_place_is_not_begun",
     ),
     Rule(
         "a process that stood still past its lease calls no handler",
         f"{_HERE}/run.py",
-        " or not self.context.state.lease.holds(lease_clock())\n",
+        " or not self.context.state.lease.holds(now)\n",
         "\n",
         "tests/worker/test_begun.py::test_a_process_that_stood_still_past_its_lease_begins_nothing_that_it_had_started",
     ),
@@ -350,8 +350,8 @@ WORKER = [
     Rule(
         "a worker notes what it begins",
         f"{_HERE}/run.py",
-        "        self.context.begun.add(delivery.task_id)\n        outcome: ",
-        "        outcome: ",
+        "        self.context.begun.add(delivery.task_id)\n        now = ",
+        "        now = ",
         f"{_BEGUN}::test_a_crash_is_charged_to_what_had_begun_alone",
     ),
     Rule(

@@ -15,6 +15,7 @@ import re
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.core.identity import TASK_ID_RULE, fitting_message_id, is_task_id, sha1_hex
 from holdfast.core.messages import Message, MessageShapeError, call_of, with_parts
@@ -23,6 +24,7 @@ from holdfast.core.operations import Control, Operation, Run, UnreadableError, V
 _VERBS = frozenset({"cancel", "pause", "resume"})
 _TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _FLAGS = re.compile(r"[0-9a-f]{2}")
+_UNTRACED = (None,) * 4
 _SPAN_ID = re.compile(r"(?!0{16})[0-9a-f]{16}")
 
 
@@ -101,20 +103,28 @@ def _run(raw: bytes, envelope: _Envelope, params: _Params, task_id: str, *, resu
     messages = _messages(params)
     name, kwargs = call_of(messages)
     given = params.message.get("message_id") if params.message else None
-    return Run(
+    run = Run(
         task_id=task_id,
         message_id=fitting_message_id(given) if isinstance(given, str) and given else sha1_hex(raw),
         context_id=_word(params.context_id) or _word(params.conversation_id),
         messages=messages,
         name=name,
         kwargs=kwargs,
+        history_length=_length(params.history_length),
+        metadata=_metadata(params),
+        resumes=resumes,
+    )
+    trace = (envelope.trace_id, envelope.span_id, envelope.trace_flags, envelope.baggage)
+    return run if trace == _UNTRACED else _traced(run, envelope)
+
+
+def _traced(run: Run, envelope: _Envelope) -> Run:
+    return replace(
+        run,
         trace_id=_matching(_TRACE_ID, envelope.trace_id),
         span_id=_matching(_SPAN_ID, envelope.span_id),
         trace_flags=_flags(envelope.trace_flags),
         baggage=envelope.baggage if type(envelope.baggage) is str and envelope.baggage else None,
-        history_length=_length(params.history_length),
-        metadata=_metadata(params),
-        resumes=resumes,
     )
 
 

@@ -43,7 +43,11 @@ class Recycler:
 
     def task_ended(self) -> None:
         """Count a task, and look at the memory."""
-        self._look(done=1)
+        limits, use = self.state.limits, self.state.use
+        if limits.tasks is None and limits.memory is None:
+            self.state.use = replace(use, done=use.done + 1)
+        else:
+            self._look(done=1)
 
     async def serve(self) -> None:
         """Look again soon after a look that found too much; never returns."""

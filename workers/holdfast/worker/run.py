@@ -217,7 +217,8 @@ class RunningTasks:
 
     async def _deliver(self, delivery: Delivery, running: RunningTask, unbounded: HandlerFunction | None) -> None:
         self.context.begun.add(delivery.task_id)
-        outcome: Outcome | Deferred | None = REVOKED if self._is_withdrawn(delivery.claim) else None
+        now = lease_clock()
+        outcome: Outcome | Deferred | None = REVOKED if self._is_withdrawn(delivery.claim, now) else None
         if self._is_captured:
             CURRENT.set(running.task)
         try:
@@ -227,7 +228,7 @@ class RunningTasks:
                 if unbounded is None or outcome is not None:
                     outcome = outcome or await self._run_within_limit(delivery, running)
                 else:  # at once, without a place, a time limit or earlier messages
-                    running.called_at = lease_clock()
+                    running.called_at = now
                     self.task_log.started(running.task)
                     called = run_unbounded(self.handler, unbounded, delivery, running.task, self._threads)
                     outcome = await (called if self._spans is None else self._run_in_span(delivery, running, called))
@@ -243,10 +244,10 @@ class RunningTasks:
         except BaseException as bug:
             self._fail(delivery, bug)
 
-    def _is_withdrawn(self, claim: str) -> bool:
+    def _is_withdrawn(self, claim: str, now: float) -> bool:
         """True if the task may have begun elsewhere: its claim was revoked, or this process stood still past the end of
         its lease."""
-        return self.context.begun.is_revoked(claim) or not self.context.state.lease.holds(lease_clock())
+        return self.context.begun.is_revoked(claim) or not self.context.state.lease.holds(now)
 
     def _fail(self, delivery: Delivery, bug: BaseException) -> None:
         """End the worker, as the error of every other part does."""
@@ -295,7 +296,8 @@ class RunningTasks:
         async with self._limits.enter(limit):
             running.waits = False
             self.context.begun.add(delivery.task_id)
-            return REVOKED if self._is_withdrawn(delivery.claim) else await self._run(delivery, running)
+            withdrawn = self._is_withdrawn(delivery.claim, lease_clock())
+            return REVOKED if withdrawn else await self._run(delivery, running)
 
     def _options(self, running: RunningTask) -> HandlerOptions:
         return self.handler.options(running.task.operation.name)
