@@ -4,11 +4,13 @@ connections."""
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import anyio
 import pytest
+import redis
 
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store import open_store
@@ -114,6 +116,28 @@ async def test_a_late_answer_closes_its_connection(connection: Connection, redis
         with pytest.raises(StoreUnavailableError, match=r"no answer within 0\.05 s"):
             await store.connection.command("BLPOP", f"{redis_settings.queue}:nothing", 1)
         assert await own_id(store.connection) != before
+
+
+async def test_an_answer_that_comes_while_this_process_stands_still_past_the_limit_counts(
+    redis_settings: RedisSettings,
+) -> None:
+    """As behind a handler that blocks its event loop, or on a host that sleeps."""
+    answers = list[object]()
+
+    async def wait(connection: Connection) -> None:
+        answers.append(await connection.block(0.0, "BLPOP", "list", 30))
+
+    async with open_store(replace(redis_settings, answer_timeout=1.0)) as store:
+        assert isinstance(store, RedisStore)
+        with redis.Redis.from_url(redis_settings.url) as other:
+            other.rpush("list", "first")
+            await wait(store.connection)  # the connection is there from now on
+            async with anyio.create_task_group() as group:
+                group.start_soon(wait, store.connection)
+                await anyio.wait_all_tasks_blocked()
+                other.rpush("list", "second")
+                time.sleep(1.1)  # noqa: ASYNC251  # that is what it is about
+    assert answers == [[b"list", b"first"], [b"list", b"second"]]
 
 
 async def test_what_no_command_takes_is_refused_and_costs_no_connection(connection: Connection) -> None:

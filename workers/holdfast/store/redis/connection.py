@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+import anyio
 from redis.exceptions import NoScriptError, RedisError
 
 from holdfast.errors import StoreRefusedError, UnreadableRecordError
@@ -140,9 +140,13 @@ class Connection:
 
     async def block(self, seconds: float, *args: Value) -> Any:
         """Run a command that blocks at most `seconds`; an answer far later than that is a dead connection."""
-        with self._explained:
-            async with asyncio.timeout(seconds + self._answer_timeout):
-                return await self._execute_blocking(*args)
+        with self._explained, self._within(seconds):
+            return await self._execute_blocking(*args)
+
+    def _within(self, seconds: float) -> AbstractContextManager[anyio.CancelScope]:
+        """The time limit of a wait. One of asyncio would drop an answer that is there already, when this process goes
+        on after it has stood still."""
+        return anyio.fail_after(seconds + self._answer_timeout)
 
     @property
     def sends_behind_waits(self) -> bool:
@@ -153,10 +157,8 @@ class Connection:
     async def wait(self, seconds: float, offer: Offer, *args: Value) -> tuple[Any, Any]:
         """Run a command that blocks as `block` does; the answers of it, and of the operation sent behind it: see
         `DirectClient.execute_waiting`."""
-        client = cast("DirectClient", self.blocking)
-        with self._explained:
-            async with asyncio.timeout(seconds + self._answer_timeout):
-                return await client.execute_waiting(args, offer, self._answer_timeout)
+        with self._explained, self._within(seconds):
+            return await cast("DirectClient", self.blocking).execute_waiting(args, offer, self._answer_timeout)
 
     def operation(self, name: str, *args: Value) -> tuple[Value, ...]:
         """The command that runs an operation. It fails where the server does not know the script."""
@@ -164,9 +166,8 @@ class Connection:
 
     async def peek(self, seconds: float, *args: Value) -> Any:
         """Run a command that blocks on a lane, over the connections for peeks."""
-        with self._explained:
-            async with asyncio.timeout(seconds + self._answer_timeout):
-                return await self._execute_peeking(*args)
+        with self._explained, self._within(seconds):
+            return await self._execute_peeking(*args)
 
     async def aclose(self) -> None:
         # Ignore errors while closing: the server may be gone.

@@ -100,8 +100,9 @@ class DirectClient:
             if self.sent is not None:
                 await self.sent(behind.command)
             if not behind.answer.done():  # both mostly come together, and a time limit takes time
-                async with asyncio.timeout(seconds):
-                    await asyncio.wait([behind.answer])
+                done, _ = await asyncio.wait([behind.answer], timeout=seconds)
+                if not done:
+                    raise TimeoutError(f"no second answer within {seconds:g} s")
             return ended, await behind.answered()
         except BaseException:
             behind.forget()
