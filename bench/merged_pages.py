@@ -23,7 +23,7 @@ from bench.site import open_site
 from bench.subjects import at_rest, own
 
 SWITCH = Path("/sys/kernel/mm/ksm/run")
-STOP, MERGE, UNMERGE = "0", "1", "2"
+MERGE = "1"
 PR_SET_MEMORY_MERGE = 67  # linux/prctl.h, since Linux 6.4
 SETTLES = 90.0  # seconds: at its usual pace the kernel has looked at all pages twice
 MIB = 1 << 20
@@ -33,10 +33,10 @@ def main() -> int:
     if os.geteuid() != 0 or not SWITCH.exists():
         print("not measured: root is needed, and a Linux with CONFIG_KSM", file=sys.stderr)
         return 0
-    apart, _ = _at_rest()
+    apart, idle = _at_rest()
     with _merging():
-        merged, kernel = _at_rest()
-    rows = [("each page apart", apart, 0.0), ("equal pages merged", merged, kernel)]
+        merged, busy = _at_rest()
+    rows = [("each page apart", apart, idle), ("equal pages merged", merged, busy)]
     table("Eight idle workers, parent, steward and loader", ("", "MiB", "% CPU of the kernel"), rows)
     return finish([Target("of the memory without", merged / apart, 0.8)], {"apart": apart, "merged": merged})
 
@@ -64,12 +64,11 @@ def _merging() -> Generator[None]:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_MEMORY_MERGE, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "Linux 6.4 or later is needed")
-    SWITCH.write_text(MERGE)
     try:
+        SWITCH.write_text(MERGE)
         yield
     finally:
         libc.prctl(PR_SET_MEMORY_MERGE, 0, 0, 0, 0)
-        SWITCH.write_text(UNMERGE if before == STOP else before)
         SWITCH.write_text(before)
 
 

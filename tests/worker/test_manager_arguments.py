@@ -20,6 +20,15 @@ CYCLE: list[Any] = []
 CYCLE.append(CYCLE)
 
 
+class Unhashable(type):
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Strange(metaclass=Unhashable):
+    def __repr__(self) -> str:
+        return "it"
+
+
 def deep(levels: int) -> list[Any]:
     nested: list[Any] = []
     for _ in range(levels):
@@ -38,6 +47,7 @@ def deep(levels: int) -> list[Any]:
         ({"name": "n", "kwargs": [1]}, "kwargs [1]: names with values expected"),
         ({"text": "x", "metadata": "m"}, "metadata 'm'"),
         ({"data": math.nan}, "data nan: JSON has no such number"),
+        ({"data": Strange()}, "data it: JSON has no Strange"),
         ({"data": {"a": [1, math.inf]}}, "data.a.1 inf"),
         ({"data": {1: 2}}, "data 1: JSON has only text for keys"),
         ({"data": {"a": b"x"}}, "data.a b'x': JSON has no bytes"),

@@ -188,7 +188,6 @@ def _check_content(spec: TaskSpec) -> None:
         ("text", spec.text, str, "text"),
         ("context_id", spec.context_id, str, "text"),
         ("message_id", spec.message_id, str, "text"),
-        ("data", spec.data, object, "a value"),
         ("kwargs", spec.kwargs, dict, "names with values"),
         ("metadata", spec.metadata, dict, "names with values"),
     ):
@@ -196,14 +195,17 @@ def _check_content(spec: TaskSpec) -> None:
             _check_kind(what, value, kind, expected)
     if spec.name is not None:
         check_name(spec.name)
+    for what, content in (("data", spec.data), ("kwargs", spec.kwargs), ("metadata", spec.metadata)):
+        check_json(what, content)
 
 
 def _check_kind(what: str, value: object, kind: type, expected: str) -> None:
     if not isinstance(value, kind):
         raise InvalidTaskError(f"{what} {shown(value)}: {expected} expected")
-    check_json(what, value)
-    if isinstance(value, str) and what.endswith("_id") and not 1 <= len(value) <= LONGEST_ID:
-        raise InvalidTaskError(f"{what} {shown(value)}: 1 to {LONGEST_ID} characters are allowed")
+    if isinstance(value, str):
+        check_json(what, value)
+        if what.endswith("_id") and not 1 <= len(value) <= LONGEST_ID:
+            raise InvalidTaskError(f"{what} {shown(value)}: 1 to {LONGEST_ID} characters are allowed")
 
 
 def _check_when(spec: TaskSpec) -> None:

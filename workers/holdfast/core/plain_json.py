@@ -11,7 +11,6 @@ from holdfast.errors import InvalidTaskError
 
 MAX_DEPTH = 100
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
-_CONTAINERS = frozenset({dict, list, tuple})
 
 
 def check_json(what: str, value: object) -> None:
@@ -43,7 +42,7 @@ def _is_plain(value: object, depth: int) -> bool:
         return value.isascii() or _is_text(value)
     if type(value) is int:
         return _SMALLEST <= value <= _LARGEST
-    if type(value) in _CONTAINERS:
+    if type(value) is dict or type(value) is list or type(value) is tuple:
         return depth < MAX_DEPTH and _holds_plain(value, depth + 1)
     return value is None or type(value) is bool or (type(value) is float and math.isfinite(value))
 

@@ -7,7 +7,7 @@ from opentelemetry.trace import SpanContext, get_current_span
 
 
 def current_span() -> SpanContext | None:
-    """What names it; None outside of any."""
+    """The context of the current span; None if there is none."""
     context = get_current()
     if not context:  # as for most callers: the library makes several objects to find that out
         return None
