@@ -94,6 +94,11 @@ STEPS = [
     ("5 waits 1", "waits for 1 task to end"),
     ("5 waits 12", "waits for 12 tasks to end"),
     ("5 ready ", "all tasks that it waited for have ended"),
+    (
+        "5 refused its unique key is held by task t0",
+        "rejected, because Redis, which was away when the task was accepted, could not take it: "
+        "its unique key is held by task t0",
+    ),
     ("5 parent-failed t0 canceled", "failed because it waited for t0, which was canceled"),
     ("5 parent-failed t0 failed", "failed because it waited for t0, which failed"),
     ("5 expired expired", "expired: no worker claimed it in time"),

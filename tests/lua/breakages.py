@@ -38,6 +38,7 @@ from tests.lua import test_list as listing
 from tests.lua import test_messages as messages
 from tests.lua import test_once as once
 from tests.lua import test_outbox as outbox
+from tests.lua import test_promised as promised
 from tests.lua import test_pull as pull
 from tests.lua import test_quiet as quiet
 from tests.lua import test_reap as reap
@@ -416,7 +417,17 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a retry does not have what has ended since", "parent_results", "      elseif not state or TERMINAL[state] then give(new, parent) end", "      end", parent_results.test_a_retry_of_a_child_that_a_parent_failed_has_what_the_others_have_ended_with_by_then),
     ("a child does not wait", "submit_options", "  elseif count > 0 then\n", "  elseif false then\n"),
     ("a parent does not know its children", "submit_options", "      call('ZADD', tied.children_of(name), place, id)\n", ""),
-    ("an unknown parent is waited for", "submit_with_options", "if unknown then return {'no-parent', unknown} end", "", after.test_an_unknown_parent_is_named_and_nothing_is_written),
+    ("an unknown parent is waited for", "submit_with_options", "if unknown then return 'no-parent', unknown end", "", after.test_an_unknown_parent_is_named_and_nothing_is_written),
+    ("a promised task that cannot be made leaves no record", "submit_with_options", "if word and not promised then", "if word then", promised.test_a_second_task_with_the_unique_key_is_rejected_and_names_the_first),
+    ("a task that was not promised is rejected", "submit_with_options", "if word and not promised then", "if false then", promised.test_one_whose_producer_waits_for_the_answer_is_refused_and_nothing_is_written),
+    ("a rejected task does not name the one that holds its key", "submit_with_options", "  if word == 'duplicate' then write(id, 'duplicate_of', other) end\n", "", promised.test_a_second_task_with_the_unique_key_is_rejected_and_names_the_first),
+    ("a rejected task says nothing of its parents", "submit_with_options", "    parent_results().expect(id, parents)\n", "", promised.test_its_retry_runs_with_the_results_of_its_parents),
+    ("another batch counts a rejected task", "submit_with_options", "batch ~= '' and word ~= 'other-batch' and", "batch ~= '' and", promised.test_a_task_of_another_batch_under_the_same_id_is_rejected_and_not_counted),
+    ("a batch does not know of a rejected task", "submit_with_options", "finish(id, 'rejected', reason, has_rest(id))", "finish(id, 'rejected', reason, false)", promised.test_a_batch_counts_it_and_its_end_comes),
+    ("a promised message for a task that has ended vanishes", "submit_with_options", "    if promised and seen(id, message, digest) ~= 'duplicate' then refuse(word, id, message, operation, lane) end\n", "", promised.test_a_promised_message_for_a_task_that_has_ended_is_set_aside, ("run",)),
+    ("the message that a task has is set aside", "submit_with_options", "if promised and seen(id, message, digest) ~= 'duplicate' then", "if promised then", promised.test_the_message_that_a_task_has_is_not_set_aside),
+    ("a promised answer for a task that has ended vanishes", "message", "if lane then refuse(", "if false then refuse(", promised.test_a_promised_message_for_a_task_that_has_ended_is_set_aside, ("message",)),
+    ("a promised task whose id is taken vanishes", "messages", "  elseif verdict == 'taken' or verdict == 'other-batch' then", "  elseif false then", promised.test_a_promised_task_whose_id_is_taken_outside_of_its_batch_is_set_aside),
     ("a parent that has failed before fails nobody", "submit_options", "if state ~= 'completed' and policy ~= 'run' then", "if false then", after.test_parents_that_have_ended_are_not_waited_for),
     ("parents that have ended are waited for", "submit_options", "    if not TERMINAL[state] then\n", "    if true then\n"),
     ("children are told in any order", "submit_options", "children_of(name), place, id)", "children_of(name), 0, id)", after.test_many_children_are_told_in_order_and_in_bounded_steps),
@@ -449,7 +460,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a retry is replaced", "submit_options", "if UNDECIDED[r[1]] and (r[2] or '0') == '0' then", "if UNDECIDED[r[1]] then", once.test_a_retry_delay_is_no_debounce),
     ("who was replaced takes the key along", "submit_options", "  if before then tied.cut(before, 'debounce', key) end\n", "", once.test_what_is_due_or_runs_is_not_replaced),
     ("the end of another frees a key", "ties", "elseif holder_of(kind, name) == id then", "else", once.test_what_is_left_of_a_deleted_holder_frees_no_key_of_another),
-    ("a key holds nobody out", "submit_with_options", "if first then return {'duplicate', first} end", "", once.test_while_one_has_not_ended_another_is_its_duplicate),
+    ("a key holds nobody out", "submit_with_options", "if first then return 'duplicate', first end", "", once.test_while_one_has_not_ended_another_is_its_duplicate),
     ("a key is held by the ended", "unique_keys", "return state and not TERMINAL[state] and id or nil", "return id", once.test_a_holder_that_somebody_deleted_holds_nothing),
     ("a key is held for ever", "unique_keys", "    if till == '' then ties.tie(id, 'unique', key) else", "    if till ~= '' then", once.test_while_one_has_not_ended_another_is_its_duplicate),
     ("a window ends with its task", "unique_keys", "if till ~= '' then return tonumber(till) > NOW and id or nil end", "", once.test_a_key_is_held_for_its_time_whatever_becomes_of_the_task),

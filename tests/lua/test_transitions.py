@@ -20,6 +20,7 @@ from holdfast_config.settings import MEMORY
 from tests.lua.history import Row
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import submission
+from tests.lua.test_promised import child, give
 from tests.lua.test_unknown import TIMEOUT, serving
 
 pytestmark = pytest.mark.anyio
@@ -153,6 +154,10 @@ async def fail_by_parent(space: Namespace) -> None:
     await submit_child(space)
 
 
+async def refuse_promised(space: Namespace) -> None:
+    await give(space, child(space, "t", "nobody"))
+
+
 async def crash_for_ever(space: Namespace) -> None:
     await space.submit("t")
     for death in range(4):
@@ -282,6 +287,7 @@ SPECIAL: dict[Row, Play] = {
     (State.DELAYED, TaskEvent.DELAYED): lambda space: bring(space, State.DELAYED),
     (State.SUBMITTED, TaskEvent.WAITS): lambda space: bring(space, State.WAITING),
     (State.SUBMITTED, TaskEvent.PARENT_FAILED): fail_by_parent,
+    (State.SUBMITTED, TaskEvent.REFUSED): refuse_promised,
     (State.SUBMITTED, TaskEvent.DEAD_LETTER): crash_for_ever,
     (State.SUBMITTED, TaskEvent.UNSERVED): wait_unserved,
     (State.SUBMITTED, TaskEvent.UNKNOWN_HANDLER): wait_unserved,

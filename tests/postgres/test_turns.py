@@ -156,7 +156,7 @@ async def test_a_message_that_another_is_ahead_of_follows_it_at_once(books: Ledg
             [entry] = await requests.enter(sql, books.queue, [submission("t1", books.queue, "m1")])
             beside.start_soon(second.run)
             await second.held_up(books)
-        await books.store.redis_ledger.give(await epoch_of(books), [entry.submission])
+        await books.store.redis_ledger.give(await epoch_of(books), [(entry.submission, False)])
         async with books.store.database.transaction() as sql:
             await requests.given(sql, [entry.request])
     assert second.answer is Accepted.PENDING

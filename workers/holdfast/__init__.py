@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from holdfast.client.submit_retries import SubmitRetries
     from holdfast.client.task_spec import TaskSpec
     from holdfast.core.result_document import read_result
-    from holdfast.errors import HoldfastError, Reject, Retry, RunEnded, StopSchedule, TaskFailed, UnsetSchedule
+    from holdfast.errors import (
+        HoldfastError,
+        Reject,
+        Retry,
+        RunEnded,
+        StopSchedule,
+        TaskFailed,
+        TaskRefused,
+        UnsetSchedule,
+    )
     from holdfast.handler.parent_values import ParentValues
     from holdfast.handler.registry import Handlers
     from holdfast.handler.task import Task
@@ -30,6 +39,7 @@ __all__ = [
     "UnsetSchedule",
     "RunEnded",
     "TaskFailed",
+    "TaskRefused",
     "TaskManager",
     "TaskSpec",
     "ScheduleSpec",
@@ -53,6 +63,7 @@ _HOMES = {
     "UnsetSchedule": "holdfast.errors",
     "RunEnded": "holdfast.errors",
     "TaskFailed": "holdfast.errors",
+    "TaskRefused": "holdfast.errors",
     "HoldfastError": "holdfast.errors",
     "TaskManager": "holdfast.client.manager",
     "TaskSpec": "holdfast.client.task_spec",

@@ -143,6 +143,16 @@ class TaskFailed(HoldfastError):  # noqa: N818 - named as the state it tells of
         return f"{first}\n\nin the worker:\n{self.traceback.rstrip()}" if self.traceback else first
 
 
+class TaskRefused(TaskFailed):
+    """A task that was waited for was accepted while Redis was away, and Redis could not take it then: it is rejected.
+
+    `word` says why: a value of `Accepted`, as `duplicate` or `no-parent`. `duplicate_of`: the task that held its unique
+    key. `type` is `TaskRefused`."""
+
+    word: str = ""
+    duplicate_of: str = ""
+
+
 class ReturnedValueError(HoldfastError, ValueError):
     """The value that a handler returned does not fit the return annotation that this process has for the handler."""
 

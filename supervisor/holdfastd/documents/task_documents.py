@@ -37,6 +37,8 @@ class ListedTask(TypedDict):
     max_attempts: int | None
     retry_of: str
     retried_as: str
+    refused: str
+    duplicate_of: str
     waits_for: list[str]
     if_parent_fails: str
     runs: int
@@ -94,6 +96,8 @@ def listed(task: TaskRecord) -> ListedTask:
         "max_attempts": task.max_attempts,
         "retry_of": task.retry_of,
         "retried_as": task.retried_as,
+        "refused": task.refused,
+        "duplicate_of": task.duplicate_of,
         "waits_for": list(task.waits_for),
         "if_parent_fails": task.if_parent_fails,
         "runs": task.runs,

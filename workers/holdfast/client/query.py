@@ -32,7 +32,7 @@ from holdfast.core.served import ServedState
 from holdfast.core.task_search import TextSearch, as_it_is
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Page, TaskRecord
-from holdfast.errors import StoreUnavailableError, TaskFailed, UnknownTaskError
+from holdfast.errors import StoreUnavailableError, TaskFailed, TaskRefused, UnknownTaskError
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -119,7 +119,8 @@ class TaskQueries:
 
     async def wait(self, task_id: str, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord:
         """The task once it has ended or asks for input; raises TimeoutError after `timeout` seconds. `raise_failed`:
-        raises TaskFailed for a task that has failed, was rejected or was canceled."""
+        raises TaskFailed for a task that has failed, was rejected or was canceled; TaskRefused, which is one, for a
+        task that was accepted while Redis was away and that Redis could not take."""
         if timeout is not None:
             check_seconds("timeout", timeout)
         check_flag("raise_failed", raise_failed)
@@ -166,7 +167,15 @@ class TaskQueries:
 
 
 def _failed(record: TaskRecord) -> TaskFailed:
+    if record.refused:
+        return _refused(record)
     error = record.error
     if error is None:
         return TaskFailed(record.task_id, record.state, record.reason)
     return TaskFailed(record.task_id, record.state, error.message, error.type, error.traceback)
+
+
+def _refused(record: TaskRecord) -> TaskRefused:
+    refused = TaskRefused(record.task_id, record.state, record.reason, TaskRefused.__name__)
+    refused.word, refused.duplicate_of = record.refused, record.duplicate_of
+    return refused

@@ -16,7 +16,9 @@ RUNS = frozenset(
     }
 )
 # Outcomes that end a task as failed or rejected.
-FAILURES = frozenset({"failed", "rejected", "exhausted", "unreadable", "dead-letter", "unserved", "parent-failed"})
+FAILURES = frozenset(
+    {"failed", "rejected", "exhausted", "unreadable", "dead-letter", "unserved", "parent-failed", "refused"}
+)
 
 
 @dataclass(frozen=True, slots=True)

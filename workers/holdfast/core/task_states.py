@@ -49,6 +49,7 @@ class TaskEvent(StrEnum):
     WAITS = "waits"
     READY = "ready"
     PARENT_FAILED = "parent-failed"
+    REFUSED = "refused"  # it was accepted by a ledger, and the store could not take it
     EXPIRED = "expired"
     UNSERVED = "unserved"
     SUSPENDED = "suspended"
@@ -101,6 +102,7 @@ TRANSITIONS: dict[State, dict[TaskEvent, State]] = {
         TaskEvent.CANCELED: State.CANCELED,
         TaskEvent.EXPIRED: State.CANCELED,
         TaskEvent.PARENT_FAILED: State.FAILED,
+        TaskEvent.REFUSED: State.REJECTED,
         TaskEvent.DEAD_LETTER: State.FAILED,
         TaskEvent.UNSERVED: State.FAILED,
         **_COMMITS,

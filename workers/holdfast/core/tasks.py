@@ -58,6 +58,7 @@ class Accepted(StrEnum):
     OTHER_BATCH = "other-batch"  # its batch was submitted before with other tasks; nothing changed
     BATCH_CLOSED = "batch-closed"  # an operator has sealed or canceled its batch; nothing changed
     TAKEN = "taken"  # the task is there and is not of this batch; nothing changed
+    REJECTED = "rejected"  # to a ledger alone: a promised task that cannot be made; its record says why
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -135,6 +136,9 @@ class TaskRecord(Generic[V]):
     `runs`: its hand-overs to a worker, the present one included, but for those that were given back before they had
     begun; `attempts`: the runs of this turn that raised. `progress` is what the handler has shown last. `read` makes
     `value` of the JSON value. `batch`: the batch that it is a task of, or, with `is_callback`, the callback of.
+
+    `refused`: a task that was accepted while Redis was away and could not be made there, the word of Accepted that says
+    why; `duplicate_of`: the task that held its unique key.
     """
 
     task_id: str
@@ -165,6 +169,8 @@ class TaskRecord(Generic[V]):
     max_attempts: int | None = None
     retry_of: str = ""
     retried_as: str = ""
+    refused: str = ""
+    duplicate_of: str = ""
     waits_for: tuple[str, ...] = ()
     if_parent_fails: str = ""
     expires_ms: int | None = None

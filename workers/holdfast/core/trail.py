@@ -31,6 +31,7 @@ LAYOUTS: dict[str, str] = {
     "waits": r"(?P<number>\d+)(?: batch (?P<other>.*))?",
     "ready": r"(?:batch (?P<other>.*))?",
     "parent-failed": r"(?P<other>[^ ]+) (?P<reason>.*)",
+    "refused": r"(?P<reason>.*)",
     "expired": r"(?P<reason>.*)",
     "promoted": r"(?P<reason>.*)",
     "unknown-handler": r"(?P<other>.*)",

@@ -67,6 +67,8 @@ def document(snapshot: TaskSnapshot, known: history.TaskHistory, spans: Sequence
         "expires": moment(task.expires_ms),
         "retry_of": task.retry_of,
         "retried_as": task.retried_as,
+        "refused": task.refused,
+        "duplicate_of": task.duplicate_of,
         "timeline": [_entry(row, step, known) for row, step in zip(shown, steps, strict=True)],
     }
 

@@ -193,6 +193,7 @@ _WORDS: dict[str, Callable[[TrailStep, TaskHistory], str]] = {
     "expired": _expired,
     "unknown-handler": _unknown_handler,
     "unserved": _plain("failed and is now a dead letter"),
+    "refused": _plain("rejected, because Redis, which was away when the task was accepted, could not take it"),
     "put-back": _plain("put back into its lane"),
     "dead-letter": lambda step, _: f"failed after {counted(step.number, 'crash', 'crashes')} and is now a dead letter",
     "suspected": _about("its worker was lost {number} times in a row; from now on it runs in quarantine"),

@@ -47,24 +47,29 @@ async def give(sql: Any, queue: str, redis: RedisLedger, epoch: str) -> bool:
 
 async def _give_messages(sql: Any, queue: str, redis: RedisLedger, epoch: str, some: list[Waiting]) -> bool:
     """Give tasks and messages. One that the ledger knows to be done is not given again: to a Redis that has lost it,
-    it would be new."""
+    it would be new. Producers were told that each is accepted, so one that cannot be carried out leaves a record."""
     await requests.drop(sql, [one.request for one in some if one.known])
-    for one in some:
-        if one.ended and not one.known:
-            await _refused(sql, one, Accepted.TERMINAL)
-    ready = [one for one in some if not one.known and not one.ended]
-    batch = [one.submission for one in ready if one.submission]
+    open_ones = [one for one in some if not one.known and not one.ended]
+    batch = [one.submission for one in open_ones if one.submission]
     await put_back_parents(sql, queue, redis, epoch, batch)
-    receipts = await redis.give(epoch, batch, some[0].verb) if batch else []
+    late = [one for one in some if not one.known and one.ended]
+    return await _give_promised(sql, redis, epoch, open_ones, some[0].verb) and await _give_promised(
+        sql, redis, epoch, late, "message"
+    )
+
+
+async def _give_promised(sql: Any, redis: RedisLedger, epoch: str, some: list[Waiting], verb: str) -> bool:
+    batch = [(one.submission, True) for one in some if one.submission]
+    receipts = await redis.give(epoch, batch, verb) if batch else []
     if receipts is None:
         return False
-    for one, receipt in zip(ready, receipts, strict=True):
+    for one, receipt in zip(some, receipts, strict=True):
         if receipt.accepted in REFUSALS:
             await _refused(sql, one, receipt.accepted)
-        elif receipt.task_id != one.task_id:  # another task holds its unique key
-            await requests.drop(sql, [one.request])
-        else:
-            await requests.given(sql, [one.request])
+            continue
+        if receipt.accepted is Accepted.REJECTED:
+            _log.warning("an accepted task is rejected: Redis cannot take it", task=one.task_id)
+        await requests.given(sql, [one.request])
     return True
 
 

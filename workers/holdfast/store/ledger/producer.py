@@ -57,11 +57,12 @@ class LedgerProducer:
         batch = [entry.submission for entry in ready]
         await self._put_back_parents(epoch, batch)
         await self._put_back_batches(epoch, batch)
-        receipts = await self._try(self._redis_ledger.give(epoch, batch, verb)) if epoch and batch else None
+        promised = [(entry.submission, entry.promised) for entry in ready]
+        receipts = await self._try(self._redis_ledger.give(epoch, promised, verb)) if epoch and batch else None
         reached(Point.GIVEN)
         answered = list(zip(ready, receipts or (), strict=False))
         await self._mark(answered)
-        answers = {id(entry): receipt for entry, receipt in answered}
+        answers = {id(entry): _told(receipt) for entry, receipt in answered}
         return [answers.get(id(entry)) or _receipt(entry, verb) for entry in entries]
 
     async def cancel(self, task_id: str, reason: str) -> str:
@@ -111,12 +112,14 @@ class LedgerProducer:
 
     async def _mark(self, answered: Sequence[tuple[requests.Entry, Receipt]]) -> None:
         """Note which requests Redis has taken. A request that cannot be marked now is given again, which shows the
-        same."""
+        same. One that an earlier call has promised is not dropped: Redis may have it from that call, or the steward
+        notes what became of it."""
         taken = {entry.request for entry, receipt in answered if _is_taken(entry, receipt)}
+        refused = [entry.request for entry, _ in answered if entry.request not in taken and not entry.promised]
         with suppress(LedgerUnavailableError):
             async with self._database.transaction() as sql:
                 await requests.given(sql, list(taken))
-                await requests.drop(sql, [entry.request for entry, _ in answered if entry.request not in taken])
+                await requests.drop(sql, refused)
 
     async def _ask_for(self, verb: str, task_id: str, reason: str) -> str:
         async with self._database.transaction() as sql:
@@ -153,6 +156,13 @@ class LedgerProducer:
 def _is_taken(entry: requests.Entry, receipt: Receipt) -> bool:
     """True if Redis has the task. A request that was refused, or that a unique key led to another task, is done."""
     return receipt.accepted not in deliver.REFUSALS and receipt.task_id == entry.submission.task_id
+
+
+def _told(receipt: Receipt) -> Receipt:
+    """The answer to a producer. A promised task that Redis has just rejected is one that is known, whose record says
+    why."""
+    is_rejected = receipt.accepted is Accepted.REJECTED
+    return Receipt(Accepted.DUPLICATE, receipt.task_id) if is_rejected else receipt
 
 
 def _receipt(entry: requests.Entry, verb: str) -> Receipt:

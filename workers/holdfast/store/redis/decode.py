@@ -154,6 +154,8 @@ def _task_record(task_id: str, answer: list[Any]) -> TaskRecord:
         max_attempts=number("max_attempts") or None,
         retry_of=fields.get("retry_of", ""),
         retried_as=fields.get("retried_as", ""),
+        refused=fields.get("refused", ""),
+        duplicate_of=fields.get("duplicate_of", ""),
         waits_for=tuple(sorted(parent.decode() for parent in parents)),
         if_parent_fails=fields.get("if_parent_fails", ""),
         expires_ms=number("expires") or None,

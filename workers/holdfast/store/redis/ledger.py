@@ -100,17 +100,28 @@ class RedisLedger(RedisPart):
         """Make this Redis nobody's: the next steward treats it as one that has lost data."""
         await self._command("HDEL", self._keys.meta, "ledger", "rebuilding")
 
-    async def give(self, epoch: str, submissions: Sequence[Submission], verb: str = "run") -> list[Receipt] | None:
-        """`submit_with_options`, or `message` for each, for a ledger; None where this Redis does not follow it."""
+    async def give(
+        self, epoch: str, submissions: Sequence[tuple[Submission, bool]], verb: str = "run"
+    ) -> list[Receipt] | None:
+        """`submit_with_options`, or `message` for each, for a ledger; None where this Redis does not follow it.
+
+        Beside each submission stands whether it was promised: its producer was told that it is accepted. Such a task
+        that cannot be made is recorded as rejected, and such a message that is refused is set aside.
+        """
         if verb == "message":
-            words = [await self._give_message(epoch, one) for one in submissions]
+            words = [await self._give_message(epoch, one, promised) for one, promised in submissions]
             return None if None in words else [word for word in words if word]
-        args = [value for one in submissions for value in submitted_with_options(self._keys, one)]
+        args = [
+            value
+            for one, promised in submissions
+            for value in submitted_with_options(self._keys, one, promised=promised)
+        ]
         answer = await self._connection.run_behind("guard", "submit_with_options", *args, epoch)
         return None if answer == ELSEWHERE else [Receipt(Accepted(word.decode()), of.decode()) for word, of in answer]
 
-    async def _give_message(self, epoch: str, one: Submission) -> Receipt | None:
-        what = (one.task_id, one.message_id, f"o{one.digest}", one.operation)
+    async def _give_message(self, epoch: str, one: Submission, promised: bool) -> Receipt | None:
+        lane = (self._keys.name(one.lane),) if promised else ()
+        what = (one.task_id, one.message_id, f"o{one.digest}", one.operation, *lane)
         answer = await self._connection.run_behind("guard", "message", *what, epoch)
         return None if answer == ELSEWHERE else Receipt(Accepted(answer.decode()), one.task_id)
 

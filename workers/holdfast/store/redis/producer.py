@@ -17,13 +17,14 @@ _ACCEPTED = {str(word).encode(): word for word in Accepted}
 _pack = msgspec.msgpack.Encoder().encode
 
 
-def _packed(options: SubmitOptions | None) -> Value:
-    if options is None:
+def _packed(options: SubmitOptions | None, *, promised: bool) -> Value:
+    if options is None and not promised:
         return ""
+    options = options or SubmitOptions()
     expiry = (given(options.expires_ms), given(options.expires_in_ms))
     keys = (options.debounce, options.unique, given(options.unique_ms), options.webhook)
     batch = options.batch.text if options.batch else ""
-    return _pack((options.after, options.if_parent_fails, *expiry, *keys, batch))
+    return _pack((options.after, options.if_parent_fails, *expiry, *keys, batch, int(promised)))
 
 
 def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
@@ -43,9 +44,9 @@ def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
     )
 
 
-def submitted_with_options(keys: Keys, s: Submission) -> tuple[Value, ...]:
-    """A submission as `submit_with_options` takes it."""
-    return (*submitted(keys, s), _packed(s.options))
+def submitted_with_options(keys: Keys, s: Submission, *, promised: bool = False) -> tuple[Value, ...]:
+    """A submission as `submit_with_options` takes it. `promised`: a producer was told that it is accepted."""
+    return (*submitted(keys, s), _packed(s.options, promised=promised))
 
 
 class RedisProducer(RedisPart):

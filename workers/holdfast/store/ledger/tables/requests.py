@@ -59,13 +59,15 @@ _COUNT = "SELECT count(*) FROM holdfast_requests WHERE queue = $1 AND given IS N
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A submission as it was entered. `word`: the answer, if the ledger knows it; `first`: the ledger knows nothing
-    of its task; `blocked`: earlier requests for its task wait and come first."""
+    of its task; `blocked`: earlier requests for its task wait and come first; `promised`: an earlier call has entered
+    it, so its producer may have been told that it is accepted."""
 
     submission: Submission
     request: int = 0
     word: Accepted | None = None
     first: bool = False
     blocked: bool = False
+    promised: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,8 @@ async def enter(
     for row in await sql.fetch(_ENTERED, queue, list(entered)):
         entered[row["task_id"]].append(row)
     mine = {(one.task_id, one.message_id) for one in fresh}
-    entries = [Entry(one, word=word) if word else _entry(one, entered, ledger, mine) for one, word in answered]
-    full = [_is_new(each, new) and _is_full(each, entered, ledger, most_pending) for each in entries]
+    entries = [Entry(one, word=word) if word else _entry(one, entered, ledger, mine, new) for one, word in answered]
+    full = [_is_new(each) and _is_full(each, entered, ledger, most_pending) for each in entries]
     await drop(sql, [each.request for each, no_room in zip(entries, full, strict=True) if no_room])
     return [replace(each, word=Accepted.FULL) if no_room else each for each, no_room in zip(entries, full, strict=True)]
 
@@ -203,7 +205,11 @@ def _known(row: Any, one: Submission) -> Accepted | None:
 
 
 def _entry(
-    one: Submission, entered: Mapping[str, Sequence[Any]], ledger: Mapping[str, object], mine: set[tuple[str, str]]
+    one: Submission,
+    entered: Mapping[str, Sequence[Any]],
+    ledger: Mapping[str, object],
+    mine: set[tuple[str, str]],
+    new: set[tuple[str, str]],
 ) -> Entry:
     rows = entered[one.task_id]
     place = next((n for n, row in enumerate(rows) if row["message_id"] == one.message_id), None)
@@ -214,11 +220,12 @@ def _entry(
         return Entry(one, word=Accepted.CONFLICT)
     parents = [row for parent in (one.options.after if one.options else ()) for row in entered[parent]]
     blocked = any(each["waits"] and (each["task_id"], each["message_id"]) not in mine for each in [*before, *parents])
-    return Entry(one, row["id"], first=not before and one.task_id not in ledger, blocked=blocked)
+    first, promised = not before and one.task_id not in ledger, (one.task_id, one.message_id) not in new
+    return Entry(one, row["id"], first=first, blocked=blocked, promised=promised)
 
 
-def _is_new(entry: Entry, new: set[tuple[str, str]]) -> bool:
-    return entry.word is None and (entry.submission.task_id, entry.submission.message_id) in new
+def _is_new(entry: Entry) -> bool:
+    return entry.word is None and not entry.promised
 
 
 def _is_full(entry: Entry, entered: Mapping[str, Sequence[Any]], ledger: Mapping[str, Any], most: int) -> bool:

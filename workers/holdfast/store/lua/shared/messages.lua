@@ -99,14 +99,15 @@ local function answer_task(id, operation, message, digest)
   return deliver_message(id, operation, message, digest)
 end
 
--- Sets a pushed entry aside that its verdict refuses. Answers whether it did.
+-- Sets a pushed entry aside that its verdict refuses, or a message that its producer was told to be accepted. Answers whether it did.
 local UNKNOWN = ' of an unknown task'
 local function refuse(verdict, id, message, raw, lane)
   local why
   if verdict == 'unknown' then why = 'resume' .. UNKNOWN
   elseif verdict == 'terminal' then why = 'task ' .. id .. ' is ' .. read(id, 'state')[1]
   elseif verdict == 'full' then why = 'as many messages wait for task ' .. id .. ' as may'
-  elseif verdict == 'conflict' then why = 'message ' .. message .. ' came before with other content' end
+  elseif verdict == 'conflict' then why = 'message ' .. message .. ' came before with other content'
+  elseif verdict == 'taken' or verdict == 'other-batch' then why = 'task ' .. id .. ' is there and is not of the batch of this one' end
   if why then set_aside(why, raw, lane) end
   return why ~= nil
 end

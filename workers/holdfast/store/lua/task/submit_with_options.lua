@@ -2,24 +2,52 @@
 -- KEYS: the public queue.
 -- ARGV: per submission what submit.lua takes, then its options as MessagePack ('' for none): a list of the tasks it waits for,
 --       fail or run (if one of them does not complete), expires (Unix ms), expires in (ms), debounce key, unique key, unique
---       for (ms, '' until it has ended), webhook, batch (see the shared part `batches`); '' where not given.
+--       for (ms, '' until it has ended), webhook, batch (see the shared part `batches`), promised; '' where not given. promised: 1
+--       if a producer was told before that it is accepted.
 -- Answers: per submission {word, task id}: new, turn, pending, duplicate, conflict, terminal or no-list as from submit.lua; duplicate
 --       with the id of the task that holds the unique key; no-parent with the id that is not known, other-batch, batch-closed or
---       taken where it cannot be a task of its batch, and nothing was written.
+--       taken where it cannot be a task of its batch, and nothing was written. What was promised and cannot be made leaves a record,
+--       as a task that has ended: rejected. A message that was promised, and that the task of its id does not take, is set aside.
 -- Keeps: I3, I4, I6, I14, I15: a task that waits is known to all that it waits for. I19: a batch counts each of its tasks once.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: messages submit_options unique_keys expiry clock lane task_record batches
+-- use: messages submit_options unique_keys expiry clock lane task_record batches parent_results task_end
 local WIDTH = 12
 local keys, times = unique(), expiry()
 
-local function make(id, submission, options)
+-- Why a promised task cannot be made, by the word of its refusal.
+local function reason_of(word, other, lane, batch)
+  if word == 'duplicate' then return 'its unique key is held by task ' .. other end
+  if word == 'no-parent' then return 'task ' .. other .. ', after which it is to run, is not known' end
+  if word == 'no-list' then return 'the key of lane ' .. lane .. ' holds something else than a list' end
+  local name = batching().batch_of(batch)
+  if word == 'other-batch' then return 'batch ' .. name .. ' was submitted before with other tasks' end
+  return 'batch ' .. name .. ' was sealed or canceled by an operator before this task came'
+end
+
+-- Ends a new task that was promised and cannot be made. Its retry has the results of its parents, as that of any task.
+local function reject(id, word, other, reason, parents, policy)
+  write(id, 'refused', word)
+  if word == 'duplicate' then write(id, 'duplicate_of', other) end
+  if #parents > 0 then
+    write(id, 'if_parent_fails', policy)
+    parent_results().expect(id, parents)
+  end
+  local failure = cjson.encode({type = 'TaskRefused', message = reason, traceback = ''})
+  call('SET', KEY.result .. id .. ':1', '{"state":"rejected","parts":[],"error":' .. failure .. '}')
+  finish(id, 'rejected', reason, has_rest(id))
+  note_end('refused', id, reason)
+end
+
+-- Makes a task; one that is refused ends at once. A batch that was submitted with other tasks counts none of these.
+local function make(id, submission, options, word, other)
   local parents, policy, expires, expires_in, debounce, only, only_for, webhook, batch = unpack(options)
   local message, digest, operation, lane, due, delay, name, attempts, timeout, key = unpack(submission)
   record(id, message, digest, operation, lane, name, attempts, timeout, key)
   if webhook ~= '' then write(id, 'webhook', webhook) end
-  local others = batch ~= '' and batching().join(id, batch) and 1 or 0
+  local others = batch ~= '' and word ~= 'other-batch' and batching().join(id, batch) and 1 or 0
   if canceled_early(id) then return end
+  if word then return reject(id, word, other, reason_of(word, other, lane, batch), parents, policy) end
   if expires_in ~= '' then expires = NOW + expires_in end
   if expires ~= '' then times.set(id, expires) end
   if only ~= '' then keys.hold(id, only, only_for) end
@@ -28,18 +56,29 @@ local function make(id, submission, options)
   if before then replace(before, id) end
 end
 
-local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, key, packed)
-  local options = packed ~= '' and cmsgpack.unpack(packed) or {{}, '', '', '', '', '', '', '', ''}
-  local refused = options[9] ~= '' and batching().refusal(id, options[9])
-  if refused then return {refused, id} end
-  if call('EXISTS', KEY.task .. id) == 1 then return {deliver_message(id, operation, message, digest), id} end
-  if not is_list(lane) then return {'no-list', id} end
+-- The word and, if it is not that of the submission, the task of a refusal; nil if the task can be made.
+local function refusal(lane, options)
+  if not is_list(lane) then return 'no-list' end
   local first = options[6] ~= '' and keys.holder(options[6])
-  if first then return {'duplicate', first} end
+  if first then return 'duplicate', first end
   local unknown = unknown_of(options[1])
-  if unknown then return {'no-parent', unknown} end
-  make(id, {message, digest, operation, lane, due, delay, name, attempts, timeout, key}, options)
-  return {'new', id}
+  if unknown then return 'no-parent', unknown end
+end
+
+local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, key, packed)
+  local options = packed ~= '' and cmsgpack.unpack(packed) or {{}, '', '', '', '', '', '', '', '', ''}
+  local promised = options[10] == 1
+  local word, other = options[9] ~= '' and batching().refusal(id, options[9]) or nil, nil
+  if call('EXISTS', KEY.task .. id) == 1 then
+    word = word or deliver_message(id, operation, message, digest)
+    if promised and seen(id, message, digest) ~= 'duplicate' then refuse(word, id, message, operation, lane) end
+    return {word, id}
+  end
+  if word == 'duplicate' then return {word, id} end
+  if not word then word, other = refusal(lane, options) end
+  if word and not promised then return {word, other or id} end
+  make(id, {message, digest, operation, lane, due, delay, name, attempts, timeout, key}, options, word, other)
+  return {word and 'rejected' or 'new', id}
 end
 
 local answers = {}
