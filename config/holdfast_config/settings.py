@@ -34,6 +34,7 @@ _Storage = Annotated[Literal["redis", "postgres"], one_of("redis", "postgres", h
 _Protocol = Annotated[Literal["http/protobuf", "grpc"], one_of("http/protobuf", "grpc")]
 _TraceMode = Annotated[Literal["link", "parent"], one_of("link", "parent")]
 _ProxyRole = Annotated[Literal["none", "viewer", "operator"], one_of("none", "viewer", "operator")]
+_Loop = Annotated[Literal["uvloop", "asyncio"], one_of("uvloop", "asyncio")]
 _Fence = Annotated[Literal["lease", "strict"], one_of("lease", "strict")]
 _Format = Annotated[Literal["auto", "json", "console"], one_of("auto", "json", "console")]
 _Level = Annotated[
@@ -89,6 +90,10 @@ class Settings(BaseModel):
     reload: values.Switch = _field(False, "Reload code and settings when one of their files changes, for development.")
     preload: values.Switch = _field(
         True, "Import the handler once, in a process that forks the workers, so that they share its memory."
+    )
+    loop: _Loop = _field(
+        "uvloop",
+        "Event loop of the workers: uvloop, or asyncio for libraries that change the loop, as nest_asyncio does.",
     )
     burst: values.Switch = _field(False, "Exit when no task is left to run; tasks delayed for later stay in the store.")
 
@@ -271,6 +276,11 @@ class Settings(BaseModel):
     def embedded(self) -> bool:
         """True if the supervisor starts its own store: neither memory nor a Redis server is set."""
         return self.scheduler_type != "memory" and self.redis_url is None and self.redis_host is None
+
+    @property
+    def loop_options(self) -> dict[str, bool]:
+        """The options of anyio's asyncio backend for the event loop of a worker."""
+        return {"use_uvloop": self.loop == "uvloop"}
 
     @property
     def store_url(self) -> str:

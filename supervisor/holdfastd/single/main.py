@@ -32,7 +32,7 @@ from holdfastd.core.announce import Announce
 from holdfastd.parent.start_checks import refusal
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.shutdown import end_threads, status
-from holdfastd.single.signals import ended_at_once, heed, heeded
+from holdfastd.single.signals import NO_MAIN_THREAD, ended_at_once, heed, heeded
 from holdfastd.single.watchdog import ping_watchdog
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.steward import Steward
@@ -50,7 +50,7 @@ def run(settings: Settings, announce: Announce) -> int:
         inside = settings.model_copy(update={"runtime_dir": Path(folder)})
         try:
             with ListeningSocket(settings.metrics).opened(announce) as listener, _sent_logs(settings):
-                return anyio.run(_boot, inside, announce, listener, backend_options={"use_uvloop": True})
+                return anyio.run(_boot, inside, announce, listener, backend_options=settings.loop_options)
         except ListenError as error:
             announce(str(error), "error")
             return error.code
@@ -68,6 +68,7 @@ async def _boot(settings: Settings, announce: Announce, metrics: socket.socket |
         try:
             with ended_at_once(settings.runtime_dir):
                 handler = handler_of(settings)
+            handler.refuse_main_thread(NO_MAIN_THREAD)
             settings = settled(handler, settings, may_choose=True)
         except HandlerError as error:
             announce(f"{error.traceback}{error}", "error")

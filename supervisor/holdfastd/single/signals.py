@@ -17,6 +17,8 @@ from holdfast.worker.in_process import InProcessWorker
 from holdfastd.core.announce import Announce
 from holdfastd.parent.received_signals import is_ignored
 
+NO_MAIN_THREAD = "here the event loop has that thread: use `supervisor start` on a Redis, which forks workers"
+
 
 def heeded() -> tuple[signal.Signals, ...]:
     """The signals that this process handles: SIGHUP unless it was started with it ignored, as nohup does."""

@@ -32,7 +32,7 @@ from holdfast_config import Settings
 from holdfastd.core.announce import Announce
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.shutdown import end_threads, status
-from holdfastd.single.signals import ended_at_once, heed, heeded
+from holdfastd.single.signals import NO_MAIN_THREAD, ended_at_once, heed, heeded
 from holdfastd.single.watchdog import ping_watchdog
 from holdfastd.steward.duties.halt_watch import halt_watch
 from holdfastd.steward.duties.host_marks import say_host_marks
@@ -46,7 +46,7 @@ LAST_CALL = 1.0  # seconds for the store to answer, once all tasks are returned
 def run(settings: Settings, announce: Announce) -> int:
     """Run the worker until it is told to stop; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
-    return anyio.run(_boot, settings, announce, backend_options={"use_uvloop": True})
+    return anyio.run(_boot, settings, announce, backend_options=settings.loop_options)
 
 
 async def _boot(settings: Settings, announce: Announce) -> int:
@@ -55,6 +55,7 @@ async def _boot(settings: Settings, announce: Announce) -> int:
         try:
             with ended_at_once():
                 handler = handler_of(settings)
+            handler.refuse_main_thread(NO_MAIN_THREAD)
             settings = settled(handler, _one_by_one(settings), may_choose=True)
         except HandlerError as error:
             announce(f"{error.traceback}{error}", "error")

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-import anyio.from_thread
-
 from holdfast.client.manager import TaskManager
 from holdfast.client.manager_in_scope import loop_around, manager_in_scope
 from holdfast.client.process_loop import ProcessLoop
 from holdfast.errors import WouldBlockError
-from holdfast.os.loop_threads import is_thread_of_loop
+from holdfast.os.loop_threads import is_thread_of_loop, on_loop
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,7 +35,7 @@ def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P
     each process. Raises WouldBlockError in a coroutine, where a broker is open: its loop could not serve the call.
     """
     if is_thread_of_loop():
-        return anyio.from_thread.run(_awaited, partial(function, *args, **kwargs))
+        return on_loop(_awaited, partial(function, *args, **kwargs))
     if manager_in_scope() is not None:
         raise WouldBlockError(
             "a sync call in a coroutine would block its event loop: await the async one (`submit`, not `submit_sync`)"

@@ -18,7 +18,10 @@ GRACE_MOST = 2.5
 def handler_of(settings: Settings) -> Handler:
     """The handler, imported, or its command found on PATH. Raises HandlerError."""
     if settings.exec is None:
-        return resolve(settings.handler, settings.app_dir, settings)
+        handler = resolve(settings.handler, settings.app_dir, settings)
+        if settings.fence == "strict":
+            handler.refuse_main_thread("--fence strict needs SIGALRM for itself: use --fence lease")
+        return handler
     grace = min(GRACE_MOST, settings.drain_timeout * GRACE_SHARE)
     inherited = for_commands(wanted=settings.exec_env or ())
     return Handler(settings.exec, CommandRunner(command_line.find(settings.exec, search_path()), inherited, grace))

@@ -61,5 +61,8 @@ def callee(
         raise HandlerError(f"{what} is a class: name a function, an instance, or call a worker class: Worker('A')")
     if not callable(function):
         raise HandlerError(f"{what} is {type(function).__name__}, not a function or a Handlers registry")
+    kind = kind_of(function)
+    if options is not None and options.in_main_thread and kind is not FunctionKind.SYNC:
+        raise HandlerError(f"{what} is async: thread='main' is for plain functions; the event loop runs this one")
     signature = inspect_signature(function, what, named=named, types=types)
-    return HandlerFunction(function, kind_of(function), signature, options or HandlerOptions(), what, named)
+    return HandlerFunction(function, kind, signature, options or HandlerOptions(), what, named)

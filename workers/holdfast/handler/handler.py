@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.errors import HandlerError
 from holdfast.handler.function import HandlerFunction
 from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.lifespan import Lifespan
@@ -50,6 +51,17 @@ class Handler:
         """The handler with the values of lifespans bound, by the type that each yields."""
         default = self.default.given(values) if isinstance(self.default, HandlerFunction) else self.default
         return replace(self, default=default, named={name: each.given(values) for name, each in self.named.items()})
+
+    @property
+    def first_in_main_thread(self) -> str | None:
+        """The name of a handler that needs the main thread of its process; None: none does."""
+        return next((name for name, each in self.named.items() if each.options.in_main_thread), None)
+
+    def refuse_main_thread(self, reason: str) -> None:
+        """Raise HandlerError if a handler needs the main thread, which cannot be had; `reason` says why and what to
+        do."""
+        if (name := self.first_in_main_thread) is not None:
+            raise HandlerError(f"the handler {name!a} has thread='main', where it may use signals: {reason}")
 
     def options(self, name: str | None) -> HandlerOptions:
         """The options that the handler of an operation that calls `name` was registered with."""

@@ -26,7 +26,8 @@ async def call(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNot
         case FunctionKind.ASYNC_GENERATOR:
             value = await _last(callee.function(**arguments), notes)
         case FunctionKind.SYNC:
-            value = await in_thread(functools.partial(call_sync, callee, arguments, notes), notes, threads)
+            run = functools.partial(call_sync, callee, arguments, notes)
+            value = await in_thread(run, notes, threads, in_main_thread=callee.options.in_main_thread)
     return await finished(value, notes, threads)
 
 

@@ -14,7 +14,6 @@ from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
 
 import anyio
-import anyio.from_thread
 import msgspec
 
 from holdfast.core.outcomes import Asleep, Outcome
@@ -24,6 +23,7 @@ from holdfast.errors import RunEnded, StepError
 from holdfast.handler.returned_value import outcome_of
 from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.steps import Steps, require_handler_thread
+from holdfast.os.loop_threads import on_loop
 
 WAITED_FOR = 1000  # ms: for the end of so short a sleep the handler waits itself
 DAYS = round(LONGEST / 86400)
@@ -72,7 +72,7 @@ class Pauses:
     def sleep_in_thread(self, milliseconds: int) -> None:
         """As `sleep`, for a handler that runs in a thread."""
         require_handler_thread("sleep", SLEEP)
-        self._end(anyio.from_thread.run(self._slept, self._steps.begin(SLEEP), milliseconds))
+        self._end(on_loop(self._slept, self._steps.begin(SLEEP), milliseconds))
 
     async def _slept(self, place: int, milliseconds: int) -> Outcome | None:
         step = await self._steps.find(place, SLEEP)
@@ -93,7 +93,7 @@ class Pauses:
         """As `ask`, for a handler that runs in a thread."""
         places = self._begin_question(text, state)
         require_handler_thread("question", question_name(text))
-        return self._answered(anyio.from_thread.run(self._asked, *places, text, state))
+        return self._answered(on_loop(self._asked, *places, text, state))
 
     def _begin_question(self, text: str, state: str) -> tuple[int, int]:
         """The places of the question and of its answer."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast.core.plain_json import shown
@@ -59,6 +59,7 @@ class Handlers(Generic[L, M]):
         timeout: float | None = None,
         concurrency: int | None = None,
         lane: str | None = None,
+        thread: Literal["main"] | None = None,
     ) -> Registration[L, M]:
         """A decorator: operations that call `name` run this function, with their kwargs as its annotations say.
 
@@ -66,13 +67,14 @@ class Handlers(Generic[L, M]):
 
         Where given, `max_attempts` and `timeout` (seconds) count before the worker's settings, and a task's own before
         them; at most `concurrency` of them run at once in one worker; a producer that is given this registry queues
-        them in `lane`. Raises HandlerError.
+        them in `lane`. With `thread="main"` a plain function runs in the main thread of a worker process, where it may
+        use signals: one such task at a time in each worker. Raises HandlerError.
         """
         if not isinstance(name, str) or not 1 <= len(name) <= NAME_LENGTH:  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
             raise HandlerError(f"handler name {shown(name)}: 1 to {NAME_LENGTH} characters are allowed")
         if name in self._named:
             raise HandlerError(f"handler name {name!a} is registered twice: names are unique")
-        options = HandlerOptions(max_attempts, timeout, concurrency, lane)
+        options = HandlerOptions(max_attempts, timeout, concurrency, lane, thread)
         options.check(f"the handler {name!a}")
 
         def keep(function: Callable[..., Any]) -> RegisteredHandler[..., Any, ..., Any]:

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, Protocol
 
 import anyio
-import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
@@ -24,7 +23,7 @@ from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.threads import GRACE, Ended, captured
 from holdfast.handler.to_json import NotJsonError, to_json
 from holdfast.os.kill_points import Point, reached
-from holdfast.os.loop_threads import is_thread_of_loop
+from holdfast.os.loop_threads import is_thread_of_loop, on_loop
 
 _decode = msgspec.json.Decoder().decode
 _inside: ContextVar[str] = ContextVar("holdfast_step", default="")
@@ -98,7 +97,7 @@ class Steps:
             )
         require_handler_thread("step", name)
         place = self._begin(name)
-        step = anyio.from_thread.run(self.find, place, name)
+        step = on_loop(self.find, place, name)
         if step is not None:
             return _decode(step.result)
         before = _inside.set(name)
@@ -106,7 +105,7 @@ class Steps:
             value = function(*args, **kwargs)
         finally:
             _inside.reset(before)
-        return anyio.from_thread.run(self.keep, place, name, value)
+        return on_loop(self.keep, place, name, value)
 
     def _begin(self, name: str) -> int:
         if flaw := flaw_in_name(name):

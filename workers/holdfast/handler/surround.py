@@ -2,7 +2,7 @@
 
 Async middleware runs in the delivery's own asyncio task. Plain middleware runs in a thread; if all that is inside it is
 plain as well, in one thread with it, so that what belongs to a thread (a connection, a transaction) is theirs together.
-Else the event loop runs what is inside, while the thread waits.
+Else, and around a handler of the main thread, the event loop runs what is inside, while the thread waits.
 
 Only the first thread of a delivery takes a place of the limiter: one that waited for a second place would keep the
 first one, and deliveries that all do so would wait for each other.
@@ -19,13 +19,13 @@ from functools import partial
 from typing import Any
 
 import anyio
-import anyio.from_thread
 
 from holdfast.handler.function import HandlerFunction
 from holdfast.handler.function_kind import FunctionKind
 from holdfast.handler.invoke import FINISHED, call, call_sync, finished
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Ended, Threads, in_thread
+from holdfast.os.loop_threads import on_loop
 
 Arguments = Callable[[], dict[str, Any]]
 
@@ -67,7 +67,8 @@ class _Surrounded:
         nested = replace(threads, limiter=anyio.CapacityLimiter(math.inf))
         if index == len(around):
             return self._handler_in_thread(nested)
-        is_plain = self.callee.kind is FunctionKind.SYNC and not any(each.is_async for each in around[index + 1 :])
+        is_same_thread = self.callee.kind is FunctionKind.SYNC and not self.callee.options.in_main_thread
+        is_plain = is_same_thread and not any(each.is_async for each in around[index + 1 :])
         inside = partial(self._in_thread, index + 1, threads) if is_plain else partial(self.layer, index + 1, nested)
         return around[index].function(self.task, inside if is_plain else partial(_on_loop, inside))
 
@@ -81,7 +82,7 @@ def _on_loop(work: Callable[[], Awaitable[Any]]) -> Any:
     """Run this on the event loop while the calling thread waits. A cancellation is raised as one in the thread, too:
     the class that threads get it in is an Exception, which handlers catch."""
     try:
-        ended = anyio.from_thread.run(_captured, work)
+        ended = on_loop(_captured, work)
     except concurrent.futures.CancelledError:
         raise asyncio.CancelledError from None
     return ended.result()

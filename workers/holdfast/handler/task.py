@@ -8,7 +8,6 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
-import anyio.from_thread
 import msgspec
 import structlog
 
@@ -22,6 +21,7 @@ from holdfast.handler.pauses import Pauses, milliseconds
 from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.steps import StepLog, Steps, UnrecordedSteps
 from holdfast.handler.turn import read_turn
+from holdfast.os.loop_threads import on_loop
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -303,7 +303,7 @@ class Task:
         """As `emit`, in a handler that is a plain function."""
         encoded = part_to_json(value)
         require_handler_thread()
-        anyio.from_thread.run(self._emit, encoded)
+        on_loop(self._emit, encoded)
 
     async def _emit(self, encoded: bytes) -> None:
         await self._part_log().emit(encoded)

@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 
 from holdfast.handler.run_notes import RunNotes
+from holdfast.os.main_thread import opened
 
 GRACE = 5.0  # seconds that a thread has to stop once it is asked to
 
@@ -40,8 +41,11 @@ class Ended:
         return self.value
 
 
-async def in_thread(function: Callable[[], object], notes: RunNotes, threads: Threads) -> Any:
+async def in_thread(
+    function: Callable[[], object], notes: RunNotes, threads: Threads, *, in_main_thread: bool = False
+) -> Any:
     """Call `function` in a thread; its value, or its exception. Cancelled, it asks the thread to stop and waits for it.
+    The main thread (`in_main_thread`), which only a worker process has for this, is also interrupted.
 
     The thread is awaited beside: a cancellation of the asyncio task itself, which no shield stops, may end the wait
     for it here, but not the group.
@@ -51,7 +55,10 @@ async def in_thread(function: Callable[[], object], notes: RunNotes, threads: Th
 
     async def beside() -> None:
         try:
-            ended.append(await anyio.to_thread.run_sync(captured, function, limiter=threads.limiter))
+            if in_main_thread and (main := opened()) is not None:
+                await main.call(lambda: ended.append(captured(function)))
+            else:
+                ended.append(await anyio.to_thread.run_sync(captured, function, limiter=threads.limiter))
         finally:
             over.set()
 

@@ -1,14 +1,39 @@
-"""Threads that an event loop has begun for sync code: they can call it back."""
+"""Threads that carry out sync code for an event loop: they can call it back."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar, TypeVarTuple
+
 import anyio.from_thread
+
+from holdfast.os import main_thread
+
+R = TypeVar("R")
+Ts = TypeVarTuple("Ts")
 
 
 def is_thread_of_loop() -> bool:
-    """True in a worker thread of anyio. Raises the loop's cancellation if the code in it is to stop."""
+    """True in a worker thread of anyio, and in the main thread where that carries out a call. Raises the loop's
+    cancellation if the code in it is to stop."""
+    if (call := _main_call()) is not None:
+        if call.is_stopping:
+            raise asyncio.CancelledError
+        return True
     try:
         anyio.from_thread.check_cancelled()
     except RuntimeError:
         return False
     return True
+
+
+def on_loop(function: Callable[[*Ts], Coroutine[Any, Any, R]], *args: *Ts) -> R:
+    """Run a coroutine function on the event loop while this thread, one of the loop's, waits; its value or error."""
+    call = _main_call()
+    return anyio.from_thread.run(function, *args) if call is None else main_thread.call_loop(call, function, *args)
+
+
+def _main_call() -> main_thread.MainCall | None:
+    opened = main_thread.opened()
+    return None if opened is None else opened.running()

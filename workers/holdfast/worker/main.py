@@ -5,23 +5,27 @@ from __future__ import annotations
 import faulthandler
 import signal
 import socket
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from functools import partial
 
 import anyio
 import structlog
 
 from holdfast.client.worker_store import belong_to_process
-from holdfast.core.begun_page import BegunTasks
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.choose import handler_of
 from holdfast.handler.failures import summary, user_traceback
+from holdfast.handler.handler import Handler
 from holdfast.handler.lanes_of_handler import settled
 from holdfast.ipc.channel import BootFailed, encode
 from holdfast.ipc.child_end import ParentLink
 from holdfast.os import stack_file
 from holdfast.os.kill_points import Point, reached
+from holdfast.os.main_thread import MainThread
+from holdfast.store.protocol import Store
 from holdfast.telemetry import GRPC, open_in_worker
 from holdfast.telemetry.logs import SentLogs, sent_logs
 from holdfast.worker import output_capture
@@ -30,6 +34,7 @@ from holdfast.worker.lock_file import hold_lock, open_page
 from holdfast.worker.prepared_store import store_of
 from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.worker import QueueWorker
+from holdfast_config import Settings
 
 LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach the parent
 
@@ -53,37 +58,50 @@ def _run(spec: WorkerSpec, channel: socket.socket, logs: SentLogs) -> int:
         hold_lock(spec)
         begun = open_page(spec)
         belong_to_process(spec.settings)
-        return anyio.run(_serve, spec, channel, begun, logs, backend_options={"use_uvloop": True})
+        handler = handler_of(spec.settings)  # without a running loop: an import may run one of its own
+        settings = settled(handler, spec.settings, may_choose=False)
+        context = partial(WorkerContext, replace(spec, settings=settings), begun=begun)
+
+        def run_loop() -> int:
+            serve = partial(_serve, spec.settings, context, handler, channel, logs)
+            return anyio.run(serve, backend_options=settings.loop_options)
+
+        return run_loop() if handler.first_in_main_thread is None else MainThread().serve(run_loop, _tell_leftover)
+    except HandlerError as error:
+        _tell_failed(channel, str(error), error.traceback)
+        return ChildExit.BOOT_FAILED
     except Exception as error:
         _log.exception("the worker failed")
-        _tell_failed(channel, error)
+        _tell_failed(channel, summary(error), user_traceback(error))
         return ChildExit.BUG
     finally:
         output_capture.finish()
 
 
-def _tell_failed(channel: socket.socket, error: Exception) -> None:
+def _tell_leftover(error: BaseException) -> None:
+    _log.error("a signal handler that a task left behind raised", exc_info=error)
+
+
+def _tell_failed(channel: socket.socket, error: str, traceback: str) -> None:
     """Report a failed boot. A parent to which this worker was ready before takes it for a crash."""
-    message = BootFailed(ChildExit.BOOT_FAILED, summary(error), user_traceback(error))
+    message = BootFailed(ChildExit.BOOT_FAILED, error, traceback)
     with suppress(OSError):
         channel.settimeout(LAST_MESSAGES_TIMEOUT)
         channel.sendall(encode(message))
 
 
-async def _serve(spec: WorkerSpec, channel: socket.socket, begun: BegunTasks, logs: SentLogs) -> int:
+async def _serve(
+    forked_with: Settings,
+    context: Callable[[Store], WorkerContext],
+    handler: Handler,
+    channel: socket.socket,
+    logs: SentLogs,
+) -> int:
     link = ParentLink(channel)
-    forked_with = spec.settings
-    try:
-        handler = handler_of(forked_with)
-        spec = replace(spec, settings=settled(handler, forked_with, may_choose=False))
-    except HandlerError as error:
-        link.send(BootFailed(ChildExit.BOOT_FAILED, str(error), error.traceback))
-        await link.flush(LAST_MESSAGES_TIMEOUT)
-        return ChildExit.BOOT_FAILED
-    telemetry = open_in_worker(spec.settings)
+    telemetry = open_in_worker(forked_with)
     code = ChildExit.BUG
     async with aclosing(store_of(forked_with)) as store, anyio.create_task_group() as group:
-        code = await QueueWorker(WorkerContext(spec, store, begun=begun), handler, link, telemetry, group).run()
+        code = await QueueWorker(context(store), handler, link, telemetry, group).run()
         await link.flush(LAST_MESSAGES_TIMEOUT)
         group.cancel_scope.cancel()
     logs.flush_beside(telemetry.shutdown)

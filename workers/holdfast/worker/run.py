@@ -56,6 +56,8 @@ from holdfast_config.current_task import CURRENT
 
 _RELEASE = Settle.RELEASE  # looked up once, as it is compared for each task
 
+MAIN_THREAD = ""  # the limit of all handlers that need the main thread; no handler has this name
+
 _OTHERS = frozenset({"cancel", "lost", "fenced"})  # of a task that has ended, or that another process owns
 
 _log = structlog.get_logger("holdfast.worker")
@@ -283,11 +285,10 @@ class RunningTasks:
             running.task.take(delivery)
         if delivery.has_steps and not running.task.unreadable:
             delivery = await self._as_asked(delivery, running.task)
-        name = running.task.operation.name
-        places = self._options(running).concurrency
-        if name is None or places is None:
+        name, options = running.task.operation.name, self._options(running)
+        if name is None or options.places is None:
             return await self._run(delivery, running)
-        limit = self._limits.of(name, places)
+        limit = self._limits.of(MAIN_THREAD if options.in_main_thread else name, options.places)
         if limit.is_full:
             running.waits = True
             self.context.begun.remove(delivery.task_id)

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import anyio
@@ -16,6 +17,7 @@ from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler
 from holdfast.ipc.channel import BootFailed, Drain, Drained, Link, Ready
+from holdfast.os.main_thread import opened
 from holdfast.telemetry.port import Telemetry
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext
@@ -182,9 +184,13 @@ class QueueWorker:
         self._end(ChildExit.ORPHANED, self._context.spec.settings.drain_timeout)
 
     async def _heed_signals(self) -> None:
+        drain = partial(self._end, ChildExit.OK, self._context.spec.settings.drain_timeout)
+        if (main_thread := opened()) is not None:  # it receives the signals of this process
+            main_thread.heed(drain)
+            return
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for _ in signals:
-                self._end(ChildExit.OK, self._context.spec.settings.drain_timeout)
+                drain()
 
     async def _heed_fence(self) -> None:
         """Others own the tasks by now: stop what runs, report nothing, end."""

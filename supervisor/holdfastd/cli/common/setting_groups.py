@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 GROUPS: Mapping[str, Sequence[str]] = {
     "Handler and workers": (
-        *("exec", "exec_env", "application", "app_dir", "workers", "concurrency", "preload", "reload", "burst"),
+        *("exec", "exec_env", "application", "app_dir", "workers", "concurrency", "preload", "reload", "burst", "loop"),
     ),
     "Queue and lanes": ("queue_name", "lanes", "strict", "handler_rates"),
     "Redis": (
