@@ -12,6 +12,7 @@ _BEGUN = "tests/faults/test_begun.py"
 
 _LIFESPAN, _MIDDLEWARE = "tests/worker/test_lifespan.py", "tests/worker/test_middleware.py"
 _HANDLER = "workers/holdfast/handler"
+_FORKED = "tests/worker/test_forked_copies.py"
 
 WORKER = [
     Rule(
@@ -948,5 +949,40 @@ WORKER = [
         "            pass\n",
         "tests/faults/test_schedules_of_the_code.py"
         "::test_one_moves_to_another_application_and_stays_when_that_gets_another_name",
+    ),
+    Rule(
+        "a process that a handler forks does not tell its worker of signals",
+        "workers/holdfast/os/forked_copy.py",
+        "    signal.set_wakeup_fd(-1)\n",
+        "",
+        f"{_FORKED}::test_a_child_has_no_signal_handler_of_its_worker",
+    ),
+    Rule(
+        "a process that a handler forks is ended by SIGTERM",
+        "workers/holdfast/os/forked_copy.py",
+        "        if _is_of_worker(signal.getsignal(number)):\n",
+        "        if False:\n",
+        f"{_FORKED}::test_a_child_that_is_told_to_end_ends_and_its_worker_does_not",
+    ),
+    Rule(
+        "a process that comes back from a coroutine that forked it ends",
+        f"{_HERE}/run.py",
+        '        self.task_log = LogOfCopy("")\n',
+        "        pass\n",
+        f"{_FORKED}::test_a_child_that_comes_back_from_the_handler_ends",
+    ),
+    Rule(
+        "a process that comes back from a plain function that forked it ends",
+        f"{_HANDLER}/threads.py",
+        "        end_copy(ended.error)\n",
+        "        pass\n",
+        f"{_FORKED}::test_a_child_that_comes_back_from_the_handler_ends",
+    ),
+    Rule(
+        "a process that waits for the event loop of its worker ends",
+        "workers/holdfast/os/forked_copy.py",
+        "        _forking.loop.call_soon(_end, ChildExit.BUG)\n",
+        "        pass\n",
+        f"{_FORKED}::test_a_child_that_waits_for_the_event_loop_ends",
     ),
 ]

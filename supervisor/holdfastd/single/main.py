@@ -21,6 +21,7 @@ from holdfast.handler.choose import handler_of
 from holdfast.handler.lanes_of_handler import settled
 from holdfast.ipc.channel import Born, Ready
 from holdfast.ipc.in_process_channel import InProcessLink
+from holdfast.os.forked_copy import leave_worker_at_fork
 from holdfast.store.memory import MemoryStore, serving
 from holdfast.telemetry import GRPC, open_in_steward
 from holdfast.telemetry.logs import sent_logs
@@ -41,6 +42,7 @@ from holdfastd.steward.steward import Steward
 def run(settings: Settings, announce: Announce) -> int:
     """Execute the tasks that this process itself submits, until it is told to stop; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
+    leave_worker_at_fork()
     if why_not := refusal(settings):
         announce(why_not, "error")
         return Exit.CONFIG

@@ -22,6 +22,7 @@ from holdfast.errors import HandlerError, StoreError
 from holdfast.exits import Exit
 from holdfast.handler.choose import handler_of
 from holdfast.handler.lanes_of_handler import settled
+from holdfast.os.forked_copy import leave_worker_at_fork
 from holdfast.store import open_store
 from holdfast.store.protocol import Store
 from holdfast.worker.in_process import InProcessWorker, open_worker
@@ -46,6 +47,7 @@ LAST_CALL = 1.0  # seconds for the store to answer, once all tasks are returned
 def run(settings: Settings, announce: Announce) -> int:
     """Run the worker until it is told to stop; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
+    leave_worker_at_fork()
     return anyio.run(_boot, settings, announce, backend_options=settings.loop_options)
 
 

@@ -25,6 +25,7 @@ from holdfast.handler.run_end import outcome_of_raised, outcome_of_returned
 from holdfast.handler.surround import call_inside
 from holdfast.handler.task import Task
 from holdfast.handler.threads import GRACE, Threads
+from holdfast.os.forked_copy import copied
 from holdfast.os.kill_points import Point, armed, reached
 
 OWN_TASK_CANCELLED = "the handler's own asyncio task was cancelled, but not by a timeout, a cancel or a drain"
@@ -147,6 +148,9 @@ async def _bounded(work: Work, task: Task, seconds: float | None) -> Outcome:
     except asyncio.CancelledError:
         # A scope lets its own cancellation pass where the handler has cancelled the asyncio task as well.
         if _is_stopped():
+            raise
+    except RuntimeError:
+        if not copied:  # else the handler has forked this process: it has no loop, and the scope cannot be left
             raise
     # An answer after the order to stop is not the answer that the handler would have given.
     if outcome is None or scope.cancel_called:

@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 
 from holdfast.handler.run_notes import RunNotes
+from holdfast.os.forked_copy import copied, end_copy
 from holdfast.os.main_thread import opened
 
 GRACE = 5.0  # seconds that a thread has to stop once it is asked to
@@ -76,9 +77,12 @@ async def in_thread(
 def captured(function: Callable[[], object]) -> Ended:
     """Nothing a handler raises, SystemExit included, may reach the machinery of threads and task groups."""
     try:
-        return Ended(function())
+        ended = Ended(function())
     except BaseException as error:
-        return Ended(error=error)
+        ended = Ended(error=error)
+    if copied:  # the handler has forked this process, and did not end it
+        end_copy(ended.error)
+    return ended
 
 
 async def _stop(notes: RunNotes, threads: Threads, over: anyio.Event) -> None:

@@ -23,6 +23,7 @@ from holdfast.handler.lanes_of_handler import settled
 from holdfast.ipc.channel import BootFailed, encode
 from holdfast.ipc.child_end import ParentLink
 from holdfast.os import stack_file
+from holdfast.os.forked_copy import leave_worker_at_fork
 from holdfast.os.kill_points import Point, reached
 from holdfast.os.main_thread import MainThread
 from holdfast.store.protocol import Store
@@ -45,6 +46,7 @@ def run(spec: WorkerSpec, channel: socket.socket) -> int:
     """Run one worker in this process; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     stack_file.register()
+    leave_worker_at_fork()
     reached(Point.FORK)
     if spec.settings.capture_output:
         output_capture.install()

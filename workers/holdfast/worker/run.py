@@ -40,6 +40,7 @@ from holdfast.handler.steps import StepLog
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
 from holdfast.handler.turn import is_whole
+from holdfast.os import forked_copy
 from holdfast.store.results_of_parents import results_of_parents
 from holdfast.telemetry.port import Span, Telemetry
 from holdfast.worker.context import WorkerContext, lease_clock
@@ -50,7 +51,7 @@ from holdfast.worker.part_sender import PartSender
 from holdfast.worker.recycler import Recycler
 from holdfast.worker.samples import Samples
 from holdfast.worker.stored_steps import StoredSteps
-from holdfast.worker.task_log import TaskLog
+from holdfast.worker.task_log import LogOfCopy, TaskLog
 from holdfast.worker.unsettled_spans import UnsettledSpans
 from holdfast_config.current_task import CURRENT
 
@@ -147,7 +148,8 @@ class RunningTasks:
         self._loop = asyncio.get_running_loop()
         self._failure = self._loop.create_future()
         try:
-            await self._failure
+            with forked_copy.told(self._become_copy):
+                await self._failure
         finally:
             self.is_over = True
             self.stop_all("over")
@@ -155,6 +157,10 @@ class RunningTasks:
                 while self._running:
                     self._empty = anyio.Event()
                     await self._empty.wait()
+
+    def _become_copy(self) -> None:
+        """In a process that a handler has forked: the end of a delivery ends the process."""
+        self.task_log = LogOfCopy("")
 
     def start(self, delivery: Delivery, now: float) -> None:
         """Begin this delivery, at `now` by the clock of the lease. The parent knows of a suspect first: it may end this
@@ -236,7 +242,7 @@ class RunningTasks:
                     outcome = await (called if self._spans is None else self._run_in_span(delivery, running, called))
         except BaseException as error:
             # Border of a task: no error may keep the slot, or end the other deliveries.
-            outcome = None if running.stopped_by else _escaped(error, delivery)
+            outcome = None if running.stopped_by else _escaped(error, delivery, outcome)
         try:
             if (parts := running.task.parts) is not None:
                 await parts.end()
@@ -392,6 +398,8 @@ class RunningTasks:
             self.heartbeat.send()  # a worker that has settled something is no boot failure, however soon it dies
 
 
-def _escaped(error: BaseException, delivery: Delivery) -> Outcome:
+def _escaped(error: BaseException, delivery: Delivery, outcome: Outcome | Deferred | None) -> Outcome | Deferred | None:
+    if forked_copy.copied:  # without an event loop the scope cannot be left: what came of the handler counts
+        return outcome
     _log.error("an error ended a delivery outside of its handler", task=delivery.task_id, exc_info=error)
     return outcome_of_error(error)

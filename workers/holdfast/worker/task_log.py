@@ -3,6 +3,7 @@ as at the speed of a worker a line for each task would cost more than the task."
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 import structlog
@@ -12,6 +13,7 @@ from holdfast.core.outcomes import (
     Completed,
     Deferred,
     Failed,
+    Failure,
     HandlerStopped,
     Outcome,
     Raised,
@@ -19,7 +21,9 @@ from holdfast.core.outcomes import (
     UnreadableMessage,
 )
 from holdfast.core.settle import one_line
+from holdfast.exits import ChildExit
 from holdfast.handler.task import Task
+from holdfast.os.forked_copy import end_copy
 
 _log = structlog.get_logger("holdfast.worker")
 
@@ -54,6 +58,22 @@ class TaskLog:
                 _log.debug("task settled", outcome=str(report.kind), **task.log_fields())
             case _:
                 pass
+
+
+class LogOfCopy(TaskLog):
+    """Of a process that a handler forked: a delivery that ends there is the worker's. The process ends instead."""
+
+    def ended(self, task: Task, outcome: Outcome | Deferred, report: Settlement | None) -> None:
+        match outcome:
+            case Raised(Failure("SystemExit", status)):
+                end_copy(SystemExit(int(status) if status.isdecimal() else status or None))
+            case Raised(failure):
+                sys.stderr.write(failure.traceback or failure.message)
+                end_copy(SystemExit(1))
+            case HandlerStopped():  # it never came to its end
+                end_copy(SystemExit(int(ChildExit.BUG)))
+            case _:
+                end_copy()
 
 
 def _names(delivery: Delivery) -> dict[str, object]:
