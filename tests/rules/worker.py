@@ -13,8 +13,30 @@ _BEGUN = "tests/faults/test_begun.py"
 _LIFESPAN, _MIDDLEWARE = "tests/worker/test_lifespan.py", "tests/worker/test_middleware.py"
 _HANDLER = "workers/holdfast/handler"
 _FORKED = "tests/worker/test_forked_copies.py"
+_MAIN_THREAD = "tests/worker/test_main_thread.py"
 
 WORKER = [
+    Rule(
+        "the timer that a function of the main thread leaves does not interrupt the next one",
+        "workers/holdfast/os/main_thread.py",
+        "                _restore(handlers)\n",
+        "",
+        f"{_MAIN_THREAD}::test_the_timer_of_a_function_does_not_interrupt_the_next_one",
+    ),
+    Rule(
+        "an order to stop interrupts a function of the main thread",
+        "workers/holdfast/os/main_thread.py",
+        '            raise asyncio.CancelledError("the task is to stop")\n',
+        "",
+        f"{_MAIN_THREAD}::test_a_function_that_sleeps_is_ended_by_its_timeout_and_the_worker_lives_on",
+    ),
+    Rule(
+        "middleware leaves the main thread to its handler",
+        f"{_HANDLER}/surround.py",
+        " and not self.callee.options.in_main_thread",
+        "",
+        f"{_MAIN_THREAD}::test_middleware_around_it_stays_in_its_own_thread",
+    ),
     Rule(
         "a task cannot pass what a lifespan yields",
         f"{_HANDLER}/signature.py",

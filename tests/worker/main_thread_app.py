@@ -71,13 +71,13 @@ surrounded = Handlers()
 
 
 @surrounded.use
-def plain(_task: Task, call: Callable[[], Any]) -> Any:
-    return [threading.current_thread() is threading.main_thread(), *call()]
+async def in_loop(_task: Task, call: Callable[[], Awaitable[Any]]) -> Any:
+    return [threading.current_thread() is threading.main_thread(), *await call()]
 
 
 @surrounded.use
-async def in_loop(_task: Task, call: Callable[[], Awaitable[Any]]) -> Any:
-    return [threading.current_thread() is threading.main_thread(), *await call()]
+def plain(_task: Task, call: Callable[[], Any]) -> Any:
+    return [threading.current_thread() is threading.main_thread(), *call()]
 
 
 @surrounded.register("inside", thread="main")
