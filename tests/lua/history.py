@@ -97,6 +97,9 @@ class History:
             state = State(detail.split(" ")[0])
             self.lives[task_id] = Life(State.SUBMITTED if state in IN_PLACE else state, last=event)
             return
+        if event == "removed":
+            self.lives.pop(task_id, None)
+            return
         life = self.lives.setdefault(task_id, Life())
         if life.unjoined and event != "joined":
             self.breaches.append(f"{task_id}: suspended, though it was told to go on after its pause")

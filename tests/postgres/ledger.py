@@ -18,6 +18,8 @@ from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
 
 ROUNDS = 200
+Picture = dict[bytes, tuple[bytes, int]]  # each key, with its value and the ms until it expires (0: never)
+
 PATIENCE = 30  # seconds; reached only by a test that fails
 
 
@@ -93,16 +95,16 @@ class Ledger:
                 await self.keep()
             await self.keep()  # what came of it
 
-    async def picture(self) -> dict[bytes, bytes]:
+    async def picture(self) -> Picture:
         """All that Redis has, to set it back to."""
         plain = self.redis.plain
         keys = [key async for key in plain.scan_iter(match=f"*{self.queue}*")]
-        return {key: await plain.dump(key) for key in keys}
+        return {key: (await plain.dump(key), max(0, await plain.pttl(key))) for key in keys}
 
-    async def set_back(self, picture: dict[bytes, bytes]) -> None:
+    async def set_back(self, picture: Picture) -> None:
         await self.flush()
-        for key, value in picture.items():
-            await self.redis.do("RESTORE", key, 0, value)
+        for key, (value, left_ms) in picture.items():
+            await self.redis.do("RESTORE", key, left_ms, value)
 
     async def aclose(self) -> None:
         await self.store.aclose()

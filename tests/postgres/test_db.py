@@ -35,17 +35,18 @@ def test_an_empty_database_is_set_up_once(short_path: Path, redis_settings: Redi
     cli = command(short_path, redis_settings, empty)
     before = cli("db", "status", "--json")
     assert (before.status, before.document["version"]) == (1, 0)
-    assert cli("db", "upgrade").out == "0001 ledger\n0002 facts\n0003 steps\n0004 parents\n0005 batches\nversion 5\n"
-    assert cli("db", "upgrade").out == "version 5, unchanged\n"
+    steps = "0001 ledger\n0002 facts\n0003 steps\n0004 parents\n0005 batches\n0006 removals\n"
+    assert cli("db", "upgrade").out == f"{steps}version 6\n"
+    assert cli("db", "upgrade").out == "version 6, unchanged\n"
     after = cli("db", "status", "--json")
-    assert (after.status, after.document["version"], after.document["ledger"]["phase"]) == (0, 5, "not begun")
+    assert (after.status, after.document["version"], after.document["ledger"]["phase"]) == (0, 6, "not begun")
 
 
 def test_an_upgrade_shows_its_progress_on_a_terminal(
     short_path: Path, redis_settings: RedisSettings, empty: str
 ) -> None:
     shown = command(short_path, redis_settings, empty).on_terminal("db", "upgrade").out
-    assert re.search("5 of 5 steps done", shown)
+    assert re.search("6 of 6 steps done", shown)
 
 
 def test_upgrades_at_the_same_time_do_it_once(short_path: Path, redis_settings: RedisSettings, empty: str) -> None:

@@ -18,7 +18,7 @@ def test_a_rule_is_found_once_and_its_test_exists(rule: Rule) -> None:
     assert name in _tests(ROOT / file)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.file.endswith(".py")], ids=lambda rule: rule.name)
 def test_a_file_without_its_rule_can_still_be_compiled(rule: Rule) -> None:
     compile((ROOT / rule.file).read_text().replace(rule.old, rule.new), rule.file, "exec")
 

@@ -68,6 +68,8 @@ EVENTS = (
     "webhook-set",
     "webhook-told",
     "webhook-dropped",
+    "webhook-moved",
+    "removed",
     "lane-bound",
     "lane-paused",
     "lane-resumed",

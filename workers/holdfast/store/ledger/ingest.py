@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.errors import StoreUnavailableError
 from holdfast.store.ledger import kept_settings
-from holdfast.store.ledger.tables import queues, requests, tasks
+from holdfast.store.ledger.tables import queues, removals, requests, tasks
 from holdfast.store.ledger.tables.queues import Queue
 from holdfast.store.redis.ledger import EventPage, RedisLedger
 
@@ -41,6 +41,7 @@ class Ingestion:
         after = await self.tasks(sql, replace(queue, position=look.position), look.ids)
         if after is None:
             raise _forgotten()
+        await removals.note(sql, self._name, look.removals, queues.moment(look.position))
         await kept_settings.note(sql, self._name, look.settings)
         return after
 

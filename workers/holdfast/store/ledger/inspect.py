@@ -6,7 +6,14 @@ from holdfast.core.store_info import DatabaseInfo
 from holdfast.store.ledger import migrate
 from holdfast.store.ledger.database import Database
 
-_TABLES = ("holdfast_queues", "holdfast_tasks", "holdfast_turns", "holdfast_requests", "holdfast_facts")
+_TABLES = (
+    "holdfast_queues",
+    "holdfast_tasks",
+    "holdfast_turns",
+    "holdfast_requests",
+    "holdfast_facts",
+    "holdfast_removals",
+)
 _SERVER = (
     "SELECT current_setting('server_version') AS server, current_user::text AS who, pg_is_in_recovery() AS standby"
 )

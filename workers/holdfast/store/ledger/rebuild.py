@@ -1,9 +1,9 @@
 """Rebuilds a Redis that has lost data, step by step; each step is a transaction that notes the progress.
 
-Settings of lanes and hosts go back first, so that no task starts which a pause holds back; then tasks, page by page;
-then schedules, which fire nothing until this Redis is followed. Changes that are not known to be done are carried out
-again before that. Then everything that Redis knows is read once. Requests that were accepted meanwhile are given when
-it is followed.
+Settings of lanes and hosts go back first, so that no task starts which a pause holds back; then tasks, page by page,
+and what was removed is removed again; then schedules, which fire nothing until this Redis is followed. Changes that
+are not known to be done are carried out again before that. Then everything that Redis knows is read once. Requests
+that were accepted meanwhile are given when it is followed.
 
 If the ledger followed so slowly that events were trimmed unread, the same is done: what Redis still knows stays as it
 is, and what it does not have was removed.
@@ -14,19 +14,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import uuid4
 
 import structlog
 
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.ledger import change_requests, deliver, kept_settings
 from holdfast.store.ledger.ingest import Ingestion
-from holdfast.store.ledger.tables import requests, tasks
-from holdfast.store.ledger.tables.queues import Queue, RebuildPhase, moment
+from holdfast.store.ledger.tables import removals, requests, tasks
+from holdfast.store.ledger.tables.queues import Queue, RebuildPhase, moment, next_epoch
 from holdfast.store.redis.ledger import EventPage, KeptSetting, RedisLedger
 from holdfast.store.redis.task_dump import Dump
 
 TASKS = 100  # put back in one step
+REMOVALS = 1000  # looked for in one step
 SETTINGS = 200  # put back, or read, in one step
 KEYS = 1000  # looked at in one step of a sweep
 
@@ -64,7 +64,7 @@ class Rebuild:
                 "REDIS HAS LOST DATA: it is rebuilt from PostgreSQL", since=look.position or "ever", **log_fields
             )
         return Queue(
-            epoch=uuid4().hex,
+            epoch=next_epoch(queue.epoch),
             phase=RebuildPhase.BOUNDING,
             cursor="",
             position="",
@@ -82,11 +82,12 @@ class Rebuild:
             return await self._begin_again(sql, queue)
         match queue.phase:
             case RebuildPhase.CORRECTING:
-                page = await tasks.ended_since(sql, self._name, queue.since_ms, queue.cursor, TASKS)
-                return await self._put_back(sql, queue, page, RebuildPhase.RESTORING)
+                return await self._correct(sql, queue)
             case RebuildPhase.RESTORING:
                 page = await tasks.to_put_back(sql, self._name, queue.cursor, TASKS)
-                return await self._put_back(sql, queue, page, RebuildPhase.SCHEDULING)
+                return await self._put_back(sql, queue, page, RebuildPhase.REMOVING)
+            case RebuildPhase.REMOVING:
+                return await self._remove(sql, queue)
             case RebuildPhase.SCHEDULING:
                 return await self._schedule(sql, queue)
             case RebuildPhase.SWEEPING:
@@ -104,12 +105,25 @@ class Rebuild:
         await self._put_settings_back(queue, await kept_settings.before_tasks(sql, self._name, queue.since_ms))
         await deliver.give_changes(sql, self._name, self._redis, queue.epoch, of="rules|")
         await deliver.give_changes(sql, self._name, self._redis, queue.epoch, of="quiet|")
-        return replace(queue, phase=RebuildPhase.CORRECTING if queue.since_ms else RebuildPhase.RESTORING)
+        return replace(queue, phase=RebuildPhase.CORRECTING)
+
+    async def _correct(self, sql: Any, queue: Queue) -> Queue:
+        """Put back what has ended since the moment that Redis was set back to. Where that is not known, put back what
+        has ended of the tasks that Redis has: of an emptied one these are few."""
+        if queue.since_ms:
+            page = await tasks.ended_since(sql, self._name, queue.since_ms, queue.cursor, TASKS)
+            return await self._put_back(sql, queue, page, RebuildPhase.RESTORING)
+        cursor, ids = await self._redis.known(queue.cursor, KEYS)
+        await self._redis.remove(queue.epoch, await removals.of(sql, self._name, ids))
+        async for ended in tasks.ended_of(sql, self._name, ids):
+            await self._redis.restore(queue.epoch, ended)
+        return replace(queue, cursor=cursor) if cursor else replace(queue, phase=RebuildPhase.RESTORING, cursor="")
 
     async def _put_back(self, sql: Any, queue: Queue, page: tuple[list[Dump], str], following: RebuildPhase) -> Queue:
         dumps, cursor = page
         if not dumps:
             return replace(queue, phase=following, cursor="")
+        await self._redis.remove(queue.epoch, await removals.of(sql, self._name, [dump.task_id for dump in dumps]))
         async for parents in tasks.ended_parents(sql, self._name, dumps):
             await self._redis.restore(queue.epoch, parents)
         await self._put_batches_back(sql, queue, {dump.batch for dump in dumps} - {""})
@@ -120,6 +134,15 @@ class Rebuild:
                 _log.warning("a task is damaged in the ledger or in Redis; it is not put back", task=dump.task_id)
         restored = words.count("restored") + words.count("merged")
         return replace(queue, cursor=cursor, restored=queue.restored + restored)
+
+    async def _remove(self, sql: Any, queue: Queue) -> Queue:
+        """Remove again what was removed since. By now the children of these tasks are back, and know of the end."""
+        page, cursor = await removals.since(sql, self._name, queue.since_ms, queue.cursor, REMOVALS)
+        if not page:
+            return replace(queue, phase=RebuildPhase.SCHEDULING, cursor="")
+        await self._redis.remove(queue.epoch, page)
+        reached(Point.RESTORED)
+        return replace(queue, cursor=cursor)
 
     async def _put_batches_back(self, sql: Any, queue: Queue, batches: set[str]) -> None:
         """Put back the ended tasks of these batches, once for each: their ends are counted anew."""
@@ -147,6 +170,7 @@ class Rebuild:
             last = (await self._redis.dump([])).last
             queue = replace(queue, position=last, witness=last)
         cursor, ids = await self._redis.known(queue.cursor, KEYS)
+        await self._redis.remove(queue.epoch, await removals.of(sql, self._name, ids))
         after = await self._ingesting.tasks(sql, queue, ids)
         if after is None:
             return await self._begin_again(sql, queue)

@@ -12,7 +12,6 @@ Redis is rebuilt: see `rebuild`.
 from __future__ import annotations
 
 from typing import Any
-from uuid import uuid4
 
 from holdfast.core.tasks import KeptTask, LedgerStatus
 from holdfast.errors import StoreRefusedError
@@ -62,7 +61,7 @@ class Replication:
             return None
         if await self._redis.owner():
             raise self._stranger()
-        await queues.make(sql, self._name, uuid4().hex)
+        await queues.make(sql, self._name, queues.first_epoch())
         return await queues.lock(sql, self._name)
 
     async def read_until(self, sql: Any) -> int:
@@ -90,7 +89,7 @@ class Replication:
         async with self._database.transaction() as sql:
             queue = await queues.read(sql, self._name)
         owner = await self._redis.owner()
-        if owner and (queue is None or (queue.epoch != owner and queue.phase is RebuildPhase.FOLLOWING)):
+        if owner and (queue is None or (queue.phase is RebuildPhase.FOLLOWING and queue.is_stranger(owner))):
             raise self._stranger()
 
     def next_event(self, key: str, seconds: float) -> tuple[str | int, ...]:

@@ -73,9 +73,10 @@ class PostgresStore(ComposedStore):
         redis_ledger = self.redis_ledger
         async with self.database.transaction() as sql:
             ledger, queue = await self._replication.standing(sql), await queues.read(sql, self._queue.name)
-        return ReplicationInfo(
-            ledger, queue.epoch if queue else "", await redis_ledger.owner() or await redis_ledger.rebuilding()
-        )
+        epoch = queue.epoch if queue else ""
+        owner = await redis_ledger.owner()
+        followed = "" if queues.is_earlier(owner, epoch) else owner
+        return ReplicationInfo(ledger, epoch, followed or await redis_ledger.rebuilding())
 
     async def disown(self) -> None:
         """Make this Redis nobody's: the next steward treats it as one that has lost data."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from holdfast.core.steps import StepHead
 from holdfast.core.task_search import TextSearch
@@ -15,13 +16,16 @@ from holdfast.core.tasks import (
     TaskRecord,
     Wanted,
 )
-from holdfast.errors import StoreRefusedError
+from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast.store.ledger import kept_settings, lookup
 from holdfast.store.ledger.followed_queue import FollowedQueue
 from holdfast.store.ledger.replicate import Replication
-from holdfast.store.ledger.tables import requests, tasks
+from holdfast.store.ledger.tables import queues, removals, requests, tasks
+from holdfast.store.ledger.tables.queues import Queue, RebuildPhase, epoch_number
 from holdfast.store.redis import RedisStore
-from holdfast.store.redis.ledger import RedisLedger
+from holdfast.store.redis.connection import Value
+from holdfast.store.redis.ledger import ELSEWHERE, RedisLedger
+from holdfast.store.redis.tasks import RedisTasks
 
 UNKNOWN = "unknown"
 LOOKS = 20  # pages of the ledger that are read for one page of a list
@@ -44,6 +48,7 @@ class LedgerTasks:
         self._redis_ledger = redis_ledger
         self._replication = replication
         self._remember_ms = remember_ms
+        self._changing = RedisTasks(redis.connection, self._behind)
         self.place = redis.place
         self.steps = redis.steps
         self.parents = redis.parents
@@ -116,35 +121,53 @@ class LedgerTasks:
 
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:
         """A task that only the ledger remembers is put back into Redis first."""
-        answer = await self._redis.retry(task_id, reason)
+        answer = await self._changing.retry(task_id, reason)
         if answer.word != UNKNOWN:
             return answer
         async with self._database.transaction() as sql:
             epoch = await self._queue.epoch(sql)
             ended = [dump async for page in tasks.ended_of(sql, self._queue.name, [task_id]) for dump in page]
         return (
-            await self._redis.retry(task_id, reason)
+            await self._changing.retry(task_id, reason)
             if ended and await self._redis_ledger.restore(epoch, ended)
             else answer
         )
 
     async def purge_dead(self, task_ids: Sequence[str]) -> int:
-        purged = await self._redis.purge_dead(task_ids)
+        purged = await self._changing.purge_dead(task_ids)
         async with self._database.transaction() as sql:
-            there = {dump.task_id for dump in (await self._redis_ledger.dump(task_ids)).tasks}
-            gone = [task_id for task_id in task_ids if task_id not in there]
-            await requests.forget(sql, self._queue.name, gone)
-            return max(purged, await tasks.forget(sql, self._queue.name, gone))
+            return max(purged, await removals.remove_dead(sql, self._queue.name, *await self._gone(sql, task_ids)))
 
     async def forget_tasks(self, task_ids: Sequence[str]) -> int:
         """The ledger is brought up to date first, so that no end is read of a task that is gone."""
         await self._replication.round()
-        forgotten = await self._redis.forget_tasks(task_ids)
+        forgotten = await self._changing.forget_tasks(task_ids)
         async with self._database.transaction() as sql:
-            there = {dump.task_id for dump in (await self._redis_ledger.dump(task_ids)).tasks}
-            gone = [task_id for task_id in task_ids if task_id not in there]
-            await requests.forget(sql, self._queue.name, gone)
-            return max(forgotten, await tasks.forget_ended(sql, self._queue.name, gone))
+            return max(forgotten, await removals.remove_ended(sql, self._queue.name, *await self._gone(sql, task_ids)))
+
+    async def _gone(self, sql: Any, task_ids: Sequence[str]) -> tuple[list[str], int, int]:
+        """Those of these tasks that Redis does not have; the number of the epoch, and the moment of the last event that
+        Redis knew then, which is noted: a Redis that lacks it was set back. The requests for them are done by that."""
+        queue, gone, left = _following(await queues.hold(sql, self._queue.name)), list[str](), list(task_ids)
+        while left:
+            found = await self._redis_ledger.read(queue.epoch, queue.seen, left)
+            if found is None:
+                raise _lost()
+            dumps, count = found
+            there = {*dumps.damaged, *(dump.task_id for dump in dumps.tasks)}
+            gone += [task_id for task_id in left[:count] if task_id not in there]
+            queue, left = queue.saw(dumps.last), left[count:]
+        await queues.write(sql, self._queue.name, queue)
+        await requests.forget(sql, self._queue.name, gone)
+        return gone, epoch_number(queue.epoch), queues.moment(queue.seen)
+
+    async def _behind(self, operation: str, *args: Value) -> Any:
+        """Run an operation that changes ended tasks. A Redis that has lost data might not know their last changes."""
+        queue = _following(await self._queue.read())
+        answer = await self._redis_ledger.behind(queue.epoch, queue.seen, operation, *args)
+        if answer == ELSEWHERE:
+            raise _lost()
+        return answer
 
     async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:
         raise StoreRefusedError(
@@ -158,6 +181,19 @@ class LedgerTasks:
         async with self._database.transaction() as sql:
             before_ms = await self._replication.read_until(sql)
             await tasks.trim(sql, self._queue.name, before_ms - self._remember_ms, limit)
+            await removals.trim(sql, self._queue.name, before_ms - self._remember_ms)
             await requests.trim(sql, self._queue.name, self._remember_ms)
             await kept_settings.trim(sql, self._queue.name, before_ms - self._remember_ms)
         return await self._redis_ledger.trim(keep_ms, limit, before_ms) if before_ms else 0
+
+
+def _following(queue: Queue | None) -> Queue:
+    if queue is None or queue.phase is not RebuildPhase.FOLLOWING:
+        raise _lost()
+    return queue
+
+
+def _lost() -> StoreUnavailableError:
+    return StoreUnavailableError(
+        "Redis is being rebuilt from PostgreSQL: tasks that have ended can be retried and deleted after that"
+    )

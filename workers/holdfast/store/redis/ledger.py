@@ -6,7 +6,7 @@ Kept settings are what a ledger keeps besides tasks, by name: schedules (`schedu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,10 +22,20 @@ OVERTAKEN = b"overtaken"  # carried out long ago; later requests for the same se
 
 
 @dataclass(frozen=True, slots=True)
+class Removal:
+    """A task that was removed: which life of its id, and the epoch and number of this change (see amendments.lua)."""
+
+    task_id: str
+    created_ms: int
+    epoch: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class EventPage:
     """A page of events. `word`: ok, missed, lost or other (see follow.lua); `position`: that of the last event;
     `ids`: the tasks that events named; `now_ms`: Redis's clock; `settings`: the settings they named, each with the last
-    request that was carried out on it (0: none)."""
+    request that was carried out on it (0: none); `removals`: the tasks that were removed."""
 
     word: str
     position: str
@@ -33,6 +43,7 @@ class EventPage:
     ids: tuple[str, ...]
     now_ms: int
     settings: dict[str, int]
+    removals: tuple[Removal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +59,11 @@ class RedisLedger(RedisPart):
     """Redis as its ledger sees it."""
 
     async def follow(self, epoch: str, after: str, witness: str, limit: int) -> EventPage:
-        word, position, more, ids, now, *settings = await self._run("follow", epoch, after, witness, limit)
+        answer = await self._run("follow", epoch, after, witness, limit)
+        word, position, more, ids, now, *settings, removed = answer
         named = {name.decode(): int(request or 0) for name, request in zip(*settings, strict=True)}
-        return EventPage(word.decode(), position.decode(), more == 1, tuple(each.decode() for each in ids), now, named)
+        tasks = tuple(each.decode() for each in ids)
+        return EventPage(word.decode(), position.decode(), more == 1, tasks, now, named, tuple(_removals(removed)))
 
     async def dump(self, task_ids: Sequence[str]) -> Dumps:
         """These tasks; unknown ones are left out."""
@@ -78,6 +91,16 @@ class RedisLedger(RedisPart):
         """Put tasks back; a word for each (see restore.lua), or `other` alone."""
         args = [value for dump in dumps for value in flat(dump)]
         return [word.decode() for word in await self._run("restore", epoch, *args)]
+
+    async def remove(self, epoch: str, removals: Sequence[Removal]) -> None:
+        """Remove these lives where this Redis, which was set back, has them again."""
+        args = [value for one in removals for value in (one.task_id, one.created_ms, one.epoch, one.number)]
+        while args and await self._run("remove", epoch, *args) not in {0, b"other"}:
+            pass  # results are deleted in bounded steps
+
+    async def behind(self, epoch: str, witness: str, operation: str, *args: Value) -> Any:
+        """The answer of an operation that only a Redis without losses may run, or ELSEWHERE (see followed.lua)."""
+        return await self._connection.run_behind("followed", operation, *args, epoch, witness)
 
     async def rebuilding(self) -> str:
         """The epoch of the ledger from which this Redis is being rebuilt, or empty."""
@@ -164,3 +187,9 @@ class RedisLedger(RedisPart):
         """Some ids of schedules, and the next cursor ('' at the end)."""
         following, flat = await self._command("ZSCAN", self._keys.schedules, cursor or "0", "COUNT", page)
         return "" if following == b"0" else following.decode(), [name.decode() for name in flat[::2]]
+
+
+def _removals(flat: list[bytes]) -> Iterator[Removal]:
+    for at in range(0, len(flat), 4):
+        task_id, *numbers = flat[at : at + 4]
+        yield Removal(task_id.decode(), *map(int, numbers))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,9 @@ from holdfast.store.redis.decode import pairs
 
 if TYPE_CHECKING:
     from holdfast.store.redis.connection import Value
+
+
+_AMENDED = re.compile(r"(\d{1,15}) (\d{1,15})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,12 @@ class Dump:
     def parents(self) -> list[str]:
         """The tasks that it still waits for."""
         return sorted(tie.decode()[7:] for tie in self.ties if tie.startswith(b"parent|"))
+
+    @property
+    def amended(self) -> tuple[int, int]:
+        """The epoch and number of its last change after its end (see amendments.lua)."""
+        found = _AMENDED.fullmatch(self.text("amended"))
+        return (int(found[1]), int(found[2])) if found else (0, 0)
 
     @property
     def batch(self) -> str:

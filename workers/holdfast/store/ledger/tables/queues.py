@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
+from uuid import uuid4
 
 
 class RebuildPhase(StrEnum):
@@ -13,6 +14,7 @@ class RebuildPhase(StrEnum):
     BOUNDING = "bounding"  # settings of lanes and hosts go back, before any task
     CORRECTING = "correcting"  # tasks whose end Redis has lost go back
     RESTORING = "restoring"  # tasks that have not ended, dead letters, and tasks with a webhook to be posted go back
+    REMOVING = "removing"  # tasks that were removed are removed again
     SCHEDULING = "scheduling"  # schedules go back, and their changes are carried out again
     SWEEPING = "sweeping"  # all tasks that Redis knows are read once
     LISTING = "listing"  # all settings that Redis knows are read once
@@ -42,9 +44,35 @@ class Queue:
         """The last event that existed when anything was read: a Redis that lacks it has lost data."""
         return self.witness if is_before(self.position, self.witness) else self.position
 
+    def is_stranger(self, owner: str) -> bool:
+        """True if a Redis that holds this epoch follows another ledger."""
+        return owner not in {"", self.epoch} and not is_earlier(owner, self.epoch)
+
     def saw(self, event: str) -> Queue:
         """The queue after a read at which this event was the last ('' for none)."""
         return replace(self, witness=event) if is_before(self.seen, event) else self
+
+
+def first_epoch() -> str:
+    """An epoch is a number and the name of the ledger. Scripts read both: a later epoch has a higher number."""
+    return f"1-{uuid4().hex}"
+
+
+def next_epoch(epoch: str) -> str:
+    """The epoch after this one, of the same ledger."""
+    return f"{epoch_number(epoch) + 1}-{epoch.rpartition('-')[2]}"
+
+
+def is_earlier(epoch: str, other: str) -> bool:
+    """True if the first of two epochs is an earlier one of the same ledger."""
+    same = epoch.rpartition("-")[2] == other.rpartition("-")[2]
+    return same and epoch_number(epoch) < epoch_number(other)
+
+
+def epoch_number(epoch: str) -> int:
+    """The number of an epoch; 0: there is none."""
+    number, mark, _ = epoch.partition("-")
+    return int(number) if mark else 0
 
 
 def moment(position: str) -> int:
@@ -65,6 +93,7 @@ def is_before(position: str, other: str) -> bool:
 _COLUMNS = "epoch, phase, cursor, position, witness, since_ms, losses, restored"
 _READ = f"SELECT {_COLUMNS} FROM holdfast_queues WHERE queue = $1"  # noqa: S608 - of our own words
 _LOCK = f"{_READ} FOR UPDATE SKIP LOCKED"
+_HOLD = f"{_READ} FOR UPDATE"
 _MAKE = "INSERT INTO holdfast_queues (queue, epoch, phase) VALUES ($1, $2, 'bounding') ON CONFLICT DO NOTHING"
 _WRITE = f"UPDATE holdfast_queues SET ({_COLUMNS}) = ($2, $3, $4, $5, $6, $7, $8, $9) WHERE queue = $1"  # noqa: S608 - as above
 
@@ -77,6 +106,11 @@ async def read(sql: Any, queue: str) -> Queue | None:
 async def lock(sql: Any, queue: str) -> Queue | None:
     """The queue's row, locked until the end of the transaction; None also if another process holds it."""
     return _queue(await sql.fetchrow(_LOCK, queue))
+
+
+async def hold(sql: Any, queue: str) -> Queue | None:
+    """The queue's row, locked until the end of the transaction, when the round of a steward is over that holds it."""
+    return _queue(await sql.fetchrow(_HOLD, queue))
 
 
 async def make(sql: Any, queue: str, epoch: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from holdfast.store.ledger.tables import removals
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.ledger import PAGE_BYTES
 from holdfast.store.redis.task_dump import Dump, Dumps
@@ -35,16 +36,17 @@ _BEGINNING = """
 UNION
 (SELECT task_id FROM holdfast_requests WHERE queue = $1 AND task_id >= $2 AND task_id < $3 AND verb = 'run'
     AND refused IS NULL ORDER BY task_id LIMIT $4)"""
-_FORGET = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"
 _KEPT = (
     *("state", "seq", "created_ms", "finished_ms", "seen_ms", "asked", "turn", "dead", "message_ids", "digests"),
     *("record", "pending", "checkpoint", "trail", "ties", "webhooks", "steps", "parent_results", "batch"),
+    *("amended_epoch", "amended"),
 )
 _KEEP = f"""
 INSERT INTO holdfast_tasks AS t (queue, task_id, {", ".join(_KEPT)})
 VALUES ({", ".join(f"${n + 1}" for n in range(len(_KEPT) + 2))})
 ON CONFLICT (queue, task_id) DO UPDATE SET {", ".join(f"{name} = EXCLUDED.{name}" for name in _KEPT)}
-WHERE EXCLUDED.turn >= t.turn AND (t.finished_ms IS NULL OR EXCLUDED.finished_ms IS NOT NULL)"""  # noqa: S608 - of our own words
+WHERE EXCLUDED.turn >= t.turn AND (t.finished_ms IS NULL OR EXCLUDED.finished_ms IS NOT NULL
+    AND (EXCLUDED.amended_epoch, EXCLUDED.amended) >= (t.amended_epoch, t.amended))"""  # noqa: S608 - of our own words
 _KEEP_TURN = """
 INSERT INTO holdfast_turns AS t (queue, task_id, turn, operation, result)
 SELECT $1, n.* FROM unnest($2::text[], $3::integer[], $4::bytea[], $5::bytea[]) AS n
@@ -107,7 +109,7 @@ async def keep(sql: Any, queue: str, dumps: Dumps) -> None:
     lives = [(dump.task_id, dump.number("created")) for dump in dumped]
     earlier = await sql.fetch(_EARLIER_LIVES, queue, *map(list, zip(*lives, strict=True)))
     if earlier:
-        await sql.execute(_FORGET, queue, [row["task_id"] for row in earlier])
+        await removals.remove(sql, queue, [row["task_id"] for row in earlier], dumps.seen_ms)
     await sql.executemany(_KEEP, rows)
     last = {turn[:2]: turn for some in turns for turn in some}
     await sql.execute(_KEEP_TURN, queue, *map(list, zip(*last.values(), strict=True)))
@@ -194,18 +196,6 @@ async def ended(
     return [(row["task_id"], row["finished_ms"]) for row in rows]
 
 
-async def forget(sql: Any, queue: str, task_ids: Sequence[str]) -> int:
-    """Delete those of these tasks that are dead letters; their number."""
-    delete = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2) AND dead <> '' RETURNING 1"
-    return len(await sql.fetch(delete, queue, list(task_ids)))
-
-
-async def forget_ended(sql: Any, queue: str, task_ids: Sequence[str]) -> int:
-    """Delete those of these tasks that have ended; their number."""
-    delete = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2) AND finished_ms IS NOT NULL RETURNING 1"
-    return len(await sql.fetch(delete, queue, list(task_ids)))
-
-
 async def trim(sql: Any, queue: str, before_ms: int, limit: int) -> None:
     """Delete tasks that ended before that moment, at most so many, the oldest first."""
     await sql.execute(_TRIM, queue, before_ms, limit)
@@ -236,6 +226,7 @@ def _row(queue: str, dump: Dump, seen_ms: int) -> tuple[object, ...]:
         _pack(dump.steps),
         _pack(dump.parent_results),
         dump.batch,
+        *dump.amended,
     )
 
 

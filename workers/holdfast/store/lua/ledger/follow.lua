@@ -3,7 +3,8 @@
 --       that was seen ('' for none), limit.
 -- Answers: {word (see the shared part `ledger_standing`), position of the last of these events ('' for none; if lost: of the last one that
 --       is left of what was seen), 1 if there are more, tasks that they name, time (ms), settings that they name, and for each of
---       these the last request that was carried out on it ('' for none)}.
+--       these the last request that was carried out on it ('' for none), removals: the id of each task, when that life of it was created, and
+--       the epoch and number of its removal (see amendments)}.
 -- flags: no-writes, allow-oom
 -- use: ledger_standing clock
 local epoch, after, witness, limit = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -11,11 +12,11 @@ local key = KEY.events
 local word = standing(epoch, witness, after)
 if word == 'lost' and witness ~= '' then
   local left = call('XREVRANGE', key, witness, '-', 'COUNT', 1)[1]
-  return {word, left and left[1] or '', 0, {}, NOW, {}, {}}
+  return {word, left and left[1] or '', 0, {}, NOW, {}, {}, {}}
 end
-if word ~= 'ok' then return {word, '', 0, {}, NOW, {}, {}} end
+if word ~= 'ok' then return {word, '', 0, {}, NOW, {}, {}, {}} end
 
-local ids, named, facts, requests, places = {}, {}, {}, {}, {}
+local ids, named, facts, requests, places, removals = {}, {}, {}, {}, {}, {}
 
 local function name_fact(name, request)
   local place = places[name]
@@ -32,6 +33,11 @@ local function name_task(id)
   ids[#ids + 1] = id
 end
 
+local function name_removal(id, detail)
+  local created, epoch, number = string.match(detail, '^(%d+) (%d+) (%d+)$')
+  for _, word in ipairs(created and {id, created, epoch, number} or {}) do removals[#removals + 1] = word end
+end
+
 local function read_event(fields)
   local e = {}
   for i = 1, #fields, 2 do e[fields[i]] = fields[i + 1] end
@@ -41,10 +47,11 @@ local function read_event(fields)
   if of == 'lane' then return name_fact('rules|') end
   if of == 'host' then return name_fact('quiet|') end
   if of == 'batch' then return end   -- what the records of its tasks say
+  if e.event == 'removed' then return name_removal(e.id, e.detail) end
   if e.event == 'webhook-set' then return name_fact('webhook|') end
   for id in string.gmatch(e.id, '%S+') do name_task(id) end   -- see tell_each
 end
 
 local events = call('XRANGE', key, after == '' and '-' or '(' .. after, '+', 'COUNT', limit)
 for _, event in ipairs(events) do read_event(event[2]) end
-return {'ok', #events > 0 and events[#events][1] or after, #events == limit and 1 or 0, ids, NOW, facts, requests}
+return {'ok', #events > 0 and events[#events][1] or after, #events == limit and 1 or 0, ids, NOW, facts, requests, removals}

@@ -11,7 +11,7 @@
 -- A task that waits for parents may come before them, but parents that have ended must come first.
 -- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15, I19. A task is replaced only by a later moment of its own life.
 -- flags: allow-oom
--- use: acceptance messages ties parents parent_results batches gates webhook_outbox pause_requests joined_messages envelope damage clock journal lane task_record
+-- use: earlier_record amendments acceptance messages ties parents parent_results batches webhook_outbox pause_requests joined_messages envelope damage clock journal lane task_record
 local meta = call('HMGET', KEY.meta, 'rebuilding', 'ledger')
 local REBUILDING = meta[1] == ARGV[1]
 accept_for_ledger()
@@ -35,12 +35,14 @@ local function take_task()
   return t
 end
 
--- True if the ledger's record is later than the one here: a higher turn, else an outcome where there is none, else more
--- deliveries, else a later request that was carried out.
-local function is_later(has, turn, state, delivery, asked)
+-- True if the ledger's record is later than the one here: a higher turn, else an outcome where there is none, else a later change
+-- after the end, else more deliveries, else a later request that was carried out.
+local function is_later(has, turn, state, delivery, asked, amended)
   local function settled(word) return (TERMINAL[word] or (PARKED[word] and word ~= 'suspended')) and 1 or 0 end
-  local a = {tonumber(has.turn), settled(has.state), tonumber(has.delivery or '0'), tonumber(has.asked or '0')}
-  local b = {tonumber(turn), settled(state), tonumber(delivery or '0'), tonumber(asked or '0')}
+  local epoch, changes = amendment_in(has.amended)
+  local here, changes_here = amendment_in(amended)
+  local a = {tonumber(has.turn), settled(has.state), epoch, changes, tonumber(has.delivery or '0'), tonumber(has.asked or '0')}
+  local b = {tonumber(turn), settled(state), here, changes_here, tonumber(delivery or '0'), tonumber(asked or '0')}
   for i = 1, #a do
     if a[i] ~= b[i] then return a[i] > b[i] end
   end
@@ -49,12 +51,9 @@ end
 
 local tied, understand, results = ties(), envelope_reader(), parent_results()
 
--- Removes the earlier record, for the later one. A worker that runs the task is told that it has lost it.
+-- Removes the earlier record, for the later one.
 local function remove(id)
-  local r = read(id, 'state', 'lane', 'owner')
-  if r[1] == 'working' then bounds().vacate(id) end
-  leave_index(id, r[1], r[2], r[3])
-  tied.undo_all(id)
+  leave_place(id)
   results.release(id)
   call('DEL', KEY.task .. id, KEY.history .. id, KEY.pending .. id, KEY.messages .. id, KEY.checkpoint .. id,
     KEY.trail .. id, KEY.retrying .. id, KEY.steps .. id)
@@ -201,9 +200,9 @@ local function restore(t)
   local there = facts(t.id)
   if not is_whole(t) or (there[12] ~= false and flaw_in(there)) then return 'damaged' end
   if not REBUILDING and not TERMINAL[t.has.state] then return 'ended' end
-  local r = read(t.id, 'created', 'turn', 'state', 'delivery', 'asked')
+  local r = read(t.id, 'created', 'turn', 'state', 'delivery', 'asked', 'amended')
   if r[1] and r[1] ~= t.has.created then return merge(t) end
-  if r[1] and not is_later(t.has, r[2], r[3], r[4], r[5]) then
+  if r[1] and not is_later(t.has, r[2], r[3], r[4], r[5], r[6]) then
     if r[3] ~= 'working' and r[2] == t.has.turn then add_steps(t) end
     give_messages(t, 'had ended')   -- this Redis may have been set back to a moment before these messages
     return 'there'

@@ -1,12 +1,20 @@
--- use: task_record limits journal agenda clock parent_results batches
+-- use: task_record limits journal agenda clock parent_results batches amendments
 -- provides: forget forget_batches
+-- Tells a ledger which life of the id is removed.
+local function tell_removed(id)
+  local amendment = next_amendment(id)
+  if amendment then tell('removed', id, (read(id, 'created')[1] or '') .. ' ' .. amendment) end
+end
+
 -- Deletes everything that is kept of tasks that have ended. A task stays for now if its children have not all been told of its
 -- end, or its messages have not all been set aside.
+-- `how`: trimmed: its retention is over. removed: somebody wants it gone, and a ledger is told. again: a ledger knows that it was removed;
+-- then its children have been told of its end, although this Redis has forgotten that.
 -- Answers how many were deleted, and whether there is more to delete: results are deleted in bounded steps.
-local function forget(all)
+local function forget(all, how)
   local ids = {}
   for _, id in ipairs(all) do
-    if call('EXISTS', KEY.children .. id, KEY.left .. id) == 0 then ids[#ids + 1] = id else agenda().put(NOW, 'settle', id) end
+    if how == 'again' or call('EXISTS', KEY.children .. id, KEY.left .. id) == 0 then ids[#ids + 1] = id else agenda().put(NOW, 'settle', id) end
   end
   local room, forgotten, results = RESULTS_AT_ONCE, 0, nil
   for _, id in ipairs(ids) do
@@ -21,6 +29,7 @@ local function forget(all)
       write(id, 'turn', turns - room)
       break
     end
+    if how == 'removed' then tell_removed(id) end
     room, forgotten = room - turns - (r[4] and results.release(id) or 0), forgotten + 1
     local batch = r[6] and batching().batch_of(r[6])
     if batch then batching().count_end(id, batch, r[2]) end   -- an earlier version may have ended it

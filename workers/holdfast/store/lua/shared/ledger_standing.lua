@@ -3,6 +3,7 @@
 -- has seen (`witness`, '' for none). `after`: the last event that was ingested.
 --   ok. missed: some events were trimmed unread. lost: this Redis has forgotten what was seen, or knows of no ledger.
 --   other: it belongs to another ledger.
+-- An epoch is `<number>-<ledger>`: a Redis that was set back far enough holds an earlier one of the same ledger.
 local function is_before(one, other)
   local function number(position)
     local ms, part = string.match(position, '^(%d+)-(%d+)$')
@@ -23,10 +24,16 @@ local function memory_of(witness, after)
   return after ~= '' and is_before(after, first[1]) and 'missed' or 'ok'
 end
 
+local function is_earlier_epoch(one, other)
+  local number, ledger = string.match(one, '^(%d+)-(.*)$')
+  local later, same = string.match(other, '^(%d+)-(.*)$')
+  return number ~= nil and ledger == same and tonumber(number) < tonumber(later)
+end
+
 local function standing(epoch, witness, after)
   local owner = call('HGET', KEY.meta, 'ledger')
   if not owner then return 'lost' end
-  if owner ~= epoch then return 'other' end
+  if owner ~= epoch then return is_earlier_epoch(owner, epoch) and 'lost' or 'other' end
   return memory_of(witness, after)
 end
 

@@ -9,4 +9,4 @@ local ended = {}
 for _, id in ipairs(ARGV) do
   if TERMINAL[read(id, 'state')[1]] then ended[#ended + 1] = id end
 end
-return (forget(ended))
+return (forget(ended, 'removed'))

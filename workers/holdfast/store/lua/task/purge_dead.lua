@@ -8,4 +8,4 @@ local letters = {}
 for _, id in ipairs(ARGV) do
   if call('ZSCORE', KEY.dead, id) then letters[#letters + 1] = id end
 end
-return (forget(letters))
+return (forget(letters, 'removed'))

@@ -6,7 +6,7 @@
 -- Keeps: I3, I4, I6, I9: of the ended task only that it was retried is written.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: messages promotion limits journal lane task_record parent_results batches
+-- use: messages promotion limits journal lane task_record parent_results batches amendments
 local LONGEST_ID = 128
 local AGAIN = {failed = true, rejected = true, canceled = true}
 local KEPT = {'name', 'concurrency_key', 'max_attempts', 'timeout', 'webhook'}   -- what its producer asked for
@@ -57,6 +57,7 @@ local function once_more(root, number)
   if read(id, 'turn')[1] ~= '1' and not copy_history() then return {'more', id} end
   copy(new, root, number)
   write(id, 'retried_as', new)
+  amend(id)
   call('ZREM', KEY.dead, id)
   note('retried', id, new .. ' ' .. reason)
   count('retried')

@@ -16,6 +16,6 @@ if ARGV[3] ~= '' then until_then = math.min(until_then, tonumber(ARGV[3]) - 1) e
 local limit = tonumber(ARGV[2])
 forget_batches(until_then, BATCHES_AT_ONCE)
 local page = call('ZRANGEBYSCORE', KEY.finished, '-inf', until_then, 'LIMIT', 0, limit)
-local forgotten, more = forget(page)
+local forgotten, more = forget(page, 'trimmed')
 if #page == limit and forgotten > 0 then more = true end   -- one that stays for now does not hide those behind it
 return more and limit or forgotten

@@ -3,11 +3,13 @@
 -- Answers: set, other (it has another one, which stays), or unknown.
 -- Keeps: a webhook that somebody else has set is not lost; nothing is sent any more to one that was taken away.
 -- flags: allow-oom
--- use: task_record webhook_outbox
+-- use: task_record webhook_outbox journal amendments
 local id, known, url = unpack(ARGV)
 local r = read(id, 'state', 'webhook')
 if not r[1] then return 'unknown' end
 if (r[2] or '') ~= known then return 'other' end
 if url == '' then call('HDEL', KEY.task .. id, 'webhook') else write(id, 'webhook', url) end
 if known ~= '' then outbox().move(id, known, url) end
+if TERMINAL[r[1]] then amend(id) end
+tell('webhook-moved', id)   -- a ledger reads the task again
 return 'set'

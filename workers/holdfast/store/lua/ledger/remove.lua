@@ -1,0 +1,40 @@
+-- Remove tasks that a ledger has seen removed, and that this Redis, which was set back, has again.
+-- KEYS: the public queue.
+-- ARGV: the ledger's epoch, then of each task: its id, when that life of it was created, the epoch and the number of its removal.
+-- Answers: other: this Redis is not that ledger's, nothing was written. Or the number of tasks of which there is more to remove.
+--       Another life of an id stays, and so does a task that was changed later than it was removed.
+-- Keeps: I1, I3, I6, I14. A task that had not ended at that earlier moment is taken from its place, and nobody runs it.
+-- flags: allow-oom
+-- use: earlier_record amendments deletion damage clock task_record
+local epochs = call('HMGET', KEY.meta, 'rebuilding', 'ledger')
+if epochs[1] ~= ARGV[1] and epochs[2] ~= ARGV[1] then return 'other' end
+
+-- One that had not ended here did so in truth, before it was removed: it is counted as any task that has ended and is deleted.
+local function end_silently(id)
+  leave_place(id)
+  write(id, 'state', 'canceled', 'owner', '', 'claim', '', 'due', '', 'seq', 0, 'finished', NOW)
+  call('ZADD', KEY.finished, NOW, id)
+  tally('canceled', 1)
+end
+
+local function remove(id, created, epoch, number)
+  local r = read(id, 'created', 'amended', 'state')
+  if r[1] ~= created then return 0 end
+  local known, changes = amendment_in(r[2])
+  if known > epoch or (known == epoch and changes > number) then return 0 end
+  if not TERMINAL[r[3]] then
+    if flaw_in(facts(id)) then return 0 end   -- it cannot run
+    end_silently(id)
+  end
+  call('UNLINK', KEY.left .. id)
+  call('SREM', KEY.leftover, id)
+  return 1 - forget({id}, 'again')
+end
+
+local more = 0
+for i = 2, #ARGV, 4 do
+  local whole, left = pcall(remove, ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]))
+  if not whole and not is_wrong_type(left) then error(left) end
+  more = more + (whole and left or 0)
+end
+return more

@@ -1,0 +1,24 @@
+-- use: task_record
+-- provides: amendment_in amend next_amendment
+-- What changes after a task's end (it is retried, its webhook is told or moved, it is removed) has an order while a ledger keeps
+-- this Redis. The record's field `amended` has the number of the ledger's epoch, and how many of these changes there were. Of two
+-- moments of an ended task the one with the higher pair is the later one, also after this Redis was set back.
+local function amendment_in(text)
+  local epoch, number = string.match(text or '', '^(%d+) (%d+)$')
+  if not epoch or #epoch > 15 or #number > 15 then return 0, 0 end
+  return tonumber(epoch), tonumber(number)
+end
+
+-- The pair that the next change of this task has; nil where no ledger keeps this Redis.
+local function next_amendment(id)
+  local ledgers = call('HMGET', KEY.meta, 'ledger', 'rebuilding')
+  local ledger = ledgers[1] or ledgers[2]
+  if not ledger then return nil end
+  local epoch, number = amendment_in(read(id, 'amended')[1])
+  return string.format('%d %d', math.max(epoch, tonumber(string.match(ledger, '^(%d+)-') or '0')), number + 1)
+end
+
+local function amend(id)
+  local amendment = next_amendment(id)
+  if amendment then write(id, 'amended', amendment) end
+end

@@ -1,0 +1,19 @@
+-- use: task_record ties gates webhook_outbox
+-- provides: leave_place
+-- A record that a ledger corrects, as this Redis was set back to an earlier moment of it.
+
+-- Takes a task out of every index, whatever its state. A worker that runs it is told that it has lost it.
+local function leave_place(id)
+  local r = read(id, 'state', 'lane', 'owner')
+  if r[1] == 'working' then bounds().vacate(id) end
+  leave_index(id, r[1], r[2], r[3])
+  if TERMINAL[r[1]] then
+    tally(r[1], -1)
+    call('ZREM', KEY.finished, id)
+    call('ZREM', KEY.dead, id)
+  end
+  ties().undo_all(id)
+  local box = outbox()
+  local waiting = call('EXISTS', box.index) == 1 and box.of(id) or {}
+  for i = 1, #waiting, 5 do box.drop(waiting[i]) end
+end
