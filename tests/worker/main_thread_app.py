@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import signal
 import threading
@@ -11,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from holdfast import Handlers, Task
+from holdfast.os.loop_threads import is_thread_of_loop
 from tests.faults.handlers import LONGEST, tell
 
 handlers = Handlers()
@@ -65,6 +67,18 @@ async def _wait(task: Task) -> str:
 @handlers.register("loop")
 async def loop() -> str:
     return type(asyncio.get_running_loop()).__module__.partition(".")[0]
+
+
+@handlers.register("fork", thread="main")
+def fork() -> list[object]:
+    """Forks processes: of a pool, and one that is terminated at once."""
+    forking = multiprocessing.get_context("fork")
+    child = forking.Process(target=time.sleep, args=(LONGEST,))
+    child.start()
+    child.terminate()
+    child.join()
+    with forking.Pool(1) as pool:
+        return [-(child.exitcode or 0), pool.apply(is_thread_of_loop)]
 
 
 surrounded = Handlers()

@@ -102,6 +102,12 @@ async def test_a_drain_that_is_over_interrupts_the_function_and_gives_its_task_b
         assert (record.state, record.releases, record.crashes) == (State.SUBMITTED, 1, 0)
 
 
+async def test_a_process_that_it_forks_is_no_worker(short_path: Path) -> None:
+    async with stage(short_path, workers=1, handler=APP) as scene:
+        assert await run(scene, "fork") == [signal.SIGTERM, False]
+        assert await run(scene, "outlast") == str(scene.pool.pid_of("worker 0"))
+
+
 async def test_middleware_around_it_stays_in_its_own_thread(short_path: Path) -> None:
     async with stage(short_path, workers=1, handler="tests.worker.main_thread_app:surrounded") as scene:
         assert await run(scene, "inside") == [False, False, True]

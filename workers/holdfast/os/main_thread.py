@@ -31,6 +31,8 @@ import anyio
 import anyio.from_thread
 import anyio.lowlevel
 
+from holdfast.os.forked_copy import copied
+
 R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
 
@@ -200,5 +202,6 @@ _opened: MainThread | None = None
 
 
 def opened() -> MainThread | None:
-    """The main thread of this process where it waits for calls; None where the event loop has it."""
-    return _opened
+    """The main thread of this process where it waits for calls; None where the event loop has it, and in a process that
+    a handler has forked."""
+    return None if copied else _opened
