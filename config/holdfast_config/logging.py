@@ -1,17 +1,20 @@
 """Writes structured logs to standard error: JSON lines for programs, coloured columns on a terminal.
 
 Several processes share that descriptor and fork from one another. Each record is therefore a single write, which the
-kernel does not mix with others, and there is no thread, buffer or lock that a fork could copy in a bad state.
+kernel does not mix with others, and there is no thread or lock that a fork could copy in a bad state. No process waits
+for the reader: see `standard_error`.
 """
 
 from __future__ import annotations
 
+import contextvars
 import json
 import logging
 import math
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -24,13 +27,15 @@ from holdfast_config.escape import escape
 from holdfast_config.journal import is_journal, prioritised
 from holdfast_config.log_repeats import LineKind, RepeatLimit, most_of
 from holdfast_config.secret_texts import mask
+from holdfast_config.standard_error import STDERR, STREAM, has_room, make_room
 
-STDERR = 2
 _LINES = "\n\t"  # kept in tracebacks
 _FIRST = ("timestamp", "level", "logger", "event")
 _TEMPLATE = "_template"  # of a library's line: its text without the arguments
 HANDLERS = frozenset({"holdfast.task", "holdfast.output"})  # the loggers of what handlers say
 REPEATED = "more lines of this event were left out"
+DROPPED = "lines were dropped: nobody reads the log, or too slowly"
+DROPPED_PAUSE = 1.0  # seconds between two lines that say so
 
 
 class MaskedLine(str):
@@ -40,7 +45,7 @@ class MaskedLine(str):
 
 
 class JsonLines:
-    """Writes finished lines to standard error. A line that cannot be written is dropped."""
+    """Writes finished lines to standard error. A line that finds no room there is dropped, and counted."""
 
     def __init__(self, name: str = "holdfast") -> None:
         self.name = name
@@ -48,12 +53,10 @@ class JsonLines:
     def msg(self, message: str) -> None:
         """Write one line, without secrets."""
         masked = message if isinstance(message, MaskedLine) else mask(message)
-        rest = memoryview(f"{masked}\n".encode("utf-8", "backslashreplace"))
-        try:
-            while rest:
-                rest = rest[os.write(STDERR, rest) :]
-        except OSError:  # the reader is gone or the disk is full: work goes on without logs
-            return
+        with suppress(OSError):  # the reader is gone or the disk is full: work goes on without logs
+            if STREAM.dropped:
+                _dropped.tell()
+            STREAM.write(f"{masked}\n".encode("utf-8", "backslashreplace"))
 
     log = debug = info = warn = warning = error = err = critical = fatal = exception = failure = msg
 
@@ -84,7 +87,7 @@ class LimitRepeats:
 
     def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         template = str(event.pop(_TEMPLATE, event.get("event", "")))
-        if method == "debug" or template == REPEATED or _is_of_handler(logger.name):
+        if method == "debug" or template in (REPEATED, DROPPED) or _is_of_handler(logger.name):
             return event
         now = self._clock()
         self.tell(now)
@@ -102,13 +105,38 @@ class LimitRepeats:
                 getattr(structlog.get_logger(kind.logger), kind.level)(REPEATED, of=kind.event, count=count)
 
 
+class TellDropped:
+    """Says how many lines of this process were dropped, once there is room again."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next = -math.inf
+        self._log = structlog.wrap_logger(  # whatever the level
+            JsonLines("holdfast.log"), wrapper_class=structlog.make_filtering_bound_logger(0)
+        )
+
+    def tell(self) -> None:
+        """Say it unless that was done a moment ago."""
+        STREAM.finish()
+        if STREAM.dropped and self._next <= self._clock() and has_room():
+            self._next = self._clock() + DROPPED_PAUSE
+            count, STREAM.dropped = STREAM.dropped, 0
+            contextvars.Context().run(self._log.warning, DROPPED, count=count)  # of no task
+            if STREAM.dropped:  # another process took the room
+                STREAM.dropped += count - 1
+
+
 _repeats = LimitRepeats()
+_dropped = TellDropped()
 _output = structlog.wrap_logger(JsonLines("holdfast.output"), wrapper_class=structlog.make_filtering_bound_logger(0))
 
 
-def tell_repeats(*, is_end: bool = False) -> None:
-    """Tell how many lines were left out in minutes that are over; at the end of a process, in all."""
+def tell_left_out(*, is_end: bool = False) -> None:
+    """Tell how many lines were left out in minutes that are over (at the end of a process, in all), and how many were
+    dropped."""
     _repeats.tell(math.inf if is_end else None)
+    with suppress(OSError):
+        _dropped.tell()
 
 
 def write_output(task: LoggedTask, stream: str, line: str, *, partial: bool = False) -> None:
@@ -122,6 +150,7 @@ def configure(level: str, fmt: str) -> None:
 
     `level` is a name such as `info`; `fmt` is `json`, `console`, or `auto`: console where standard error is a terminal.
     """
+    make_room()
     terminal = os.isatty(STDERR)
     console = fmt == "console" or (fmt == "auto" and terminal)
     rendered = _console(colors=terminal and not no_color()) if console else _json()

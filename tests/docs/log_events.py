@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from holdfast_config.logging import REPEATED
+from holdfast_config.logging import DROPPED, REPEATED
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("config/holdfast_config", "workers/holdfast", "supervisor/holdfastd")
@@ -48,7 +48,8 @@ def events() -> list[LoggedEvent]:
                 known = found.get((event.logger, event.text), event)
                 found[event.logger, event.text] = known.merged(event)
     told = LoggedEvent(GAP, REPEATED, LEVELS[1:], ("of", "count"))  # under the name of the logger that was limited
-    return [*(found[key] for key in sorted(found)), told]
+    dropped = LoggedEvent("holdfast.log", DROPPED, ("warning",), ("count",))
+    return [*(found[key] for key in sorted(found)), told, dropped]
 
 
 class _File:

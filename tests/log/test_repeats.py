@@ -21,7 +21,7 @@ from holdfast_config.logging import REPEATED
 
 PROGRAM = """
 import logging, os, structlog
-from holdfast_config.logging import configure, tell_repeats
+from holdfast_config.logging import configure, tell_left_out
 configure("debug", "json")
 ours, handlers = structlog.get_logger("holdfast.worker"), structlog.get_logger("holdfast.task")
 for number in range(40):
@@ -30,12 +30,12 @@ for number in range(40):
     handlers.info("said")
     logging.getLogger("library").warning("lost connection %d", number)
 if os.fork() == 0:
-    tell_repeats(is_end=True)
+    tell_left_out(is_end=True)
     os._exit(0)
 os.wait()
-tell_repeats()
-tell_repeats(is_end=True)
-tell_repeats(is_end=True)
+tell_left_out()
+tell_left_out(is_end=True)
+tell_left_out(is_end=True)
 """
 
 ONE, OTHER = LineKind("holdfast.worker", "warning", "one"), LineKind("holdfast.worker", "warning", "other")

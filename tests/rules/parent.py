@@ -11,6 +11,20 @@ _NOTIFIER = "tests/supervisor/test_status_notifier.py"
 
 PARENT = [
     Rule(
+        "nothing waits for the reader of the log",
+        "config/holdfast_config/standard_error.py",
+        "os.O_WRONLY | os.O_NONBLOCK |",
+        "os.O_WRONLY |",
+        "tests/cli/test_unread_log.py::test_every_way_to_stop_ends_it",
+    ),
+    Rule(
+        "dropped lines are those of the process that tells of them",
+        "config/holdfast_config/standard_error.py",
+        "        os.register_at_fork(after_in_child=self._begin_anew)\n",
+        "",
+        "tests/config/test_standard_error.py::test_a_forked_process_tells_of_its_own_lines_only",
+    ),
+    Rule(
         "what a drained worker could not give back is counted once",
         "supervisor/holdfastd/core/drain.py",
         "        return child.held\n",
@@ -76,7 +90,7 @@ PARENT = [
     Rule(
         "a child closes descriptors that are not its own",
         f"{_HERE}/child_setup.py",
-        "    _close_foreign({0, 1, 2, channel.fileno(), *setup.keep})\n",
+        "    _close_foreign({0, 1, 2, STREAM.descriptor(), channel.fileno(), *setup.keep})\n",
         "",
         f"{_DEATHS}::test_a_child_is_born_with_nothing_of_the_parent",
     ),

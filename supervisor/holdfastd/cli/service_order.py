@@ -38,14 +38,14 @@ class PoolOrder:
         if self.settings.scheduler_type == "memory":
             from holdfastd.single.main import run as run_single
 
-            return run_single(self.settings, output.note)
+            return run_single(self.settings, output.announce)
         from holdfastd.parent import lean_imports
 
         lean_imports.prepare(telemetry=self.settings.otlp_endpoint is not None)  # before others import the same
 
         from holdfastd.parent.main import run as run_service
 
-        return run_service(self.settings, output.note, self._read_again, self.files)
+        return run_service(self.settings, output.announce, self._read_again, self.files)
 
     def _read_again(self) -> Settings:
         from holdfast_config import load
@@ -73,12 +73,12 @@ class DashboardOrder:
 
         dashboard = ListeningSocket(self.settings.web, DASHBOARD, has_tls=self.settings.web_cert_file is not None)
         try:
-            with dashboard.opened(output.note) as listener:
+            with dashboard.opened(output.announce) as listener:
                 assert listener is not None
                 raise_descriptors()
-                run_alone(dashboard_token.chosen(self.settings, output.note), listener)
+                run_alone(dashboard_token.chosen(self.settings, output.announce), listener)
         except ListenError as error:
-            output.note(str(error), "error")
+            output.announce(str(error), "error")
             return error.code
         return 0
 

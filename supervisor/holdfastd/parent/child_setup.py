@@ -18,7 +18,8 @@ from typing import NoReturn
 
 from holdfast.exits import ChildExit
 from holdfast_config.log_sink import set_sink
-from holdfast_config.logging import tell_repeats
+from holdfast_config.logging import tell_left_out
+from holdfast_config.standard_error import STREAM
 from holdfastd.parent import prctl, received_signals
 from holdfastd.parent.process_title import set_title
 
@@ -47,11 +48,12 @@ def run_child(setup: ChildSetup, channel: socket.socket, parent: int) -> int:
     except SystemExit as ending:
         return ending.code if isinstance(ending.code, int) else int(ChildExit.BUG)
     except BaseException:  # the outermost frame of the process: every error is printed and ends here
-        traceback.print_exc()
+        with contextlib.suppress(OSError):
+            STREAM.write(traceback.format_exc().encode("utf-8", "backslashreplace"))
         return int(ChildExit.BUG)
     finally:
         with contextlib.suppress(Exception):
-            tell_repeats(is_end=True)
+            tell_left_out(is_end=True)
             sys.stdout.flush()
             sys.stderr.flush()
 
@@ -66,7 +68,7 @@ def _set_up(setup: ChildSetup, channel: socket.socket, parent: int) -> None:
         os._exit(ChildExit.ORPHANED)
     prctl.set_name(setup.name)
     set_title(f"{setup.title} {setup.incarnation}")
-    _close_foreign({0, 1, 2, channel.fileno(), *setup.keep})
+    _close_foreign({0, 1, 2, STREAM.descriptor(), channel.fileno(), *setup.keep})
     _read_nothing()
     # The processes that this child starts carry the variable, and the parent finds leftovers by it.
     # No descendant may send notifications to systemd.

@@ -23,6 +23,7 @@ from holdfast.exits import ChildExit
 from holdfast.handler.failures import summary
 from holdfast.ipc.beat_times import until_next
 from holdfast.ipc.channel import Beat, BootFailed, FromChild, Ready, encode
+from holdfast_config.standard_error import STREAM
 from holdfastd.parent import child_setup, loader_requests, memory_image, received_signals
 from holdfastd.parent.child_setup import ChildSetup
 from holdfastd.parent.fork_hazards import thread_count
@@ -44,7 +45,7 @@ class Loader:
 
     def run(self, channel: socket.socket) -> int:
         """Import the handler, then fork workers until told to leave or the parent is gone; the exit status."""
-        faulthandler.register(signal.SIGUSR1, all_threads=True)
+        faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
         channel.setblocking(False)
         try:
             descriptors = self.load()

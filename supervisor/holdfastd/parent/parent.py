@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import replace
 
 from holdfast_config.log_sink import set_sink
-from holdfast_config.logging import tell_repeats
+from holdfast_config.logging import tell_left_out
 from holdfastd.control.report import Moment, report
 from holdfastd.control.server import ControlServer
 from holdfastd.control.socket_protocol import (
@@ -121,7 +121,7 @@ class Parent:
         self._answer_reload(before)
         self._status_notifier.update(self.view, now)
         self._check_all(now)
-        tell_repeats()
+        tell_left_out()
 
     def _timeout(self) -> float:
         now = clock()
@@ -206,7 +206,7 @@ class Parent:
         self._control.close(self.view.over)
         self._selector.close()
         self._signals.close()
-        tell_repeats(is_end=True)
+        tell_left_out(is_end=True)
 
 
 def _policy(spec: ServiceSpec) -> SupervisionPolicy:

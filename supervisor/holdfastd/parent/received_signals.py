@@ -17,7 +17,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-STDERR = 2
+from holdfast_config.standard_error import STREAM
 
 HANDLED = (
     signal.SIGTERM,
@@ -42,7 +42,7 @@ class ReceivedSignals:
         for number in (*HANDLED, signal.SIGUSR1):
             if not (number is signal.SIGHUP and is_ignored(number)):
                 signal.signal(number, _wake_only)
-        faulthandler.register(signal.SIGUSR1, STDERR, chain=True)
+        faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), chain=True)
 
     @property
     def descriptor(self) -> int:

@@ -11,6 +11,7 @@ import traceback
 from holdfast.exits import Exit
 from holdfast.os import locks
 from holdfast_config import service_folders
+from holdfast_config.standard_error import STREAM
 from holdfastd.control.listening_socket import ListenError
 from holdfastd.core.announce import Announce
 from holdfastd.embedded.errors import StoreLaunchError
@@ -18,8 +19,6 @@ from holdfastd.parent import make_folders, prctl
 from holdfastd.parent.fork import LINUX, Kernel
 from holdfastd.parent.parent import Parent
 from holdfastd.parent.service_spec import ServiceSpec
-
-STDERR = 2
 
 
 def supervise(spec: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> int:
@@ -40,7 +39,8 @@ def supervise(spec: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> 
 
 
 def _guarded(spec: ServiceSpec, announce: Announce, kernel: Kernel) -> int:
-    faulthandler.enable(STDERR)  # inherited by every fork: a child that crashes or is aborted shows its stacks
+    # Inherited by every fork: a child that crashes or is aborted shows its stacks.
+    faulthandler.enable(STREAM.descriptor())
     prctl.become_subreaper()
     try:
         with spec.metrics.opened(announce), spec.dashboard.opened(announce):

@@ -28,6 +28,7 @@ from holdfast.telemetry.logs import sent_logs
 from holdfast.worker import output_capture
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
+from holdfast_config.standard_error import STREAM
 from holdfastd.control.listening_socket import ListenError, ListeningSocket
 from holdfastd.core.announce import Announce
 from holdfastd.parent.start_checks import refusal
@@ -41,7 +42,7 @@ from holdfastd.steward.steward import Steward
 
 def run(settings: Settings, announce: Announce) -> int:
     """Execute the tasks that this process itself submits, until it is told to stop; the exit status."""
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     leave_worker_at_fork()
     if why_not := refusal(settings):
         announce(why_not, "error")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from holdfast.exits import Exit
 from holdfast.worker.in_process import InProcessWorker
+from holdfast_config.standard_error import STREAM
 from holdfastd.core.announce import Announce
 from holdfastd.parent.received_signals import is_ignored
 
@@ -34,7 +35,7 @@ def ended_at_once(folder: Path | None = None) -> Generator[None]:
 
     def end(_number: int, _frame: object) -> None:
         with suppress(OSError):
-            os.write(2, b"supervisor: stopped while the handler was imported\n")
+            STREAM.write(b"supervisor: stopped while the handler was imported\n")
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         os._exit(Exit.OK)

@@ -19,6 +19,7 @@ from holdfast.store import open_store
 from holdfast.telemetry import GRPC, open_in_steward
 from holdfast.telemetry.logs import sent_logs
 from holdfast_config import Settings
+from holdfast_config.standard_error import STREAM
 from holdfastd.control.listening_socket import ListenError, ListeningSocket
 from holdfastd.core.announce import Announce
 from holdfastd.parent.systemd_notify import Notifier
@@ -32,7 +33,7 @@ from holdfastd.steward.steward import LEAVE_WITHIN, Steward
 
 def run(settings: Settings, announce: Announce) -> int:
     """Run the steward until it is told to stop; the exit status."""
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     try:
         with ListeningSocket(settings.metrics).opened(announce) as listener, _sent_logs(settings):
             return anyio.run(_serve, settings, announce, listener, backend_options={"use_uvloop": True})

@@ -30,6 +30,7 @@ from holdfast.worker.lock_file import drop_lock, hold_lock
 from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.worker import NO_HURRY
 from holdfast_config import Settings
+from holdfast_config.standard_error import STREAM
 from holdfastd.core.announce import Announce
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.shutdown import end_threads, status
@@ -46,7 +47,7 @@ LAST_CALL = 1.0  # seconds for the store to answer, once all tasks are returned
 
 def run(settings: Settings, announce: Announce) -> int:
     """Run the worker until it is told to stop; the exit status."""
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     leave_worker_at_fork()
     return anyio.run(_boot, settings, announce, backend_options=settings.loop_options)
 

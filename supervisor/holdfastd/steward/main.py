@@ -14,6 +14,7 @@ from holdfast.ipc.child_end import ParentLink
 from holdfast.store import open_store
 from holdfast.telemetry import GRPC, open_in_steward
 from holdfast.telemetry.logs import SentLogs, sent_logs
+from holdfast_config.standard_error import STREAM
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.steward import Steward
 
@@ -24,7 +25,7 @@ _log = structlog.get_logger("holdfast.steward")
 
 def run(spec: StewardSpec, channel: socket.socket) -> int:
     """Run the steward until it is told to end; its exit status."""
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     settings = spec.settings
     with sent_logs(settings.otlp_endpoint, "holdfast-steward", grpc=settings.otlp_protocol == GRPC) as logs:
         try:

@@ -18,7 +18,7 @@ from holdfast.ipc.beat_times import until_next
 from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Logged, Ready, Silent
 from holdfast.store.protocol import Ledger, Store
 from holdfast.telemetry.port import Telemetry
-from holdfast_config.logging import tell_repeats
+from holdfast_config.logging import tell_left_out
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duties.batch_counts import batch_counts
 from holdfastd.steward.duties.bells import bells
@@ -189,5 +189,5 @@ class Steward:
     async def _beat(self) -> None:
         while True:
             self.link.send(Beat(degraded=self.health.degraded))
-            tell_repeats()
+            tell_left_out()
             await anyio.sleep(until_next(time.monotonic()))

@@ -18,6 +18,7 @@ from anyio import CancelScope
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import Beat, BootFailed, Changed, Leave, Ready
 from holdfast.ipc.child_end import ParentLink
+from holdfast_config.standard_error import STREAM
 from holdfastd.watcher.spec import WatcherSpec
 
 BEAT_EVERY = 1.0  # seconds
@@ -29,7 +30,7 @@ _log = structlog.get_logger("holdfast.watcher")
 
 def run(spec: WatcherSpec, channel: socket.socket) -> int:
     """Watch until told to leave, or until the parent is gone; the exit status."""
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     try:
         return anyio.run(FileWatcher(spec, ParentLink(channel)).live)
     except Exception:

@@ -14,6 +14,7 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.channel import Beat, Leave, Ready
 from holdfast.ipc.child_end import ParentLink
 from holdfast_config import Settings
+from holdfast_config.standard_error import STREAM
 from holdfastd.web.serve import serve
 
 BEAT_EVERY = 1.0  # seconds
@@ -24,7 +25,7 @@ _log = structlog.get_logger("holdfast.web")
 def run(settings: Settings, listener: socket.socket | None, channel: socket.socket) -> int:
     """Serve until told to leave, or until the parent is gone; the exit status."""
     assert listener is not None
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     try:
         return uvloop.run(_live(settings, listener, ParentLink(channel)))
     except Exception:

@@ -10,7 +10,7 @@ import anyio
 from holdfast.ipc.beat_times import until_next
 from holdfast.ipc.channel import Beat, Link
 from holdfast.worker.context import WorkerContext
-from holdfast_config.logging import tell_repeats
+from holdfast_config.logging import tell_left_out
 
 MOST_IDS = 100  # task ids in one report
 
@@ -23,7 +23,7 @@ class Heartbeat:
     async def serve(self) -> None:
         while True:
             self.send()
-            tell_repeats()
+            tell_left_out()
             await anyio.sleep(until_next(time.monotonic(), self.context.spec.slot))
 
     def send(self) -> None:

@@ -36,6 +36,7 @@ from holdfast.worker.prepared_store import store_of
 from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.worker import QueueWorker
 from holdfast_config import Settings
+from holdfast_config.standard_error import STREAM
 
 LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach the parent
 
@@ -44,7 +45,7 @@ _log = structlog.get_logger("holdfast.worker")
 
 def run(spec: WorkerSpec, channel: socket.socket) -> int:
     """Run one worker in this process; the exit status."""
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     stack_file.register()
     leave_worker_at_fork()
     reached(Point.FORK)

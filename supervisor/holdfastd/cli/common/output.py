@@ -63,17 +63,28 @@ def note(text: str, level: str = "info") -> None:
     remark(safe(text, keep=LINE_END), level)
 
 
+def announce(text: str, level: str = "info") -> None:
+    """Prints a remark of a service, as `note` does, without waiting for its reader. Raises OSError."""
+    from holdfast_config.standard_error import STREAM  # only services need it
+
+    STREAM.write(f"{_remark(safe(text, keep=LINE_END), level)}\n".encode("utf-8", "backslashreplace"))
+
+
 def remark(text: str, level: str) -> None:
     """Prints escaped text on standard error, without secrets; the journal learns its level."""
+    sys.stderr.write(_remark(text, level) + LINE_END)
+    sys.stderr.flush()
+
+
+def _remark(text: str, level: str) -> str:
     from holdfast_config.secret_texts import mask  # seldom needed, and slow to import
 
     line = f"{command_name()}: {shortened(as_called(mask(text)))}"
     if "JOURNAL_STREAM" in os.environ:
         from holdfast_config.journal import is_journal, prioritised  # seldom needed, and slow to import
 
-        line = prioritised(line, level) if is_journal(STDERR) else line
-    sys.stderr.write(line + LINE_END)
-    sys.stderr.flush()
+        return prioritised(line, level) if is_journal(STDERR) else line
+    return line
 
 
 def _print(value: str) -> None:

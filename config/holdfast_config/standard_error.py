@@ -1,0 +1,186 @@
+"""Writes to standard error without ever waiting for its reader.
+
+A pipe that nobody reads fills up, and a plain write to it would stop the process, with its signals and its tasks, until
+somebody reads. Whether a write waits is a flag of the open file, which handlers and the program that started the
+service share with us. So the flag stays as it is, and each kind of file gets its own way around it:
+
+- a pipe or a terminal is opened a second time, without waiting: that open file is ours alone;
+- into a pipe of another user, which cannot be opened again, the kernel moves the bytes out of a pipe of ours (splice);
+- a terminal of another user is asked first if it has room;
+- a socket is told with each call;
+- a regular file has no reader, and is written as it is.
+
+A line that finds no room is dropped and counted. Each process counts its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import os
+import select
+import socket
+import stat
+import termios
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ctypes
+
+STDERR = 2
+ROOM = 1 << 20  # bytes that a pipe should hold, so that a burst of lines does not outrun its reader
+_AGAIN = f"/proc/self/fd/{STDERR}"
+
+
+class StandardError:
+    """Standard error of this process. `dropped`: lines that found no room, and of which nothing was said yet."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self._rest = b""  # of a line that found room for its first part only
+        self._own: tuple[int, os.stat_result] | None = None  # the same file, opened without waiting
+        os.register_at_fork(after_in_child=self._begin_anew)
+
+    def write(self, line: bytes) -> None:
+        """Write a line; drop and count it if there is no room. Raises OSError if it cannot be written at all."""
+        self.finish()
+        if self._rest or not _has_room_for(len(line)):
+            self.dropped += 1
+            return
+        rest = self._written(line)
+        if len(rest) == len(line):
+            self.dropped += 1
+        else:
+            self._rest = rest
+
+    def finish(self) -> None:
+        """Write what is left of a line that has begun, as far as there is room."""
+        if self._rest:
+            self._rest = self._written(self._rest)
+
+    def descriptor(self) -> int:
+        """A descriptor for what writes by itself, such as a dump of stacks. A write to it does not wait, unless it is a
+        socket or another user's."""
+        try:
+            found = os.fstat(STDERR)
+        except OSError:  # it was closed
+            return STDERR
+        own = self._opened(found) if stat.S_ISFIFO(found.st_mode) or os.isatty(STDERR) else None
+        return STDERR if own is None else own
+
+    def _written(self, data: bytes) -> bytes:
+        """Write what there is room for now; the rest."""
+        found = os.fstat(STDERR)
+        write = self._way(found)
+        rest = memoryview(data)
+        with suppress(BlockingIOError):
+            while rest:
+                rest = rest[write(rest) :]
+        return bytes(rest)
+
+    def _way(self, found: os.stat_result) -> Callable[[memoryview], int]:
+        if stat.S_ISSOCK(found.st_mode):
+            return _send
+        if stat.S_ISFIFO(found.st_mode):
+            own = self._opened(found)
+            return _move if own is None else functools.partial(os.write, own)
+        if stat.S_ISCHR(found.st_mode) and os.isatty(STDERR):
+            own = self._opened(found)
+            return _write_if_asked if own is None else functools.partial(os.write, own)
+        return functools.partial(os.write, STDERR)
+
+    def _opened(self, found: os.stat_result) -> int | None:
+        """The second open file of what standard error is now; None if it cannot be opened."""
+        ours = None
+        if self._own is not None and _is_of(*self._own):
+            ours, opened = self._own
+            if os.path.samestat(opened, found):
+                return ours
+        try:
+            descriptor = os.open(_AGAIN, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError:  # of another user, no reader, no /proc
+            return None
+        if ours is not None:  # the number stays: dumps of stacks use it
+            os.dup2(descriptor, ours, inheritable=False)
+            os.close(descriptor)
+            descriptor = ours
+        self._own = descriptor, found
+        return descriptor
+
+    def _begin_anew(self) -> None:
+        """In a process that was forked: its parent says what it has dropped, and ends the line that it has begun."""
+        self.dropped, self._rest = 0, b""
+
+
+STREAM = StandardError()
+
+
+def has_room() -> bool:
+    """True if a short line can be written now."""
+    poll = select.poll()
+    poll.register(STDERR, select.POLLOUT)
+    return bool(poll.poll(0))
+
+
+def make_room() -> None:
+    """Let standard error hold more, if it is a pipe and the kernel allows it."""
+    with suppress(OSError):
+        if fcntl.fcntl(STDERR, fcntl.F_GETPIPE_SZ) < ROOM:
+            fcntl.fcntl(STDERR, fcntl.F_SETPIPE_SZ, ROOM)
+
+
+def _has_room_for(length: int) -> bool:
+    """False for a long line of which a pipe would take a part only: lines of other processes would get into it."""
+    if length <= select.PIPE_BUF:
+        return True
+    try:
+        size = fcntl.fcntl(STDERR, fcntl.F_GETPIPE_SZ)
+    except OSError:  # no pipe
+        return True
+    unread = int.from_bytes(fcntl.ioctl(STDERR, termios.FIONREAD, bytes(4)), "little")
+    return not unread or length <= size - unread
+
+
+def _is_of(descriptor: int, opened: os.stat_result) -> bool:
+    """True if this descriptor is still that of the file that was opened. Others may have closed it since."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), opened)
+    except OSError:
+        return False
+
+
+def _send(data: memoryview) -> int:
+    """`socket.socket` would set the flag of all if the handler's program has a default timeout."""
+    import ctypes  # needed for sockets only
+
+    sent: int = _libc().send(STDERR, bytes(data), len(data), socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+    if sent < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return sent
+
+
+def _move(data: memoryview) -> int:
+    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.splice(reading, STDERR, os.write(writing, data), flags=os.SPLICE_F_NONBLOCK)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def _write_if_asked(data: memoryview) -> int:
+    if not has_room():
+        raise BlockingIOError
+    return os.write(STDERR, data[: select.PIPE_BUF])
+
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    import ctypes  # needed for sockets only
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.send.restype = ctypes.c_ssize_t
+    libc.send.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int)
+    return libc
