@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from holdfast.core.begun_page import RUNS
 from holdfast.core.delivery import Delivery, Pulled, Settle, Settlement
 from holdfast.core.tasks import Accepted, TaskRecord, WorkerKind
 from holdfast.store.protocol import Store
@@ -85,7 +86,9 @@ class Stand:
     async def crash(
         self, incarnation: str, *, charged: bool = True, ordered: bool = False, begun: Collection[str] | None = None
     ) -> int:
-        return await self.store.recover(incarnation, CAUSE, charged, ordered=ordered, begun=begun)
+        """`begun`: the tasks that it was running, or what it has noted."""
+        noted = begun if begun is None or isinstance(begun, dict) else dict.fromkeys(begun, RUNS)
+        return await self.store.recover(incarnation, CAUSE, charged, ordered=ordered, begun=noted)
 
 
 def settlement(delivery: Delivery, kind: Settle, **more: Any) -> Settlement:

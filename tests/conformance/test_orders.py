@@ -159,7 +159,7 @@ async def test_a_renewal_repeats_a_pause_until_the_task_ends_or_is_resumed(stand
     held = [Holding(delivery.task_id, delivery.claim) for delivery in await stand.take("a")]
     await stand.store.pause("t2", "wait")
     for _ in range(2):
-        assert (await stand.store.renew("a", "live", 1, held)).to_pause == ("t2",)
+        assert (await stand.store.renew("a", "live", 1, held)).to_pause == (("t2", held[1].claim),)
     assert await stand.store.resume("t2", "go") == "working"
     assert (await stand.store.renew("a", "live", 1, held)).to_pause == ()
 

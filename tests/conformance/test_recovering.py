@@ -109,7 +109,7 @@ async def test_a_renewal_finds_what_was_dropped_and_what_was_lost(stand: Stand) 
     first, _ = await stand.take("a")
     holdings = [Holding("t1", first.claim, "1/2", b'"c"'), Holding("t9", "1:a:1")]
     renewed = await stand.store.renew("a", "live", 1, holdings)
-    assert (renewed.standing, renewed.lost, renewed.returned) == (Standing.OK, ("t9",), 1)
+    assert (renewed.standing, renewed.lost, renewed.returned) == (Standing.OK, (("t9", "1:a:1"),), 1)
     task = await stand.task("t1")
     assert (task.state, task.progress, task.checkpoint) == ("working", "1/2", b'"c"')
     assert await stand.state("t2") == "submitted"

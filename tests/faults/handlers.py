@@ -23,7 +23,7 @@ import psutil
 import redis
 import redis.asyncio as aioredis
 
-from holdfast import Task
+from holdfast import Retry, Task
 
 URL = "FAULTS_URL"
 LONGEST = 120  # seconds; a test that forgets a handler must not hang
@@ -81,6 +81,14 @@ async def echo(task: Task, argument: str) -> str:
 async def wait(task: Task, argument: str) -> str:
     async with aioredis.Redis.from_url(os.environ[URL], socket_timeout=None) as client:
         await client.blpop([f"go:{task.id}"], timeout=LONGEST)
+    return argument
+
+
+async def again(task: Task, argument: str) -> str:
+    """The first run asks for another one at once."""
+    await wait(task, argument)
+    if task.attempts == 0:
+        raise Retry(after=0)
     return argument
 
 
@@ -308,6 +316,7 @@ VERBS: dict[str, Verb] = {
         ask,
         echo,
         wait,
+        again,
         mark,
         emits,
         emits_after,

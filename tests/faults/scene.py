@@ -20,7 +20,7 @@ import redis
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted, Counts, TaskRecord
+from holdfast.core.tasks import Accepted, Counts, Submission, TaskRecord
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
@@ -175,6 +175,22 @@ class Scene:
     def heard(self, event: str) -> list[Event]:
         """The events so far, as far as they were read."""
         return [each for each in self._events if each["event"] == event]
+
+    async def set_back(self, running: Submission) -> None:
+        """The store is as it was before this task, which runs since: it has lost what came after."""
+        with redis.Redis.from_url(self.url) as raw:
+            client: Any = raw
+            earlier = {key: client.dump(key) for key in client.scan_iter(f"*{QUEUE}*")}
+            await self.store.submit([running])
+            self.started(running.task_id)
+            self.happened("claimed", running.task_id)
+            with client.pipeline(transaction=True) as all_at_once:
+                for key in {*earlier, *client.scan_iter(f"*{QUEUE}*")}:
+                    all_at_once.delete(key)
+                for key, value in earlier.items():
+                    if value is not None:
+                        all_at_once.restore(key, 0, value)
+                all_at_once.execute()
 
     def bounded(self, bound: str) -> None:
         """Waits until a steward has told the store what the settings say of the queue."""

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.task_states import State
+from holdfast.core.tasks import Accepted
 from holdfast_config.kill_spec import Point
+from tests.faults.network import kill_worker
 from tests.faults.process import Pool
+from tests.faults.proxy import Action
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE, submission
 
@@ -103,6 +106,58 @@ async def test_a_later_turn_has_not_begun_because_an_earlier_one_had(short_path:
         scene.pool.until("recovered", tasks=1)
         assert counted(scene, "t") == (0, 0)
         scene.happened("settled", "t", 2)
+
+
+async def test_a_retry_that_was_claimed_and_not_read_is_not_charged(short_path: Path) -> None:
+    """The answer that settles a run brings the claim of the next one; its worker dies before it has read it."""
+    async with stage(short_path, workers=1, proxied=True) as scene:
+        await scene.submit("t", text="again")
+        scene.started("t")
+        unread = scene.proxy.on("pull", Action.DELAY, times=1000)
+        scene.go("t")
+        scene.happened("claimed", "t", 2)
+        unread.end()
+        kill_worker(scene)
+        scene.proxy.clear()
+        assert counted(scene, "t") == (0, 0)
+        assert ", before it had begun " in scene.happened("recovered", "t")["detail"]
+        scene.go("t")
+        record = await scene.completed("t")
+        assert (record.deliveries, record.runs, record.attempts, scene.runs("t")) == (3, 2, 1, 2)
+
+
+async def test_a_turn_that_was_claimed_behind_another_and_not_read_is_not_charged(short_path: Path) -> None:
+    async with stage(short_path, workers=1, proxied=True) as scene:
+        await scene.submit("t", text="wait")
+        scene.started("t")
+        assert await scene.store.submit([submission("t", "echo")]) == [Accepted.PENDING]
+        unread = scene.proxy.on("pull", Action.DELAY, times=1000)
+        scene.go("t")
+        scene.happened("claimed", "t", 2)
+        unread.end()
+        kill_worker(scene)
+        scene.proxy.clear()
+        assert counted(scene, "t") == (0, 0)
+        scene.happened("settled", "t", 2)
+        assert scene.runs("t") == 2
+
+
+async def test_a_running_task_is_charged_under_a_claim_that_its_worker_has_not_read(short_path: Path) -> None:
+    """The store has lost the claim under which the task runs, and gives it to the same worker anew."""
+    async with stage(short_path, workers=1, proxied=True) as scene:
+        await scene.submit("busy", text="wait")
+        scene.started("busy")
+        runs = submission("t", "wait")
+        await scene.set_back(runs)
+        unread = scene.proxy.on("pull", Action.DELAY, times=1000)
+        await scene.store.submit([runs])
+        scene.happened("claimed", "t", 2)
+        unread.end()
+        kill_worker(scene)
+        scene.proxy.clear()
+        assert counted(scene, "t") == (1, 1)
+        scene.go("t", "busy", "t", "busy")  # the first words may be for handlers that are gone
+        await scene.settled("t", "busy")
 
 
 async def test_what_was_claimed_ahead_is_not_charged_when_its_worker_dies(short_path: Path) -> None:

@@ -75,6 +75,33 @@ async def test_what_an_idle_worker_claims_that_stands_still_runs_elsewhere_and_o
         assert scene.pool.deaths() == []
 
 
+async def test_what_was_claimed_again_and_not_read_goes_back_and_what_runs_stays(short_path: Path) -> None:
+    """Of one pull: a task that this worker has run before, and one that it runs under a claim that the store has lost.
+    Its answer has not come when the worker's event loop stands still."""
+    async with stage(short_path, workers=1, proxied=True) as scene:
+        await scene.submit("stiff", text="stiffen")
+        pid = scene.started("stiff")[1]
+        await scene.completed("stiff")
+        await scene.submit("again", text="again")
+        scene.started("again")
+        runs = submission("runs", "wait")
+        await scene.set_back(runs)
+        unread = scene.proxy.on("pull", Action.DELAY, times=1000)
+        await scene.store.submit([runs])
+        scene.go("again")
+        scene.happened("claimed", "runs", 2)
+        scene.happened("claimed", "again", 2)
+        os.kill(pid, signal.SIGUSR2)
+        scene.happened("returned", "again")
+        assert not [event for event in scene.heard("returned") if event["id"] == "runs"]
+        unread.end()
+        scene.proxy.clear()
+        scene.go("stiff", "again", "runs")
+        await scene.settled("again", "runs")
+        assert (scene.runs("again"), scene.runs("runs")) == (2, 1)
+        assert scene.pool.deaths() == []
+
+
 def claimant(scene: Scene, task_id: str) -> str:
     """The incarnation that has claimed this task first."""
     return scene.happened("claimed", task_id)["detail"].split(":")[1]

@@ -168,11 +168,17 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("the dead are vouched for", "vouch", "if lives[incarnation] then", "if true then", reap.test_nobody_is_vouched_back_to_life),
     ("losing the host is charged", "reap", "cause = cause, runs =", "cause = cause, charged = true, runs =", reap.test_a_lapsed_lease_is_reaped_at_the_second_look),
     # Rule 7: held and owned are made the same.
+    ("what runs under a claim that was not read is lost", "renew", " or not unread(r[7], r[2]) then", " or true then", renew.test_what_is_owned_under_a_claim_that_was_not_read_is_not_lost),
     ("what was dropped stays owned", "renew", "return not held[id] and", "return false and", renew.test_what_is_owned_but_not_held_goes_back_in_order),
     ("what is on its way goes back", "renew", " and tonumber(string.match(claim, ':(%d+)$')) <= answered", ""),
     ("what is held goes back", "renew", "return not held[id] and", "return"),
     # What a silent worker has not begun goes back.
-    ("what a silent worker has begun goes back", "take_back", "return not begun[id] and", "return", silence.test_what_had_begun_stays_and_commits),
+    ("what a silent worker has begun goes back", "take_back", "return not has_begun(begun, id, claim) and", "return", silence.test_what_had_begun_stays_and_commits),
+    ("what has ended and was claimed again has begun", "begun", "return noted == '' or noted == claim", "return noted ~= nil", silence.test_a_note_is_of_one_claim_unless_the_task_runs, ("earlier", 1)),
+    ("what has ended has not begun", "begun", "return noted == '' or noted == claim", "return noted == ''", silence.test_a_note_is_of_one_claim_unless_the_task_runs, ("present", 0)),
+    ("what runs under a claim that was not read goes back", "begun", "return noted == '' or noted == claim", "return noted == claim", silence.test_what_had_begun_stays_and_commits),
+    ("a crash is charged to the claim behind it", "recovery", "task.claim, death, has_begun(begun, task.id, task.claim))", "task.claim, death, begun[task.id])", recover.test_a_note_is_of_one_claim_unless_the_task_runs, ("earlier", 0)),
+    ("a death is shared by a claim that had not begun", "recovery", "    if has_begun(begun, task.id, task.claim) then count", "    if begun[task.id] then count", recover.test_a_note_is_of_one_claim_unless_the_task_runs, ("earlier", 0)),
     ("what a silent worker may yet begin goes back", "take_back", " and tonumber(string.match(claim, ':(%d+)$')) <= last", "", silence.test_a_claim_of_a_later_request_stays),
     ("what a silent worker has stays", "unbegun", "      to_head(task.id)\n", "", silence.test_what_had_not_begun_goes_back_in_order_and_counts_for_nothing),
     # A pause of a working task is kept in its record.
@@ -261,7 +267,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a turned lane is sorted the other way", "lane", "turned and 'BEFORE' or 'AFTER'", "'AFTER'", ahead.test_what_several_workers_give_back_stands_in_its_order, ("tail",)),
     ("more is claimed ahead than the share", "usual_pull", "want = math.min(SLOTS + AHEAD, math.max(1, math.ceil(waiting / live)))", "want = math.min(SLOTS + AHEAD, waiting)", ahead.test_a_share_is_a_share_of_all, (), True),
     ("what had not begun is charged", "recovery", "  if not had_begun then\n", "  if false then\n", recover.test_a_death_counts_as_nothing_for_what_had_not_begun, (True,)),
-    ("nobody is asked what had begun", "recovery", "  if not ids then\n", "  if true then\n", recover.test_a_death_counts_as_nothing_for_what_had_not_begun, (False,)),
+    ("nobody is asked what had begun", "recovery", "  if not begun then\n", "  if true then\n", recover.test_a_death_counts_as_nothing_for_what_had_not_begun, (False,)),
     ("the last claims have begun", "recovery", "a.request < b.request", "a.request > b.request", recover.test_where_nobody_knows_what_had_begun_the_first_claims_count_as_many_as_it_runs),
     ("of a lost worker all had begun", "recovery", "for i = 1, math.min(most, #claims) do", "for i = 1, #claims do", recover.test_where_nobody_knows_what_had_begun_the_first_claims_count_as_many_as_it_runs),
     ("who had not begun clears", "recovery", "count_begun == 1 and #held == 1 and", "#held == 1 and", recover.test_a_suspect_that_had_not_begun_is_one_as_before_and_clears_nobody),

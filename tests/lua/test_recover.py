@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.core.begun_page import RUNS
 from holdfast.core.delivery import Settle, Standing
 from holdfast.core.served import ServedLane, ServedLimits, ServedWork
 from holdfast.core.tasks import Startable, WorkerKind
 from holdfast.core.trail import read_trail
-from tests.lua.namespace import Namespace
+from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import introduction, run
 
 pytestmark = pytest.mark.anyio
@@ -308,6 +309,23 @@ async def test_a_death_counts_as_nothing_for_what_had_not_begun(space: Namespace
     assert read_trail((await space.task("t1")).trail)[-1].reason == "died, before it had begun"
     await space.register("b")
     assert [one.task_id for one in await space.take("b", 3)] == ["t1", "t2", "t3"]
+    await space.check()
+
+
+@pytest.mark.parametrize(("noted", "counted"), [("earlier", 0), ("present", 1), (RUNS, 1)])
+async def test_a_note_is_of_one_claim_unless_the_task_runs(space: Namespace, noted: str, counted: int) -> None:
+    """The worker has run the task before, and may not have read that it was given it again."""
+    await space.register("a")
+    await space.submit("t1", "t2")
+    [first] = await space.take("a", 1)
+    [second, other] = await space.take("a", 2, settlement(first, Settle.RETRY))
+    assert {second.task_id, other.task_id} == {"t1", "t2"}
+    again = second if second.task_id == "t1" else other
+    note = {"earlier": first.claim, "present": again.claim}.get(noted, noted)
+    await space.crash("a", begun={"t1": note, "t2": RUNS})
+    assert await accounts(space, "t1") == ("submitted", counted, counted)
+    assert len(await space.do("HKEYS", space.key("death:a"))) == 2 * counted  # shared by what had begun
+    assert (await space.task("t1")).runs == 1 + counted
     await space.check()
 
 

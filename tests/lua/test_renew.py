@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.core.delivery import Holding, Settle, Standing
 from holdfast.core.tasks import WorkerKind
-from tests.lua.namespace import Namespace
+from tests.lua.namespace import Namespace, settlement
 from tests.lua.test_suspects import suspect
 
 pytestmark = pytest.mark.anyio
@@ -19,8 +19,24 @@ async def test_what_is_held_but_no_longer_owned_is_named(space: Namespace) -> No
     await space.store.cancel("t1", "enough")
     stale = Holding("t2", "0:a:0")
     renewed = await space.store.renew("a", "live", 1, [Holding("t1", first.claim), Holding("t2", second.claim)])
-    assert (renewed.standing, renewed.lost, renewed.returned) == (Standing.OK, ("t1",), 0)
-    assert (await space.store.renew("a", "live", 1, [stale, Holding("ghost", "1:a:1")])).lost == ("t2", "ghost")
+    assert (renewed.standing, renewed.lost, renewed.returned) == (Standing.OK, (("t1", first.claim),), 0)
+    assert (await space.store.renew("a", "live", 1, [stale, Holding("ghost", "1:a:1")])).lost == (
+        ("t2", "0:a:0"),
+        ("ghost", "1:a:1"),
+    )
+
+
+async def test_what_is_owned_under_a_claim_that_was_not_read_is_not_lost(space: Namespace) -> None:
+    """Its worker runs the task, and has not seen that the store gave it the task anew."""
+    await space.register("a", "b")
+    await space.submit("t1")
+    [first] = await space.take("a")
+    [second] = await space.take("a", 1, settlement(first, Settle.RETRY))
+    held = [Holding("t1", first.claim)]
+    assert (await space.store.renew("a", "live", 1, held)).lost == ()
+    assert (await space.store.renew("a", "live", 2, held)).lost == (("t1", first.claim),)
+    await space.take("b", 1, settlement(second, Settle.COMPLETED))
+    assert (await space.store.renew("a", "live", 1, held)).lost == (("t1", first.claim),)
 
 
 async def test_what_is_owned_but_not_held_goes_back_in_order(space: Namespace) -> None:

@@ -77,7 +77,7 @@ TELEMETRY = (
     Rule(
         "a worker sends no span of a run whose end the store does not know",
         "workers/holdfast/worker/unsettled_spans.py",
-        "            self._spans[task_id] = span\n",
+        "            self._spans[report.task_id, report.claim] = span\n",
         "            span.settled(None)\n",
         "tests/worker/test_unsettled_spans.py::test_a_span_is_sent_with_the_stores_answer_to_its_report",
     ),

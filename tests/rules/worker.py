@@ -201,22 +201,22 @@ WORKER = [
     Rule(
         "a worker begins no revoked claim",
         f"{_HERE}/run.py",
-        " = REVOKED if self._is_withdrawn(delivery.claim, now) else None\n        if",
-        " = None\n        if",
+        " = None if self._begins(delivery, now) else REVOKED\n",
+        " = None if self._begins(delivery, now) else None\n",
         "tests/worker/test_begun.py::test_a_revoked_claim_is_not_begun_and_is_given_back",
     ),
     Rule(
         "a worker begins no claim that was revoked while it waited for a place",
         f"{_HERE}/run.py",
-        "return REVOKED if withdrawn else await",
-        "return await",
+        " if self._begins(delivery, lease_clock()) else REVOKED\n",
+        " if self._begins(delivery, lease_clock()) or True else REVOKED\n",
         "tests/worker/test_begun.py::test_a_claim_that_is_revoked_while_it_waits_for_a_place_is_not_begun",
     ),
     Rule(
         "a process that stood still past its lease calls no handler",
         f"{_HERE}/run.py",
-        " or not self.context.state.lease.holds(now)\n",
-        "\n",
+        " or not self.context.state.lease.holds(now):\n",
+        ":\n",
         "tests/worker/test_begun.py::test_a_process_that_stood_still_past_its_lease_begins_nothing_that_it_had_started",
     ),
     Rule(
@@ -348,11 +348,9 @@ WORKER = [
     Rule(
         "a note of what has begun counts once it is whole",
         "workers/holdfast/core/begun_page.py",
-        """        self.page[place + 1 : place + 1 + len(name)] = name
-        self.page[place] = len(name)
-""",
-        """        self.page[place] = len(name)
-        self.page[place + 1 : place + 1 + len(name)] = name
+        "            self.page[place + 1 : place + 1 + len(task_id)] = task_id.encode()\n",
+        """            self.page[place] = len(task_id)
+            self.page[place + 1 : place + 1 + len(task_id)] = task_id.encode()
 """,
         f"{_PAGE}::test_a_writer_that_dies_amid_a_note_has_noted_all_of_it_or_nothing",
     ),
@@ -373,8 +371,8 @@ WORKER = [
     Rule(
         "a worker notes what it begins",
         f"{_HERE}/run.py",
-        "        self.context.begun.add(delivery.task_id)\n        now = ",
-        "        now = ",
+        "        begun.add(delivery.task_id)\n",
+        "",
         f"{_BEGUN}::test_a_crash_is_charged_to_what_had_begun_alone",
     ),
     Rule(
@@ -387,23 +385,84 @@ WORKER = [
     Rule(
         "a task is noted when its handler is called, not before",
         f"{_HERE}/run.py",
-        "            self.context.begun.remove(delivery.task_id)  # others",
+        "            self.context.begun.hide(delivery.task_id)  # others",
         "            pass  # others",
         f"{_BEGUN}::test_a_task_whose_handler_was_not_called_yet_is_not_charged",
     ),
     Rule(
         "what has ended stays noted until the store knows",
         f"{_HERE}/run.py",
-        "        if not is_reported:\n            self.context.begun.remove(task_id)\n",
-        "        self.context.begun.remove(task_id)\n",
+        "            self.context.begun.end(task_id, reported.claim)\n",
+        "            self.context.begun.remove(task_id)\n",
         f"{_BEGUN}::test_what_has_ended_is_charged_until_the_store_knows_its_end",
     ),
     Rule(
         "what has ended and is reported is noted no more",
         f"{_HERE}/pull.py",
-        "                self.context.begun.remove(settlement.task_id)\n",
-        "                pass\n",
+        "            self.context.begun.settle(settlement.task_id, settlement.claim)\n",
+        "",
         f"{_BEGUN}::test_a_later_turn_has_not_begun_because_an_earlier_one_had",
+    ),
+    Rule(
+        "a note of an end counts once it is whole",
+        "workers/holdfast/core/begun_page.py",
+        """            self.page[at + 1 : at + 1 + len(name)] = name
+            self.page[at] = len(name)
+""",
+        """            self.page[at] = len(name)
+            self.page[at + 1 : at + 1 + len(name)] = name
+""",
+        f"{_PAGE}::test_a_writer_that_dies_as_it_notes_an_end_leaves_a_task_that_runs_or_has_ended",
+    ),
+    Rule(
+        "an outcome that is settled takes no other claim's note away",
+        "workers/holdfast/core/begun_page.py",
+        "        if self._ended.get(task_id) == claim:\n",
+        "        if task_id in self._ended:\n",
+        f"{_PAGE}::test_a_task_that_begins_again_before_its_outcome_is_settled_runs",
+    ),
+    Rule(
+        "a task that begins again runs, though it has ended before",
+        "workers/holdfast/core/begun_page.py",
+        "            self._run_again(task_id, place)\n",
+        "            pass\n",
+        f"{_PAGE}::test_a_task_that_begins_again_before_its_outcome_is_settled_runs",
+    ),
+    Rule(
+        "a claim behind one that has ended has not begun",
+        f"{_HERE}/run.py",
+        "            self.context.begun.end(task_id, reported.claim)\n",
+        "            pass\n",
+        f"{_BEGUN}::test_a_retry_that_was_claimed_and_not_read_is_not_charged",
+    ),
+    Rule(
+        "a claim that was revoked has not begun",
+        f"{_HERE}/run.py",
+        "            begun.hide(delivery.task_id)\n",
+        "            pass\n",
+        "tests/worker/test_begun.py::test_a_revoked_claim_is_not_begun_and_is_given_back",
+    ),
+    Rule(
+        "a task that runs on under a new claim records its steps under it",
+        f"{_HERE}/stored_steps.py",
+        "            claim = self.context.exchange.claim_of(self.delivery)\n",
+        "            claim = self.delivery.claim\n",
+        "tests/worker/test_stored_steps.py::test_a_task_that_was_given_to_its_worker_anew_records_under_its_new_claim",
+    ),
+    Rule(
+        "a task that runs on under a new claim emits under it",
+        f"{_HERE}/part_sender.py",
+        "        return self.context.exchange.claim_of(delivery)\n",
+        "        return delivery.claim\n",
+        "tests/worker/test_part_sender.py"
+        "::test_parts_of_a_task_that_was_given_to_its_worker_anew_go_under_its_new_claim",
+    ),
+    Rule(
+        "a verdict is of one claim's span",
+        f"{_HERE}/unsettled_spans.py",
+        "self._spans.pop((settlement.task_id, settlement.claim), None)",
+        "next((self._spans.pop(key) for key in list(self._spans) if key[0] == settlement.task_id), None)",
+        "tests/worker/test_unsettled_spans.py::test_two_deliveries_of_a_task_have_a_span_each",
     ),
     Rule(
         "what waited for a place is given back as not begun",
@@ -415,7 +474,7 @@ WORKER = [
     Rule(
         "what waits for a place of its handler has not begun",
         f"{_HERE}/run.py",
-        "            self.context.begun.remove(delivery.task_id)\n            if not self._limits",
+        "            self.context.begun.hide(delivery.task_id)\n            if not self._limits",
         "            if not self._limits",
         "tests/worker/test_places.py::test_what_waits_for_a_place_has_not_begun",
     ),
@@ -464,8 +523,8 @@ WORKER = [
     Rule(
         "a step of a lost task stops its handler",
         f"{_HERE}/stored_steps.py",
-        "            self.lose()\n",
-        "            pass\n",
+        "                self.lose(claim)\n",
+        "                pass\n",
         "tests/worker/test_stored_steps.py::test_the_handler_of_a_lost_task_is_stopped",
     ),
     Rule(
@@ -682,14 +741,14 @@ WORKER = [
     Rule(
         "a handler stops when its task is another's",
         f"{_HERE}/lease_renewal.py",
-        '            self.ahead.stop(task_id, claims[task_id], "lost")\n',
+        '            self.ahead.stop(task_id, claim, "lost")\n',
         "            pass\n",
         "tests/worker/test_worker.py::test_lost_cancel_hint_costs_no_more_than_a_renewal",
     ),
     Rule(
         "a renewal repeats a pause",
         f"{_HERE}/lease_renewal.py",
-        '            self.ahead.stop(task_id, claims[task_id], "pause")\n',
+        '            self.ahead.stop(task_id, claim, "pause")\n',
         "            pass\n",
         "tests/faults/test_network_renew.py::test_pause_whose_hint_was_lost_is_heard_with_a_renewal",
     ),
@@ -749,8 +808,8 @@ WORKER = [
     Rule(
         "the end of an earlier turn settles nothing",
         f"{_HERE}/run.py",
-        "        is_reported = is_latest and self._finish(delivery.task_id, report)\n",
-        "        is_reported = self._finish(delivery.task_id, report)\n",
+        "        reported = self._finish(delivery.task_id, report) if is_latest else None\n",
+        "        reported = self._finish(delivery.task_id, report)\n",
         "tests/worker/test_running.py"
         "::test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_its_result_counts_alone",
     ),

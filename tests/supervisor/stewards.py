@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,8 +53,8 @@ class FakeStore:
     async def last_request(self, incarnation: str) -> int:
         return self._answer("last_request", 0, incarnation)
 
-    async def take_back(self, incarnation: str, last_request: int, begun: Collection[str]) -> int:
-        return self._answer("take_back", 1, incarnation, last_request, set(begun))
+    async def take_back(self, incarnation: str, last_request: int, begun: Mapping[str, str]) -> int:
+        return self._answer("take_back", 1, incarnation, last_request, dict(begun))
 
     async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = 3) -> dict[str, int]:
         return self._answer("reap", {}, lease_ms, grace_ms)

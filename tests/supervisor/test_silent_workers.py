@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.core import begun_page
-from holdfast.core.begun_page import BegunTasks
+from holdfast.core.begun_page import RUNS, BegunTasks
 from holdfast.ipc.channel import Born, Died, Silent
 from holdfast.os import mapped_file
 from holdfast.os.boot_id import boot_id
@@ -42,7 +42,7 @@ async def test_it_begins_no_more_of_what_goes_back(surroundings: DutySurrounding
     page.add("t")
     with capture_logs() as logs:
         await silent_workers(surroundings).run_once()
-    assert surroundings.called("take_back") == [(A, 7, {"t"})]
+    assert surroundings.called("take_back") == [(A, 7, {"t": RUNS})]
     assert page.is_revoked("1:a:7")
     assert not page.is_revoked("1:a:8")
     assert [(line["incarnation"], line["tasks"]) for line in logs] == [(A, 1)]
@@ -58,7 +58,7 @@ async def test_what_it_begins_until_the_page_is_read_stays(
 
     monkeypatch.setattr("holdfastd.steward.duties.silent_workers.anyio.sleep", wait)
     await silent_workers(surroundings).run_once()
-    assert surroundings.called("take_back") == [(A, 7, {"late"})]
+    assert surroundings.called("take_back") == [(A, 7, {"late": RUNS})]
 
 
 @pytest.mark.parametrize("is_there", [False, True], ids=["no page", "a page that is not complete"])

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from holdfast.core import begun_page
-from holdfast.core.begun_page import BegunTasks
+from holdfast.core.begun_page import RUNS, BegunTasks
 from holdfast.core.delivery import Delivery, Pulled, Settle, Standing
 from holdfast.core.lease import Lease
 from holdfast.core.messages import Part
@@ -51,7 +51,7 @@ async def test_a_task_is_noted_while_it_is_read_and_from_its_call_on(monkeypatch
         seen["before its call"] = begun_page.read(bytes(page), BOOT)
         await anyio.wait_all_tasks_blocked()
         life.cancel_scope.cancel()
-    assert seen == {"while it is read": {"t-1"}, "before its call": frozenset(), "in its handler": {"t-1"}}
+    assert seen == {"while it is read": {"t-1": RUNS}, "before its call": {}, "in its handler": {"t-1": RUNS}}
 
 
 @asynccontextmanager
@@ -80,6 +80,7 @@ async def test_a_revoked_claim_is_not_begun_and_is_given_back(timeout: float | N
     context = WorkerContext(WorkerSpec("i" * 32, 0, settings), MemoryStore("q"), begun=BegunTasks(page))
     async with started(running_tasks_of(context, handle_nothing), delivery_of()):
         page[begun_page.REVOKED : begun_page.HEADER] = begun_page.revoked(request_number)
+    assert begun_page.read(bytes(page), BOOT) == {}
     assert [(one.task_id, one.kind, one.reason) for one in context.exchange.unsettled] == [
         ("t-1", Settle.RETURNED, "revoked")
     ]
@@ -109,7 +110,7 @@ async def test_a_claim_that_is_revoked_while_it_waits_for_a_place_is_not_begun()
     running.handler = handlers.frozen("tests:handlers")
     async with started(running, *(delivery_of(NARROW, task_id=task_id) for task_id in ("t-1", "t-2"))):
         await anyio.wait_all_tasks_blocked()
-        assert begun_page.read(bytes(page), BOOT) == {"t-1"}
+        assert begun_page.read(bytes(page), BOOT) == {"t-1": RUNS}
         page[begun_page.REVOKED : begun_page.HEADER] = begun_page.revoked(1)
         go.set()
     assert called == ["narrow"]

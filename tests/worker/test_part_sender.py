@@ -10,8 +10,10 @@ import anyio
 import anyio.lowlevel
 import msgspec
 import pytest
+from msgspec import structs
 
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
+from holdfast.core.pull_protocol import Exchange
 from holdfast.errors import StoreFullError, StoreUnavailableError
 from holdfast.worker import part_sender
 from holdfast.worker.part_sender import UNSENT_BYTES, UNSENT_PARTS, PartSender
@@ -52,8 +54,8 @@ class Stage:
     """A sender that serves, on a store that a test lets answer."""
 
     def __init__(self, store: SlowStore) -> None:
-        self.store, self.retries = store, StoreRetries()
-        context: Any = SimpleNamespace(store=store, retries=self.retries)
+        self.store, self.retries, self.exchange = store, StoreRetries(), Exchange(1)
+        context: Any = SimpleNamespace(store=store, retries=self.retries, exchange=self.exchange)
         self.parts = PartSender(context)
         self._group = anyio.create_task_group()
 
@@ -193,3 +195,15 @@ async def test_no_handler_waits_for_parts_that_nobody_sends_any_more() -> None:
     with anyio.fail_after(WITHIN):
         await parts.emit(b"2")
         await parts.end()
+
+
+async def test_parts_of_a_task_that_was_given_to_its_worker_anew_go_under_its_new_claim() -> None:
+    async with Stage(SlowStore()) as stage:
+        stage.store.let_go.set()
+        parts = stage.parts.of(delivery_of())
+        await parts.emit(b"1")
+        await anyio.wait_all_tasks_blocked()
+        stage.exchange.held["t-1"] = structs.replace(delivery_of(), claim="1:i:9")
+        await parts.emit(b"2")
+        await parts.end()
+    assert [(one.claim, one.number) for one in stage.store.kept] == [("1:i:1", 1), ("1:i:9", 1)]

@@ -8,7 +8,9 @@ from typing import Any
 
 import anyio
 import pytest
+from msgspec import structs
 
+from holdfast.core.pull_protocol import Exchange
 from holdfast.core.steps import StepKept, StepVerdict
 from holdfast.errors import StoreUnavailableError
 from holdfast.worker.store_retries import StoreRetries
@@ -38,9 +40,9 @@ class SlowStore:
         return StepKept(self.verdict, name)
 
 
-def steps_on(store: SlowStore, stopped: list[str]) -> StoredSteps:
-    context: Any = SimpleNamespace(store=store, retries=StoreRetries())
-    return StoredSteps(context, delivery_of(), lambda: stopped.append("lost"))
+def steps_on(store: SlowStore, stopped: list[str], exchange: Exchange | None = None) -> StoredSteps:
+    context: Any = SimpleNamespace(store=store, retries=StoreRetries(), exchange=exchange or Exchange(1))
+    return StoredSteps(context, delivery_of(), stopped.append)
 
 
 async def test_a_result_is_recorded_though_its_handler_is_stopped_meanwhile() -> None:
@@ -57,7 +59,20 @@ async def test_the_handler_of_a_lost_task_is_stopped() -> None:
     store, stopped = SlowStore(StepVerdict.LOST), list[str]()
     store.let_go.set()
     assert (await steps_on(store, stopped).keep(0, "fetch", b"1")).verdict is StepVerdict.LOST
-    assert stopped == ["lost"]
+    assert stopped == ["1:i:1"]
+
+
+async def test_a_task_that_was_given_to_its_worker_anew_records_under_its_new_claim() -> None:
+    """The claim under which the first try was sent was lost by the store meanwhile."""
+    store, stopped, exchange = SlowStore(StepVerdict.LOST), list[str](), Exchange(1)
+    exchange.held["t-1"] = delivery_of()
+    async with anyio.create_task_group() as group:
+        group.start_soon(steps_on(store, stopped, exchange).keep, 0, "fetch", b"1")
+        await store.asked.wait()
+        exchange.held["t-1"] = structs.replace(delivery_of(), claim="1:i:9")
+        store.let_go.set()
+    assert [claim for _, claim, _, _, _ in store.kept] == ["1:i:1", "1:i:9"]
+    assert stopped == ["1:i:9"]  # that one is not the task's either
 
 
 async def test_a_store_that_does_not_answer_is_waited_for_by_several_steps_at_once() -> None:

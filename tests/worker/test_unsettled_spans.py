@@ -24,16 +24,16 @@ class Sent:
         self.verdicts.append(verdict)
 
 
-def report(task_id: str) -> Settlement:
-    return Settlement(task_id, "1:i:1", Settle.COMPLETED)
+def report(task_id: str, claim: str = "1:i:1") -> Settlement:
+    return Settlement(task_id, claim, Settle.COMPLETED)
 
 
 def test_a_span_is_sent_with_the_stores_answer_to_its_report() -> None:
     passed_on = list[Settlement]()
     spans, first, second = UnsettledSpans(), Sent(), Sent()
     take = spans.before(lambda settlement, _: passed_on.append(settlement))
-    spans.add("t1", first, is_reported=True)
-    spans.add("t2", second, is_reported=True)
+    spans.add(report("t1"), first)
+    spans.add(report("t2"), second)
     assert (first.verdicts, second.verdicts) == ([], [])
     take(report("t1"), Verdict.OK)
     take(report("t1"), Verdict.ALREADY)
@@ -43,5 +43,16 @@ def test_a_span_is_sent_with_the_stores_answer_to_its_report() -> None:
 
 def test_a_span_of_which_nothing_is_reported_is_sent_at_once() -> None:
     spans, span = UnsettledSpans(), Sent()
-    spans.add("t", span, is_reported=False)
+    spans.add(None, span)
     assert span.verdicts == [None]
+
+
+def test_two_deliveries_of_a_task_have_a_span_each() -> None:
+    spans, first, second = UnsettledSpans(), Sent(), Sent()
+    take = spans.before(lambda settlement, verdict: None)
+    spans.add(report("t"), first)
+    spans.add(report("t", "2:i:3"), second)
+    take(report("t"), Verdict.LOST)
+    assert (first.verdicts, second.verdicts) == ([Verdict.LOST], [])
+    take(report("t", "2:i:3"), Verdict.OK)
+    assert second.verdicts == [Verdict.OK]

@@ -36,8 +36,9 @@ class LockFiles:
         path = self._path(incarnation)
         return is_free(path) or outlived(path)
 
-    def begun(self, incarnation: str) -> frozenset[str] | None:
-        """The tasks that a worker had begun and not reported; None if its page does not tell."""
+    def begun(self, incarnation: str) -> dict[str, str] | None:
+        """The tasks that a worker had begun and not reported, each with the claim under which it has ended, '' while it
+        runs; None if its page does not tell."""
         return begun_page.read(mapped_file.read(self._page(incarnation)), boot_id())
 
     def revoke(self, incarnation: str, request: int) -> bool:

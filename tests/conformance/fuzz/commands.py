@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from holdfast.core.begun_page import RUNS
 from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
 from holdfast.core.emitted_parts import EmittedBatch
 from holdfast.core.steps import SLEEP
@@ -146,7 +147,9 @@ async def step(table: Table) -> None:
 async def crash(table: Table) -> None:
     """A death; what it held is settled late now and then."""
     worker, charged = table.worker(), table.chance(0.7)
-    some = [one.task_id for one in table.held[worker] if table.chance(0.5)]
+    some = {
+        one.task_id: table.dice.choice([RUNS, one.claim, "9:w:9"]) for one in table.held[worker] if table.chance(0.6)
+    }
     begun = some if table.chance(0.5) else None
     await table.ask("recover", lambda stand: stand.store.recover(worker, "died", charged, begun=begun))
     if table.chance(0.6):
@@ -165,7 +168,7 @@ async def look_after(table: Table) -> None:
     some = [name for name in table.held if table.chance(0.8)]
     await table.ask("vouch", lambda stand: stand.store.vouch(some))
     limit = table.dice.randint(1, 20)
-    silent, begun = table.worker(), [table.task() for _ in range(table.dice.randint(0, 2))]
+    silent, begun = table.worker(), {table.task(): RUNS for _ in range(table.dice.randint(0, 2))}
     last = table.dice.randint(0, abs(table.requests[silent]))
     await table.ask("last request", lambda stand: stand.store.last_request(silent))
     await table.ask("take back", lambda stand: stand.store.take_back(silent, last, begun))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from holdfast.core.begun_page import RUNS
 from holdfast.core.delivery import Standing
 from holdfast.core.tasks import WorkerKind
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World
 from tests.lua.view import OWN
+
+EARLIER = "0:w:0"  # a claim that nothing has
 
 
 async def kill(world: World) -> None:
@@ -19,16 +24,24 @@ async def kill(world: World) -> None:
 
 
 async def _found_dead(world: World, process: Process) -> None:
-    """Its begun tasks are known, or not; tasks that had not begun keep their counts."""
+    """Its begun tasks are known, or not; tasks that had not begun keep their counts, also if it had run them before."""
     held = list(process.exchange.held)
     begun = world.dice.sample(held, world.dice.randrange(len(held) + 1)) if world.chance(0.6) else None
     clears_others = process.kind is WorkerKind.QUARANTINE
     others = [task_id for task_id in held if begun is not None and task_id not in begun and not clears_others]
     before = [await accounts(world, task_id) for task_id in others]
-    await world.space.store.recover(process.incarnation, "killed", world.chance(0.8), begun=begun)
+    notes = None if begun is None else notes_of(world, process, begun)
+    await world.space.store.recover(process.incarnation, "killed", world.chance(0.8), begun=notes)
     after = [await accounts(world, task_id) for task_id in others]
     world.require(before == after, f"{others} of {process.incarnation} had not begun: {before} became {after}")
     world.seen["not begun"] += len(others)
+
+
+def notes_of(world: World, process: Process, begun: Collection[str]) -> dict[str, str]:
+    """Its notes: of what it runs, of what has ended there under its present claim, and under an earlier one."""
+    held = process.exchange.held
+    notes = {task_id: EARLIER for task_id in held if task_id not in begun and world.chance(0.5)}
+    return notes | {task_id: world.dice.choice([RUNS, held[task_id].claim]) for task_id in begun}
 
 
 async def accounts(world: World, task_id: str) -> list[bytes | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.core.delivery import Delivery, Settle, Settlement
-from tests.lua.fuzz.nemesis import accounts
+from tests.lua.fuzz.nemesis import accounts, notes_of
 from tests.lua.fuzz.world import World
 
 LEASE_MS, GRACE_MS, KEEP_MS = 5_000, 1_000, 30_000
@@ -39,7 +39,7 @@ async def take_back(world: World) -> None:
     begun = process.begun[: world.dice.randint(0, len(process.begun))]
     revoked = [one for one in process.exchange.held.values() if one.task_id not in begun and request_of(one) <= last]
     before = [await accounts(world, one.task_id) for one in revoked]
-    world.seen["taken back"] += await store.take_back(process.incarnation, last, begun)
+    world.seen["taken back"] += await store.take_back(process.incarnation, last, notes_of(world, process, begun))
     after = [await accounts(world, one.task_id) for one in revoked]
     world.require(before == after, f"{revoked} of {process.incarnation} had not begun: {before} became {after}")
     for one in revoked:

@@ -168,11 +168,11 @@ async def renew(world: World) -> None:
     if renewed.standing is not Standing.OK:
         world.processes.remove(process)
         return
-    for task_id in renewed.lost:
+    for task_id, _ in renewed.lost:
         process.exchange.finish(task_id, None)
         world.seen["renew lost"] += 1
     for held in process.exchange.holdings({}):
-        if held.task_id in renewed.to_pause and process.exchange.holds(held.task_id, held.claim):
+        if (held.task_id, held.claim) in renewed.to_pause and process.exchange.holds(held.task_id, held.claim):
             process.exchange.finish(held.task_id, _stopped(held.task_id, held.claim))
             world.seen["renew to pause"] += 1
 

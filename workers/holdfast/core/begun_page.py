@@ -1,7 +1,15 @@
-"""The page on which a worker notes the tasks that it has begun, for the process that finds the worker dead.
+"""The page on which a worker notes what it has begun, for the process that finds the worker dead or silent.
 
-A header and entries of one size. An entry counts while its first byte, the length of the task id, is not 0. A task is
-noted by its id first and the length last, one byte: a worker that dies in between has noted nothing, and begun nothing.
+A delivery is meant, and the worker may own two of one task, one after the other: the store answers the report of the
+first with the claim of the second, which has not begun until the worker has read it. So a note says which counts:
+
+- While a handler runs, its task counts under each claim. The store may have lost writes and given this worker the
+  task anew: then the same handler goes on under the new claim, also before the worker has read of it.
+- Once the handler has ended, the task counts under the claim of its outcome alone, until the store has that.
+
+A header and entries of one size. An entry counts while its first byte, the length of the task id, is not 0; its claim
+counts while the byte before the claim, its length, is not 0. Id and claim are written first, their lengths last, one
+byte each: of what a worker that dies in between was noting, nothing is noted, and what is not noted has not begun.
 
 The header also has the number of a request, which the steward writes while the worker is silent: the worker begins no
 claim of that request or an earlier one any more, so what it has not noted by then can go back and begin elsewhere. The
@@ -21,7 +29,9 @@ INCOMPLETE = len(MAGIC)  # the place of a byte that is not 0 once a task had no 
 HEADER = 64  # bytes: the magic, that byte, the boot of the host, the number of the last revoked request
 REVOKED = HEADER - 8  # the place of that number, 8 bytes in the order of this machine
 _NONE_REVOKED = bytes(HEADER - REVOKED)
-ENTRY = 136  # bytes: the length and an id, of 128 bytes at most
+CLAIM = 129  # the place in an entry of the length of the claim: behind that of the id, and an id of 128 bytes at most
+ENTRY = 216  # bytes: the rest is for the claim
+RUNS = ""  # in the place of a claim: the handler runs
 
 
 class Buffer(Protocol):
@@ -38,17 +48,22 @@ def blank(entries: int, boot: str) -> bytes:
     return _header(boot) + bytes(ENTRY * entries)
 
 
-def read(page: bytes, boot: str) -> frozenset[str] | None:
-    """The tasks that were noted; None where the page does not tell: of another boot, incomplete, or no page."""
+def read(page: bytes, boot: str) -> dict[str, str] | None:
+    """The tasks that were noted, with the claim under which each has ended, or RUNS; None where the page does not tell:
+    of another boot, incomplete, or no page."""
     if page[:REVOKED] != _header(boot)[:REVOKED]:
         return None
     entries = (page[at : at + ENTRY] for at in range(HEADER, len(page) - ENTRY + 1, ENTRY))
-    return frozenset(entry[1 : 1 + entry[0]].decode(errors="replace") for entry in entries if entry[0])
+    return {_text(entry, 0): _text(entry, CLAIM) for entry in entries if entry[0]}
 
 
 def revoked(request: int) -> bytes:
     """The number of the last revoked request as the page has it at REVOKED."""
     return request.to_bytes(HEADER - REVOKED, sys.byteorder)
+
+
+def _text(entry: bytes, at: int) -> str:
+    return entry[at + 1 : at + 1 + entry[at]].decode(errors="replace")
 
 
 def _header(boot: str) -> bytes:
@@ -57,26 +72,45 @@ def _header(boot: str) -> bytes:
 
 @dataclass(slots=True)
 class BegunTasks:
-    """Notes tasks on a page of the format above; without a page (b"") it notes nothing."""
+    """Notes tasks on a page of the format above; without a page (b"") it notes nothing.
+
+    A place stays a task's, with its id, until the task is removed: `hide` and `add` change one byte of it."""
 
     page: Buffer = field(default_factory=bytearray)
     _free: list[int] = field(init=False)
     _places: dict[str, int] = field(default_factory=dict[str, int])
+    _ended: dict[str, str] = field(default_factory=dict[str, str])  # task id → claim of the outcome
 
     def __post_init__(self) -> None:
         self._free = list(range(HEADER, len(self.page) - ENTRY + 1, ENTRY))
 
     def add(self, task_id: str) -> None:
-        """Note the task, before anything of it is read or run."""
-        if task_id in self._places:
-            return
-        if not self._free:
-            self._overflow()
-            return
-        place = self._places[task_id] = self._free.pop()
-        name = task_id.encode()
-        self.page[place + 1 : place + 1 + len(name)] = name
-        self.page[place] = len(name)
+        """Note that the task runs, before anything of it is read or called."""
+        place = self._places.get(task_id)
+        if place is None:
+            if not self._free:
+                self._overflow()
+                return
+            place = self._places[task_id] = self._free.pop()
+            self.page[place + 1 : place + 1 + len(task_id)] = task_id.encode()
+        elif task_id in self._ended:
+            self._run_again(task_id, place)
+        self.page[place] = len(task_id)  # an id is ASCII
+
+    def hide(self, task_id: str) -> None:
+        """It is to be called and was not yet, or will not be."""
+        place = self._places.get(task_id)
+        if place is not None:
+            self.page[place] = 0
+
+    def end(self, task_id: str, claim: str) -> None:
+        """Note that the handler has ended, and its outcome is on its way under this claim."""
+        place = self._places.get(task_id)
+        if place is not None:
+            at, name = place + CLAIM, claim.encode()
+            self.page[at + 1 : at + 1 + len(name)] = name
+            self.page[at] = len(name)
+            self._ended[task_id] = claim
 
     def is_revoked(self, claim: str) -> bool:
         """True if the task of this claim is not to begin, as it may have begun elsewhere. Note it before you ask."""
@@ -85,12 +119,24 @@ class BegunTasks:
             return False
         return int(claim.rpartition(":")[2]) <= int.from_bytes(number, sys.byteorder)
 
+    def settle(self, task_id: str, claim: str) -> None:
+        """The store knows the outcome of this claim. The task may run by now under another."""
+        if self._ended.get(task_id) == claim:
+            self.remove(task_id)
+
     def remove(self, task_id: str) -> None:
-        """The store knows how the task has ended, or it waits again."""
+        """Nothing of the task will be reported, or the store knows it."""
         place = self._places.pop(task_id, None)
         if place is not None:
             self.page[place] = 0
             self._free.append(place)
+            if self._ended.pop(task_id, None) is not None:
+                self.page[place + CLAIM] = 0
+
+    def _run_again(self, task_id: str, place: int) -> None:
+        """Its outcome counts no more: the task was claimed since."""
+        del self._ended[task_id]
+        self.page[place + CLAIM] = 0
 
     def _overflow(self) -> None:
         """From now on the page names too few, so it is not believed."""

@@ -128,18 +128,18 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """`lost`: held but no longer owned, to be cancelled; `returned`: owned but not held, put back;
-    `vouched_ago_ms`: since a steward last vouched for this incarnation (None: never); `waiting`: 0 where no
+    """`lost`: held but no longer owned, to be cancelled, each as task id and claim; `returned`: owned but not held, put
+    back; `vouched_ago_ms`: since a steward last vouched for this incarnation (None: never); `waiting`: 0 where no
     lane has an entry that somebody might claim; `quiet`: its host is to claim nothing; `to_pause`: held and asked to
     pause, repeated until they end, as the hint may have been lost; `request`: the last one that the store has run."""
 
     standing: Standing
-    lost: tuple[str, ...] = ()
+    lost: tuple[tuple[str, str], ...] = ()
     returned: int = 0
     vouched_ago_ms: int | None = None
     waiting: int = 0
     quiet: bool = False
-    to_pause: tuple[str, ...] = ()
+    to_pause: tuple[tuple[str, str], ...] = ()
     request: int = 0
 
 

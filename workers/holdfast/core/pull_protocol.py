@@ -84,15 +84,20 @@ class Exchange:
         self.held.update({delivery.task_id: delivery for delivery in pulled.deliveries})
         return fresh
 
-    def finish(self, task_id: str, settlement: Settlement | None) -> bool:
-        """Note that a handler has ended; True if that will be reported. Nothing is reported of a task that is no longer
-        held, nor without a settlement."""
+    def finish(self, task_id: str, settlement: Settlement | None) -> Settlement | None:
+        """Note that a handler has ended; the settlement that will be reported, under the claim that its task has now.
+        None: nothing is reported of a task that is no longer held, nor without a settlement."""
         delivery = self.held.pop(task_id, None)
         if not (delivery and settlement):
-            return False
-        now = settlement.claim == delivery.claim  # else it runs on under another
-        self.unsettled.append(settlement if now else msgspec.structs.replace(settlement, claim=delivery.claim))
-        return True
+            return None
+        if settlement.claim != delivery.claim:  # it ran on under another
+            settlement = msgspec.structs.replace(settlement, claim=delivery.claim)
+        self.unsettled.append(settlement)
+        return settlement
+
+    def claim_of(self, delivery: Delivery) -> str:
+        """The claim under which a delivery that runs goes on: the store may have given it anew."""
+        return self.held[delivery.task_id].claim if self._runs(delivery) else delivery.claim
 
     def holds(self, task_id: str, claim: str) -> bool:
         delivery = self.held.get(task_id)

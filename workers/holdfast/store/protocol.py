@@ -191,14 +191,15 @@ class StewardStore(Protocol):
         *,
         ordered: bool = False,
         max_crashes: int = MAX_CRASHES,
-        begun: Collection[str] | None = None,
+        begun: Mapping[str, str] | None = None,
         lost_ms: int | None = None,
     ) -> int:
         """Declare the incarnation dead and put back the tasks it owned; the number of tasks.
 
         A second call answers 0. `charged`: the death counts as a crash of its tasks. `ordered`: an operator's order
-        caused the death, and it makes no task a suspect. `begun`: the tasks that it had begun; for the others the death
-        counts as nothing. None: not known; then those are taken that it claimed first, as many as it ran at once.
+        caused the death, and it makes no task a suspect. `begun`: the tasks that it had begun, each with the claim
+        under which it has ended, '' while it runs: then it counts under each claim. For other claims the death counts
+        as nothing. None: not known; then those are taken that it claimed first, as many as it ran at once.
         `lost_ms`: so long ago it ended; None: not known, then its last heartbeat counts.
         """
         ...
@@ -207,8 +208,9 @@ class StewardStore(Protocol):
         """The number of the last `pull` of this worker; 0 where it is not known."""
         ...
 
-    async def take_back(self, incarnation: str, last_request: int, begun: Collection[str]) -> int:
-        """Put back what this worker has claimed and not begun, as it is silent; the number of tasks.
+    async def take_back(self, incarnation: str, last_request: int, begun: Mapping[str, str]) -> int:
+        """Put back what this worker has claimed and not begun, as it is silent; the number of tasks. `begun`: as for
+        `recover`.
 
         Claims of requests after `last_request` stay. The worker must not begin the others any more: see
         `BegunTasks.is_revoked`. Nothing of them counts.

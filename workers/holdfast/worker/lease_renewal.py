@@ -44,9 +44,9 @@ class LeaseRenewal:
             context.unknown.set()
         else:
             self._extend(renewed, sent_at)
-            self.ahead.running.noted(held for held in holdings if held.task_id not in renewed.lost)
+            self.ahead.running.noted(held for held in holdings if (held.task_id, held.claim) not in renewed.lost)
             self._look_for_work(renewed)
-            self._stop_handlers(renewed, {held.task_id: held.claim for held in holdings})
+            self._stop_handlers(renewed)
             self.ahead.begin_next(lease_clock())
 
     def _extend(self, renewed: Renewed, sent_at: float) -> None:
@@ -66,10 +66,10 @@ class LeaseRenewal:
         if renewed.waiting:
             self.context.seek()
 
-    def _stop_handlers(self, renewed: Renewed, claims: dict[str, str]) -> None:
-        for task_id in renewed.lost:
-            self.ahead.stop(task_id, claims[task_id], "lost")
-        for task_id in renewed.to_pause:
-            self.ahead.stop(task_id, claims[task_id], "pause")
+    def _stop_handlers(self, renewed: Renewed) -> None:
+        for task_id, claim in renewed.lost:
+            self.ahead.stop(task_id, claim, "lost")
+        for task_id, claim in renewed.to_pause:
+            self.ahead.stop(task_id, claim, "pause")
         if renewed.returned:
             _log.warning("the store took back claims that this worker did not hold", count=renewed.returned)

@@ -31,11 +31,13 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True, eq=False)
 class UnsentParts:
-    """The parts of one delivery that the store does not have. `sent`: the number of those before them in this run;
-    `is_over`: the delivery has ended, or others have the task; `changed` is set when parts have gone."""
+    """The parts of one delivery that the store does not have. `claim`: the one under which the last ones were sent, and
+    `sent`: how many were sent or dropped under it; `is_over`: the delivery has ended, or others have the task;
+    `changed` is set when parts have gone."""
 
     sender: PartSender
     delivery: Delivery
+    claim: str
     sent: int = 0
     values: list[bytes] = field(default_factory=list[bytes])
     size: int = 0
@@ -71,10 +73,12 @@ class UnsentParts:
     def take(self) -> EmittedBatch:
         """All of them, to be sent."""
         values, self.values, self.size = self.values, [], 0
+        if self.claim != (claim := self.sender.claim_of(self.delivery)):
+            self.claim, self.sent = claim, 0
         of, number = self.delivery, self.sent + 1
         self.sent += len(values)
         self.is_on_way = True
-        return EmittedBatch(of.task_id, of.claim, of.run, number, len(values), b"[" + b",".join(values) + b"]")
+        return EmittedBatch(of.task_id, claim, of.run, number, len(values), b"[" + b",".join(values) + b"]")
 
     def gone(self) -> None:
         """Those that were taken are not on their way any more."""
@@ -118,9 +122,13 @@ class PartSender:
     def is_degraded(self) -> bool:
         return bool(self.context.retries.degraded)
 
+    def claim_of(self, delivery: Delivery) -> str:
+        """The claim that its task has by now."""
+        return self.context.exchange.claim_of(delivery)
+
     def of(self, delivery: Delivery) -> UnsentParts:
         """The parts of a delivery that emits its first one."""
-        unsent = UnsentParts(self, delivery, is_over=self._is_closed)
+        unsent = UnsentParts(self, delivery, self.claim_of(delivery), is_over=self._is_closed)
         self._open.append(unsent)
         return unsent
 
@@ -158,8 +166,8 @@ class PartSender:
         batches = [batch for _, batch in taken]
         try:
             verdicts = await self.context.retries.call("emit", partial(self._emit, batches))
-            for (unsent, _), verdict in zip(taken, verdicts, strict=True):
-                if verdict is not EmitVerdict.OK:
+            for (unsent, batch), verdict in zip(taken, verdicts, strict=True):
+                if verdict is not EmitVerdict.OK and batch.claim == self.claim_of(unsent.delivery):
                     unsent.lose()
         finally:
             for unsent, _ in taken:

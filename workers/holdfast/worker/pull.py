@@ -134,8 +134,7 @@ class Puller:
             if verdict in _TOO_LATE and settlement.kind is not Settle.RETURNED:
                 _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))
             self.context.on_verdict(settlement, verdict)
-            if settlement.task_id not in self.context.exchange.held:
-                self.context.begun.remove(settlement.task_id)
+            self.context.begun.settle(settlement.task_id, settlement.claim)
 
     def _take_standing(self, standing: Standing) -> None:
         if standing in _ANSWERED:

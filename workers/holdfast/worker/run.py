@@ -177,13 +177,13 @@ class RunningTasks:
             earlier.stop("another-turn")
             earlier.ended = anyio.Event()
         else:
-            self.context.begun.remove(delivery.task_id)  # others are called before: they may end this process, too
+            self.context.begun.hide(delivery.task_id)  # others are called before: they may end this process, too
         running = self._running[delivery.task_id] = RunningTask(task, self._scopes(), earlier, begun_at=now)
         unbounded = None if earlier else self._unbounded(delivery, task)
         running.runner = task.runner = self._loop.create_task(self._deliver(delivery, running, unbounded))
 
     def _step_log(self, delivery: Delivery) -> StepLog:
-        return StoredSteps(self.context, delivery, partial(self.stop, delivery.task_id, delivery.claim, "lost"))
+        return StoredSteps(self.context, delivery, lambda claim: self.stop(delivery.task_id, claim, "lost"))
 
     def stop(self, task_id: str, claim: str, why: str) -> None:
         """Cancel this handler, if it still runs under this claim."""
@@ -224,9 +224,8 @@ class RunningTasks:
                 running.task.notes.stored(holding.checkpoint)
 
     async def _deliver(self, delivery: Delivery, running: RunningTask, unbounded: HandlerFunction | None) -> None:
-        self.context.begun.add(delivery.task_id)
         now = lease_clock()
-        outcome: Outcome | Deferred | None = REVOKED if self._is_withdrawn(delivery.claim, now) else None
+        outcome: Outcome | Deferred | None = None if self._begins(delivery, now) else REVOKED
         if self._is_captured:
             CURRENT.set(running.task)
         try:
@@ -252,10 +251,15 @@ class RunningTasks:
         except BaseException as bug:
             self._fail(delivery, bug)
 
-    def _is_withdrawn(self, claim: str, now: float) -> bool:
-        """True if the task may have begun elsewhere: its claim was revoked, or this process stood still past the end of
-        its lease."""
-        return self.context.begun.is_revoked(claim) or not self.context.state.lease.holds(now)
+    def _begins(self, delivery: Delivery, now: float) -> bool:
+        """Note that it begins; False if it may have begun elsewhere: its claim was revoked, or this process stood still
+        past the end of its lease."""
+        begun = self.context.begun
+        begun.add(delivery.task_id)
+        if begun.is_revoked(delivery.claim) or not self.context.state.lease.holds(now):
+            begun.hide(delivery.task_id)
+            return False
+        return True
 
     def _fail(self, delivery: Delivery, bug: BaseException) -> None:
         """End the worker, as the error of every other part does."""
@@ -297,14 +301,12 @@ class RunningTasks:
         limit = self._limits.of(MAIN_THREAD if options.in_main_thread else name, options.places)
         if limit.is_full:
             running.waits = True
-            self.context.begun.remove(delivery.task_id)
+            self.context.begun.hide(delivery.task_id)
             if not self._limits.may_wait():
                 return Deferred(limit.seconds_to_turn())
         async with self._limits.enter(limit):
             running.waits = False
-            self.context.begun.add(delivery.task_id)
-            withdrawn = self._is_withdrawn(delivery.claim, lease_clock())
-            return REVOKED if withdrawn else await self._run(delivery, running)
+            return await self._run(delivery, running) if self._begins(delivery, lease_clock()) else REVOKED
 
     def _options(self, running: RunningTask) -> HandlerOptions:
         return self.handler.options(running.task.operation.name)
@@ -373,10 +375,10 @@ class RunningTasks:
         if report and running.called_at:
             seconds = now - running.called_at
             self.samples.add(delivery, running.task.operation.name, report, seconds, running.span)
-        is_reported = is_latest and self._finish(delivery.task_id, report)
+        reported = self._finish(delivery.task_id, report) if is_latest else None
         if self._spans is not None and running.span is not None and not isinstance(outcome, Deferred):
             running.span.ended(outcome, report)
-            self._spans.add(delivery.task_id, running.span, is_reported)
+            self._spans.add(reported, running.span)
         if running.ended:
             running.ended.set()
         if not isinstance(outcome, Deferred):
@@ -384,13 +386,15 @@ class RunningTasks:
         self.context.state.durations.note(now - running.begun_at)
         self.on_end()
 
-    def _finish(self, task_id: str, report: Settlement | None) -> bool:
-        """True if the end of this task is on its way to the store."""
+    def _finish(self, task_id: str, report: Settlement | None) -> Settlement | None:
+        """The end of this task as it is on its way to the store; None if nothing is reported."""
         self._forget(task_id)
-        is_reported = self.context.exchange.finish(task_id, report)
-        if not is_reported:
+        reported = self.context.exchange.finish(task_id, report)
+        if reported is None:
             self.context.begun.remove(task_id)
-        return is_reported
+        else:
+            self.context.begun.end(task_id, reported.claim)
+        return reported
 
     def _count(self) -> None:
         self.recycler.task_ended()

@@ -16,19 +16,20 @@ OnVerdict = Callable[[Settlement, Verdict], None]
 
 @dataclass(slots=True)
 class UnsettledSpans:
-    _spans: dict[str, Span] = field(default_factory=dict[str, Span])  # by task
+    _spans: dict[tuple[str, str], Span] = field(default_factory=dict[tuple[str, str], Span])  # by task and claim
 
-    def add(self, task_id: str, span: Span, is_reported: bool) -> None:
-        if is_reported:
-            self._spans[task_id] = span
-        else:
+    def add(self, report: Settlement | None, span: Span) -> None:
+        """`report`: its end as it is on its way to the store; None if nothing is reported."""
+        if report is None:
             span.settled(None)
+        else:
+            self._spans[report.task_id, report.claim] = span
 
     def before(self, following: OnVerdict) -> OnVerdict:
         """A function that takes verdicts in, then calls `following` with them."""
 
         def take(settlement: Settlement, verdict: Verdict) -> None:
-            span = self._spans.pop(settlement.task_id, None)
+            span = self._spans.pop((settlement.task_id, settlement.claim), None)
             if span is not None:
                 span.settled(verdict)
             following(settlement, verdict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -33,18 +33,18 @@ class RedisSteward(RedisPart):
         *,
         ordered: bool = False,
         max_crashes: int = MAX_CRASHES,
-        begun: Collection[str] | None = None,
+        begun: Mapping[str, str] | None = None,
         lost_ms: int | None = None,
     ) -> int:
-        named = b"" if begun is None else _pack(sorted(begun))
+        named = b"" if begun is None else _pack(dict(begun))
         ago = "" if lost_ms is None else lost_ms
         return await self._number("recover", incarnation, cause, int(charged), int(ordered), max_crashes, named, ago)
 
     async def last_request(self, incarnation: str) -> int:
         return int(await self._command("HGET", self._keys.worker(incarnation), "request") or 0)
 
-    async def take_back(self, incarnation: str, last_request: int, begun: Collection[str]) -> int:
-        return await self._number("take_back", incarnation, last_request, _pack(sorted(begun)))
+    async def take_back(self, incarnation: str, last_request: int, begun: Mapping[str, str]) -> int:
+        return await self._number("take_back", incarnation, last_request, _pack(dict(begun)))
 
     async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = MAX_CRASHES) -> dict[str, int]:
         answer = await self._run("reap", lease_ms, grace_ms, max_crashes)

@@ -14,6 +14,7 @@ from holdfast.core.steps import SleepKept, StepKept, StepVerdict
 from holdfast.core.tasks import Admission, Introduction
 from holdfast.store.redis import decode
 from holdfast.store.redis.connection import Value
+from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.part import RedisPart
 
 if TYPE_CHECKING:
@@ -146,12 +147,12 @@ class RedisWorker(RedisPart):
         standing, lost, returned, vouched, waiting, quiet, to_pause, request = await self._run("renew", *args)
         return Renewed(
             standing=Standing(standing.decode()),
-            lost=tuple(task_id.decode() for task_id in lost),
+            lost=tuple((task_id, claim.decode()) for task_id, claim in pairs(lost)),
             returned=returned,
             vouched_ago_ms=None if vouched < 0 else vouched,
             waiting=waiting,
             quiet=quiet == 1,
-            to_pause=tuple(task_id.decode() for task_id in to_pause),
+            to_pause=tuple((task_id, claim.decode()) for task_id, claim in pairs(to_pause)),
             request=request,
         )
 

@@ -1,4 +1,4 @@
--- use: task_record lane journal task_end gates pause_requests shared_deaths damage clock limits workers rollup
+-- use: task_record lane journal task_end gates pause_requests shared_deaths damage clock limits workers rollup begun
 -- provides: recover_task recover
 -- Puts back the tasks of a dead worker. Its tombstone comes first: after that this incarnation never claims again.
 local TOMBSTONE_MS = 86400000
@@ -6,7 +6,7 @@ local NAMED = 8   -- tasks that a tombstone names
 local NOT_BEGUN = ', before it had begun '
 
 -- A death: {incarnation, cause, charged: it counts as a crash of its tasks, ordered: an order has caused it, runs: how many a
--- task has after its first death, begun: ids of the tasks that had begun, nil if nobody knows}. Tasks that had not begun go back to
+-- task has after its first death, begun: see has_begun, nil if nobody knows}. Tasks that had not begun go back to
 -- their places, and the death does not count for them.
 local function crash(id, claim, death)
   local crashes = call('HINCRBY', KEY.task .. id, 'crashes', 1)
@@ -85,16 +85,16 @@ local function recover_task(id, claim, death, had_begun)
   return #(r[3] or '') .. ' ' .. (r[3] or '') .. (r[4] or '')
 end
 
--- The ids of the first claims, at most so many. `place`: among the claims of one request.
+-- The first claims, at most so many, as what had begun. `place`: among the claims of one request.
 local function first_claimed(held, most)
-  local claims, ids = {}, {}
-  for i, task in ipairs(held) do claims[i] = {id = task.id, request = tonumber(string.match(task.claim, ':(%d+)$')), place = task.place} end
+  local claims, begun = {}, {}
+  for i, task in ipairs(held) do claims[i] = {id = task.id, claim = task.claim, request = tonumber(string.match(task.claim, ':(%d+)$')), place = task.place} end
   table.sort(claims, function(a, b)
     if a.request ~= b.request then return a.request < b.request end
     return a.place < b.place
   end)
-  for i = 1, math.min(most, #claims) do ids[i] = claims[i].id end
-  return ids
+  for i = 1, math.min(most, #claims) do begun[claims[i].id] = claims[i].claim end
+  return begun
 end
 
 -- Puts the entries of a worker's inbox back into their lanes, unchanged.
@@ -108,17 +108,16 @@ local function return_inbox(incarnation)
   call('DEL', inbox_of(incarnation))
 end
 
--- The tasks that had begun, as id → true, and how many. Where nobody knows, those that were claimed first, as many as the worker
+-- What had begun (see has_begun), and how many of these tasks. Where nobody knows, those that were claimed first, as many as the worker
 -- runs at once: it begins them in the order of its claims.
 local function begun_of(held, death)
-  local ids, begun, count = death.begun, {}, 0
-  if not ids then
+  local begun, count = death.begun, 0
+  if not begun then
     local most = tonumber(call('HGET', KEY.worker .. death.incarnation, 'concurrency') or nil) or #held
-    ids = first_claimed(held, most)
+    begun = first_claimed(held, most)
   end
-  for _, id in ipairs(ids) do begun[id] = true end
   for _, task in ipairs(held) do
-    if begun[task.id] then count = count + 1 end
+    if has_begun(begun, task.id, task.claim) then count = count + 1 end
   end
   return begun, count
 end
@@ -142,7 +141,7 @@ local function recover(death)
   local alone = count_begun == 1 and #held == 1 and death.charged and call('HGET', worker, 'kind') == 'quarantine'
   if alone and read(held[1].id, 'claim')[1] == held[1].claim then clear_others(held[1].id) end
   for _, task in ipairs(held) do
-    local series = recover_task(task.id, task.claim, death, begun[task.id])
+    local series = recover_task(task.id, task.claim, death, has_begun(begun, task.id, task.claim))
     if series then numbers[series] = (numbers[series] or 0) + 1 end
     call('HDEL', running_of(incarnation), task.id)
   end

@@ -2,8 +2,8 @@
 -- KEYS: the public queue.
 -- ARGV: incarnation, state (live or draining), the last request it has seen answered, how many lanes it serves, these, then
 --       per holding (unsettled results included) task id, claim, progress, checkpoint ('' for none).
--- Answers: {standing, ids held but not owned, number owned but not held and put back, ms since vouched for (-1: never),
---          0 if nothing waits in its lanes that it might claim, 1 if its host is quiet, ids held that are to pause,
+-- Answers: {standing, id and claim of each holding that is not owned, number owned but not held and put back, ms since vouched for (-1: never),
+--          0 if nothing waits in its lanes that it might claim, 1 if its host is quiet, id and claim of each that is to pause,
 --          the last request that was run for it}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
@@ -18,14 +18,22 @@ call('HSET', worker, 'state', state, 'heartbeat', (known[4] or 0) + 1)
 call('ZADD', KEY.workers, NOW, incarnation)
 
 local held, lost, to_pause = {}, {}, {}
+
+-- The task was given to this worker anew, by a request whose answer it has not seen: it goes on under that claim (the store has lost
+-- writes).
+local function unread(owner, claim)
+  return owner == incarnation and tonumber(string.match(claim or '', ':(%d+)$') or 0) > answered
+end
+
+local function add(list, id, claim) list[#list + 1], list[#list + 2] = id, claim end
 for i = 5 + lanes, #ARGV, 4 do
   local id, claim, progress, checkpoint = unpack(ARGV, i, i + 3)
   held[id] = true
-  local r = read(id, 'state', 'claim', 'pause', 'progress', 'turn', 'webhook')
+  local r = read(id, 'state', 'claim', 'pause', 'progress', 'turn', 'webhook', 'owner')
   if r[1] ~= 'working' or r[2] ~= claim then
-    lost[#lost + 1] = id
+    if r[1] ~= 'working' or not unread(r[7], r[2]) then add(lost, id, claim) end
   else
-    if is_pause_asked(r[3], claim) then to_pause[#to_pause + 1] = id end
+    if is_pause_asked(r[3], claim) then add(to_pause, id, claim) end
     if progress ~= '' and progress ~= r[4] then
       write(id, 'progress', progress)
       tell_working(id, r[5], r[6])
@@ -34,7 +42,8 @@ for i = 5 + lanes, #ARGV, 4 do
   end
 end
 
--- Of requests whose answer it has seen, what it does not hold was dropped on its side: nobody is working on it.
+-- Of requests whose answer it has seen, what it does not hold was dropped on its side: nobody is working on it. A task that it holds
+-- under any claim is not put back: it may run there.
 local function dropped(id, claim) return not held[id] and tonumber(string.match(claim, ':(%d+)$')) <= answered end
 local returned = return_unbegun(incarnation, dropped, '')
 
