@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 
+import anyio.lowlevel
 import pytest
 
 from holdfast.client.manager import TaskManager
@@ -108,6 +109,49 @@ async def test_cancel_pushed_by_a_foreign_producer_reaches_a_running_handler(sho
         scene.client.rpush(QUEUE, json.dumps({"operation": "cancel", "params": {"task_id": "t"}}))
         scene.happened("canceled", "t")
         assert (await scene.record("t")).state is State.CANCELED
+
+
+def order(verb: str, task_id: str) -> str:
+    return json.dumps({"operation": verb, "params": {"task_id": task_id}})
+
+
+async def test_pushed_orders_are_heard_while_every_slot_is_full(short_path: Path) -> None:
+    """Those at the tail of a long backlog and those at its head, for the task that runs and for tasks that wait."""
+    async with stage(short_path, workers=1, concurrency=1) as scene:
+        await scene.submit("runs", text="wait")
+        scene.started("runs")
+        await scene.submit("first", "second", "third")
+        scene.client.rpush(QUEUE, *(entry(f"f{number}", "echo") for number in range(500)))
+        scene.client.lpush(QUEUE, order("cancel", "first"))
+        scene.client.rpush(QUEUE, order("pause", "second"), order("pause", "third"), order("resume", "third"))
+        scene.client.rpush(QUEUE, order("cancel", "runs"))
+        scene.happened("canceled", "first")
+        scene.happened("suspended", "second")
+        scene.happened("resumed", "third")
+        scene.happened("canceled", "runs")
+        await scene.completed("third")
+        assert [scene.runs(task_id) for task_id in ("first", "second")] == [0, 0]
+        await scene.store.cancel("second", "over")
+
+
+@pytest.mark.parametrize("why", ["paused", "quiet"])
+async def test_pushed_orders_are_heard_where_nothing_may_start(short_path: Path, why: str) -> None:
+    """And what they cancel no longer counts, nor stands in the list."""
+    async with stage(short_path, workers=1) as scene:
+        if why == "paused":
+            await scene.store.pause_lane(QUEUE, "later")
+        else:
+            await scene.store.quiet_host("*", "operator", "later")
+        await scene.submit("t0", "t1", "t2", "t3", "t4")
+        scene.client.rpush(QUEUE, *(order("cancel", f"t{number}") for number in range(1, 5)))
+        for number in range(1, 5):
+            scene.happened("canceled", f"t{number}")
+        while scene.client.llen(QUEUE) > 1:
+            await anyio.lowlevel.checkpoint()
+        assert (await scene.counts()).lanes[QUEUE] == 1
+        await scene.store.resume_lane(QUEUE)
+        await scene.store.resume_host("*", "operator")
+        await scene.completed("t0")
 
 
 async def test_two_agents_on_one_redis_know_nothing_of_each_other(short_path: Path) -> None:

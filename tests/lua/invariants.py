@@ -20,7 +20,7 @@ from tests.lua.gates import gates_breaches
 from tests.lua.messages import joins_breaches, messages_breaches
 from tests.lua.orphans import orphans
 from tests.lua.ties import ties_breaches
-from tests.lua.view import View
+from tests.lua.view import OWN, View
 
 TERMINAL = frozenset({"completed", "failed", "rejected", "canceled"})
 PARKED = frozenset({"input-required", "auth-required", "suspended"})
@@ -46,6 +46,7 @@ def breaches(
         _owners(view),
         _indexes(view),
         () if stolen else _entries(view),
+        () if stolen else _stale(view),
         _ended(view),
         _conserved(view),
         _lasting(view),
@@ -132,6 +133,21 @@ def _entries(view: View) -> Iterator[str]:
         beside = task.get("solo") == "1" or task.get("held")
         if task["state"] == "submitted" and not beside and task_id not in waiting.get(task["lane"], ()):
             yield f"I4 {task_id} is submitted and has no entry in {task['lane']}"
+
+
+def _stale(view: View) -> Iterator[str]:
+    """No more entries are said to be stale than there are of which no task that waits there is the first owner."""
+    for lane, count in view.index("stale").items():
+        entries = [found[1] for raw in view.lane(lane) if (found := OWN.match(raw))]
+        tasks = {
+            task_id for task_id, task in view.tasks.items() if task["state"] == "submitted" and task["lane"] == lane
+        }
+        beside = {
+            task_id for task_id in tasks if view.tasks[task_id].get("solo") == "1" or view.tasks[task_id].get("held")
+        }
+        needed = len((tasks - beside) & set(entries))
+        if not 0 < int(count) <= len(entries) - needed:
+            yield f"I4 {count} of {len(entries)} entries of {lane} are said to be stale, {needed} are needed"
 
 
 def _ended(view: View) -> Iterator[str]:

@@ -58,6 +58,8 @@ SINGLE = frozenset(
         "closed",
         "quiet",
         "gated",
+        "stale",
+        "tended",
         "alarms",
         "control:steward",
         "control:schedules",

@@ -18,6 +18,8 @@ async def test_the_promise_survives_whatever_goes_wrong(server_url: str, seed: i
     assert seen["joined"] > 0
     assert seen["suspects"] > 0
     assert seen["taken back"] > 0
+    assert seen["orders heard"] > 0
+    assert seen["stale removed"] > 0
 
 
 @pytest.mark.parametrize("seed", range(1, 6))

@@ -20,7 +20,7 @@ from tests.servers import valkey
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PASSING = ("pull", "renew", "recover", "cancel", "trim", "pause", "resume", "vouch", "reap", "audit", "ring", "wake")
-PASSING += ("readmit", "purge_unreadable", "purge_dead")
+PASSING += ("tend", "readmit", "purge_unreadable", "purge_dead")
 
 # Rule 12: what needs memory is refused before it writes, everything else passes.
 FULL = [

@@ -77,6 +77,7 @@ async def test_on_a_full_server_everything_else_goes_on(alone: Namespace) -> Non
     assert await alone.store.audit(alone.queue, 10, "") == (0, "")
     assert await alone.store.reap(1, 1) == {}
     assert (await alone.store.ring(alone.queue))[0] > 0
+    assert (await alone.store.tend([alone.queue])).lanes == 1
     assert len(await alone.entries()) > 0
     assert await alone.store.readmit(early.address) == "back"
     assert await alone.store.purge_unreadable(late.at_ms, 10) == 1

@@ -326,6 +326,7 @@ async def bound(pair: Twins) -> None:
 async def look_after(pair: Twins) -> None:
     await pair.both(lambda space: space.store.promote(100))
     await pair.both(lambda space: space.store.audit(space.queue, 100, ""))
+    await pair.both(lambda space: space.store.tend([space.queue, "slow"]))
 
 
 async def put_right(pair: Twins) -> None:

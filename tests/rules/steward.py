@@ -239,6 +239,20 @@ STEWARD = [
         "tests/supervisor/test_many_lanes.py::test_each_of_many_lanes_is_rung_for_and_the_steward_is_well",
     ),
     Rule(
+        "the steward tends its lanes",
+        f"{_HERE}/steward.py",
+        "        yield lane_tending(store, settings.lane_names)\n",
+        "",
+        "tests/faults/test_foreign.py::test_pushed_orders_are_heard_while_every_slot_is_full",
+    ),
+    Rule(
+        "lanes are tended until all are done",
+        "workers/holdfast/client/lane_tending.py",
+        "        if rest := rest[tended.lanes :]:\n",
+        "        if not (rest := ()):\n",
+        f"{_LANES}::test_lanes_are_tended_in_as_many_calls_as_it_takes",
+    ),
+    Rule(
         "an audit goes on at its cursor",
         f"{_HERE}/duties/lane_audit.py",
         "self._store.audit(self._lane, WINDOW, self._cursor)",

@@ -732,6 +732,13 @@ WORKER = [
         "tests/worker/test_lease.py::test_a_lease_is_counted_from_the_sending_of_its_renewal",
     ),
     Rule(
+        "a worker without a steward tends its lanes",
+        f"{_HERE}/lease_renewal.py",
+        "await state.changed.until(lambda: not state.is_vouched_for)",
+        "await state.changed.until(lambda: state.is_vouched_for)",
+        "tests/worker/test_lease.py::test_a_worker_without_a_steward_hears_orders_while_its_slots_are_full",
+    ),
+    Rule(
         "a strict fence ends the process with its lease",
         f"{_HERE}/lease_renewal.py",
         "            signal.setitimer(signal.ITIMER_REAL, state.lease.seconds)\n",

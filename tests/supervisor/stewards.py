@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from holdfast.core.store_info import LaneHead
+from holdfast.core.store_info import LaneHead, Tended
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Counts, Epoch, HostFacts
 from holdfast.errors import StoreUnavailableError
@@ -80,6 +80,9 @@ class FakeStore:
 
     async def ring(self, *lanes: str) -> tuple[int, int]:
         return self._answer("ring", (0, 0), *lanes)
+
+    async def tend(self, lanes: Sequence[str]) -> Tended:
+        return self._answer("tend", Tended(len(lanes), 0, 0), *lanes)
 
     async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
         return self._answer("audit", (0, ""), lane, cursor)

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from holdfast.core.store_info import Tended
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duties.bells import FIRST_PAUSE, LAST_PAUSE, Bell
 from holdfastd.steward.duties.lane_audit import EVERY, NEXT_PAGE, LaneAudit
+from holdfastd.steward.duties.lane_tending import lane_tending
 from holdfastd.steward.duties.promotion import BATCH, LONGEST_REST, promotion
 from holdfastd.steward.duties.retention import retention
 from holdfastd.steward.punctual_wait import GRAIN
@@ -81,6 +83,12 @@ async def test_a_lane_whose_bells_are_heard_is_looked_at_soon_again(surroundings
 async def test_a_lane_that_was_empty_in_between_is_looked_at_soon_again(surroundings: DutySurroundings) -> None:
     surroundings.store.answers["ring"] = [(5, 0), (5, 1), (5, 1), (0, 0), (1, 0)]
     assert (await rings(Bell(surroundings.store, "lane"), 5))[-1] == FIRST_PAUSE
+
+
+async def test_lanes_are_tended_in_as_many_calls_as_it_takes(surroundings: DutySurroundings) -> None:
+    surroundings.store.answers["tend"] = [Tended(1, 0, 0), Tended(0, 0, 1000), Tended(2, 1, 1)]
+    assert await lane_tending(surroundings.store, ["a", "b", "c"]).run_once() == 1.0
+    assert surroundings.called("tend") == [("a", "b", "c"), ("b", "c"), ("b", "c")]
 
 
 async def test_audit_goes_on_at_its_cursor_and_then_begins_anew(surroundings: DutySurroundings) -> None:

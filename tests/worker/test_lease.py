@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -9,12 +10,16 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
+import redis.asyncio
 
+from holdfast import TaskSpec
+from holdfast.app import Broker, create_broker
 from holdfast.client.manager import TaskManager
 from holdfast.core.delivery import Pulled, Renewed
 from holdfast.core.lease import Lease
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Introduction
+from holdfast.store.memory.store import MemoryStore
 from holdfast.store.redis import RedisStore
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, lease_clock
@@ -22,6 +27,7 @@ from holdfast.worker.in_process import open_worker
 from holdfast.worker.lease_renewal import LeaseRenewal
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import RedisSettings, Settings
+from holdfast_config.settings import MEMORY
 from tests.worker.handlers import handler_of, running_tasks_of
 
 pytestmark = pytest.mark.anyio
@@ -106,6 +112,41 @@ async def test_nothing_is_claimed_past_the_end_of_a_lease(store: SlowStore, redi
             store.answers.set()
             await manager.wait("second")
             assert max(store.rooms) > 0
+
+
+async def push_to(broker: Broker, settings: RedisSettings, entry: str) -> None:
+    """As a foreign producer does."""
+    if isinstance(broker.store, MemoryStore):
+        broker.store.engine.do("RPUSH", settings.queue, entry)
+    else:
+        async with redis.asyncio.Redis.from_url(settings.url) as client:  # pyright: ignore[reportUnknownMemberType] - untyped
+            await client.execute_command("RPUSH", settings.queue, entry)  # pyright: ignore[reportUnknownMemberType]
+
+
+@pytest.mark.parametrize("kind", ["redis", "memory"])
+async def test_a_worker_without_a_steward_hears_orders_while_its_slots_are_full(
+    redis_settings: RedisSettings, kind: str
+) -> None:
+    began = anyio.Event()
+    settings = RedisSettings(MEMORY, queue=redis_settings.queue) if kind == "memory" else redis_settings
+    where: dict[str, Any] = {"scheduler_type": "memory"} if kind == "memory" else {"redis_url": settings.url}
+
+    async def handle() -> None:
+        began.set()
+        await anyio.sleep_forever()
+
+    with anyio.fail_after(PATIENCE):
+        async with create_broker(Settings(queue_name=settings.queue, concurrency=1, **where)) as broker:
+            await broker.manager.run_task("runs", task_id="runs")
+            async with broker.working(handle):
+                await began.wait()
+                others = await broker.manager.run_tasks([TaskSpec("waits")] * 20)
+                for task_id in ("runs", others[-1]):
+                    await push_to(broker, settings, json.dumps({"operation": "cancel", "params": {"task_id": task_id}}))
+                for task_id in ("runs", others[-1]):
+                    assert (await broker.manager.wait(task_id)).state is State.CANCELED
+                for task_id in others:
+                    await broker.manager.cancel_task(task_id)
 
 
 async def test_a_draining_worker_claims_nothing_before_the_store_knows_that_it_drains(

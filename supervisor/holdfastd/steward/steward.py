@@ -28,6 +28,7 @@ from holdfastd.steward.duties.expired_leases import ExpiredLeases, LeaseSettings
 from holdfastd.steward.duties.host_marks import host_marks
 from holdfastd.steward.duties.lane_audit import LaneAudit
 from holdfastd.steward.duties.lane_limits import LaneLimits
+from holdfastd.steward.duties.lane_tending import lane_tending
 from holdfastd.steward.duties.lease_renewal import lease_renewal
 from holdfastd.steward.duties.ledger import LedgerDuty
 from holdfastd.steward.duties.lost_runs import LostRuns
@@ -169,6 +170,7 @@ class Steward:
         yield from bells(store, settings.lane_names)
         for lane in settings.lane_names:
             yield LaneAudit(store, lane).duty()
+        yield lane_tending(store, settings.lane_names)
         yield unserved_tasks(store, settings.unknown_handler_timeout)
         yield UndeclaredSchedules(store).duty()
         yield batch_counts(store)

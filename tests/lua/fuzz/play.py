@@ -103,6 +103,7 @@ async def _act(world: World, steps: int) -> None:
             await action(world)
         await handlers.emit(world)
         await steps_of_handlers.keep(world)
+        await stewards.tend(world)
         await world.begin()
         if step % CHECK_EVERY == 0:
             await world.check()

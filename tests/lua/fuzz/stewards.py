@@ -6,6 +6,7 @@ from holdfast.core.delivery import Delivery, Settle, Settlement
 from tests.lua.fuzz.nemesis import accounts, notes_of
 from tests.lua.fuzz.world import World
 
+TENDED_SHARE = 0.03  # of all steps
 LEASE_MS, GRACE_MS, KEEP_MS = 5_000, 1_000, 30_000
 
 
@@ -62,6 +63,16 @@ async def suspects(world: World) -> None:
 
 async def ring(world: World) -> None:
     await world.space.store.ring(world.dice.choice(world.lanes))
+
+
+async def tend(world: World) -> None:
+    """Orders are carried out, stale entries removed. What is left is judged by the invariants."""
+    if world.tending_dice.random() > TENDED_SHARE:
+        return
+    tended = await world.space.store.tend(world.lanes)
+    world.require(tended.lanes == len(world.lanes), f"not all lanes are done: {tended}")
+    world.seen["orders heard"] += tended.orders
+    world.seen["stale removed"] += tended.stale
 
 
 async def audit(world: World) -> None:

@@ -61,6 +61,7 @@ class World:
     save: Save | None = None
     handlers_dice: random.Random = field(default_factory=lambda: random.Random(1))
     steps_dice: random.Random = field(default_factory=lambda: random.Random(2))
+    tending_dice: random.Random = field(default_factory=lambda: random.Random(3))
     ids: int = 0
 
     @staticmethod

@@ -159,6 +159,16 @@ class LaneHead:
 
 
 @dataclass(frozen=True, slots=True)
+class Tended:
+    """What one call has done in lanes: the first `lanes` of them are done; `orders` were carried out there, and `stale`
+    entries removed that no task needed."""
+
+    lanes: int
+    orders: int
+    stale: int
+
+
+@dataclass(frozen=True, slots=True)
 class LaneInfo:
     """`kind` of key, as TYPE says. `pushed_at_head`: a foreign entry was seen to arrive before the front of the lane.
 

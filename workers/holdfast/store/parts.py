@@ -72,6 +72,7 @@ class ComposedStore:
         self.left = parts.steward.left
         self.peek = parts.steward.peek
         self.ring = parts.steward.ring
+        self.tend = parts.steward.tend
         self.look_at_front = parts.steward.look_at_front
         self.note_wrong_end = parts.steward.note_wrong_end
         self.limit_messages = parts.steward.limit_messages

@@ -36,7 +36,7 @@ from holdfast.core.schedule_records import (
 )
 from holdfast.core.served import ServedState
 from holdfast.core.steps import SleepKept, StepHead, StepKept, StepRecord
-from holdfast.core.store_info import Gauges, KeyCount, LaneHead, StoreInfo
+from holdfast.core.store_info import Gauges, KeyCount, LaneHead, StoreInfo, Tended
 from holdfast.core.task_search import TextSearch
 from holdfast.core.tasks import (
     MAX_CRASHES,
@@ -252,6 +252,11 @@ class StewardStore(Protocol):
     async def ring(self, *lanes: str) -> tuple[int, int]:
         """Ring the bell of each of these lanes that holds entries. Answers the number of entries, and the number of
         lanes that hold some and were not rung: no worker had heard their last bell yet, or they start nothing now."""
+        ...
+
+    async def tend(self, lanes: Sequence[str]) -> Tended:
+        """Carry out the orders (cancel, pause, resume) near both ends of these lanes, of the first ones if there are
+        many, and remove entries there that no task needs. Lanes that were looked at half a second ago are left out."""
         ...
 
     async def look_at_front(self, lane: str, earlier: LaneHead) -> LaneHead:

@@ -1,4 +1,7 @@
-"""Renews the worker's lease, and compares what the worker holds with what the store says it owns."""
+"""Renews the worker's lease, and compares what the worker holds with what the store says it owns.
+
+While no steward renews that lease, too, there may be none that tends the lanes: then the worker does it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
+from holdfast.client.lane_tending import EVERY, tend
 from holdfast.core.delivery import Renewed, Standing
 from holdfast.core.lease import Lease
 from holdfast.worker.claims_ahead import ClaimsAhead
@@ -32,6 +36,14 @@ class LeaseRenewal:
                 await state.changed.until(lambda: state.renewal_wanted)
             state.renewal_wanted = False
 
+    async def tend_lanes(self) -> None:
+        """Tend the lanes that this worker serves, while no steward vouches for it; never returns."""
+        context, state = self.context, self.context.state
+        while True:
+            await anyio.sleep(EVERY)
+            await state.changed.until(lambda: not state.is_vouched_for)
+            await context.retries.call("tend", lambda: tend(context.store, context.spec.settings.lane_names))
+
     async def renew(self) -> None:
         context, state, sent_at = self.context, self.context.state, lease_clock()
         holdings = state.exchange.holdings(self.ahead.running.notes())
@@ -53,7 +65,10 @@ class LeaseRenewal:
         state = self.context.state
         state.lease = Lease(state.lease.seconds, sent_at)
         age = renewed.vouched_ago_ms
-        state.is_vouched_for = age is not None and age < 2000 * state.lease.interval
+        is_vouched_for = age is not None and age < 2000 * state.lease.interval
+        if is_vouched_for != state.is_vouched_for:
+            state.is_vouched_for = is_vouched_for
+            state.changed.announce()
         if self.context.spec.settings.fence == "strict":
             signal.setitimer(signal.ITIMER_REAL, state.lease.seconds)
 

@@ -33,6 +33,8 @@ _ON_KEYS: dict[str, Command] = {
     "LPOS": ("v",),
     "LPUSH": ("v",),
     "LRANGE": ("0", "1"),
+    "LREM": ("1", "v"),
+    "LSET": ("0", "v"),
     "LTRIM": ("0", "1"),
     "PEXPIRE": ("1",),
     "RPOP": (),
@@ -65,7 +67,7 @@ _ON_KEYS: dict[str, Command] = {
     "ZSCAN": ("0",),
     "ZSCORE": ("m",),
 }
-_ON_LANES = ("LINDEX", "LINSERT", "LLEN", "LPOP", "LPOS", "LPUSH", "LRANGE", "RPOP", "RPUSH")
+_ON_LANES = ("LINDEX", "LINSERT", "LLEN", "LPOP", "LPOS", "LPUSH", "LRANGE", "LREM", "LSET", "RPOP", "RPUSH")
 
 
 def needed(keys: Keys, lanes: Sequence[str]) -> Iterator[tuple[str, Command]]:

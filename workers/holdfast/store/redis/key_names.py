@@ -57,6 +57,8 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "unknown": "unknown:",  # sorted set: names of handlers that its tasks wait for
         "seq": "seq",  # hash: lane to its last number
         "heads": "heads",  # hash: lane to the highest number taken from it
+        "stale": "stale",  # hash: lane to how many of its entries no task needs, as far as is known
+        "tended": "tended",  # hash: lane that holds entries to when both its ends were looked at
         "turned": "turned",  # set: lanes whose front is the tail of their list
         "wrong_end": "wrong_end",  # hash: lane to a count of pushes at its front
         "turns": "turns",  # hash: lane to how many it has had in this round, for weights

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from holdfast.core.store_info import LaneHead
+from holdfast.core.store_info import LaneHead, Tended
 from holdfast.core.tasks import MAX_CRASHES, Epoch, HostFacts, Startable
 from holdfast.errors import StoreError
 from holdfast.store.redis.decode import pairs
@@ -15,6 +15,7 @@ from holdfast.store.redis.part import RedisPart
 from holdfast.store.redis.server_report import info
 
 VOUCHED_AT_ONCE = 1000
+TENDED_AT_ONCE = 500  # lanes
 
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -74,6 +75,9 @@ class RedisSteward(RedisPart):
     async def ring(self, *lanes: str) -> tuple[int, int]:
         waiting, unrung = await self._run("ring", *map(self._keys.name, lanes))
         return waiting, unrung
+
+    async def tend(self, lanes: Sequence[str]) -> Tended:
+        return Tended(*await self._run("tend", *map(self._keys.name, lanes[:TENDED_AT_ONCE])))
 
     async def look_at_front(self, lane: str, earlier: LaneHead) -> LaneHead:
         return await look(self._connection, self._keys.name(lane), earlier)

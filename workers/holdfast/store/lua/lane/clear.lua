@@ -3,10 +3,11 @@
 -- KEYS: the public queue. ARGV: lane, limit.
 -- Answers: how many entries went; 0: the lane is empty.
 -- flags: allow-oom
--- use: task_record lane lane_front journal task_control gate_keys
-local entries = front_of(ARGV[1], tonumber(ARGV[2]))
+-- use: task_record lane lane_front journal task_control gate_keys stale_entries
+local entries, own_ones = front_of(ARGV[1], tonumber(ARGV[2])), 0
 for _, raw in ipairs(entries) do
   local id = own(raw)
+  own_ones = own_ones + (id and 1 or 0)
   if not id then
     count('cleared')
   elseif read(id, 'state')[1] == 'submitted' then
@@ -14,6 +15,7 @@ for _, raw in ipairs(entries) do
   end
 end
 if #entries > 0 then on_lane('LPOP', ARGV[1], #entries) end
+if own_ones > 0 then fewer_stale(ARGV[1], own_ones) end
 if #entries > 0 then return #entries end
 
 -- The list is empty: now the tasks at the lane's gates, and its suspects.

@@ -1,13 +1,13 @@
 -- Lanes as an operator sees them, at one moment.
 -- KEYS: the public queue. ARGV: lanes to tell of besides those that tasks came through or that have bounds,
 --       or that somebody filled at the wrong end.
--- Answers: {now (ms), then per lane {lane, entries, waiting at gates (at least), running, oldest submitted (ms, -1),
---           paused (`since reason`, ''), why closed (''), workers that serve it, what they registered of it as JSON (a list of
+-- Answers: {now (ms), then per lane {lane, entries without those known to be stale, waiting at gates (at least), running,
+--           oldest submitted (ms, -1), paused (`since reason`, ''), why closed (''), workers that serve it, what they registered of it as JSON (a list of
 --           lists: name, weight, timeout), handlers that none of these has with the number of tasks that wait for them, as pairs,
 --           foreign entries that were pushed at its front (`count when` (ms), '')},
 --           the rules as pairs, live workers}.
 -- flags: no-writes, allow-oom
--- use: task_record clock lane unknown_handlers gate_keys limits workers
+-- use: task_record clock stale_entries unknown_handlers gate_keys limits workers
 local lanes = {}
 for _, lane in ipairs(ARGV) do lanes[lane] = true end
 local gates = unknown()
@@ -77,7 +77,7 @@ for _, lane in ipairs(call('HKEYS', KEY.wrong_end)) do lanes[lane] = true end
 local told = {}
 for lane in pairs(lanes) do
   local servers = gates.servers(lane)
-  told[#told + 1] = {lane, call('LLEN', list_of(lane)), held_in(lane), running[lane] or 0, oldest_in(lane),
+  told[#told + 1] = {lane, waiting_in(lane), held_in(lane), running[lane] or 0, oldest_in(lane),
     call('HGET', KEY.rules, 'paused:' .. lane) or '', call('HGET', KEY.closed, lane) or '',
     #servers, registered_in(servers, lane), missing_in(lane), call('HGET', KEY.wrong_end, lane) or ''}
 end

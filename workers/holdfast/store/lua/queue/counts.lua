@@ -1,8 +1,8 @@
 -- The namespace in numbers, at one moment, without reading tasks.
 -- KEYS: the public queue. ARGV: lanes to count besides those that tasks came through.
--- Answers: {states, lanes, {dead, suspects that wait in their lanes, unreadable, workers, oldest submitted (ms, -1)}, counters}, each but the third as pairs.
+-- Answers: {states, lanes (entries without those known to be stale), {dead, suspects that wait in their lanes, unreadable, workers, oldest submitted (ms, -1)}, counters}, each but the third as pairs.
 -- flags: no-writes, allow-oom
--- use: task_record lane workers
+-- use: task_record workers stale_entries
 local lanes = {}
 for _, lane in ipairs(ARGV) do lanes[lane] = true end
 for _, index in ipairs({NAME.seq, NAME.heads}) do
@@ -14,7 +14,7 @@ for lane in pairs(lanes) do
   submitted = submitted + call('ZCARD', KEY.submitted .. lane)
   suspects = suspects + call('ZCARD', KEY.suspects .. lane)
   lengths[#lengths + 1] = lane
-  lengths[#lengths + 1] = call('LLEN', list_of(lane))
+  lengths[#lengths + 1] = waiting_in(lane)
   local first = call('ZRANGE', KEY.submitted .. lane, 0, 0)[1]
   local created = first and tonumber(read(first, 'created')[1] or '-1') or -1
   if created >= 0 and (oldest < 0 or created < oldest) then oldest = created end

@@ -30,7 +30,7 @@ local function claim(id, incarnation, request, r)
   local delivery = tonumber(r[3] or '0') + 1
   if r[9] then
     local expiry = expiry()
-    if expiry.expire(id) then return nil end
+    if expiry.expire(id, true) then return nil end
     expiry.outlast(id)
   end
   local name = delivery .. ':' .. incarnation .. ':' .. request

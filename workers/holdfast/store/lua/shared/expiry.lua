@@ -16,11 +16,11 @@ local function expiry()
     return state and not TERMINAL[state] and state ~= 'working' and (delivery or '0') == '0' and expires and tonumber(expires) <= NOW
   end
 
-  -- Ends the task if it has expired. Answers whether it did.
-  local function expire(id)
+  -- Ends the task if it has expired. Answers whether it did. `is_taken`: its entry was just taken from its lane.
+  local function expire(id, is_taken)
     local r = read(id, 'state', 'lane', 'delivery', 'expires')
     if not may_expire(r[1], r[3], r[4]) then return false end
-    leave_index(id, r[1], r[2])
+    leave_index(id, r[1], r[2], nil, is_taken)
     finish(id, 'canceled', EXPIRED, true)
     note_end('expired', id, EXPIRED)
     return true

@@ -34,9 +34,9 @@ end
 
 -- Ends a suspicion: a submitted task goes to its lane under its old number, a delayed task is due now.
 local function let_go_on(id, state, lane)
+  if state == 'submitted' then leave_index(id, state, lane) end   -- as the suspect that it still is
   write(id, 'solo', '', 'alone', '')
   if state == 'submitted' then
-    leave_index(id, state, lane)
     to_head(id)
   elseif state == 'delayed' then
     write(id, 'due', NOW)

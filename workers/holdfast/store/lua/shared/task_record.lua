@@ -59,14 +59,16 @@ local function leave_gate(id, lane, gate, gone)
   if call('EXISTS', KEY.gates .. lane) == 0 then call('SREM', KEY.gated, lane) end
 end
 
--- Takes a task out of the index of the state it is in. A working task's index is its owner's `running`.
-local function leave_index(id, state, lane, owner)
+-- Takes a task out of the index of the state it is in. A working task's index is its owner's `running`. A submitted task that waits
+-- beside no lane leaves an entry behind, which is stale from now on; `is_taken`: its entry was just taken.
+local function leave_index(id, state, lane, owner, is_taken)
   if state == 'submitted' then
     call('ZREM', KEY.submitted .. lane, id)
     call('ZREM', KEY.suspects .. lane, id)
     call('ZREM', KEY.solo, id)
-    local gate = read(id, 'held')[1]
-    if gate and gate ~= '' then leave_gate(id, lane, gate) end
+    local r = read(id, 'held', 'solo')
+    if r[1] and r[1] ~= '' then leave_gate(id, lane, r[1])
+    elseif r[2] ~= '1' and not is_taken then call('HINCRBY', KEY.stale, lane, 1) end
   elseif state == 'delayed' then
     call('ZREM', KEY.due, id)
   elseif state == 'waiting' then

@@ -10,7 +10,7 @@
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
 -- before: usual_pull
--- use: task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage gate_keys history limits rules schedules workers
+-- use: task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage gate_keys history limits rules schedules workers stale_entries
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = KEY.worker .. incarnation
 local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
@@ -86,8 +86,9 @@ end
 local function take_own(id, seq, lane)
   local r = facts(id)
   local own_lane, solo, key, name, state, number, held = r[1], r[8], r[10], r[11], r[12], r[13], r[14]
-  if not state then count('stale') return end
-  if state ~= 'submitted' or solo == '1' or (held or '') ~= '' or pass_over(id, r, lane) then return end
+  if not state then count('stale') end
+  if state ~= 'submitted' or solo == '1' or (held or '') ~= '' then return fewer_stale(lane, 1) end
+  if pass_over(id, r, lane) then return end
   if number == seq then heads[own_lane] = math.max(head_of(own_lane), tonumber(seq)) end
   if own_lane ~= lane and room_of(own_lane) < 1 then return end
   take_or_hold(id, own_lane, key, name, number, r)
