@@ -49,7 +49,8 @@ class LimitOrder:
 
 @dataclass(frozen=True, slots=True)
 class LaneState:
-    """`entries` in its list, without those known to be stale, and `held` at its gates wait; `closed`: the reason why none of its tasks may start now.
+    """`entries` in its list, without those known to be stale, and `held` at its gates wait; `closed`: the reason why
+    none of its tasks may start now.
 
     `workers`: the number of live workers that serve it; `served`: the distinct settings they registered for it;
     `missing`: names of handlers that none of them has, with the number of tasks that wait for them. `wrong_end`: the
