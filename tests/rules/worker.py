@@ -12,6 +12,7 @@ _BEGUN = "tests/faults/test_begun.py"
 
 _LIFESPAN, _MIDDLEWARE = "tests/worker/test_lifespan.py", "tests/worker/test_middleware.py"
 _HANDLER = "workers/holdfast/handler"
+_ENDING = "tests/worker/test_exit_work.py"
 _FORKED = "tests/worker/test_forked_copies.py"
 _MAIN_THREAD = "tests/worker/test_main_thread.py"
 
@@ -1072,5 +1073,47 @@ WORKER = [
         "        _forking.loop.call_soon(_end, ChildExit.BUG)\n",
         "        pass\n",
         f"{_FORKED}::test_a_child_that_waits_for_the_event_loop_ends",
+    ),
+    Rule(
+        "a worker that ends flushes files and runs exit functions",
+        f"{_HERE}/main.py",
+        "        do_exit_work(code, ends_at - time.monotonic())\n",
+        "",
+        f"{_ENDING}::test_files_that_are_open_are_flushed_and_exit_functions_run",
+    ),
+    Rule(
+        "exit functions are left behind when the time is over",
+        f"{_HERE}/exit_work.py",
+        "    os._exit(status)\n",
+        "",
+        f"{_ENDING}::test_an_exit_function_or_file_that_takes_too_long_is_left_behind",
+    ),
+    Rule(
+        "files are flushed before exit functions, which may not return",
+        f"{_HERE}/exit_work.py",
+        "    flush_files()\n    atexit",
+        "    atexit",
+        f"{_ENDING}::test_an_exit_function_or_file_that_takes_too_long_is_left_behind",
+    ),
+    Rule(
+        "files on a disk are flushed before pipes",
+        f"{_HERE}/exit_work.py",
+        "not stat.S_ISREG(os.fstat(file.fileno()).st_mode)",
+        "stat.S_ISREG(os.fstat(file.fileno()).st_mode)",
+        f"{_ENDING}::test_an_exit_function_or_file_that_takes_too_long_is_left_behind",
+    ),
+    Rule(
+        "what an import has written is written once, and files that it opened are flushed in workers",
+        f"{_HERE}/exit_work.py",
+        "    flush_files()\n    _kept[:] = [weakref.ref(file) for file in _open_files()]",
+        "    _kept[:] = []",
+        f"{_ENDING}::test_it_is_done_at_recycling_scaling_reload_and_stop_and_what_workers_share_stays",
+    ),
+    Rule(
+        "a temporary folder of all workers is not removed at the end of one",
+        f"{_HERE}/exit_work.py",
+        "            finalizer.atexit = False\n",
+        "            pass\n",
+        f"{_ENDING}::test_it_is_done_at_recycling_scaling_reload_and_stop_and_what_workers_share_stays",
     ),
 ]

@@ -14,6 +14,7 @@ from holdfast.client.worker_store import belong_to_process
 from holdfast.core.plurals import counted
 from holdfast.handler.choose import handler_of
 from holdfast.worker import output_capture
+from holdfast.worker.exit_work import share_import
 from holdfast.worker.prepared_store import prepare
 from holdfast_config import Settings
 from holdfastd.parent import fork_hazards, prctl
@@ -34,6 +35,7 @@ def preload_handler(settings: Settings) -> tuple[int, ...]:
     before = fork_hazards.look()
     belong_to_process(settings)
     handler_of(settings).prepare()
+    share_import()
     after = fork_hazards.look()
     if why := not_shareable(before, after):
         raise NotShareableError(why)

@@ -7,6 +7,7 @@ import os
 import anyio
 
 from holdfast.exits import ChildExit, Exit
+from holdfast.worker.exit_work import LEAST, do_exit_work
 from holdfast.worker.in_process import InProcessWorker
 
 LAST_THREADS = 1.0  # seconds for threads, once everything else has ended
@@ -17,6 +18,7 @@ async def end_threads(worker: InProcessWorker) -> None:
     with anyio.move_on_after(LAST_THREADS):
         await worker.over.wait()
     if not worker.over.is_set():
+        do_exit_work(Exit.CUT_OFF, LEAST)
         os._exit(Exit.CUT_OFF)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import signal
 import socket
+import time
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -31,6 +32,7 @@ from holdfast.telemetry import GRPC, open_in_worker
 from holdfast.telemetry.logs import SentLogs, sent_logs
 from holdfast.worker import output_capture
 from holdfast.worker.context import WorkerContext
+from holdfast.worker.exit_work import do_exit_work
 from holdfast.worker.lock_file import hold_lock, open_page
 from holdfast.worker.prepared_store import store_of
 from holdfast.worker.spec import WorkerSpec
@@ -65,11 +67,14 @@ def _run(spec: WorkerSpec, channel: socket.socket, logs: SentLogs) -> int:
         settings = settled(handler, spec.settings, may_choose=False)
         context = partial(WorkerContext, replace(spec, settings=settings), begun=begun)
 
-        def run_loop() -> int:
+        def run_loop() -> tuple[int, float]:
             serve = partial(_serve, spec.settings, context, handler, channel, logs)
             return anyio.run(serve, backend_options=settings.loop_options)
 
-        return run_loop() if handler.first_in_main_thread is None else MainThread().serve(run_loop, _tell_leftover)
+        has_loop = handler.first_in_main_thread is None
+        code, ends_at = run_loop() if has_loop else MainThread().serve(run_loop, _tell_leftover)
+        do_exit_work(code, ends_at - time.monotonic())
+        return code
     except HandlerError as error:
         _tell_failed(channel, str(error), error.traceback)
         return ChildExit.BOOT_FAILED
@@ -99,13 +104,16 @@ async def _serve(
     handler: Handler,
     channel: socket.socket,
     logs: SentLogs,
-) -> int:
+) -> tuple[int, float]:
+    """The exit status, and by when the exit functions are to be over."""
     link = ParentLink(channel)
     telemetry = open_in_worker(forked_with)
-    code = ChildExit.BUG
+    code, ends_at = ChildExit.BUG, 0.0
     async with aclosing(store_of(forked_with)) as store, anyio.create_task_group() as group:
-        code = await QueueWorker(context(store), handler, link, telemetry, group).run()
+        worker = QueueWorker(context(store), handler, link, telemetry, group)
+        code = await worker.run()
+        ends_at = time.monotonic() + worker.exit_seconds()
         await link.flush(LAST_MESSAGES_TIMEOUT)
         group.cancel_scope.cancel()
     logs.flush_beside(telemetry.shutdown)
-    return code
+    return code, ends_at

@@ -23,6 +23,7 @@ from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.declared_schedules import DeclaredSchedules
 from holdfast.worker.drain import WorkerDrain
+from holdfast.worker.exit_work import do_exit_work, seconds_for
 from holdfast.worker.heartbeat import Heartbeat
 from holdfast.worker.idle_limit import IdleLimit
 from holdfast.worker.inbox import Inbox
@@ -161,7 +162,13 @@ class QueueWorker:
         self._link.send(Drained(self._running.released, len(held)))
         await self._link.flush(LAST_MESSAGES_TIMEOUT)
         if held and self._own_process:
+            do_exit_work(self._exit, self.exit_seconds())
             os._exit(self._exit)  # a thread that will not stop would keep the process from ending
+
+    def exit_seconds(self) -> float:
+        """How long files and exit functions may take at the end of the process."""
+        left = 0.0 if self._exit is ChildExit.BOOT_FAILED else self._drain.seconds_left()
+        return seconds_for(left, self._context.spec.settings.hang_timeout)
 
     def _end(self, status: ChildExit, seconds: float) -> None:
         """Drain within `seconds`, without an order of the parent. The first status that is not OK counts."""
