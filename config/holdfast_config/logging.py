@@ -3,6 +3,9 @@
 Several processes share that descriptor and fork from one another. Each record is therefore a single write, which the
 kernel does not mix with others, and there is no thread or lock that a fork could copy in a bad state. No process waits
 for the reader: see `standard_error`.
+
+A line may hold values and errors of handlers. What one of them cannot say of itself is replaced by a remark: no line
+raises into the code that logs it.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ import json
 import logging
 import math
 import os
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -23,6 +27,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from holdfast_config import log_sink
 from holdfast_config.current_task import CURRENT, LoggedTask
 from holdfast_config.environment import no_color
+from holdfast_config.error_text import shown, text_of, traceback_text, type_name
 from holdfast_config.escape import escape
 from holdfast_config.journal import is_journal, prioritised
 from holdfast_config.log_repeats import LineKind, RepeatLimit, most_of
@@ -71,9 +76,16 @@ class Forward(logging.Handler):
         """Log the record under the name of its logger, at the nearest level that has a name."""
         level = min(max(record.levelno // 10 * 10, logging.DEBUG), logging.CRITICAL)
         fields = {name: value for name, value in record.__dict__.items() if name in _OF_CLIENTS}
-        text = fields.pop("event", None) or record.getMessage()
+        text = fields.pop("event", None) or _message(record)
         log = structlog.get_logger(record.name)
-        log.log(level, text, exc_info=record.exc_info, **{_TEMPLATE: str(record.msg)}, **fields)
+        log.log(level, text, exc_info=record.exc_info, **{_TEMPLATE: text_of(record.msg)}, **fields)
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except BaseException as error:  # arguments that do not fit, or that cannot be shown
+        return f"{text_of(record.msg)} (its arguments cannot be filled in: {type_name(error)})"
 
 
 class LimitRepeats:
@@ -86,7 +98,7 @@ class LimitRepeats:
         os.register_at_fork(after_in_child=self._limit.clear)
 
     def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        template = str(event.pop(_TEMPLATE, event.get("event", "")))
+        template = text_of(event.pop(_TEMPLATE, event.get("event", "")))
         if method == "debug" or template in (REPEATED, DROPPED) or _is_of_handler(logger.name):
             return event
         now = self._clock()
@@ -172,7 +184,7 @@ def _common() -> list[Processor]:
         _add_origin,
         _add_task,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
+        _tell_error,
         log_sink.offer,
     ]
 
@@ -199,16 +211,20 @@ def _to_json(event: EventDict, **_: object) -> MaskedLine:
     ordered: dict[str, Any] = {key: event.pop(key) for key in _FIRST if key in event}
     ordered.update(event)
     try:
-        line = json.dumps(ordered, default=repr, allow_nan=False)
-    except (TypeError, ValueError):  # keys that are not text, a structure that contains itself, NaN
-        plain = {key: value if isinstance(value, str | int | None) else repr(value) for key, value in ordered.items()}
-        line = json.dumps(plain)
+        line = json.dumps(ordered, default=shown, allow_nan=False)
+    except Exception:  # keys that are not text, a structure that contains itself or is too deep, NaN
+        line = json.dumps({key: _plain(value) for key, value in ordered.items()})
     masked = mask(line)
     if masked == line or _is_json(masked):
         return MaskedLine(masked)
     # A secret stands there as a number: without its quotes the mask would be no JSON.
-    texts = {key: value if isinstance(value, str) else repr(value) for key, value in ordered.items()}
+    texts = {key: value if isinstance(value, str) else shown(value) for key, value in ordered.items()}
     return MaskedLine(json.dumps({key: mask(text) for key, text in texts.items()}))
+
+
+def _plain(value: object) -> str | int | None:
+    """A value that is JSON for certain."""
+    return cast("str | int | None", value) if type(value) in (type(None), str, int, bool) else shown(value)
 
 
 def _is_json(line: str) -> bool:
@@ -222,6 +238,18 @@ def _is_json(line: str) -> bool:
 def _console(colors: bool) -> list[Processor]:
     plain = structlog.dev.plain_traceback
     return [_escape_values, structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)]
+
+
+def _tell_error(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Tell the error that a line is about, as its traceback."""
+    about: object = event.pop("exc_info", None)
+    if type(about) is tuple:  # as sys.exc_info() gives it
+        about = cast("tuple[object, ...]", (*about, None, None))[1]
+    elif type(about) in (bool, int) and about:
+        about = sys.exc_info()[1]
+    if issubclass(type(about), BaseException):
+        event["exception"] = traceback_text(cast("BaseException", about)).removesuffix("\n")
+    return event
 
 
 def _add_origin(logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
@@ -247,11 +275,8 @@ def _escape_values(_logger: WrappedLogger, _method: str, event: EventDict) -> Ev
     return {escape(key): _safe(value, _LINES if key in ("exception", "stack") else "") for key, value in event.items()}
 
 
-def _safe(value: Any, keep: str) -> object:
-    match value:
-        case None | bool() | int() | float():
-            return value
-        case str():
-            return escape(value, keep)
-        case _:
-            return escape(repr(value), keep)
+def _safe(value: object, keep: str) -> object:
+    kind = type(value)  # a value of the user's is not asked for its class
+    if kind in (type(None), bool, int, float):
+        return value
+    return escape(cast("str", value) if kind is str else shown(value), keep)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import logging
 import os
 import resource
 import signal
@@ -24,6 +25,7 @@ import redis
 import redis.asyncio as aioredis
 
 from holdfast import Retry, Task
+from tests.worker import hostile_errors
 
 URL = "FAULTS_URL"
 LONGEST = 120  # seconds; a test that forgets a handler must not hang
@@ -255,6 +257,15 @@ async def end_once(task: Task, how: str) -> str:
     return how
 
 
+async def raises(task: Task, which: str) -> None:
+    """An error that cannot be shown as others are, before or in `logging.exception` and out of the handler."""
+    try:
+        getattr(hostile_errors, which)()
+    except hostile_errors.ApiError:
+        logging.getLogger("mine").exception("a call has failed")
+        raise
+
+
 async def poison(task: Task, argument: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -335,6 +346,7 @@ VERBS: dict[str, Verb] = {
         starve,
         clutch_once,
         end_once,
+        raises,
         poison,
         fell,
         unwilling,

@@ -12,6 +12,7 @@ from holdfast.core.task_states import State
 from tests.faults.kin import wait_dead
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE
+from tests.worker.hostile_errors import HOSTILE
 
 pytestmark = pytest.mark.anyio
 
@@ -152,3 +153,17 @@ async def test_worker_that_is_taken_for_dead_wrongly_commits_nothing_and_ends_fe
         scene.go("t")
         record = await scene.completed("t")
         assert (record.deliveries, record.crashes) == (2, 0)
+
+
+async def test_errors_that_cannot_be_shown_are_failed_attempts_and_keep_no_slot(short_path: Path) -> None:
+    async with stage(short_path, workers=1, concurrency=2, max_attempts=1) as scene:
+        names = [each.__name__ for each in HOSTILE]
+        for name in names:
+            await scene.submit(name, text=f"raises {name}")
+        records = await scene.settled(*names)
+        assert {(record.state, record.deliveries, record.crashes) for record in records} == {(State.FAILED, 1, 0)}
+        await scene.submit("innocent")
+        await scene.completed("innocent")
+        assert len(scene.pool.lines("task failed")) == len(names)
+        assert scene.pool.lines("a call has failed")[0]["exception"].endswith("ApiError: {'code': 4}")
+        assert scene.pool.deaths() == []

@@ -1020,7 +1020,7 @@ WORKER = [
     Rule(
         "a bug at the end of a delivery ends the worker",
         f"{_HERE}/run.py",
-        "            self._failure.set_exception(bug)\n",
+        "            self._failure.set_exception(_as_failure(bug))\n",
         "            pass\n",
         "tests/worker/test_both_ways.py::test_a_bug_at_the_end_of_a_delivery_ends_the_worker",
     ),
@@ -1115,5 +1115,41 @@ WORKER = [
         "            finalizer.atexit = False\n",
         "            pass\n",
         f"{_ENDING}::test_it_is_done_at_recycling_scaling_reload_and_stop_and_what_workers_share_stays",
+    ),
+    Rule(
+        "an error whose text cannot be made is a failed attempt",
+        "config/holdfast_config/error_text.py",
+        "    try:\n        return _ends(str(value), length)\n    except BaseException:",
+        "    try:\n        return _ends(str(value), length)\n    except TypeError:",
+        "tests/worker/test_hostile_errors.py::test_it_is_a_failed_attempt",
+    ),
+    Rule(
+        "the links of an error are read from its own slots",
+        "config/holdfast_config/error_text.py",
+        "            cause = _cause(each)\n",
+        "            cause = each.__cause__\n",
+        "tests/config/test_error_text.py::test_an_error_of_any_class_is_shown_within_bounds",
+    ),
+    Rule(
+        "a chain of errors is shown within bounds",
+        "config/holdfast_config/error_text.py",
+        "            if number < MOST_LINKS // 2 or number >= len(links) - MOST_LINKS // 2:\n",
+        "            if True:\n",
+        "tests/config/test_error_text.py::test_the_ends_of_a_long_chain_are_shown_and_its_middle_is_counted",
+    ),
+    Rule(
+        "a line that a handler logs never raises",
+        "config/holdfast_config/logging.py",
+        "default=shown, allow_nan",
+        "default=repr, allow_nan",
+        "tests/config/test_error_text.py::test_a_line_about_any_error_is_logged_and_its_code_goes_on",
+    ),
+    Rule(
+        "a delivery that was cut off before its end is ended",
+        f"{_HERE}/run.py",
+        "timeout=self.look)\n                self._end_abandoned()\n",
+        "timeout=self.look)\n",
+        "tests/worker/test_delivery_ends.py"
+        "::test_a_delivery_whose_asyncio_task_is_cancelled_before_its_first_step_ends_as_a_failure",
     ),
 ]

@@ -10,13 +10,13 @@ import os
 import signal
 import socket
 import sys
-import traceback
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from holdfast.exits import ChildExit
+from holdfast_config.error_text import traceback_text
 from holdfast_config.log_sink import set_sink
 from holdfast_config.logging import tell_left_out
 from holdfast_config.standard_error import STREAM
@@ -47,9 +47,9 @@ def run_child(setup: ChildSetup, channel: socket.socket, parent: int) -> int:
         return int(setup.body(channel))
     except SystemExit as ending:
         return ending.code if isinstance(ending.code, int) else int(ChildExit.BUG)
-    except BaseException:  # the outermost frame of the process: every error is printed and ends here
+    except BaseException as error:  # the outermost frame of the process: every error is printed and ends here
         with contextlib.suppress(OSError):
-            STREAM.write(traceback.format_exc().encode("utf-8", "backslashreplace"))
+            STREAM.write(traceback_text(error).encode("utf-8", "backslashreplace"))
         return int(ChildExit.BUG)
     finally:
         with contextlib.suppress(Exception):

@@ -49,7 +49,7 @@ class Loader:
         channel.setblocking(False)
         try:
             descriptors = self.load()
-        except Exception as error:  # of the user's code, which each worker meets again and reports
+        except BaseException as error:  # of the user's code, which each worker meets again and reports
             code = ChildExit.NOT_SHAREABLE if isinstance(error, NotShareableError) else ChildExit.BOOT_FAILED
             known = isinstance(error, NotShareableError | HandlerError)
             _send(channel, BootFailed(code, str(error) if known else summary(error)))

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from holdfast.errors import HandlerError
-from holdfast.handler.failures import user_traceback
+from holdfast.handler.failures import message_of, summary, user_traceback
 from holdfast.handler.function import callee
 from holdfast.handler.handler import Handler
 from holdfast.handler.provider import Provider
@@ -69,8 +69,8 @@ def _called(target_value: object, call: WorkerCall) -> object:
         raise HandlerError(f"{call.target} is no worker class of holdfast.timeline: name it without parentheses")
     try:
         return target_value(*call.arguments, **call.named)
-    except Exception as error:
-        raise HandlerError(f"{call.target} cannot be made: {error}", user_traceback(error)) from error
+    except BaseException as error:  # border to the user's code
+        raise HandlerError(f"{call.target} cannot be made: {message_of(error)}", user_traceback(error)) from error
 
 
 def _default_target(folder: Path) -> str:
@@ -105,13 +105,11 @@ def _module(name: str, folder: Path) -> object:
     except HandlerError as error:
         raise HandlerError(f"importing {name}: {error}", user_traceback(error)) from None
     except ModuleNotFoundError as error:
-        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+        if type(error.name) is str and f"{name}.".startswith(f"{error.name}."):
             raise HandlerError(f"no module {name} in {folder}, and none is installed") from None
-        raise HandlerError(f"importing {name} failed: {error}", user_traceback(error)) from error
-    except (Exception, SystemExit) as error:
-        raise HandlerError(
-            f"importing {name} failed: {type(error).__name__}: {error}", user_traceback(error)
-        ) from error
+        raise HandlerError(f"importing {name} failed: {message_of(error)}", user_traceback(error)) from error
+    except BaseException as error:  # border to the user's code
+        raise HandlerError(f"importing {name} failed: {summary(error)}", user_traceback(error)) from error
 
 
 def _attribute(module: object, path: str, target: str) -> object:
@@ -121,4 +119,6 @@ def _attribute(module: object, path: str, target: str) -> object:
             target_value = getattr(target_value, name)
         except AttributeError:
             raise HandlerError(f"{target}: the module was imported, but it has no {name}") from None
+        except BaseException as error:  # border to the user's code
+            raise HandlerError(f"{target}: {name} failed: {summary(error)}", user_traceback(error)) from error
     return target_value

@@ -15,7 +15,7 @@ from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import Failure, Outcome, Raised, Rejected, UnreadableMessage
 from holdfast.core.result_document import failure_document
 from holdfast.handler.converters import MisfitError
-from holdfast.handler.failures import MESSAGE_BYTES, bounded, outcome_of_error, user_traceback
+from holdfast.handler.failures import message_of, outcome_of_error, user_traceback
 from holdfast.handler.function import HandlerFunction
 from holdfast.handler.handler import Handler
 from holdfast.handler.invoke import FINISHED, call, finished
@@ -103,7 +103,7 @@ def _arguments(handler: Handler, callee: HandlerFunction, delivery: Delivery, ta
         return _fitting(handler, callee, delivery, task)
     except MisfitError as misfit:
         return _rejected(misfit)
-    except Exception as error:  # border of a task: a validator is the user's code
+    except BaseException as error:  # border of a task: a validator is the user's code
         return outcome_of_error(error)
 
 
@@ -116,7 +116,7 @@ def _fitting(handler: Handler, callee: HandlerFunction, delivery: Delivery, task
 
 
 def _rejected(misfit: MisfitError) -> Rejected:
-    words = bounded(str(misfit), MESSAGE_BYTES)
+    words = message_of(misfit)
     return Rejected(failure_document("rejected", Failure("BadArguments", words)), words)
 
 

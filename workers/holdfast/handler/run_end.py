@@ -12,6 +12,7 @@ from holdfast.core.outcomes import Failure, Outcome, Raised
 from holdfast.errors import RunEnded
 from holdfast.handler.failures import outcome_of_error
 from holdfast.handler.run_notes import RunNotes
+from holdfast_config.error_text import is_error, members_of
 
 SWALLOWED = (
     "the handler has caught the RunEnded of task.sleep or task.question and returned: code that catches BaseException, "
@@ -23,12 +24,19 @@ def outcome_of_raised(error: BaseException, notes: RunNotes) -> Outcome:
     """The outcome of a handler that raised `error`. A task group raises RunEnded among others: those count."""
     if notes.ending is None:
         return outcome_of_error(error)
-    if isinstance(error, RunEnded):
-        return notes.ending
-    if isinstance(error, BaseExceptionGroup):
-        rest = cast("BaseExceptionGroup[BaseException]", error).split(RunEnded)[1]
-        return notes.ending if rest is None else outcome_of_error(rest)
-    return outcome_of_error(error)
+    rest = _without_ending(error)
+    return notes.ending if rest is None else outcome_of_error(rest)
+
+
+def _without_ending(error: BaseException) -> BaseException | None:
+    if is_error(error, RunEnded):
+        return None
+    if not members_of(error):
+        return error
+    try:
+        return cast("BaseExceptionGroup[BaseException]", error).split(RunEnded)[1]
+    except BaseException:  # the class of a group is the user's
+        return error
 
 
 def outcome_of_returned(outcome: Outcome, notes: RunNotes) -> Outcome:

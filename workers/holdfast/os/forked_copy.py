@@ -16,12 +16,12 @@ import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from holdfast.exits import ChildExit
+from holdfast_config.error_text import traceback_text
 
 STACK_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)  # those on which a worker writes its stacks
 _ASYNCIO = "asyncio.unix_events"  # its handler of all signals that the loop hears
@@ -67,7 +67,7 @@ def end_copy(error: BaseException | None = None) -> NoReturn:
     elif error is not None:
         status = 1
         with contextlib.suppress(Exception):
-            traceback.print_exception(error)
+            sys.stderr.write(traceback_text(error))
     _end(status)
 
 

@@ -25,6 +25,7 @@ from opentelemetry.trace import (
 )
 
 from holdfast.telemetry.resource import resource
+from holdfast_config.error_text import shown, text_of
 from holdfast_config.secret_texts import mask
 
 MOST_WAITING = 2048  # records: while the collector takes none, older ones are dropped for newer ones
@@ -86,7 +87,7 @@ def _record(event: Mapping[str, Any], written_ns: int) -> LogRecord:
         context=_context(event),
         severity_text=level,
         severity_number=_SEVERITIES.get(level, SeverityNumber.UNSPECIFIED),
-        body=mask(str(event.get("event", ""))),
+        body=mask(text_of(event.get("event", ""))),
         attributes={_attribute(name): _plain(each) for name, each in event.items() if name not in _ELSEWHERE},
     )
 
@@ -97,8 +98,8 @@ def _attribute(field: str) -> str:
 
 def _plain(value: object) -> str | bool | int | float:
     """The value without secrets, as the line on standard error has it."""
-    shown = mask(text := value if isinstance(value, str) else repr(value))
-    return value if isinstance(value, str | bool | int | float) and shown == text else shown
+    masked = mask(text := value if isinstance(value, str) else shown(value))
+    return value if isinstance(value, str | bool | int | float) and masked == text else masked
 
 
 def _context(event: Mapping[str, Any]) -> Context | None:

@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.client.arguments import check_seconds
 from holdfast.core.messages import Message, text_of
 from holdfast.errors import HandlerError, InvalidTaskError
-from holdfast.handler.failures import user_traceback
+from holdfast.handler.failures import summary, user_traceback
 from holdfast.handler.function import callee
 from holdfast.handler.handler import Handler
 from holdfast.handler.provider import Provider
@@ -57,8 +57,8 @@ class Worker(Provider):
             timed = tuple(replace(lane, timeout=self._seconds(lane.name)) for lane in lanes)
         except (InvalidTaskError, ValueError) as error:
             raise HandlerError(f"{target}: queue_names() and timeout(queue): {error}") from None
-        except Exception as error:  # border to the user's code
-            raise HandlerError(f"{target}: {type(error).__name__}: {error}", user_traceback(error)) from error
+        except BaseException as error:  # border to the user's code
+            raise HandlerError(f"{target}: {summary(error)}", user_traceback(error)) from error
         if not timed:
             raise HandlerError(f"{target}: queue_names() names no lane")
         return timed

@@ -6,6 +6,7 @@ the task that entered it. Plain generators run in threads.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -77,7 +78,9 @@ class Lifespans:
                 await self._hold()
         except HandlerError as error:
             self.failure = error
-        except Exception:  # logged where the lifespan is known
+        except asyncio.CancelledError:
+            raise
+        except BaseException:  # logged where the lifespan is known
             self.on_loss()
         else:
             if not self._closing.is_set() and self.failure is None:
@@ -107,7 +110,9 @@ class _Opened:
     async def __aenter__(self) -> object:
         try:
             value = await anext(self._steps, _NOTHING_MORE)
-        except (Exception, SystemExit) as error:
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # border to the user's code
             words = f"{self._lifespan.what} failed before its yield: {summary(error)}"
             raise HandlerError(words, user_traceback(error)) from error
         if value is _NOTHING_MORE:
@@ -123,7 +128,9 @@ class _Opened:
             if await anext(self._steps, _NOTHING_MORE) is not _NOTHING_MORE:
                 _log.error("a lifespan yields more than once", lifespan=self._lifespan.what)
                 await self._steps.aclose()
-        except (Exception, SystemExit) as failure:
+        except asyncio.CancelledError:
+            raise
+        except BaseException as failure:  # border to the user's code
             _log.error("a lifespan failed after its yield", lifespan=self._lifespan.what, exc_info=failure)
         return False
 
@@ -134,7 +141,7 @@ class _Opened:
         except StopAsyncIteration:
             return True
         except BaseException as raised:
-            if raised is error or not isinstance(raised, Exception):
+            if raised is error or isinstance(raised, asyncio.CancelledError):
                 return False
             _log.error("a lifespan failed while the worker ran", lifespan=self._lifespan.what, exc_info=raised)
             raise

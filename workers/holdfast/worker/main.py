@@ -78,7 +78,7 @@ def _run(spec: WorkerSpec, channel: socket.socket, logs: SentLogs) -> int:
     except HandlerError as error:
         _tell_failed(channel, str(error), error.traceback)
         return ChildExit.BOOT_FAILED
-    except Exception as error:
+    except BaseException as error:  # outermost frame of the worker: what ends it is told to the parent
         _log.exception("the worker failed")
         _tell_failed(channel, summary(error), user_traceback(error))
         return ChildExit.BUG

@@ -19,23 +19,24 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, KeysView
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import structlog
 from msgspec import structs
 
 from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
-from holdfast.core.outcomes import REVOKED, Deferred, HandlerStopped, Outcome, Raised
+from holdfast.core.outcomes import REVOKED, Deferred, Failure, HandlerStopped, Outcome, Raised
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settle import settlement
 from holdfast.handler.asking_turn import turn_before
+from holdfast.handler.emitted import PartLog
 from holdfast.handler.failures import outcome_of_error
 from holdfast.handler.function import HandlerFunction
 from holdfast.handler.handler import Handler
 from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.message_history import lacks_messages
-from holdfast.handler.run import run, run_unbounded
+from holdfast.handler.run import OWN_TASK_CANCELLED, run, run_unbounded
 from holdfast.handler.steps import StepLog
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
@@ -54,10 +55,15 @@ from holdfast.worker.stored_steps import StoredSteps
 from holdfast.worker.task_log import LogOfCopy, TaskLog
 from holdfast.worker.unsettled_spans import UnsettledSpans
 from holdfast_config.current_task import CURRENT
+from holdfast_config.error_text import is_error, shown
 
 _RELEASE = Settle.RELEASE  # looked up once, as it is compared for each task
 
 MAIN_THREAD = ""  # the limit of all handlers that need the main thread; no handler has this name
+
+LOOK = 1.0  # seconds
+
+_CANCELLED = Raised(Failure("asyncio.exceptions.CancelledError", OWN_TASK_CANCELLED))
 
 _OTHERS = frozenset({"cancel", "lost", "fenced"})  # of a task that has ended, or that another process owns
 
@@ -101,7 +107,7 @@ class RunningTask:
 @dataclass(slots=True)
 class RunningTasks:
     """`on_end` is called when one has ended. `released` counts the tasks given back unfinished. `is_over`: nothing is
-    to begin any more."""
+    to begin any more. `look`: seconds between two looks for deliveries that were cut off."""
 
     context: WorkerContext
     handler: Handler
@@ -112,6 +118,7 @@ class RunningTasks:
     on_end: Callable[[], None] = field(default=lambda: None, repr=False)
     released: int = 0
     is_over: bool = False
+    look: float = LOOK
     task_log: TaskLog = field(init=False)
     parts: PartSender = field(init=False)
     _running: dict[str, RunningTask] = field(default_factory=dict[str, RunningTask])
@@ -149,14 +156,19 @@ class RunningTasks:
         self._failure = self._loop.create_future()
         try:
             with forked_copy.told(self._become_copy):
-                await self._failure
+                while not self._failure.done():
+                    await asyncio.wait((self._failure,), timeout=self.look)
+                    self._end_abandoned()
+                self._failure.result()
         finally:
             self.is_over = True
             self.stop_all("over")
             with anyio.CancelScope(shield=True):
                 while self._running:
                     self._empty = anyio.Event()
-                    await self._empty.wait()
+                    with anyio.move_on_after(self.look):
+                        await self._empty.wait()
+                    self._end_abandoned()
 
     def _become_copy(self) -> None:
         """In a process that a handler has forked: the end of a delivery ends the process."""
@@ -224,32 +236,37 @@ class RunningTasks:
                 running.task.notes.stored(holding.checkpoint)
 
     async def _deliver(self, delivery: Delivery, running: RunningTask, unbounded: HandlerFunction | None) -> None:
-        now = lease_clock()
-        outcome: Outcome | Deferred | None = None if self._begins(delivery, now) else REVOKED
-        if self._is_captured:
-            CURRENT.set(running.task)
+        """Run it and end it. Whatever is raised here, and wherever, the end is not left undone: it is reached, or
+        `_fail` ends the worker, or `_end_abandoned` finds that it is missing."""
+        outcome: Outcome | Deferred | None = None
         try:
-            if running.earlier is not None:
-                await running.await_earlier()
-            with running.scope:
-                if unbounded is None or outcome is not None:
-                    outcome = outcome or await self._run_within_limit(delivery, running)
-                else:  # at once, without a place, a time limit or earlier messages
-                    running.called_at = now
-                    self.task_log.started(running.task)
-                    called = run_unbounded(self.handler, unbounded, delivery, running.task, self._threads)
-                    outcome = await (called if self._spans is None else self._run_in_span(delivery, running, called))
-        except BaseException as error:
-            # Border of a task: no error may keep the slot, or end the other deliveries.
-            outcome = None if running.stopped_by else _escaped(error, delivery, outcome)
-        try:
-            if (parts := running.task.parts) is not None:
-                await parts.end()
+            try:
+                now = lease_clock()
+                outcome = None if self._begins(delivery, now) else REVOKED
+                if self._is_captured:
+                    CURRENT.set(running.task)
+                if running.earlier is not None:
+                    await running.await_earlier()
+                with running.scope:
+                    if unbounded is None or outcome is not None:
+                        outcome = outcome or await self._run_within_limit(delivery, running)
+                    else:  # at once, without a place, a time limit or earlier messages
+                        running.called_at = now
+                        self.task_log.started(running.task)
+                        called = run_unbounded(self.handler, unbounded, delivery, running.task, self._threads)
+                        outcome = await (
+                            called if self._spans is None else self._run_in_span(delivery, running, called)
+                        )
+            except BaseException as error:
+                # Border of a task: no error may keep the slot, or end the other deliveries.
+                outcome = None if running.stopped_by else _escaped(error, delivery, outcome)
+            if running.task.parts is not None:
+                await _whole(running.task.parts)
             if unfinished:
                 end_of(running.task)
-            self._end(delivery, running, outcome or HandlerStopped(running.stopped_by, not running.waits))
+            self._end(delivery, running, outcome or _stopped(running))
         except BaseException as bug:
-            self._fail(delivery, bug)
+            self._fail(running, delivery.task_id, bug)
 
     def _begins(self, delivery: Delivery, now: float) -> bool:
         """Note that it begins; False if it may have begun elsewhere: its claim was revoked, or this process stood still
@@ -261,16 +278,37 @@ class RunningTasks:
             return False
         return True
 
-    def _fail(self, delivery: Delivery, bug: BaseException) -> None:
+    def _fail(self, running: RunningTask, task_id: str, bug: BaseException) -> None:
         """End the worker, as the error of every other part does."""
-        self._forget(delivery.task_id)
+        if self._running.get(task_id) is running:
+            self._forget(task_id)
+        if running.ended:
+            running.ended.set()
         if not self._failure.done():
-            self._failure.set_exception(bug)
+            self._failure.set_exception(_as_failure(bug))
 
     def _forget(self, task_id: str) -> None:
         self._running.pop(task_id, None)
         if not self._running:
             self._empty.set()
+
+    def _end_abandoned(self) -> None:
+        """End the deliveries whose asyncio task is over without their end. One that is cancelled before its first step,
+        by a handler that cancels all asyncio tasks, runs no line of `_deliver`."""
+        for task_id, running in list(self._running.items()):
+            if (earlier := running.earlier) and earlier.ended and earlier.runner and earlier.runner.done():
+                earlier.ended.set()
+            if running.runner is None or not running.runner.done():
+                continue
+            delivery = self.context.exchange.held.get(task_id)
+            error = None if running.runner.cancelled() else running.runner.exception()
+            try:
+                _log.error("a delivery was cut off before its end; it has failed", task=task_id, exc_info=error)
+                if delivery is None:
+                    raise RuntimeError(f"task {task_id} ran, but is not held")
+                self._end(delivery, running, outcome_of_error(error) if error else _stopped(running))
+            except BaseException as bug:
+                self._fail(running, task_id, bug)
 
     def _unbounded(self, delivery: Delivery, task: Task) -> HandlerFunction | None:
         """The handler of this delivery, if it is a coroutine that nothing bounds and nothing is to be waited for."""
@@ -407,3 +445,24 @@ def _escaped(error: BaseException, delivery: Delivery, outcome: Outcome | Deferr
         return outcome
     _log.error("an error ended a delivery outside of its handler", task=delivery.task_id, exc_info=error)
     return outcome_of_error(error)
+
+
+async def _whole(parts: PartLog) -> None:
+    """Send the last parts. What the handler has left behind may cancel the asyncio task once more: it has ended."""
+    while True:
+        try:
+            return await parts.end()
+        except asyncio.CancelledError:
+            continue
+
+
+def _stopped(running: RunningTask) -> Outcome:
+    """The outcome of a delivery that has none of its own."""
+    return HandlerStopped(running.stopped_by, not running.waits) if running.stopped_by else _CANCELLED
+
+
+def _as_failure(bug: BaseException) -> Exception:
+    """The same, if a future takes it and it is no order to the event loop."""
+    if is_error(bug, Exception) and not is_error(bug, StopIteration):
+        return cast("Exception", bug)
+    return RuntimeError(f"a delivery ended with {shown(bug)}")
