@@ -18,13 +18,15 @@ from holdfast.core.submit_options import SubmitOptions
 from holdfast.errors import InvalidTaskError
 from holdfast.store import open_store
 from holdfast_config import RedisSettings
+from holdfastd.steward.receivers import AT_ONCE, UNPROVEN_AT_ONCE
 from tests.faults.scene import stage
-from tests.faults.webhooks import PATIENCE, receiver, status
+from tests.faults.webhooks import PATIENCE, receiver, silent, status
 from tests.faults.work import QUEUE
 
 pytestmark = pytest.mark.anyio
 
 SECRET = "a secret that nobody else knows"
+NEVER = 3600.0  # seconds
 REACHABLE = {"webhook_allow_private": True, "retry_base": 0.1}
 
 
@@ -53,6 +55,32 @@ async def test_receiver_that_fails_is_told_again_under_the_same_id(short_path: P
             await scene.submit_on("t", SubmitOptions(webhook=ear.url))
             ids = {ear.next()[0]["webhook-id"] for _ in range(3)}  # an error, a redirect that is not followed, success
             assert ids == {"t.1.completed"}
+
+
+@pytest.mark.parametrize("receivers", [1, UNPROVEN_AT_ONCE + 5])
+async def test_receivers_that_never_answer_keep_no_other_waiting(short_path: Path, receivers: int) -> None:
+    """A hundred webhooks of one of them, or of more of them than there are places for such."""
+    with receiver() as ear, silent(receivers) as urls:
+        async with stage(short_path, webhook_timeout=NEVER, **REACHABLE) as scene:
+            await scene.submit_on("before", SubmitOptions(webhook=ear.url))
+            assert ear.next()[1]["task_id"] == "before"
+            evil = [f"evil{n}" for n in range(2 * AT_ONCE)]
+            for place, task_id in enumerate(evil):
+                await scene.submit_on(task_id, SubmitOptions(webhook=urls[place % receivers]))
+            await scene.settled(*evil)
+            await scene.submit_on("other", SubmitOptions(webhook=ear.url))
+            assert ear.next()[1]["task_id"] == "other"
+
+
+async def test_a_new_receiver_is_told_beside_one_that_never_answers(short_path: Path) -> None:
+    with receiver() as ear, silent(1) as urls:
+        async with stage(short_path, webhook_timeout=NEVER, **REACHABLE) as scene:
+            evil = [f"evil{n}" for n in range(2 * AT_ONCE)]
+            for task_id in evil:
+                await scene.submit_on(task_id, SubmitOptions(webhook=urls[0]))
+            await scene.settled(*evil)
+            await scene.submit_on("other", SubmitOptions(webhook=ear.url))
+            assert ear.next()[1]["task_id"] == "other"
 
 
 async def test_steward_that_dies_while_it_tells_leaves_it_to_the_next(short_path: Path) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from queue import Queue
+from socket import create_server
 from threading import Thread
 from typing import Any
 
@@ -76,3 +77,14 @@ def receiver(*answers: Answer) -> Generator[Receiver]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def silent(number: int) -> Generator[list[str]]:
+    """URLs of so many receivers that take a request and never answer."""
+    sockets = [create_server((f"127.0.0.{2 + place}", 0), backlog=200) for place in range(number)]
+    try:
+        yield [f"http://{host}:{port}/told" for host, port in (each.getsockname() for each in sockets)]
+    finally:
+        for each in sockets:
+            each.close()

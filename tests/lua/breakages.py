@@ -9,6 +9,7 @@ from typing import Any
 
 from holdfast.core.delivery import Settle
 from holdfast.core.tasks import WorkerKind
+from holdfast.core.webhook_notice import Answered
 from tests.conformance import test_emitted_parts as emitted
 from tests.conformance import test_orders as orders
 from tests.conformance import test_parent_results as parent_results
@@ -614,13 +615,23 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("the same progress is told again", "renew", "if progress ~= '' and progress ~= r[4] then", "if progress ~= '' then", outbox.test_of_a_task_that_works_is_told_where_clients_of_the_agent_have_settings),
     ("progress is forgotten that comes while an earlier one is sent", "webhook_done", "not box.try_later_one(ARGV[1], ARGV[3]) and ", "", outbox.test_progress_that_comes_while_an_earlier_one_is_sent_is_sent_after_it),
     ("progress hastens what could not be sent", "webhook_outbox", "if not call('ZSCORE', index, name) then", "if true then", outbox.test_progress_does_not_hasten_what_could_not_be_sent),
-    ("the old progress is sent again", "webhook_outbox", "    redis.pcall('HSET', hash_of(name), 'url', url, 'at', NOW)\n", "", outbox.test_progress_does_not_hasten_what_could_not_be_sent),
+    ("the old progress is sent again", "webhook_outbox", "    redis.pcall('HSET', hash_of(name), 'at', NOW)\n", "", outbox.test_progress_does_not_hasten_what_could_not_be_sent),
     ("later progress has no attempt left", "webhook_outbox", "    call('HSET', hash_of(name), 'tries', 0)\n", "", outbox.test_progress_that_comes_while_an_earlier_one_is_sent_is_sent_after_it),
-    ("later progress waits for the lease of the earlier", "webhook_outbox", "    call('ZADD', index, NOW, name)\n    wake_up()\n    return true", "    wake_up()\n    return true", outbox.test_progress_that_comes_while_an_earlier_one_is_sent_is_sent_after_it),
+    ("later progress waits for the lease of the earlier", "webhook_outbox", "    plan(name, receiver_of_name(name), NOW)\n    wake_up()\n    return true", "    wake_up()\n    return true", outbox.test_progress_that_comes_while_an_earlier_one_is_sent_is_sent_after_it),
     ("nobody is woken for later progress", "webhook_outbox", "    wake_up()\n    return true", "    return true", outbox.test_progress_that_comes_while_an_earlier_one_is_sent_is_sent_after_it),
     ("a retry forgets the settings of the agent's client", "retry", "call('HSET', KEY.pushes, new, push)", "local _", outbox.test_a_retry_has_the_settings_of_the_agents_client),
     ("a webhook is told of work", "webhook_outbox", "if own and redis.pcall('HEXISTS', KEY.pushes, id) == 1 then", "if own then", outbox.test_of_a_task_that_works_is_told_where_clients_of_the_agent_have_settings),
     ("what waits for a webhook that was taken away is sent", "webhook_of_task", "if known ~= '' then outbox().move(id, known, url) end\n", "", outbox.test_what_waits_for_a_webhook_that_was_taken_away_waits_for_the_next_or_no_more),
+    ("many for one receiver take all places", "webhooks_take", "local here = math.min(most, share - (busy[receiver] or 0))", "local here = most", outbox.test_many_for_one_receiver_keep_no_other_waiting),
+    ("what is under way to a receiver is forgotten", "webhooks_take", "share - (busy[receiver] or 0))", "share)", outbox.test_many_for_one_receiver_keep_no_other_waiting),
+    ("receivers that do not answer take all places", "webhooks_take", "math.min(left, room))", "left)", outbox.test_receivers_that_do_not_answer_leave_room_for_those_that_do),
+    ("a receiver that answers no more stays prompt", "webhook_receiver", "  redis.pcall('ZREM', KEY.prompt, receiver)\n", "", outbox.test_a_receiver_that_answers_no_more_stands_with_the_others, (Answered.MISSED,)),
+    ("the receiver with the oldest webhooks has each turn", "webhooks_take", "  box.give_turn(receiver, misses, NOW)   -- behind those that wait already\n", "", outbox.test_receivers_take_turns),
+    ("a receiver that never answers has each turn", "webhook_receiver", "if misses > PATIENCE then", "if false then", outbox.test_a_receiver_that_misses_again_and_again_has_its_turn_less_often),
+    ("a new webhook ends the rest of its receiver", "webhook_outbox", "math.max(tonumber(first), at)", "first", outbox.test_a_receiver_that_misses_again_and_again_has_its_turn_less_often),
+    ("an operator waits for the turn of the receiver", "webhook_now", "box.give_turn(receiver, 0, NOW)\n", "", outbox.test_what_an_operator_has_tried_now_waits_for_no_turn),
+    ("a notice that waited for a place has had a try", "webhook_later", "if ARGV[3] == '1' then", "if false then", outbox.test_a_notice_that_was_not_tried_has_as_many_tries_as_before),
+    ("what is damaged of a receiver stops its webhooks", "webhooks_take", "mend_first()\nlocal left", "local left", outbox.test_what_is_damaged_of_a_receiver_stops_no_webhook, ("receivers", "gone")),
     ("a notice that is none stops all webhooks", "webhooks_take", "local counted = redis.pcall(", "local counted = call(", outbox.test_record_that_is_none_is_taken_beside_the_others),
     ("a quiet host claims", "pull", "local live = known[1] == 'live' and word == 'OK'", "local live = known[1] == 'live'", quiet.test_a_quiet_host_finishes_and_claims_nothing),
     ("who starts on a quiet host is not quiet", "register", "if is_barred(host, halt) then", "if false then", quiet.test_whoever_starts_anew_on_a_quiet_host_is_quiet),

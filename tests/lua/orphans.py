@@ -65,6 +65,10 @@ SINGLE = frozenset(
         "control:schedules",
         "schedules",
         "webhooks",
+        "receivers",
+        "receivers_prompt",
+        "receivers_turn",
+        "prompt",
         "control:webhooks",
         "batches",
         "batch_looks",
@@ -123,6 +127,8 @@ def _belongs(view: View, kind: str, name: str) -> bool:
         return name in view.index("deaths")
     if kind == "webhook":
         return name in view.index("webhooks")
+    if kind == "receiver":
+        return view.index(f"receiver:{name}").keys() <= view.index("webhooks").keys()
     if kind in {"batch", "batch_tasks"}:
         return name in view.index("batches")
     if kind in {"schedule", "fires"}:

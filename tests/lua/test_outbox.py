@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 import pytest
 
 from holdfast.core.delivery import Delivery, Holding, Settle
 from holdfast.core.submit_options import SubmitOptions
-from holdfast.core.webhook_notice import Notice, SpoiltNotice
+from holdfast.core.webhook_notice import Answered, Notice, Room, SpoiltNotice, receiver_of
+from holdfast.store.redis.scripts import text
+from holdfast_config.settings import MEMORY
 from tests.conformance.stand import submission
-from tests.lua.namespace import Namespace
+from tests.lua.namespace import Namespace, namespace
 
 pytestmark = pytest.mark.anyio
 
@@ -174,3 +178,148 @@ async def test_webhooks_that_wait_are_listed_and_one_is_tried_now(space: Namespa
     assert not await space.store.notice_now("nobody|1|completed")
     await space.store.notice_done("bad|1|completed")
     await space.check()
+
+
+ROOM = Room(unproven=5, share=4, unproven_share=2)
+
+
+async def ended(space: Namespace, urls: Mapping[str, str]) -> None:
+    """Tasks that have ended, and whose webhooks wait: task id to URL."""
+    options = {task_id: SubmitOptions(webhook=url) for task_id, url in urls.items()}
+    await space.store.submit_with_options([submission(each, space.queue, options=options[each]) for each in urls])
+    for task_id in urls:
+        await space.store.cancel(task_id, "asked")
+        await space.advance(1)
+
+
+async def taken(space: Namespace, room: Room = ROOM, limit: int = 100) -> list[str]:
+    notices, _ = await space.store.take_notices(limit, LEASE_MS, room)
+    return [notice.name.split("|")[0] for notice in notices]
+
+
+def many(prefix: str, number: int, url: str) -> dict[str, str]:
+    return {f"{prefix}{n}": url for n in range(number)}
+
+
+async def test_many_for_one_receiver_keep_no_other_waiting(space: Namespace) -> None:
+    await ended(space, many("slow", 60, "http://slow.example/told") | {"other": "https://other.example/told"})
+    assert await taken(space) == ["slow0", "slow1", "other"]
+    assert await taken(space, replace(ROOM, busy={"slow.example:80": 2, "other.example:443": 1})) == []
+    assert await taken(space, replace(ROOM, busy={"slow.example:80": 1})) == ["slow2"]
+    await space.check()
+
+
+async def test_paths_and_spellings_of_one_host_and_port_are_one_receiver(space: Namespace) -> None:
+    urls = ("http://a.example/x", "http://A.example:80/y", "http://a.example", "http://a.example:81/")
+    await ended(space, {f"t{n}": url for n, url in enumerate(urls)})
+    assert await taken(space) == ["t0", "t1", "t3"]
+
+
+@pytest.mark.parametrize("url", ["http://a.example", "https://A.example/x?y=@b", "http://[::1]/x", "http://[::1]:81"])
+async def test_the_steward_spells_receivers_as_the_store_does(space: Namespace, url: str) -> None:
+    await ended(space, {"t": url})
+    [notice], _ = await space.store.take_notices(1, LEASE_MS)
+    assert notice.receiver == receiver_of(url)
+
+
+async def test_receivers_that_do_not_answer_leave_room_for_those_that_do(space: Namespace) -> None:
+    await space.store.note_receiver("good.example:80", Answered.PROMPT)
+    evil = {f"evil{n}": f"http://{n}.evil.example/" for n in range(20)}
+    await ended(space, evil | many("good", 6, "http://good.example/"))
+    found = await taken(space)
+    assert found[:4] == [f"good{n}" for n in range(4)]
+    assert len(found) == 4 + ROOM.unproven
+    busy = {"good.example:80": 4}
+    assert await taken(space, replace(ROOM, unproven=0, busy=busy)) == []
+    assert await taken(space, replace(ROOM, unproven=0)) == ["good4", "good5"]
+
+
+@pytest.mark.parametrize("answered", [Answered.SLOW, Answered.MISSED])
+async def test_a_receiver_that_answers_no_more_stands_with_the_others(space: Namespace, answered: Answered) -> None:
+    await space.store.note_receiver("a.example:80", Answered.PROMPT)
+    await ended(space, many("t", 10, "http://a.example/"))
+    assert len(await taken(space)) == ROOM.share
+    await space.store.note_receiver("a.example:80", answered)
+    assert await taken(space, replace(ROOM, unproven=0)) == []
+    assert len(await taken(space)) == ROOM.unproven_share
+
+
+async def test_receivers_take_turns(space: Namespace) -> None:
+    await ended(
+        space, many("a", 9, "http://a.example/") | many("b", 9, "http://b.example/") | {"c": "http://c.example"}
+    )
+    room = Room(unproven=2, unproven_share=2)
+    assert [await taken(space, room) for _ in range(2) if await space.advance(1) is None] == [
+        ["a0", "a1"],
+        ["b0", "b1"],
+    ]
+    await space.advance(1)
+    assert await taken(space, room) == ["c", "a2"]
+
+
+async def test_a_receiver_that_misses_again_and_again_has_its_turn_less_often(space: Namespace) -> None:
+    await ended(space, many("t", 60, "http://a.example/"))
+    for _ in range(3):
+        await space.store.note_receiver("a.example:80", Answered.MISSED)
+        assert len(await taken(space)) == ROOM.unproven_share
+    for rest_ms in (1000, 2000, 4000):
+        await space.store.note_receiver("a.example:80", Answered.MISSED)
+        assert await space.store.take_notices(10, LEASE_MS, ROOM) == ([], rest_ms)
+        await ended(space, {f"new{rest_ms}": "http://a.example/"})
+        await space.advance(rest_ms - 2)
+        assert await taken(space) == []
+        await space.advance(1)
+        assert len(await taken(space)) == ROOM.unproven_share
+    for _ in range(20):
+        await space.store.note_receiver("a.example:80", Answered.MISSED)
+    _, wait = await space.store.take_notices(10, LEASE_MS, ROOM)
+    assert wait is not None
+    assert wait <= 60_000
+    await space.store.note_receiver("a.example:80", Answered.SLOW)
+    assert len(await taken(space)) == ROOM.unproven_share
+
+
+async def test_what_an_operator_has_tried_now_waits_for_no_turn(space: Namespace) -> None:
+    await ended(space, {"t": "http://a.example/"})
+    [notice], _ = await space.store.take_notices(10, LEASE_MS)
+    for _ in range(20):
+        await space.store.note_receiver("a.example:80", Answered.MISSED)
+    assert await space.store.notice_now(notice.name)
+    assert await taken(space) == ["t"]
+
+
+async def test_a_notice_that_was_not_tried_has_as_many_tries_as_before(space: Namespace) -> None:
+    await ended(space, {"t": "http://a.example/"})
+    for untried, tries in ((True, 1), (False, 1), (False, 2)):
+        [notice], _ = await space.store.take_notices(10, LEASE_MS)
+        assert isinstance(notice, Notice)
+        assert notice.tries == tries
+        await space.store.notice_later(notice.name, 0, untried=untried)
+
+
+async def test_webhooks_for_one_receiver_leave_room_in_the_outbox() -> None:
+    """As many for one as there is room besides."""
+    kept = text("limits").replace("OUTBOX_KEPT = 100000", "OUTBOX_KEPT = 10")
+    async with namespace(MEMORY, {"limits": kept}) as space:
+        await ended(space, many("a", 9, "http://a.example/") | many("b", 9, "http://b.example/"))
+        await ended(space, {"c": "http://c.example/"})
+        outbox = await space.store.outbox(0, 100)
+        told = [each.notice.name[0] for each in outbox.waiting]
+        assert [told.count(each) for each in "abc"] == [5, 3, 1]
+
+
+@pytest.mark.parametrize("key", ["receiver:a.example:80", "receivers", "receivers_prompt", "receivers_turn", "prompt"])
+@pytest.mark.parametrize("how", ["gone", "other"])
+async def test_what_is_damaged_of_a_receiver_stops_no_webhook(space: Namespace, key: str, how: str) -> None:
+    await ended(space, many("a", 3, "http://a.example/") | many("b", 3, "http://b.example/"))
+    await space.do("DEL", space.key(key))
+    if how == "other":
+        await space.do("SET", space.key(key), "x")
+    await ended(space, {"c": "http://a.example/"})
+    found: set[str] = set()
+    for _ in range(20):
+        notices, _ = await space.store.take_notices(10, LEASE_MS, ROOM)
+        for notice in notices:
+            found.add(notice.name.split("|")[0])
+            await space.store.notice_done(notice.name)
+    assert found == {"a0", "a1", "a2", "b0", "b1", "b2", "c"}

@@ -179,8 +179,8 @@ A2A = (
     Rule(
         "a producer's webhook is told of no work",
         "supervisor/holdfastd/steward/deliver_notice.py",
-        "    if not is_progress and notice.url not in",
-        "    if notice.url not in",
+        "        if notice.state != State.WORKING and notice.url not in",
+        "        if notice.url not in",
         f"{_PUSH}::test_a_webhook_of_a_producer_is_told_of_no_work",
     ),
     Rule(

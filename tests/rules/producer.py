@@ -12,6 +12,7 @@ _SUBMIT = "supervisor/holdfastd/cli/submit"
 _AGAIN = "tests/cli/test_submit_again.py"
 _SUBMITTER = "tests/worker/test_submitter.py"
 
+_REJECTED = "tests/postgres/test_rejected.py"
 _VIEWS = "tests/cli/test_views_in_python.py"
 
 PRODUCER = [
@@ -35,6 +36,34 @@ PRODUCER = [
         " if page.missed else []",
         " if False else []",
         f"{_VIEWS}::test_events_that_were_deleted_are_reported",
+    ),
+    Rule(
+        "what an earlier call has promised is rejected, and not dropped, by a later one",
+        "workers/holdfast/store/ledger/producer.py",
+        "(entry.submission, entry.promised) for entry in ready",
+        "(entry.submission, False) for entry in ready",
+        f"{_REJECTED}::test_its_producer_may_ask_again_before_and_after",
+    ),
+    Rule(
+        "a task that Redis has is not dropped because its second submission is refused",
+        "workers/holdfast/store/ledger/producer.py",
+        " and not entry.promised]",
+        "]",
+        f"{_REJECTED}::test_a_task_that_redis_has_is_not_dropped_because_its_second_submission_is_refused",
+    ),
+    Rule(
+        "what the steward gives was promised",
+        "workers/holdfast/store/ledger/deliver.py",
+        "(one.submission, True) for one in some",
+        "(one.submission, False) for one in some",
+        f"{_REJECTED}::test_of_two_tasks_with_one_unique_key_the_second_is_rejected",
+    ),
+    Rule(
+        "a message for a task that the ledger knows to be over is set aside",
+        "workers/holdfast/store/ledger/deliver.py",
+        "    late = [one for one in some if not one.known and one.ended]\n",
+        "    late: list[Waiting] = []\n",
+        f"{_REJECTED}::test_a_message_that_its_task_does_not_take_any_more_is_set_aside",
     ),
     Rule(
         "a part of a batch is sent before the next is made",

@@ -3,13 +3,18 @@ redirects."""
 
 from __future__ import annotations
 
+import math
 import socket
-from collections.abc import Mapping
+import ssl
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache, partial
 from types import MappingProxyType
+from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx
 from standardwebhooks import Webhook
 
@@ -30,11 +35,13 @@ class MissedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Poster:
-    """`secret` signs the notice, if set; `timeout` in seconds for the whole exchange."""
+    """`secret` signs the notice, if set; `timeout` in seconds for the whole exchange. `lookup` blocks until a name
+    server answers."""
 
     secret: str | None
     allow_private: bool
     timeout: float
+    lookup: Callable[..., Any] = socket.getaddrinfo
 
     async def post(self, notice: Notice, content: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> None:
         """Deliver the notice, with these headers as well: the receiver has answered 2xx. Raises MissedError,
@@ -55,7 +62,9 @@ class Poster:
         """An address of the host. All its addresses are checked, and the connection goes to the one that was
         checked."""
         port = url.port or (443 if url.scheme == "https" else 80)
-        entries = await anyio.getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
+        look = partial(self.lookup, url.host, port, type=socket.SOCK_STREAM)
+        # Each in a thread of its own: the event loop has four for all names, and some name servers never answer.
+        entries = await anyio.to_thread.run_sync(look, abandon_on_cancel=True, limiter=_lookups())
         addresses = [str(entry[4][0]) for entry in entries]
         private = [address for address in addresses if not is_public(address)]
         if private and not self.allow_private:
@@ -64,7 +73,9 @@ class Poster:
 
     async def _send(self, url: WebhookUrl, address: str, content: bytes, headers: Mapping[str, str]) -> int:
         there = httpx.URL(scheme=url.scheme, host=address, port=url.port, raw_path=url.target.encode())
-        async with httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=self.timeout) as client:
+        async with httpx.AsyncClient(
+            trust_env=False, follow_redirects=False, timeout=self.timeout, verify=_certificates()
+        ) as client:
             request = client.build_request(
                 "POST",
                 there,
@@ -87,6 +98,18 @@ class Poster:
         if self.secret is not None:
             headers["Webhook-Signature"] = _signer(self.secret).sign(notice.public_id, now, content.decode())
         return headers
+
+
+@cache
+def _lookups() -> anyio.CapacityLimiter:
+    """No bound beyond that of the notices under way."""
+    return anyio.CapacityLimiter(math.inf)
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Read once: that takes longer than a post."""
+    return httpx.create_ssl_context(trust_env=False)
 
 
 def _signer(secret: str) -> Webhook:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from holdfast.core.cadence.moments import local
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 
+_URL = re.compile(r"(?P<scheme>[A-Za-z]+)://(?P<authority>[^/?#]+)")
 _ERROR = ("type", "message")  # of an error: its traceback names paths of the server, and the URL may be a stranger's
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """`name` identifies it, however often it is posted; `tries` counts the one that is under way."""
+    """`name` identifies it, however often it is posted; `tries` counts the one that is under way. `receiver`: host and
+    port of the URL, and `is_prompt` if it is known to answer promptly; of a notice that was taken."""
 
     name: str
     task_id: str
@@ -24,6 +29,8 @@ class Notice:
     url: str
     at_ms: int
     tries: int
+    receiver: str = ""
+    is_prompt: bool = False
 
     @property
     def public_id(self) -> str:
@@ -38,6 +45,27 @@ class SpoiltNotice:
 
     name: str
     why: str
+    receiver: str = ""
+    is_prompt: bool = False
+
+
+class Answered(StrEnum):
+    """How a receiver has taken a notice."""
+
+    PROMPT = "prompt"
+    SLOW = "slow"
+    MISSED = "missed"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The room for notices to take: how many for receivers that are not known to answer promptly, how many under way to
+    one receiver, to one of those others; and `busy`, the receivers to which some are under way, each with how many."""
+
+    unproven: int = 1000
+    share: int = 1000
+    unproven_share: int = 1000
+    busy: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +83,17 @@ class Outbox:
     url: str
     total: int
     waiting: tuple[WaitingNotice, ...]
+
+
+def receiver_of(url: str) -> str:
+    """The host and port that a URL names, as the scripts spell it; empty where there is none."""
+    match = _URL.match(url)
+    if match is None:
+        return ""
+    host = match["authority"].rpartition("@")[2].lower()
+    if re.search(r":[0-9]+$", host):
+        return host
+    return f"{host}:{80 if match['scheme'].lower() == 'http' else 443}"
 
 
 def body(notice: Notice, task: TaskRecord | None) -> bytes:

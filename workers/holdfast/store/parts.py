@@ -168,6 +168,7 @@ class ComposedStore:
         self.look_at_batches = parts.batches.look_at_batches
 
         self.take_notices = parts.webhooks.take_notices
+        self.note_receiver = parts.webhooks.note_receiver
         self.notice_done = parts.webhooks.notice_done
         self.notice_later = parts.webhooks.notice_later
         self.outbox = parts.webhooks.outbox

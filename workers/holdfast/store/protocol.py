@@ -64,7 +64,7 @@ from holdfast.core.tasks import (
     Wanted,
     WorkerRecord,
 )
-from holdfast.core.webhook_notice import Notice, Outbox, SpoiltNotice
+from holdfast.core.webhook_notice import Answered, Notice, Outbox, Room, SpoiltNotice
 
 SendPull = Callable[[int, int], bool]  # sends a pull, by its number and its slots; False if it cannot be sent any more
 
@@ -667,9 +667,15 @@ class BatchStore(Protocol):
 class WebhookStore(Protocol):
     """The calls about webhooks, the URLs that are told of a task's end."""
 
-    async def take_notices(self, limit: int, lease_ms: int) -> tuple[list[Notice | SpoiltNotice], int | None]:
+    async def take_notices(
+        self, limit: int, lease_ms: int, room: Room | None = None
+    ) -> tuple[list[Notice | SpoiltNotice], int | None]:
         """The notices to post now, which nobody else gets for `lease_ms`; milliseconds until the next (None: none
-        waits)."""
+        waits). `room`: that of their receivers (None: as much as is wanted)."""
+        ...
+
+    async def note_receiver(self, receiver: str, answered: Answered) -> None:
+        """Note how a receiver has taken a notice: that decides when it has its turn."""
         ...
 
     async def notice_done(self, name: str, why: str = "", at_ms: int | None = None) -> bool:
@@ -679,8 +685,8 @@ class WebhookStore(Protocol):
         """
         ...
 
-    async def notice_later(self, name: str, delay_ms: int) -> None:
-        """Post a notice again after a delay."""
+    async def notice_later(self, name: str, delay_ms: int, *, untried: bool = False) -> None:
+        """Post a notice again after a delay. `untried`: it was not posted, and has as many tries as before."""
         ...
 
     async def outbox(self, offset: int, limit: int) -> Outbox:

@@ -4,8 +4,6 @@ them."""
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -17,34 +15,17 @@ from holdfast.core.webhook_notice import Notice, SpoiltNotice
 from holdfast.errors import StoreError
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.steward.duty import Duty
+from holdfastd.steward.receivers import AT_ONCE, Place, Receivers
 
 if TYPE_CHECKING:
     from holdfast.store.protocol import Store
     from holdfast_config import Settings
 
-AT_ONCE = 10  # requests under way
 LONGEST_REST = 15.0  # seconds: the longest delay after a lost alarm
 LONGEST_PAUSE = 3600.0  # seconds between two attempts
+BUSY_MS = 1000  # until a notice is looked at again of which one receiver has no place
 
 _log = structlog.get_logger("holdfast.steward")
-
-
-@dataclass(slots=True)
-class _UnderWay:
-    """The notices that are being posted: how many, and `ended`, set when the next of them ends."""
-
-    number: int = 0
-    ended: anyio.Event = field(default_factory=anyio.Event)
-
-    async def run(
-        self, handle: Callable[[Notice | SpoiltNotice], Awaitable[None]], notice: Notice | SpoiltNotice
-    ) -> None:
-        try:
-            await handle(notice)
-        finally:
-            self.number -= 1
-            self.ended.set()
-            self.ended = anyio.Event()
 
 
 class Webhooks:
@@ -53,6 +34,7 @@ class Webhooks:
         self._settings = settings
         self._policy = RetryPolicy(settings.webhook_attempts, max(settings.retry_base, 0.05), LONGEST_PAUSE)
         self._announced = settings.webhook_url is None
+        self.receivers = Receivers(store)
 
     def duty(self) -> Duty:
         return Duty("webhooks", self.run_once, self._store.wait_notices)
@@ -63,39 +45,41 @@ class Webhooks:
         await self._announce()
         # Longer than an attempt may take: no other steward attempts it meanwhile.
         lease = round(self._settings.webhook_timeout * 2000) + 1000
-        under_way, rest = _UnderWay(), 0.0
+        receivers, rest = self.receivers, 0.0
         async with anyio.create_task_group() as group:
             while True:
-                notices, wait = await self._store.take_notices(AT_ONCE - under_way.number, lease)
+                notices, wait = await self._store.take_notices(AT_ONCE - receivers.number, lease, receivers.room)
                 for notice in notices:
-                    group.start_soon(under_way.run, self._handle, notice)
-                    under_way.number += 1
+                    group.start_soon(self._run, notice, receivers.begin(notice))
                 rest = LONGEST_REST if wait is None else min(wait / 1000, LONGEST_REST)
-                if not under_way.number:
+                if not receivers.number:
                     break
-                if not notices or under_way.number == AT_ONCE:
-                    await self._until_next(under_way, rest)
+                if not notices or receivers.number == AT_ONCE:
+                    await self._until_next(rest)
         return rest
 
-    async def _until_next(self, under_way: _UnderWay, rest: float) -> None:
+    async def _until_next(self, rest: float) -> None:
         """Wait until one that is under way ends, or, while there is room for more, the next is due."""
-        ended = under_way.ended
+        ended = self.receivers.ended
         async with anyio.create_task_group() as group:
 
             async def wait_for_more() -> None:
                 await self._store.wait_notices(rest)
                 group.cancel_scope.cancel()
 
-            if under_way.number < AT_ONCE:
+            if self.receivers.number < AT_ONCE:
                 group.start_soon(wait_for_more)
             await ended.wait()
             group.cancel_scope.cancel()
 
-    async def _handle(self, notice: Notice | SpoiltNotice) -> None:
-        if isinstance(notice, SpoiltNotice):
-            await self._set_aside(notice)
-        else:
-            await self._tell(notice)
+    async def _run(self, notice: Notice | SpoiltNotice, place: Place) -> None:
+        try:
+            if isinstance(notice, SpoiltNotice):
+                await self._set_aside(notice)
+            else:
+                await self._tell(notice, place)
+        finally:
+            self.receivers.end(place)
 
     async def _announce(self) -> None:
         """Write the queue's own webhook to the store, where the scripts read it; `off` removes it, for all hosts."""
@@ -105,17 +89,19 @@ class Webhooks:
             self._announced = True
             _log.info("the webhook of the queue was set", url=mask_webhook(url))
 
-    async def _tell(self, notice: Notice) -> None:
-        from holdfastd.steward.deliver_notice import deliver  # seldom needed, and slow to import
+    async def _tell(self, notice: Notice, place: Place) -> None:
+        from holdfastd.steward.deliver_notice import BusyError, Delivery  # seldom needed, and slow to import
         from holdfastd.steward.webhook_post import MissedError, Poster, RefusedError
 
         settings = self._settings
         secret = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None
         poster = Poster(secret, settings.webhook_allow_private, settings.webhook_timeout)
         try:
-            await deliver(self._store, poster, notice)
+            await Delivery(self._store, poster, self.receivers, place).deliver(notice)
         except StoreError:
             raise
+        except BusyError:
+            await self._store.notice_later(notice.name, BUSY_MS, untried=True)
         except MissedError as error:
             await self._missed(notice, str(error))
         except (RefusedError, ValueError) as error:

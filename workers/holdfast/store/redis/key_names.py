@@ -107,6 +107,11 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         # webhooks
         "webhooks": "webhooks",  # sorted set: those that are not delivered yet, by when to try
         "webhook": "webhook:",  # hash: one of them
+        "receiver": "receiver:",  # sorted set: those for one receiver, likewise
+        "receivers": "receivers",  # sorted set: receivers with webhooks that wait, by when to look at them
+        "receivers_prompt": "receivers_prompt",  # sorted set: the same of those that have answered promptly
+        "receivers_turn": "receivers_turn",  # hash: receiver to its misses in a row, and when it has its turn
+        "prompt": "prompt",  # sorted set: receivers that have answered promptly, by when
         # conversations
         "conversation": "conversation:",  # hash: its owner and its data
         "of_tasks": ":tasks",  # behind a conversation's key: sorted set of its tasks

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from holdfast.core.webhook_notice import Notice, Outbox, SpoiltNotice, WaitingNotice
+from dataclasses import replace
+
+from holdfast.core.webhook_notice import Answered, Notice, Outbox, Room, SpoiltNotice, WaitingNotice
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.part import RedisPart
 
 
 class RedisWebhooks(RedisPart):
-    async def take_notices(self, limit: int, lease_ms: int) -> tuple[list[Notice | SpoiltNotice], int | None]:
-        wait, *notices = await self._run("webhooks_take", limit, lease_ms)
-        taken = [_notice(name.decode(), fields) for name, fields in zip(notices[::2], notices[1::2], strict=True)]
+    async def take_notices(
+        self, limit: int, lease_ms: int, room: Room | None = None
+    ) -> tuple[list[Notice | SpoiltNotice], int | None]:
+        room = room or Room()
+        bounds = (room.unproven, room.share, room.unproven_share)
+        busy = [word for pair in room.busy.items() for word in pair]
+        wait, *flat = await self._run("webhooks_take", limit, lease_ms, *bounds, *busy)
+        taken = [
+            replace(_notice(name.decode(), fields), receiver=receiver.decode(), is_prompt=is_prompt == 1)
+            for name, receiver, is_prompt, fields in zip(flat[::4], flat[1::4], flat[2::4], flat[3::4], strict=True)
+        ]
         return taken, None if wait < 0 else wait
+
+    async def note_receiver(self, receiver: str, answered: Answered) -> None:
+        await self._run("webhook_receiver", receiver, answered)
 
     async def notice_done(self, name: str, why: str = "", at_ms: int | None = None) -> bool:
         return await self._number("webhook_done", name, why, "" if at_ms is None else at_ms) == 1
 
-    async def notice_later(self, name: str, delay_ms: int) -> None:
-        await self._run("webhook_later", name, delay_ms)
+    async def notice_later(self, name: str, delay_ms: int, *, untried: bool = False) -> None:
+        await self._run("webhook_later", name, delay_ms, int(untried))
 
     async def outbox(self, offset: int, limit: int) -> Outbox:
         url, total, *flat = await self._run("webhooks_list", offset, limit)

@@ -1,11 +1,63 @@
 -- use: task_record clock limits journal
 -- provides: outbox tell_webhook tell_working
--- Webhooks that are not delivered yet: a hash each, and their names in one sorted set by when to try next.
+-- Webhooks that are not delivered yet: a hash each, and their names in one sorted set by when to try next. The names stand once more by
+-- receiver (host and port), so that many for one receiver keep no other waiting: receivers that have answered promptly come first, and
+-- of the others the one whose turn was longest ago. Somebody may have damaged these sets: a name counts while it stands in the first.
 -- A function that makes functions: few tasks have a webhook, and each function of a script costs every call of it.
 local function outbox()
   local index = KEY.webhooks
   local function name_of(id, turn, state) return id .. '|' .. turn .. '|' .. state end
   local function hash_of(name) return KEY.webhook .. name end
+
+  -- The host and port that a URL names; '' where there is none.
+  local function receiver_of(url)
+    local scheme, authority = string.match(type(url) == 'string' and url or '', '^(%a+)://([^/?#]+)')
+    if not scheme then return '' end
+    local host = string.lower(string.match(authority, '[^@]*$'))
+    if string.find(host, ':%d+$') then return host end
+    return host .. (string.lower(scheme) == 'http' and ':80' or ':443')
+  end
+
+  local function receiver_of_name(name) return receiver_of(redis.pcall('HGET', hash_of(name), 'url')) end
+
+  -- How often a receiver has missed in a row, and the moment before which it has no turn.
+  local function turn_of(receiver)
+    local noted = redis.pcall('HGET', KEY.receivers_turn, receiver)
+    local misses, at = string.match(type(noted) == 'string' and noted or '', '^(%d+) (%d+)$')
+    return tonumber(misses) or 0, tonumber(at) or 0
+  end
+
+  -- Notes when a receiver is next to be looked at: when its first webhook is due, and it is its turn.
+  local function look_at(receiver)
+    local first = redis.pcall('ZRANGE', KEY.receiver .. receiver, 0, 0, 'WITHSCORES')[2]
+    local own, other = KEY.receivers, KEY.receivers_prompt
+    if not first then
+      redis.pcall('HDEL', KEY.receivers_turn, receiver)
+      redis.pcall('ZREM', own, receiver)
+      return redis.pcall('ZREM', other, receiver)
+    end
+    if type(redis.pcall('ZSCORE', KEY.prompt, receiver)) == 'string' then own, other = other, own end
+    local _, at = turn_of(receiver)
+    redis.pcall('ZREM', other, receiver)
+    redis.pcall('ZADD', own, math.max(tonumber(first), at), receiver)
+  end
+
+  local function give_turn(receiver, misses, at)
+    redis.pcall('HSET', KEY.receivers_turn, receiver, misses .. ' ' .. string.format('%.0f', at))
+    look_at(receiver)
+  end
+
+  -- Has a webhook tried at this moment.
+  local function plan(name, receiver, at)
+    call('ZADD', index, at, name)
+    redis.pcall('ZADD', KEY.receiver .. receiver, at, name)
+    look_at(receiver)
+  end
+
+  local function leave(name, receiver)
+    redis.pcall('ZREM', KEY.receiver .. receiver, name)
+    look_at(receiver)
+  end
 
   -- A steward that waits for webhooks to be due looks again.
   local function wake_up()
@@ -13,11 +65,24 @@ local function outbox()
   end
 
   local function put(id, turn, state, url, at)
-    local name = name_of(id, turn, state)
-    if call('ZCARD', index) >= OUTBOX_KEPT then return tell('webhook-dropped', id, 'the outbox is full') end
+    local name, receiver = name_of(id, turn, state), receiver_of(url)
+    -- As many for one receiver as there is room besides: there is always room for another receiver.
+    local of_receiver = redis.pcall('ZCARD', KEY.receiver .. receiver)
+    if call('ZCARD', index) + (type(of_receiver) == 'number' and of_receiver or 0) >= OUTBOX_KEPT then
+      return tell('webhook-dropped', id, 'the outbox is full')
+    end
     call('HSET', hash_of(name), 'task', id, 'turn', turn, 'state', state, 'url', url, 'at', at or NOW, 'tries', 0)
-    call('ZADD', index, NOW, name)
+    plan(name, receiver, NOW)
     wake_up()
+  end
+
+  -- Has a webhook that waits wait for another receiver.
+  local function send_to(name, url)
+    local before, receiver, at = receiver_of_name(name), receiver_of(url), call('ZSCORE', index, name)
+    call('HSET', hash_of(name), 'url', url)
+    if receiver == before or not at then return end
+    leave(name, before)
+    plan(name, receiver, at)
   end
 
   -- The webhook of a turn that goes on tells of its latest progress. Where one waits already it keeps its attempts and when it is tried
@@ -25,7 +90,9 @@ local function outbox()
   local function put_latest(id, turn, state, url)
     local name = name_of(id, turn, state)
     if not call('ZSCORE', index, name) then return put(id, turn, state, url) end
-    redis.pcall('HSET', hash_of(name), 'url', url, 'at', NOW)
+    redis.pcall('HSET', hash_of(name), 'at', NOW)
+    local known = redis.pcall('HGET', hash_of(name), 'url')
+    if type(known) == 'string' and known ~= url then send_to(name, url) end
   end
 
   -- Has a webhook that was put again since this moment tried at once. Answers whether there is one.
@@ -33,13 +100,15 @@ local function outbox()
     local latest = at ~= '' and redis.pcall('HGET', hash_of(name), 'at')
     if type(latest) ~= 'string' or latest == at then return false end
     call('HSET', hash_of(name), 'tries', 0)
-    call('ZADD', index, NOW, name)
+    plan(name, receiver_of_name(name), NOW)
     wake_up()
     return true
   end
 
   local function drop(name)
+    local receiver = receiver_of_name(name)
     call('UNLINK', hash_of(name))
+    leave(name, receiver)
     return call('ZREM', index, name) == 1
   end
 
@@ -66,13 +135,13 @@ local function outbox()
     local found = of(id)
     for i = 1, #found, 5 do
       if found[i + 3] == known then
-        if url == '' then drop(found[i]) else call('HSET', hash_of(found[i]), 'url', url) end
+        if url == '' then drop(found[i]) else send_to(found[i], url) end
       end
     end
   end
 
   return {index = index, hash = hash_of, put = put, put_latest = put_latest, try_later_one = try_later_one, wake_up = wake_up, drop = drop, of = of,
-    move = move}
+    move = move, plan = plan, leave = leave, receiver_of_name = receiver_of_name, turn_of = turn_of, give_turn = give_turn}
 end
 
 local of_queue   -- the queue's webhook; false for none, nil before the first look

@@ -1,7 +1,11 @@
 -- Try a webhook again after a while, because it could not be delivered.
--- KEYS: the public queue. ARGV: name, after how long (ms).
+-- KEYS: the public queue. ARGV: name, after how long (ms), 1 if this was no try of it.
 -- Answers: 1, or 0 where it is done.
 -- flags: allow-oom
 -- use: webhook_outbox clock
 local box = outbox()
-return call('ZADD', box.index, 'XX', 'CH', NOW + ARGV[2], ARGV[1])
+local name = ARGV[1]
+if not call('ZSCORE', box.index, name) then return 0 end
+if ARGV[3] == '1' then redis.pcall('HINCRBY', box.hash(name), 'tries', -1) end
+box.plan(name, box.receiver_of_name(name), NOW + ARGV[2])
+return 1

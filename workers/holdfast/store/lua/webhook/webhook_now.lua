@@ -5,6 +5,8 @@
 -- use: webhook_outbox clock
 local box = outbox()
 if not call('ZSCORE', box.index, ARGV[1]) then return 0 end
-call('ZADD', box.index, NOW, ARGV[1])
+local receiver = box.receiver_of_name(ARGV[1])
+box.give_turn(receiver, 0, NOW)
+box.plan(ARGV[1], receiver, NOW)
 box.wake_up()
 return 1

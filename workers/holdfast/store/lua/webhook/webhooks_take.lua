@@ -1,10 +1,17 @@
 -- Take the webhooks that are due, each for so long that nobody else tries it meanwhile.
--- KEYS: the public queue. ARGV: limit, how long (ms).
--- Answers: {ms until the next is due (-1: none), name, fields, name, fields, …}; no fields where the record is no hash.
--- Keeps: a webhook that is taken and not done is taken again later: each is delivered at least once.
+-- KEYS: the public queue. ARGV: limit, how long (ms), the limit of those for receivers that are not known to answer promptly, the most
+--       that may be under way to one receiver, to one of the others; then receivers to which some are under way, each with how many.
+-- Answers: {ms until the next is due (-1: none), name, its receiver, 1 if that is prompt, fields, name, …}; no fields where the record is
+--           no hash. What is due and waits for the end of one that is under way does not count for the first.
+-- Keeps: a webhook that is taken and not done is taken again later: each is delivered at least once. Many for one receiver, or for
+--       receivers that do not answer, keep no other waiting.
 -- flags: allow-oom
 -- use: webhook_outbox clock
+local LOOKS = 200   -- receivers that one call looks at, of each kind
 local box = outbox()
+local limit, lease, room = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local answer, busy = {-1}, {}
+for i = 6, #ARGV, 2 do busy[ARGV[i]] = tonumber(ARGV[i + 1]) end
 call('DEL', KEY.webhooks_control)
 
 local function fields_of(name)
@@ -13,12 +20,58 @@ local function fields_of(name)
   return call('HGETALL', box.hash(name))
 end
 
-local answer = {-1}
-for _, name in ipairs(call('ZRANGEBYSCORE', box.index, '-inf', NOW, 'LIMIT', 0, ARGV[1])) do
-  call('ZADD', box.index, NOW + ARGV[2], name)
-  answer[#answer + 1] = name
-  answer[#answer + 1] = fields_of(name)
+-- True if this is in a sorted set. A key that holds something else is freed.
+local function is_in(key, member)
+  local score = redis.pcall('ZSCORE', key, member)
+  if type(score) == 'table' then call('UNLINK', key) end
+  return type(score) == 'string'
 end
-local following = call('ZRANGE', box.index, 0, 0, 'WITHSCORES')
-if following[2] then answer[1] = math.max(0, math.ceil(following[2] - NOW)) end
+
+-- The first webhook that is due may stand with no receiver, where somebody has damaged these sets.
+local function mend_first()
+  local first = call('ZRANGE', box.index, 0, 0, 'WITHSCORES')
+  if not first[1] or tonumber(first[2]) > NOW then return end
+  local receiver = box.receiver_of_name(first[1])
+  local is_known = is_in(KEY.receivers, receiver) or is_in(KEY.receivers_prompt, receiver)
+  if not is_in(KEY.receiver .. receiver, first[1]) or not is_known then box.plan(first[1], receiver, first[2]) end
+end
+
+-- Takes the first webhooks of a receiver. Answers how many.
+local function take_of(receiver, is_prompt, most)
+  local names, taken = redis.pcall('ZRANGEBYSCORE', KEY.receiver .. receiver, '-inf', NOW, 'LIMIT', 0, most), 0
+  for _, name in ipairs(names) do
+    if call('ZSCORE', box.index, name) then
+      box.plan(name, receiver, NOW + lease)
+      for _, value in ipairs({name, receiver, is_prompt, fields_of(name)}) do answer[#answer + 1] = value end
+      taken = taken + 1
+    else
+      box.leave(name, receiver)
+    end
+  end
+  local misses = box.turn_of(receiver)
+  box.give_turn(receiver, misses, NOW)   -- behind those that wait already
+  return taken
+end
+
+local function take(receivers, is_prompt, share, most)
+  local due = redis.pcall('ZRANGEBYSCORE', receivers, '-inf', NOW, 'LIMIT', 0, LOOKS)
+  for _, receiver in ipairs(due) do
+    local here = math.min(most, share - (busy[receiver] or 0))
+    if here > 0 then most = most - take_of(receiver, is_prompt, here) end
+  end
+  return most
+end
+
+local function wait_for_next()
+  for _, receivers in ipairs({KEY.receivers, KEY.receivers_prompt}) do
+    local at = redis.pcall('ZRANGEBYSCORE', receivers, '(' .. NOW, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+    local ms = at and math.ceil(at - NOW)
+    if ms and (answer[1] < 0 or ms < answer[1]) then answer[1] = ms end
+  end
+end
+
+mend_first()
+local left = take(KEY.receivers_prompt, 1, tonumber(ARGV[4]), limit)
+take(KEY.receivers, 0, tonumber(ARGV[5]), math.min(left, room))
+wait_for_next()
 return answer
