@@ -243,6 +243,15 @@ async def fork_once(task: Task, argument: str) -> str:
     return await wait(task, argument)
 
 
+async def leave_once(task: Task, argument: str) -> str:
+    """Starts a process that does not have our environment, tells its pid, and waits; later runs only answer."""
+    if task.delivery > 1:
+        return argument
+    child = subprocess.Popen(["sleep", str(LONGEST)], env={"PATH": os.environ["PATH"]})  # noqa: ASYNC220
+    tell(task, child.pid)
+    return await wait(task, argument)
+
+
 async def halt_once(task: Task, argument: str) -> str:
     """Stops its process again as often as somebody continues it."""
     while task.delivery == 1:
@@ -353,5 +362,6 @@ VERBS: dict[str, Verb] = {
         stubborn,
         parent_of_two,
         fork_once,
+        leave_once,
     )
 }

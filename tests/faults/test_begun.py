@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core import begun_page
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Accepted
+from holdfast.os.boot_id import boot_id
 from holdfast_config.kill_spec import Point
 from tests.faults.network import kill_worker
 from tests.faults.process import Pool
@@ -101,6 +103,8 @@ async def test_a_later_turn_has_not_begun_because_an_earlier_one_had(short_path:
         await scene.submit("t", text="ask")
         scene.happened("settled", "t")
         scene.rests()
+        (page,) = scene.pool.runtime_dir.glob(PAGES)
+        assert begun_page.read(page.read_bytes(), boot_id()) == {}
         scene.pool.order(Point.PULLED)
         await scene.store.submit([submission("t", "echo")])
         scene.pool.until("recovered", tasks=1)

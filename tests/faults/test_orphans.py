@@ -66,6 +66,27 @@ async def test_next_start_kills_what_a_killed_worker_had_forked_and_recovers_its
             first.close()
 
 
+@pytest.mark.parametrize("verb", ["leave_once", "fork_once"])
+async def test_a_worker_that_dies_while_its_parent_stands_still_is_recovered_without_what_it_started(
+    short_path: Path, verb: str
+) -> None:
+    """One process is in its group, the other has left that and carries its incarnation."""
+    async with stage(short_path, workers=1, lease=600.0) as scene:
+        await scene.submit("t", text=verb)
+        scene.started("t")
+        _, worker, child = scene.started("t")
+        scene.pool.send(signal.SIGSTOP)
+        os.kill(worker, signal.SIGKILL)
+        detail = scene.happened("recovered", "t")["detail"]
+        assert not _runs(child)
+        assert detail.startswith("orphaned ")
+        scene.pool.send(signal.SIGCONT)
+        record = await scene.completed("t")
+        assert (record.deliveries, record.crashes, record.runs) == (2, 0, 2)
+        scene.pool.until("killed the processes that orphaned workers had started", processes=1)
+        scene.pool.until("orphaned worker recovered", tasks=1)
+
+
 def _runs(pid: int) -> bool:
     """False also for one that is dead and that nobody has reaped."""
     try:

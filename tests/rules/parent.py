@@ -125,7 +125,7 @@ PARENT = [
     Rule(
         "those that fled from a dead child are killed",
         f"{_HERE}/leftover_processes.py",
-        "    return processes.kill_all(lambda: _fled_from(incarnation, known))\n",
+        "    return len(processes.kill_all(lambda: _fled_from(incarnation, known)))\n",
         "    return 0\n",
         f"{_DEATHS}::test_what_a_dead_child_has_started_is_killed_however_it_fled",
     ),

@@ -14,6 +14,7 @@ from holdfast.ipc.channel import Born, Died
 from holdfast.os import processes
 from holdfast.os.locks import hold, is_free, mark_process, outlived
 from holdfastd.parent.process_title import set_title
+from holdfastd.steward.duties.orphans import SEEN_DEAD
 from tests.faults.kin import wait_dead
 from tests.supervisor.stewards import AWAY, A, B, DutySurroundings
 
@@ -176,6 +177,96 @@ async def test_nothing_is_recovered_while_a_child_that_bears_no_name_holds_the_l
     wait_dead(child)
     await orphans.run_once()
     assert surroundings.called("recover") == [(A, "orphaned", False)]
+
+
+async def test_a_death_that_its_parent_does_not_report_is_recovered_when_it_was_seen_several_times(
+    surroundings: DutySurroundings,
+) -> None:
+    path = _dead_worker(surroundings)
+    orphans = surroundings.orphans()
+    for _ in range(SEEN_DEAD - 1):
+        await orphans.run_once()
+    assert surroundings.store.calls == []
+    await orphans.run_once()
+    assert surroundings.called("recover") == [(A, "orphaned", False)]
+    assert surroundings.roster.living == ()
+    assert not path.exists()
+
+
+async def test_a_death_that_its_parent_reports_meanwhile_is_left_to_recovery(surroundings: DutySurroundings) -> None:
+    _dead_worker(surroundings)
+    orphans = surroundings.orphans()
+    for _ in range(SEEN_DEAD - 1):
+        await orphans.run_once()
+    surroundings.roster.worker_died(Died(A, "signal 9", charged=True))
+    for _ in range(SEEN_DEAD):
+        await orphans.run_once()
+    assert surroundings.store.calls == []
+
+
+async def test_a_death_that_cannot_be_recovered_keeps_its_lease_and_is_tried_again(
+    surroundings: DutySurroundings,
+) -> None:
+    _dead_worker(surroundings)
+    surroundings.store.answers["recover"] = [AWAY]
+    orphans = surroundings.orphans()
+    for _ in range(SEEN_DEAD - 1):
+        await orphans.run_once()
+    with pytest.raises(StoreUnavailableError):
+        await orphans.run_once()
+    assert surroundings.roster.living == (A,)
+    await orphans.run_once()
+    assert surroundings.roster.living == ()
+
+
+async def test_a_worker_of_this_parent_that_lives_is_left_alone(surroundings: DutySurroundings) -> None:
+    path = surroundings.lock_file(A)
+    surroundings.roster.worker_started(Born(A))
+    orphans = surroundings.orphans()
+    for _ in range(SEEN_DEAD + 1):  # it has not locked its file yet
+        await orphans.run_once()
+    ours, theirs = os.pipe()
+    worker = os.fork()
+    if worker == 0:
+        _live(path, theirs)
+    assert os.read(ours, 1)
+    for _ in range(SEEN_DEAD + 1):
+        await orphans.run_once()
+    assert surroundings.store.calls == []
+    assert surroundings.roster.living == (A,)
+    os.kill(worker, signal.SIGTERM)
+    assert _signal_that_ended(worker) == signal.SIGTERM
+
+
+async def test_what_was_killed_is_waited_for(surroundings: DutySurroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel ends some processes late: this one is not killed at all."""
+    monkeypatch.setattr("holdfastd.steward.duties.orphans.END_WITHIN", 0.0)
+    surroundings.lock_file(A)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(LONGEST)
+        signal.pause()
+        os._exit(1)
+    orphans = surroundings.orphans(A)
+    assert not await orphans._is_over(A, {child})
+    os.kill(child, signal.SIGKILL)
+    wait_dead(child)
+    assert await orphans._is_over(A, {child})  # though nobody has reaped it
+    assert _signal_that_ended(child) == signal.SIGKILL
+
+
+def _dead_worker(surroundings: DutySurroundings) -> Path:
+    """A worker of this parent that has locked its file and ended."""
+    path = surroundings.lock_file(A)
+    surroundings.roster.worker_started(Born(A))
+    worker = os.fork()
+    if worker == 0:
+        descriptor = hold(path)
+        assert descriptor is not None
+        mark_process(descriptor)
+        os._exit(0)
+    os.waitpid(worker, 0)
+    return path
 
 
 def _die(path: Path, ready: int, title: str) -> None:

@@ -21,7 +21,7 @@ def kill_leftovers(pid: int, incarnation: str, known: Collection[int]) -> int:
     """
     with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
-    return processes.kill_all(lambda: _fled_from(incarnation, known))
+    return len(processes.kill_all(lambda: _fled_from(incarnation, known)))
 
 
 def _fled_from(incarnation: str, known: Collection[int]) -> set[int]:

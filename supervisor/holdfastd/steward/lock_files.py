@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.core import begun_page
-from holdfast.os import mapped_file
+from holdfast.os import mapped_file, processes
 from holdfast.os.boot_id import boot_id
-from holdfast.os.locks import is_free, outlived
+from holdfast.os.locks import is_free, marked_process, outlived
 
 SUFFIX = ".lock"
 _INCARNATION = re.compile(r"[0-9a-f]{32}")
@@ -35,6 +35,13 @@ class LockFiles:
         applies."""
         path = self._path(incarnation)
         return is_free(path) or outlived(path)
+
+    def dead_process(self, incarnation: str) -> int | None:
+        """The number of the worker's process, if it had locked and is gone. It may be asked for any worker."""
+        path = self._path(incarnation)
+        pid = marked_process(path)
+        is_dead = pid is not None and not processes.runs(pid) and (is_free(path) or outlived(path))
+        return pid if is_dead else None
 
     def begun(self, incarnation: str) -> dict[str, str] | None:
         """The tasks that a worker had begun and not reported, each with the claim under which it has ended, '' while it

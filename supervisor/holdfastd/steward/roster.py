@@ -46,6 +46,11 @@ class WorkerRoster:
         self._dead.setdefault(death.incarnation, death)
         self._announce()
 
+    def worker_lost(self, incarnation: str) -> None:
+        """This worker is dead and recovered, though the parent has not reported it: nobody vouches for it any more."""
+        self._living.pop(incarnation, None)
+        self._announce()
+
     def first_dead(self) -> Died | None:
         return next(iter(self._dead.values()), None)
 

@@ -2,7 +2,7 @@
 
 `hold` takes an advisory flock on a file of its own: a child that is forked without exec inherits it, and so it may
 outlive the process that took it. `mark_process` adds a record lock to it, which no child inherits: where the flock is
-held and the record lock is not, the process has ended and left somebody behind.
+held and the record lock is not, the process has ended and left somebody behind. The file then has the process's number.
 """
 
 from __future__ import annotations
@@ -48,7 +48,18 @@ def is_free(path: Path) -> bool:
 def mark_process(descriptor: int) -> None:
     """Tie the file that `hold` has locked to this very process. It must not be opened and closed here again."""
     fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    os.pwrite(descriptor, MARKED, 0)  # last: whoever reads it may rely on the record lock
+    os.pwrite(descriptor, b"%s%d\n" % (MARKED, os.getpid()), 0)  # last: whoever reads it may rely on the record lock
+
+
+def marked_process(path: Path) -> int | None:
+    """The number of the process to which the file is tied; None for none. A process that marked it locks it no more, so
+    asking for its locks disturbs nobody."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    number = content.removeprefix(MARKED).removesuffix(b"\n")
+    return int(number) if content.startswith(MARKED) and number.isdigit() else None
 
 
 def outlived(path: Path) -> bool:

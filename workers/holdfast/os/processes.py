@@ -14,6 +14,7 @@ ROUNDS = 5  # a process may fork while others are killed; each round finds what 
 
 _PROC = Path("/proc")
 _TITLE = b"holdfast: "
+_ENDED = {"", "Z", "X", "x"}
 
 
 def children(pid: int) -> list[int]:
@@ -48,6 +49,30 @@ def carries(pid: int, marks: Collection[bytes]) -> bool:
     return all(mark in environment for mark in marks)
 
 
+def runs(pid: int) -> bool:
+    """False for one that has ended, whether its parent has reaped it or not."""
+    return _state(pid)[0] not in _ENDED
+
+
+def unreaped_child(pid: int, parent: int) -> bool:
+    """True for a child of this parent that has ended and was not reaped: its number is nobody else's yet."""
+    return _state(pid)[:2] == ("Z", parent)
+
+
+def group(pid: int) -> int:
+    """Its process group; 0 if it is gone."""
+    return _state(pid)[2]
+
+
+def _state(pid: int) -> tuple[str, int, int]:
+    """State, parent and process group, see proc(5); ("", 0, 0) if it is gone."""
+    try:
+        fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        return fields[0].decode(), int(fields[1]), int(fields[2])
+    except (OSError, IndexError, ValueError):
+        return "", 0, 0
+
+
 def title(pid: int) -> bytes:
     """Its command line or title; empty if it is gone."""
     try:
@@ -73,8 +98,8 @@ def _environment(pid: int) -> frozenset[bytes]:
         return frozenset()
 
 
-def kill_all(find: Callable[[], set[int]]) -> int:
-    """Kill the processes that `find` returns, until it returns no others; the number of processes found."""
+def kill_all(find: Callable[[], set[int]]) -> set[int]:
+    """Kill the processes that `find` returns, until it returns no others; all that were found."""
     killed: set[int] = set()
     for _ in range(ROUNDS):
         others = find() - killed
@@ -84,4 +109,4 @@ def kill_all(find: Callable[[], set[int]]) -> int:
         for pid in others:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-    return len(killed)
+    return killed

@@ -1,5 +1,8 @@
 """Renews the leases of this parent's workers until the parent reports them dead, however silent a worker is.
 
+A parent that stands still reports nothing. Then the duty Orphans finds a dead worker by its lock file and recovers it:
+the lease holds until that has killed what the worker started, so that no other host runs the tasks beside it.
+
 With them it tells the store the clock and the version of this host: `supervisor doctor` compares hosts by it.
 """
 

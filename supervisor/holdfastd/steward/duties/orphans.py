@@ -1,17 +1,25 @@
-"""Orphans recovers dead workers of earlier parents on this host, which it knows by their lock files.
+"""Orphans recovers dead workers on this host whose deaths no parent reports, which it knows by their lock files.
+
+Their parent is an earlier one that was killed, or this steward's own that stands still. What a dead worker has started
+is killed first: it is gone before the worker's tasks run again.
 
 A lock file may belong to a worker of this parent whose start is not reported yet, so an unknown worker is judged only
-when it is seen a second time. Files that existed before this parent's first worker need no second look.
+when it is seen a second time. Files that existed before this parent's first worker need no second look. A parent that
+does not stand still reports a death within milliseconds, with its cause; so the death of a worker of its own is judged
+here only when it was seen several times and is still not reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable
 
 import anyio
 import structlog
 
 from holdfast.core.tasks import MAX_CRASHES
+from holdfast.os import processes
 from holdfast.store.protocol import StewardStore
 from holdfastd.steward.duties.worker_recovery import Recovered
 from holdfastd.steward.duty import Duty
@@ -23,6 +31,7 @@ LOOK_EVERY = 2.0  # seconds
 END_WITHIN = 2.0  # seconds for the kernel to end what was killed
 LOOKS = 100  # in that time
 CAUSE = "orphaned"
+SEEN_DEAD = 3  # looks at which a worker of this parent is dead and not reported: the parent stands still
 
 _log = structlog.get_logger("holdfast.steward")
 
@@ -45,6 +54,7 @@ class Orphans:
         self._locks = locks
         self._recovered = recovered
         self._foreign = frozenset(foreign)
+        self._seen_dead = Counter[str]()  # workers of this parent whose deaths it has not reported
 
     def duty(self) -> Duty:
         return Duty("orphans", self.run_once)
@@ -52,30 +62,47 @@ class Orphans:
     async def run_once(self) -> float:
         present = self._locks.incarnations()
         dead = [name for name in sorted(present & self._foreign) if self._is_dead_stranger(name)]
-        if dead and (left := kill_orphans(dead)):  # before anybody else runs their tasks
-            _log.info("killed the processes that orphaned workers had started", incarnations=dead, processes=left)
+        unreported = self._unreported()
+        dead += unreported
+        left = self._kill(dead, unreported.values()) if dead else set[int]()
         for incarnation in dead:
-            await self._recover(incarnation)
+            await self._recover(incarnation, left)
         self._foreign = frozenset(name for name in present if not self._roster.knows(name))
         return LOOK_EVERY
 
     def _is_dead_stranger(self, incarnation: str) -> bool:
         return not self._roster.knows(incarnation) and self._locks.is_dead(incarnation)
 
-    async def _recover(self, incarnation: str) -> None:
-        if not await self._is_over(incarnation):
+    def _unreported(self) -> dict[str, int]:
+        """Dead workers of this parent that it has not reported for some time, with the numbers of their processes."""
+        found = {name: self._locks.dead_process(name) for name in self._roster.living}
+        dead = {name: pid for name, pid in found.items() if pid is not None}
+        self._seen_dead = Counter({name: self._seen_dead[name] + 1 for name in dead})
+        return {name: pid for name, pid in dead.items() if self._seen_dead[name] >= SEEN_DEAD}
+
+    def _kill(self, dead: Collection[str], pids: Iterable[int]) -> set[int]:
+        """Kill what these have left, before anybody else runs their tasks. The number of a worker that nobody has
+        reaped is still that of its process group alone."""
+        left = kill_orphans(dead, [pid for pid in pids if processes.unreaped_child(pid, os.getppid())])
+        if left:
+            _log.info("killed the processes that orphaned workers had started", incarnations=dead, processes=len(left))
+        return left
+
+    async def _recover(self, incarnation: str, left: Collection[int]) -> None:
+        if not await self._is_over(incarnation, left):
             _log.warning("a process of an orphaned worker cannot be killed", incarnation=incarnation)
             return
         begun = self._locks.begun(incarnation)
         count = await self._store.recover(incarnation, CAUSE, charged=False, max_crashes=self._max_crashes, begun=begun)
         self._locks.remove(incarnation)
+        self._roster.worker_lost(incarnation)
         _log.info("orphaned worker recovered", incarnation=incarnation, tasks=count)
         self._recovered(incarnation, count, CAUSE)
 
-    async def _is_over(self, incarnation: str) -> bool:
-        """True once no process holds the lock; processes that were just killed get some time to end."""
+    async def _is_over(self, incarnation: str, left: Collection[int]) -> bool:
+        """True once no process holds the lock and none of these runs; what was just killed gets some time to end."""
         for _ in range(LOOKS):
-            if self._locks.is_free(incarnation):
+            if self._locks.is_free(incarnation) and not any(map(processes.runs, left)):
                 return True
             await anyio.sleep(END_WITHIN / LOOKS)
         return False
