@@ -15,7 +15,7 @@ from holdfast.store import open_store
 from holdfast_config import RedisSettings
 from holdfastd.steward.duties.bells import PEEK_FOR
 from tests.faults.process import PATIENCE, Pool
-from tests.faults.scene import stage
+from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE, entry
 
 pytestmark = pytest.mark.anyio
@@ -115,9 +115,21 @@ def order(verb: str, task_id: str) -> str:
     return json.dumps({"operation": verb, "params": {"task_id": task_id}})
 
 
+async def relied_on(scene: Scene) -> None:
+    """Until the worker knows that a steward vouches for it: from then on it leaves the lanes to the steward."""
+    (worker,) = [worker.incarnation for worker in await scene.store.workers()]
+    key = f"{{{QUEUE}}}:worker:{worker}"
+    while not scene.client.hget(key, "vouched"):
+        await anyio.lowlevel.checkpoint()
+    heartbeat = int(scene.client.hget(key, "heartbeat"))
+    while int(scene.client.hget(key, "heartbeat")) < heartbeat + 2:
+        await anyio.lowlevel.checkpoint()
+
+
 async def test_pushed_orders_are_heard_while_every_slot_is_full(short_path: Path) -> None:
     """Those at the tail of a long backlog and those at its head, for the task that runs and for tasks that wait."""
-    async with stage(short_path, workers=1, concurrency=1) as scene:
+    async with stage(short_path, workers=1, concurrency=1, lease=3.0) as scene:
+        await relied_on(scene)
         await scene.submit("runs", text="wait")
         scene.started("runs")
         await scene.submit("first", "second", "third")
