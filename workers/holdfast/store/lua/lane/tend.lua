@@ -30,8 +30,7 @@ end
 
 -- LINDEX and LSET from the nearer end of a list. Places count from the front: an order that is carried out may submit tasks at the
 -- other end.
-local function at_place(command, list, turned, place, ...)
-  local length = call('LLEN', list)
+local function at_place(command, list, turned, length, place, ...)
   local index = place < length / 2 and place or place - length
   return call(command, list, turned and -1 - index or index, ...)
 end
@@ -42,7 +41,7 @@ local function look_at(list, turned, length)
     local seen, bytes = {}, 0
     while #seen < math.min(ENTRIES, most) and bytes < BYTES do
       local place = first + step * #seen
-      local raw = at_place('LINDEX', list, turned, place)
+      local raw = at_place('LINDEX', list, turned, length, place)
       seen[#seen + 1], bytes = {raw = raw, place = place}, bytes + #raw
     end
     looked, read_bytes = looked + #seen, read_bytes + bytes
@@ -141,9 +140,9 @@ end
 
 -- Removes these entries, by their places: the same bytes may stand elsewhere. Answers how many of them were near the front.
 local function remove(list, turned, gone, at_front)
-  local front, back = 0, 0
+  local front, back, length = 0, 0, #gone > 0 and call('LLEN', list) or 0
   for _, entry in ipairs(gone) do
-    at_place('LSET', list, turned, entry.place, GONE)
+    at_place('LSET', list, turned, length, entry.place, GONE)
     if entry.place < at_front then front = front + 1 else back = back + 1 end
   end
   if front > 0 then call('LREM', list, turned and -front or front, GONE) end
