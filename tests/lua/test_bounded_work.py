@@ -357,6 +357,7 @@ async def test_a_damaged_list_of_messages_that_join_stops_nothing_else(space: Na
     await space.advance(2)
     await space.store.promote(100)
     assert (await space.state("t1"), await space.state("t2")) == ("suspended", "submitted")
+    assert await space.reasons() == ["the record of task t1 cannot be read: its history is no list"]
     assert (await space.task("t1")).pending == 51
 
 
@@ -402,6 +403,7 @@ async def of_many_turns(space: Namespace) -> None:
     await space.submit("t1")
     await space.store.cancel("t1", "enough")
     await space.do("HSET", space.key("task:t1"), "turn", 5000)
+    await space.do("RPUSH", space.key("history:t1"), *[b"{}"] * 9998)
     results = [item for turn in range(1, 5001) for item in (space.key(f"result:t1:{turn}"), b"x")]
     await space.do("MSET", *results)
     await space.advance(1000)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
 
+from holdfast.client.schedule_fire import ScheduleFirer
+from holdfast.client.schedules import Schedules
 from holdfast.core.delivery import Settle
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
+from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.served import ServedLane, ServedWork
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.tasks import Accepted, WorkerKind
+from holdfast.errors import StoreError
+from holdfast.store.redis import RedisStore
+from holdfast_config import RedisSettings
+from holdfast_config.settings import MEMORY
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import LARGE, admission, control, introduction, resuming, run, submission
 from tests.lua.test_suspects import die_together, end_in_quarantine, suspect
@@ -65,6 +74,16 @@ async def listed(space: Namespace, task_id: str) -> None:
 DAMAGES = [other, half, mute, homeless, unnumbered, turnless, overwritten, undated, unqueued, listed]
 
 
+async def require_reasons(space: Namespace) -> None:
+    """Each was looked at before anything was done with it: its reason is none that an error gave."""
+    told = [
+        reason
+        for reason in await space.reasons()
+        if re.search("attempt to|bad argument|WRONGTYPE|ERR |must be", reason)
+    ]
+    assert told == []
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 async def test_others_are_promoted(space: Namespace, damage: Damage) -> None:
     await space.submit("bad", "good", delay_ms=1000)
@@ -73,6 +92,7 @@ async def test_others_are_promoted(space: Namespace, damage: Damage) -> None:
     assert (await space.store.promote(100))[0] == 2
     assert await space.store.promote(100) == (0, None)
     assert sum(b"good" in entry for entry in await space.entries()) == 1
+    await require_reasons(space)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -82,6 +102,7 @@ async def test_others_are_put_back(space: Namespace, damage: Damage) -> None:
     await damage(space, "bad")
     assert [await space.store.audit(space.queue, 100, "") for _ in range(3)] == [(0, ""), (1, ""), (0, "")]
     assert len(await space.entries()) == 2
+    await require_reasons(space)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -105,6 +126,7 @@ async def test_others_are_recovered(space: Namespace, damage: Damage) -> None:
     assert await space.crash("a") == 2
     await space.register("b")
     assert [delivery.task_id for delivery in await space.take("b", 2)] == ["good"]
+    await require_reasons(space)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -116,6 +138,9 @@ async def test_others_are_cleared(space: Namespace, damage: Damage) -> None:
     await space.store.promote(10)
     await end_in_quarantine(space, "a1")
     assert (await space.task("good")).crashes == 0
+    await space.register("w")
+    assert "good" in await ids(space)
+    await require_reasons(space)
 
 
 @pytest.mark.parametrize("place", ["suspects", "gate"])
@@ -145,6 +170,7 @@ async def test_others_are_claimed(space: Namespace, damage: Damage) -> None:
     assert await space.entries() == []
     assert all("the record of task bad cannot be read" in reason for reason in await space.reasons())
     assert len(await space.reasons()) == (damage is not other)
+    await require_reasons(space)
 
 
 async def test_one_that_is_whole_again_is_read_again(space: Namespace) -> None:
@@ -167,6 +193,7 @@ async def test_others_of_its_key_are_claimed(space: Namespace, damage: Damage) -
     await damage(space, "bad")
     await space.settle("w", first, Settle.COMPLETED)
     assert await ids(space) == ["good"]
+    await require_reasons(space)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -178,6 +205,7 @@ async def test_others_of_its_handler_are_claimed(space: Namespace, damage: Damag
     await damage(space, "bad")
     await space.store.register(replace(introduction("w"), service=new))
     assert await ids(space) == ["good"]
+    await require_reasons(space)
 
 
 async def suspects(space: Namespace, *task_ids: str) -> None:
@@ -201,6 +229,7 @@ async def test_other_suspects_are_claimed(space: Namespace, damage: Damage) -> N
     await space.register("v", kind=WorkerKind.QUARANTINE)
     assert await ids(space, "v") == ["good"]
     assert len(await space.reasons()) <= 1
+    await require_reasons(space)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -233,6 +262,7 @@ async def test_others_are_settled_and_claimed(space: Namespace, damage: Damage, 
     assert pulled.verdicts[1] == "OK"
     assert await space.state("good") == "completed"
     assert [delivery.task_id for delivery in pulled.deliveries] == ["last"]
+    await require_reasons(space)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -254,6 +284,7 @@ async def test_others_are_renewed(space: Namespace, damage: Damage) -> None:
     assert (await space.store.renew("w", "live", 1, [])).returned >= 1
     await space.register("v")
     assert "good" in await ids(space, "v")
+    await require_reasons(space)
 
 
 @pytest.mark.parametrize("damage", [("SET", "no list"), ("RPUSH", "no batch")])
@@ -278,3 +309,179 @@ async def test_a_task_with_a_name_that_has_lost_what_it_was_submitted_with_is_no
     await space.store.submit([submission("bad", space.queue, name="alpha"), submission("good", space.queue)])
     await space.do("HDEL", space.key("task:bad"), lost)
     assert [one.task_id for one in await space.take("a", 2)] == ["good"]
+
+
+async def test_what_nobody_can_read_on_the_agenda_is_set_aside_once(space: Namespace) -> None:
+    await space.submit("good", delay_ms=10)
+    await space.store.submit_with_options([submission("t1", space.queue, options=SubmitOptions(expires_in_ms=10))])
+    await space.do("ZADD", space.key("agenda"), 0, "nonsense", 0, "what|ever")
+    await space.advance(10)
+    for _ in range(2):
+        await space.store.promote(100)
+    assert (await space.state("good"), await space.state("t1")) == ("submitted", "canceled")
+    assert len(await space.reasons()) == 2
+    assert all("an item of the agenda cannot be read" in reason for reason in await space.reasons())
+
+
+@pytest.mark.parametrize("damage", [homeless, overwritten])
+async def test_one_that_expires_is_set_aside_once_and_expires_when_it_is_whole_again(
+    space: Namespace, damage: Damage
+) -> None:
+    soon = SubmitOptions(expires_in_ms=10)
+    for task_id in ("bad", "good"):
+        await space.store.submit_with_options([submission(task_id, space.queue, options=soon)])
+    record = await space.do("HMGET", space.key("task:bad"), "lane", "seq", "delivery", "expires")
+    await damage(space, "bad")
+    await space.advance(10)
+    await space.register("w")
+    for _ in range(2):
+        await space.store.promote(100)
+        assert await ids(space) == []
+    assert await space.state("good") == "canceled"
+    [aside] = await space.store.unreadable(10)
+    lane, seq, delivery, expires = record
+    await space.do(
+        "HSET", space.key("task:bad"), "lane", lane, "seq", seq, "delivery", delivery or 0, "expires", expires
+    )
+    await space.store.readmit(aside.address)
+    await space.store.promote(100)
+    assert await space.state("bad") == "canceled"
+
+
+async def test_one_that_was_due_is_submitted_when_it_is_whole_again(space: Namespace) -> None:
+    await space.submit("bad", delay_ms=10)
+    await homeless(space, "bad")
+    await space.advance(10)
+    for _ in range(2):
+        await space.store.promote(100)
+    [aside] = await space.store.unreadable(10)
+    await space.do("HSET", space.key("task:bad"), "lane", space.queue)
+    await space.store.readmit(aside.address)
+    await space.store.promote(100)
+    assert await space.state("bad") == "submitted"
+    await space.register("w")
+    assert await ids(space) == ["bad"]
+    await space.check()
+
+
+@pytest.mark.parametrize("recoveries", ["x", "1e5", "-1"])
+async def test_recoveries_that_are_no_number_keep_no_other_task_of_a_dead_worker(
+    space: Namespace, recoveries: str
+) -> None:
+    await space.register("a")
+    await space.submit("first", "bad", "last", concurrency_key="")
+    assert len(await space.take("a", 3)) == 3
+    await space.do("HSET", space.key("task:bad"), "recoveries", recoveries)
+    await space.crash("a")
+    for _ in range(2):
+        await space.store.strays("", 1000, 0, put_back=True)
+    assert [await space.state(task_id) for task_id in ("first", "last")] == ["submitted"] * 2
+    assert await space.reasons() == ["the record of task bad cannot be read: recoveries is no count"]
+
+
+async def test_the_permits_of_a_damaged_task_go_to_others(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("bad", "good", concurrency_key="k")
+    assert await ids(space, "a") == ["bad"]
+    await half(space, "bad")
+    await space.crash("a")
+    await space.register("w")
+    assert await ids(space) == ["good"]
+
+
+async def test_a_permit_of_a_task_that_no_worker_holds_is_given_back(space: Namespace) -> None:
+    """Though its record says that it works, and no longer by which key."""
+    await space.register("a")
+    await space.submit("bad", "good", concurrency_key="k")
+    assert await ids(space, "a") == ["bad"]
+    assert await ids(space, "a") == []
+    await space.do("HDEL", space.key("task:bad"), "concurrency_key", "lane")
+    await space.crash("a")
+    await space.store.audit(space.queue, 100, "")
+    await space.register("w")
+    assert await ids(space) == ["good"]
+
+
+@pytest.mark.parametrize("record", ["gone", "homeless", "another type"])
+async def test_messages_of_a_task_that_has_ended_are_all_set_aside_once(space: Namespace, record: str) -> None:
+    await space.submit("bad")
+    for number in range(450):
+        await space.message("bad", f"m{number}")
+    await space.store.cancel("bad", "enough")
+    spoil = {"gone": lambda: space.do("DEL", space.key("task:bad")), "homeless": lambda: homeless(space, "bad")}
+    await spoil.get(record, lambda: other(space, "bad"))()
+    await space.submit("good", delay_ms=1)
+    await space.advance(1)
+    for _ in range(3):
+        await space.store.promote(100)
+    assert await space.state("good") == "submitted"
+    assert len(await space.reasons()) == 450
+    assert not await space.do("EXISTS", space.key("left:bad"), space.key("leftover"))
+
+
+async def test_a_message_that_is_none_stops_no_turn(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    [delivery] = await space.take("a")
+    await space.do("RPUSH", space.key("pending:t1"), "nonsense")
+    assert await space.message("t1", "m2") is Accepted.PENDING
+    assert await space.settle("a", delivery, Settle.COMPLETED) == "OK"
+    assert [(one.task_id, one.run) for one in await space.take("a")] != []
+    assert await space.reasons() == ["it waited for task t1 and is no message"]
+
+
+@pytest.mark.parametrize("field", ["streak", "fires", "last", "limit", "backoff"])
+async def test_a_damaged_schedule_keeps_no_settlement_back(space: Namespace, field: str) -> None:
+    await space.register("a")
+    await Schedules(space.store, space.queue).upsert("j", text="x", schedule="CONTINUE")
+    await ScheduleFirer(space.store, space.queue, 1_000_000).round()
+    await space.submit("good")
+    held = await space.take("a", 2)
+    assert len(held) == 2
+    await space.do("HSET", space.key("schedule:j"), field, "x")
+    pulled = await space.pull("a", 0, *(settlement(each, Settle.FAILED) for each in held))
+    assert pulled.verdicts == ("OK", "OK")
+    assert [(await space.task(each.task_id)).state for each in held] == ["failed", "failed"]
+
+
+BOUNDS = {"rates": "rate:{}", "heads": "{}", "turns": "{}", "rules": "asked:limit:{}"}
+
+
+@pytest.mark.parametrize("index", BOUNDS)
+async def test_a_damaged_number_of_a_lane_stops_no_pull(space: Namespace, index: str) -> None:
+    await space.store.bound([LaneLimit(LaneBound.RATE, space.queue, "100/1000/100")])
+    await space.do("HSET", space.key(index), BOUNDS[index].format(space.queue), "x")
+    await space.register("a")
+    await space.submit("t1", "t2")
+    lanes = [space.queue, "second"]
+    pulled = await space.pull("a", lanes=lanes, weights=[2, 1])
+    assert [each.task_id for each in pulled.deliveries] == ["t1", "t2"]
+
+
+async def test_a_task_of_a_huge_turn_keeps_no_other_from_being_forgotten(space: Namespace) -> None:
+    await space.submit("bad", "good")
+    for task_id in ("bad", "good"):
+        await space.store.cancel(task_id, "enough")
+    await space.do("HSET", space.key("task:bad"), "turn", 999_999_999)
+    await space.advance(1000)
+    assert await space.store.trim(10, 100) == 2
+    assert not await space.do("EXISTS", space.key("task:good"), space.key("task:bad"))
+
+
+async def test_a_refusal_is_no_damage(space: Namespace) -> None:
+    """What the server refuses ends the call: nothing is set aside, and all goes on when it is allowed."""
+    if space.url == MEMORY:
+        return
+    user = space.queue.replace(":", "-")
+    await space.do("ACL", "SETUSER", user, "reset", "on", ">secret", "~*", "&*", "+@all", "-zrem")
+    url = f"unix://{user}:secret@{space.url.removeprefix('unix://')}"
+    store = RedisStore(RedisSettings(url=url, queue=space.queue), space.store.connection._replaced)
+    await space.submit("t1", delay_ms=1)
+    await space.advance(1)
+    with pytest.raises(StoreError, match=r"zrem|ZREM|run this command"):
+        await store.promote(100)
+    assert await space.reasons() == []
+    await space.do("ACL", "DELUSER", user)
+    await store.aclose()
+    await space.store.promote(100)
+    assert await space.state("t1") == "submitted"

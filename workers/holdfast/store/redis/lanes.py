@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -87,6 +88,15 @@ def _lane(row: Sequence[Any], orders: Mapping[tuple[str, str], LimitOrder]) -> L
     )
 
 
+def _readable(texts: Sequence[bytes]) -> list[ServedLimits]:
+    """The limits in registered texts; one that somebody has damaged says nothing."""
+    limits = list[ServedLimits]()
+    for text in texts:
+        with suppress(msgspec.DecodeError):
+            limits.append(_limits(text))
+    return limits
+
+
 def _service(place: tuple[str, str], answer: Sequence[Any]) -> ServedState:
     living, in_lane, able, first, paused, unserved_ms, of_lane, of_all = answer
     named = [[word.decode(errors="replace") for word in one] for one in first]
@@ -98,5 +108,5 @@ def _service(place: tuple[str, str], answer: Sequence[Any]) -> ServedState:
         servers=tuple(f"worker {slot} on {host} (pid {pid})" for host, slot, pid in named),
         paused=paused.decode(errors="replace").partition(" ")[2] if paused else None,
         unserved_ms=None if unserved_ms < 0 else unserved_ms,
-        limits=strictest([_limits(text) for text in of_lane], [_limits(text) for text in of_all]),
+        limits=strictest(_readable(of_lane), _readable(of_all)),
     )

@@ -3,18 +3,21 @@
 -- Answers: {canceled, tasks canceled in this step, open ones that are left}; {unknown, 0, 0}; {ended, 0, 0}: none was open.
 -- Keeps: I3, I5, I14, I15, I19.
 -- flags: allow-oom
--- use: batches task_control task_record clock
+-- use: batches task_control task_record clock damage
 local batch, canceled = ARGV[1], 0
 local known = batching().facts_of(batch)
 if not known.digest then return {'unknown', 0, 0} end
 if known.ended and batching().count_in(batch, 0) == 0 then return {'ended', 0, 0} end
 call('HSETNX', KEY.batch .. batch, 'canceled', NOW)
-if known.callback and not known.ended then cancel(known.callback, ARGV[3]) end
+if known.callback and not known.ended then each_task(known.callback, nil, nil, cancel, ARGV[3]) end
 local open = call('ZRANGE', KEY.batch_tasks .. batch, '-inf', '(' .. BAND, 'BYSCORE', 'LIMIT', 0, ARGV[2])
-for _, id in ipairs(open) do
+local function leave(id) batching().count_end(id, batch, 'gone') end
+local function cancel_one(id)
   local state = read(id, 'state')[1]   -- it has ended, or has no record: an earlier version did that, or somebody else
   if state and not TERMINAL[state] and cancel(id, ARGV[3]) == 'canceled' then canceled = canceled + 1
   else batching().count_end(id, batch, TERMINAL[state or ''] and state or 'gone') end
 end
+
+for _, id in ipairs(open) do each_task(id, nil, leave, cancel_one) end
 batching().seal(batch, 'cancel')
 return {'canceled', canceled, batching().count_in(batch, 0) or 0}

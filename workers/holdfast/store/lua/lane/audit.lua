@@ -10,7 +10,7 @@
 -- Answers: {number of entries put back, next cursor ('' to begin again)}.
 -- Keeps: I4, I16.
 -- flags: allow-oom
--- use: task_record lane lane_front journal gates damage gate_keys limits
+-- use: task_record lane lane_front journal gates damage gate_keys limits workers
 local WINDOW = 64
 local SEARCHED = 1024   -- entries from the head
 local COMPARED = 16     -- keys
@@ -24,7 +24,9 @@ if call('EXISTS', KEY.submitted .. lane, suspects_key, KEY.active .. lane, KEY.g
 local function compare_permits(permits)
   local lost = 0
   for _, id in ipairs(call('SRANDMEMBER', permits, PERMITS)) do
-    if read(id, 'state')[1] ~= 'working' then lost = lost + call('SREM', permits, id) end
+    local r = read(id, 'state', 'owner')
+    local runs = r[1] == 'working' and redis.pcall('HEXISTS', running_of(r[2] or ''), id) == 1
+    if not runs then lost = lost + call('SREM', permits, id) end
   end
   if lost > 0 then count('permits', lost) end
   return lost
@@ -71,12 +73,15 @@ local function waits_beside(id, solo, gate)
   return solo == '1'
 end
 
-for _, id in ipairs(ids) do
+local function leave(id) call('ZREM', KEY.submitted .. lane, id) end
+local function look_at(id)
   local r = read(id, 'seq', 'delivery', 'solo', 'held')
   last = tonumber(r[1] or nil) and r[1] or last
   local key = id .. ':' .. (r[1] or '') .. ':' .. (r[2] or '0')
-  if flaw_in(facts(id)) then
-    call('ZREM', KEY.submitted .. lane, id)   -- its record was deleted or damaged by somebody
+  local flaw = flaw_in(facts(id))
+  if flaw then
+    leave(id)   -- its record was deleted or damaged by somebody
+    set_task_aside(id, flaw, lane)
   elseif waits_beside(id, r[3], r[4]) then
     -- it needs no entry in the lane
   elseif previous[key] then
@@ -85,6 +90,8 @@ for _, id in ipairs(ids) do
     suspect(key)
   end
 end
+
+for _, id in ipairs(ids) do each_task(id, lane, leave, look_at) end
 
 -- The highest number goes back first: an entry at the head hides only tasks with higher numbers.
 local missing, bytes = {}, 0
@@ -96,12 +103,14 @@ for i = #seen_twice, 1, -1 do
     if not is_there(id, seq) then missing[#missing + 1] = id end
   end
 end
-for _, id in ipairs(missing) do
+local function put_back(id)
   note('put-back', id, 'its entry was taken from the lane')
   local gate = read(id, 'held')[1]
   if gate and gate ~= '' then leave_gate(id, lane, gate) end
   to_head(id)
 end
+
+for _, id in ipairs(missing) do each_task(id, lane, leave, put_back) end
 if #missing > 0 then count('stolen', #missing) end
 -- The same page again, if it has new suspects.
 if fresh > 0 then return {#missing, cursor} end

@@ -3,15 +3,23 @@
 -- KEYS: the public queue. ARGV: lane, limit.
 -- Answers: how many entries went; 0: the lane is empty.
 -- flags: allow-oom
--- use: task_record lane lane_front journal task_control gate_keys stale_entries
+-- use: task_record lane lane_front journal task_control gate_keys stale_entries damage
 local entries, own_ones = front_of(ARGV[1], tonumber(ARGV[2])), 0
+local function leave(id)
+  call('ZREM', KEY.submitted .. ARGV[1], id)
+  call('ZREM', KEY.suspects .. ARGV[1], id)
+end
+
+-- A task whose record somebody has deleted is only removed.
+local function cancel_known(id) return read(id, 'state')[1] and cancel(id, 'the queue was cleared') end
+
 for _, raw in ipairs(entries) do
   local id = own(raw)
   own_ones = own_ones + (id and 1 or 0)
   if not id then
     count('cleared')
   elseif read(id, 'state')[1] == 'submitted' then
-    cancel(id, 'the queue was cleared')
+    each_task(id, ARGV[1], leave, cancel_known)
   end
 end
 if #entries > 0 then on_lane('LPOP', ARGV[1], #entries) end
@@ -19,12 +27,9 @@ if own_ones > 0 then fewer_stale(ARGV[1], own_ones) end
 if #entries > 0 then return #entries end
 
 -- The list is empty: now the tasks at the lane's gates, and its suspects.
--- A task whose record somebody has deleted is only removed.
-local function cancel_known(id) return read(id, 'state')[1] and cancel(id, 'the queue was cleared') end
-
 local went = 0
 for _, id in ipairs(call('ZRANGE', KEY.suspects .. ARGV[1], 0, tonumber(ARGV[2]) - 1)) do
-  if cancel_known(id) ~= 'canceled' then call('ZREM', KEY.suspects .. ARGV[1], id) end
+  if each_task(id, ARGV[1], leave, cancel_known) ~= 'canceled' then call('ZREM', KEY.suspects .. ARGV[1], id) end
   went = went + 1
 end
 if went > 0 then return went end
@@ -32,7 +37,7 @@ local gates = call('ZRANGE', KEY.gates .. ARGV[1], 0, 0)
 for _, name in ipairs(call('ZRANGE', KEY.unknown .. ARGV[1], 0, 0)) do gates[#gates + 1] = 'unknown:' .. name end
 for _, gate in ipairs(gates) do
   for _, id in ipairs(call('ZRANGE', held_of(ARGV[1], gate), 0, tonumber(ARGV[2]) - 1)) do
-    if cancel_known(id) ~= 'canceled' then leave_gate(id, ARGV[1], gate, true) end
+    if each_task(id, ARGV[1], leave, cancel_known) ~= 'canceled' then leave_gate(id, ARGV[1], gate, true) end
     went = went + 1
   end
 end

@@ -24,7 +24,7 @@ end
 
 local running = {}
 for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
-  for _, id in ipairs(call('HKEYS', running_of(incarnation))) do
+  for _, id in ipairs(running_ids(incarnation)) do
     local lane = read(id, 'lane')[1]
     if lane then running[lane] = (running[lane] or 0) + 1 end
   end
@@ -43,7 +43,7 @@ end
 
 local function oldest_in(lane)
   local first = call('ZRANGE', KEY.submitted .. lane, 0, 0)[1]
-  return first and tonumber(read(first, 'created')[1] or '-1') or -1
+  return first and whole(read(first, 'created')[1]) or -1
 end
 
 -- The registrations of the workers that serve a lane, each text once.

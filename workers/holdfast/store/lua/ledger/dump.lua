@@ -60,9 +60,8 @@ local tasks, damaged = {}, {}
 for i = 4, #ARGV do
   if bytes >= most then break end
   local id = ARGV[i]
-  local whole, task = pcall(dumped, id)
-  if not whole and not is_wrong_type(task) then error(task) end
-  if not whole or (task and flaw_in(facts(id))) then damaged[#damaged + 1] = id
+  local is_whole, task = attempt(dumped, id)
+  if not is_whole or (task and flaw_in(facts(id))) then damaged[#damaged + 1] = id
   elseif task then tasks[#tasks + 1] = task end
   looked = looked + 1
 end

@@ -33,8 +33,7 @@ end
 
 local more = 0
 for i = 2, #ARGV, 4 do
-  local whole, left = pcall(remove, ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]))
-  if not whole and not is_wrong_type(left) then error(left) end
-  more = more + (whole and left or 0)
+  local went, left = attempt(remove, ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]))
+  more = more + (went and left or 0)
 end
 return more

@@ -60,7 +60,7 @@ local function remove(id)
 end
 
 local OF_THE_PLACE = {state = true, owner = true, seq = true, due = true, reserved = true, progress = true, held = true,
-  permits = true, unknown_at = true}
+  permits = true, unknown_at = true, aside = true}
 
 local function push_all(key, items)
   for _, item in ipairs(items) do call('RPUSH', key, item) end
@@ -220,8 +220,7 @@ end
 if not REBUILDING and meta[2] ~= ARGV[1] then return {'other'} end
 local answers = {}
 while at < #ARGV do
-  local whole, answer = pcall(restore, take_task())
-  if not whole and not is_wrong_type(answer) then error(answer) end
-  answers[#answers + 1] = whole and answer or 'damaged'
+  local went, answer = attempt(restore, take_task())
+  answers[#answers + 1] = went and answer or 'damaged'
 end
 return answers

@@ -16,12 +16,12 @@ for lane in pairs(lanes) do
   lengths[#lengths + 1] = lane
   lengths[#lengths + 1] = waiting_in(lane)
   local first = call('ZRANGE', KEY.submitted .. lane, 0, 0)[1]
-  local created = first and tonumber(read(first, 'created')[1] or '-1') or -1
+  local created = first and whole(read(first, 'created')[1]) or -1
   if created >= 0 and (oldest < 0 or created < oldest) then oldest = created end
 end
 local working = 0
 for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
-  working = working + call('HLEN', running_of(incarnation))
+  working = working + (tonumber(redis.pcall('HLEN', running_of(incarnation))) or 0)   -- 0 where somebody has damaged it
 end
 local states = {'submitted', submitted, 'delayed', call('ZCARD', KEY.due), 'waiting', call('ZCARD', KEY.waiting), 'working', working}
 for _, item in ipairs(call('HGETALL', KEY.tally)) do states[#states + 1] = item end

@@ -37,9 +37,9 @@ end
 
 local function runs()
   for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
-    if call('LLEN', inbox_of(incarnation)) > 0 then return true end
-    for _, id in ipairs(call('HKEYS', running_of(incarnation))) do
-      if served[read(id, 'lane')[1]] then return true end
+    if call('EXISTS', inbox_of(incarnation)) == 1 then return true end
+    for _, id in ipairs(running_ids(incarnation)) do
+      if served[read(id, 'lane')[1] or ''] then return true end
     end
   end
   return false

@@ -9,7 +9,7 @@
 -- Keeps: a fire is made once, however many stewards try; none of an earlier generation, none of a paused schedule.
 -- Refused when out of memory, before anything is written: the fire is late then, not lost.
 -- flags:
--- use: schedules messages task_control lane hosts clock task_record
+-- use: schedules messages task_control lane hosts clock task_record damage
 local schedules = scheduling()
 
 -- The task of a fire that was made before, perhaps by an earlier version, whose id another fire's may have been, too.
@@ -102,5 +102,10 @@ end
 
 local answers = {}
 local halted = (ARGV[2] or '') ~= '' and is_halted(ARGV[2], ARGV[3])
-for i, order in ipairs(cmsgpack.unpack(ARGV[1])) do answers[i] = halted and 'halted' or obey(order) end
+for i, order in ipairs(cmsgpack.unpack(ARGV[1])) do
+  local went, word = true, 'halted'
+  if not halted then went, word = attempt(obey, order) end
+  if not went then schedules.set_aside(order[1], word) end
+  answers[i] = went and word or 'gone'
+end
 return answers

@@ -1,4 +1,4 @@
--- use: task_record journal lane clock
+-- use: task_record journal lane clock damage
 -- provides: BAND BANDS batching
 -- Batches: tasks that one producer submits under one id, and perhaps a task that begins when all of these have ended (the callback).
 -- Each task of a batch stands in one sorted set: at its place (from 1), plus the band of its end. So it is counted once, whoever
@@ -39,6 +39,8 @@ local function batching()
 
   -- Begins the callback, once, or leaves it to the last task that it waits for besides.
   local function begin_callback(id, batch)
+    local flaw = flaw_of(id)
+    if flaw then return set_task_aside(id, flaw) end   -- its tie stays
     if redis.pcall('SREM', KEY.ties .. id, 'callback|' .. batch) ~= 1 then return end
     local r = read(id, 'state', 'waits_for', 'begins')
     if not r[1] then return end   -- its record was deleted by somebody
@@ -59,7 +61,7 @@ local function batching()
     call('ZADD', KEY.batches_ended, NOW, batch)
     tell('batch-ended', batch, r.submitted)
     tell_waiters('batch|' .. batch, 'ended')
-    if r.callback then begin_callback(r.callback, batch) end
+    if r.callback then attempt(begin_callback, r.callback, batch) end
   end
 
   -- Counts the end of a task: once, and again for nobody. `how`: its state, or `gone` where its record was deleted before.

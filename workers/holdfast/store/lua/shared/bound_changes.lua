@@ -8,7 +8,7 @@ local function bounding()
   -- Makes the permits of a lane that has a limit, from the tasks that run there.
   local function count_running(lane)
     for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
-      for _, id in ipairs(call('HKEYS', running_of(incarnation))) do
+      for _, id in ipairs(running_ids(incarnation)) do
         local r = read(id, 'state', 'lane', 'concurrency_key')
         if r[1] == 'working' and r[2] == lane then
           call('SADD', KEY.active .. lane, id)

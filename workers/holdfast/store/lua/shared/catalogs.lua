@@ -1,3 +1,4 @@
+-- use: workers
 -- provides: catalogs
 -- Catalogs: the schedules that the code of workers declares. A worker registers the name of its application ('' for none) and its catalog: the
 -- ids of the schedules that its code declares, in a set that is called by their digest, once for all workers that declare the same;
@@ -29,13 +30,13 @@ local function catalogs()
 
   local function is_known(digest) return digest == NONE or call('EXISTS', set_of(digest)) == 1 end
 
-  local function holds(digest, id) return call('SISMEMBER', set_of(digest), id) == 1 end
+  local function holds(digest, id) return redis.pcall('SISMEMBER', set_of(digest), id) == 1 end
 
   -- True if a live worker of this application declares this schedule.
   local function is_declared(id, application)
     local known = {}
     for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
-      local r = call('HMGET', KEY.worker .. incarnation, 'state', 'application', 'catalog')
+      local r = facts_of_worker(incarnation, 'state', 'application', 'catalog')
       if r[1] == 'live' and r[2] == application and r[3] and not known[r[3]] then
         known[r[3]] = true
         if holds(r[3], id) then return true end

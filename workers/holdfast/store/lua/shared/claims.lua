@@ -24,9 +24,9 @@ local function row(id, name, delivery, r)
     batch_row(r[21])}
 end
 
--- Claims a task, unless it has expired. `r`: its facts. The claim of a usual task is noted in its record (see trail): else its
+-- Claims a task, unless it has expired or its record makes that fail: then it is set aside. `r`: its facts. The claim of a usual task is noted in its record (see trail): else its
 -- settlement would be unusual, and the claims that travel with it, for as long as the worker is busy.
-local function claim(id, incarnation, request, r)
+local function claim_one(id, incarnation, request, r)
   local delivery = tonumber(r[3] or '0') + 1
   if r[9] then
     local expiry = expiry()
@@ -49,6 +49,11 @@ local function claim(id, incarnation, request, r)
   return row(id, name, delivery, r)
 end
 
+local function claim(id, incarnation, request, r)
+  local function leave() call('HDEL', running_of(incarnation), id) end
+  return each_task(id, r[1], leave, claim_one, incarnation, request, r)
+end
+
 -- The rows of the tasks that this request has claimed and still owns, in the order of claiming: lane by lane.
 local function claimed_in(incarnation, request, lanes)
   local rows, rows_of = {}, {}
@@ -56,9 +61,11 @@ local function claimed_in(incarnation, request, lanes)
   local held = owned_last_first(incarnation, function(_, claim) return string.match(claim, ':(%d+)$') == tostring(request) end)
   for i = #held, 1, -1 do
     local r = facts(held[i].id)
-    local whole = not flaw_in(r) and not flaw_in_content(held[i].id, r[2], r[3])   -- else a renewal finds that nobody has it
-    local of_lane = rows_of[r[1]] or rows   -- a lane that the worker no longer serves comes first
-    if whole then of_lane[#of_lane + 1] = row(held[i].id, held[i].claim, tonumber(r[3]), r) end
+    local flaw = flaw_in(r) or flaw_in_content(held[i].id, r[2], r[3])   -- then a renewal finds that nobody has it
+    local of_lane = rows_of[r[1] or ''] or rows   -- a lane that the worker no longer serves comes first
+    local went, made = not flaw, nil
+    if went then went, made = attempt(row, held[i].id, held[i].claim, tonumber(r[3]), r) end
+    if went then of_lane[#of_lane + 1] = made end
   end
   for _, lane in ipairs(lanes) do
     for _, each in ipairs(rows_of[lane]) do rows[#rows + 1] = each end

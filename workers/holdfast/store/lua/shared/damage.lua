@@ -1,13 +1,13 @@
--- use: task_record journal lane
--- provides: FACTS facts flaw_in flaw_in_content flaw_of set_damaged_aside pass_over is_wrong_type
+-- use: task_record journal lane agenda
+-- provides: FACTS facts flaw_in flaw_in_content flaw_of is_for_damaged pass_over attempt set_task_aside each_task each_entry look_again
 -- A record that somebody has damaged is the trouble of its task alone: the task is set aside with the reason, as the entry that
 -- stands for it in a lane, and keeps its state. When the record is whole again, the entry can be read again.
-local FACTS = {'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts', 'timeout', 'solo', 'expires', 'concurrency_key',
-  'name', 'state', 'seq', 'held', 'message', 'digest', 'queued', 'created', 'unbegun', 'if_parent_fails',
-  'batch', 'webhook'}
-local NEEDED = {1, 2, 13, 15, 16}           -- of these
-local NUMBERS = {2, 3, 4, 5, 6, 7, 9, 13, 17, 18, 19}   -- where they are there
-local DIGITS = 15                           -- more are not counted exactly
+-- So work on many tasks takes each of them in `attempt` or `each_task`. An error that the content of a record has caused takes this
+-- one out of the index that has led to it, and the others go on. What the server refuses (no memory, no right) ends the call as ever.
+-- What is popped is popped last, so that such an error leaves a duplicate hint. The usual pull and submit need none of this: they
+-- look first, and leave all that is odd to the operation behind them.
+local FACTS = {'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts', 'timeout', 'solo', 'expires', 'concurrency_key', 'name', 'state', 'seq', 'held', 'message', 'digest', 'queued', 'created', 'unbegun', 'if_parent_fails', 'batch', 'webhook', 'recoveries', 'releases', 'unknown_at'}
+local LOOKED_AT = {needed = {1, 2, 13, 15, 16}, counts = {2, 3, 4, 5, 6, 19, 23, 24}, numbers = {7, 9, 13, 17, 18, 25}}   -- of these; the last two where they are there
 
 -- The fields that a claim needs, read at once.
 local function facts(id) return read(id, unpack(FACTS)) end
@@ -15,11 +15,14 @@ local function facts(id) return read(id, unpack(FACTS)) end
 -- The reason why these fields cannot be used, or nil.
 local function flaw_in(r)
   if r[1] == nil then return 'its key holds no record' end
-  for _, i in ipairs(NEEDED) do
+  for _, i in ipairs(LOOKED_AT.needed) do
     if not r[i] then return 'no ' .. FACTS[i] end
   end
-  for _, i in ipairs(NUMBERS) do
-    if r[i] and (#r[i] > DIGITS or not string.find(r[i], '^%d+$')) then return FACTS[i] .. ' is no number' end
+  for _, i in ipairs(LOOKED_AT.counts) do
+    if r[i] and (#r[i] > 12 or not whole(r[i])) then return FACTS[i] .. ' is no count' end   -- as text a larger one has an exponent
+  end
+  for _, i in ipairs(LOOKED_AT.numbers) do
+    if r[i] and not whole(r[i]) then return FACTS[i] .. ' is no number' end
   end
 end
 
@@ -37,16 +40,66 @@ local function flaw_of(id)
   return flaw_in(r) or flaw_in_content(id, r[2], r[3])
 end
 
-local function set_damaged_aside(id, flaw, raw, lane) set_aside('the record of task ' .. id .. ' cannot be read: ' .. flaw, raw, lane) end
+-- Sets an entry aside that names a damaged task. Answers whether it did.
+local function is_for_damaged(id, raw, lane)
+  local flaw = flaw_of(id)
+  if flaw then set_aside('the record of task ' .. id .. ' cannot be read: ' .. flaw, raw, lane) end
+  return flaw ~= nil
+end
+
+-- Sets a task aside, once for each reason: its field `aside` keeps the last one. A task without a record was deleted by somebody, and
+-- nothing is left to set aside. `lane`: where it was met, if its record does not say.
+local function set_task_aside(id, flaw, lane)
+  local r = read(id, 'state', 'aside', 'seq', 'lane')
+  if r[1] == false and call('EXISTS', KEY.task .. id) == 0 then return end
+  if r[2] == flaw then return end
+  redis.pcall('HSET', KEY.task .. id, 'aside', flaw)
+  set_aside('the record of task ' .. id .. ' cannot be read: ' .. flaw, entry(id, string.match(r[3] or '', '^%d+$') or '0', operation_of(id) or '{}'), r[4] or lane or QUEUE)
+end
 
 -- Sets a task aside that cannot run. Answers whether it did.
 local function pass_over(id, r, lane)
   local flaw = flaw_in(r) or flaw_in_content(id, r[2], r[3])
   if not flaw then return false end
-  local seq = string.match(r[13] or '', '^%d+$') or '0'
-  set_damaged_aside(id, flaw, entry(id, seq, operation_of(id) or '{}'), lane)
+  set_task_aside(id, flaw, lane)
   return true
 end
 
--- True for the error of a call on a key of another type. Such an error concerns one task and must not stop the others.
-local function is_wrong_type(error) return string.find(type(error) == 'table' and error.err or error, 'WRONGTYPE', 1, true) end
+-- Calls `act` with what follows. Answers true and what it answers; or false and the reason, where the content of a record has made it
+-- fail. Any other error is raised again. A server gives a text or a table, the store in memory an object.
+local function attempt(act, ...)
+  local went, raised = pcall(act, ...)
+  if went then return true, raised end
+  local text = type(raised) == 'table' and raised.err or tostring(raised)
+  for _, cause in ipairs({'WRONGTYPE', 'attempt to ', 'bad argument #', 'not an integer', 'not a valid float', 'not a float', 'overflow',
+    'out of range', 'no such key', 'must be strings or integers', 'rong number of arg', 'results to unpack', 'invalid value',
+    'invalid order', 'maximum allowed size', 'NaN'}) do
+    if string.find(text, cause, 1, true) then return false, (string.gsub(text, '^[^ ]*user_script:%d+: ', '')) end
+  end
+  error(raised, 0)
+end
+
+-- Calls `act(id, …)` for one of many tasks. If its record makes that fail, `leave(id)`, if given, takes it out of the
+-- index that has led to it, and it is set aside. Answers what `act` answers, or nil.
+local function each_task(id, lane, leave, act, ...)
+  local went, answer = attempt(act, id, ...)
+  if went then return answer end
+  if leave then leave(id) end
+  set_task_aside(id, answer, lane)
+end
+
+-- Calls `act(raw, lane)` for one of many entries of a lane; the caller pops it. Answers what `act` answers.
+local function each_entry(raw, lane, act)
+  local went, answer = attempt(act, raw, lane)
+  if went then return answer end
+  local id = own(raw)
+  if id then set_task_aside(id, answer, lane) else set_aside('it cannot be taken: ' .. answer, raw, lane) end
+end
+
+-- Has a task that was set aside looked at again, whatever it waits for: its record may be whole by now.
+local function look_again(id)
+  redis.pcall('HDEL', KEY.task .. id, 'aside')
+  if call('ZSCORE', KEY.due, id) == 'inf' then call('ZADD', KEY.due, 0, id) end
+  local r = read(id, 'state', 'expires')
+  if r[1] and not TERMINAL[r[1]] and whole(r[2]) then agenda().put(r[2], 'expire', id) end
+end

@@ -1,4 +1,4 @@
--- use: task_record task_end ties clock
+-- use: task_record task_end ties clock damage
 -- provides: expiry
 -- Expiry: a task that no worker has claimed by its time ends as canceled, wherever it waits. After its first claim it no longer
 -- expires.
@@ -16,8 +16,11 @@ local function expiry()
     return state and not TERMINAL[state] and state ~= 'working' and (delivery or '0') == '0' and expires and tonumber(expires) <= NOW
   end
 
-  -- Ends the task if it has expired. Answers whether it did. `is_taken`: its entry was just taken from its lane.
+  -- Ends the task if it has expired. Answers whether it did, and the reason why a damaged one stays as it is. `is_taken`: its entry was
+  -- just taken from its lane.
   local function expire(id, is_taken)
+    local flaw = flaw_of(id)
+    if flaw then return false, flaw end
     local r = read(id, 'state', 'lane', 'delivery', 'expires')
     if not may_expire(r[1], r[3], r[4]) then return false end
     leave_index(id, r[1], r[2], nil, is_taken)

@@ -6,7 +6,6 @@
 -- open again (`gates:<lane>`: gate → when; inf: when a task of the key has ended).
 -- A permit is the name of a running task in a set, taken with the claim and given back when the task runs no longer,
 -- however that came about: counted twice or given back twice it is still one, and a set can be compared with the truth.
-local NEVER = 'inf'
 local freed, ring_later = {}, false   -- a pull rings once, at its end, for lanes in which something may start again
 
 -- From now on lanes are not rung one by one: the caller rings in all of `freed`.
@@ -50,12 +49,19 @@ local function add_gates(b)
   function b.vacate(id)
     local r = read(id, 'permits', 'lane', 'concurrency_key')
     if not r[1] or r[1] == '' then return end
+    b.give_back(id, r[2], r[3])
     write(id, 'permits', '')
-    call('SREM', KEY.active .. r[2], id)
-    b.reopen(r[2])
-    if r[3] then
-      call('SREM', KEY.keyed .. r[3], id)
-      b.open_key_gates(r[3])
+  end
+
+  -- The same of a damaged task, as far as its record says what it has.
+  function b.give_back(id, lane, key)
+    if lane then
+      call('SREM', KEY.active .. lane, id)
+      b.reopen(lane)
+    end
+    if key then
+      call('SREM', KEY.keyed .. key, id)
+      b.open_key_gates(key)
     end
   end
 
@@ -63,7 +69,7 @@ local function add_gates(b)
   function b.room_of(lane)
     if b.is_paused(lane) then return 0, 'paused' end
     local limit = b.rule('limit', lane)
-    local places = limit and tonumber(limit) - call('SCARD', KEY.active .. lane) or math.huge
+    local places = whole(limit) and tonumber(limit) - call('SCARD', KEY.active .. lane) or math.huge
     local starts = b.allowed('rate', lane)
     if places <= starts then return math.max(0, places), 'limit' end
     return math.max(0, starts), 'rate'
@@ -71,7 +77,7 @@ local function add_gates(b)
 
   -- When this task should be looked at again, if its key or its handler's rate keeps it back now; else nil.
   function b.kept_back(lane, key, name)
-    if key and call('SCARD', KEY.keyed .. key) >= tonumber(b.rule('keys', lane) or '1') then return NEVER end
+    if key and call('SCARD', KEY.keyed .. key) >= (whole(b.rule('keys', lane)) or 1) then return 'inf' end
     if name and b.allowed('name', name) < 1 then return b.ready_at('name', name) end
   end
 

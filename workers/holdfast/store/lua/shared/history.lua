@@ -18,7 +18,7 @@ local function turns_before(id, first, most)
   while first > 1 and #back < math.min(2 * most, HISTORY_ITEMS) and not told_enough() do
     local pair = call('LRANGE', key, first - 2, first - 1)
     back[#back + 1], back[#back + 2], first = pair[2], pair[1], first - 2
-    count_told(#pair[1] + #pair[2])
+    count_told(#(pair[1] or '') + #(pair[2] or ''))
   end
   for i = #back, 1, -1 do items[#items + 1] = back[i] end
   return items, first

@@ -12,7 +12,7 @@ end
 
 local function is_halted(host, seen)
   for _, mark in ipairs(call('HMGET', KEY.quiet, 'halt *', 'halt ' .. host)) do
-    if mark and tonumber(string.match(mark, '^%d+')) > (tonumber(seen or '') or 0) then return true end
+    if mark and (tonumber(string.match(mark, '^%d+')) or math.huge) > (tonumber(seen or '') or 0) then return true end
   end
   return false
 end
@@ -25,7 +25,7 @@ local function mark_workers(wanted, told)
   local concerned = 0
   for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
     local worker = KEY.worker .. incarnation
-    local r = call('HMGET', worker, 'host', 'quiet', 'halt')
+    local r = facts_of_worker(incarnation, 'host', 'quiet', 'halt')
     local barred = r[1] and is_barred(r[1], r[3])
     if barred == told and (wanted == '*' or r[1] == wanted) then concerned = concerned + 1 end
     if r[1] and barred ~= (r[2] == '1') then

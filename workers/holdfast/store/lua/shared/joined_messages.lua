@@ -1,13 +1,14 @@
--- use: task_record lane journal limits parents serving_workers
+-- use: task_record lane journal limits parents serving_workers damage
 -- provides: joins
 -- Messages that join a turn that a pause has interrupted: the turn runs again with all of them and has one outcome. Each message has
 -- a number of its own, as a turn has: those before the last stand in the history without a result and share the outcome of the
 -- last. A function that makes functions: few tasks need them.
 -- A worker of an earlier version would run such a turn by its last message alone. While one is live that may claim the task, nothing
 -- joins: the interrupted turn goes on as it was, and each message that waits is a turn of its own.
-local NOT_JOINED = 'a message waits for its next turn, as a live worker is of an earlier version'
 local readers   -- the live workers, once they were looked for
 local function joins()
+  local NOT_JOINED = 'a message waits for its next turn, as a live worker is of an earlier version'
+
   local function may_join(id)
     local r = read(id, 'lane', 'name')
     readers = readers or serving()
@@ -58,13 +59,16 @@ local function joins()
     go_on(id)
   end
 
-  -- The next step of a task that stays suspended meanwhile. A task with damaged keys is left as it is.
+  -- The next step of a task that stays suspended meanwhile. A damaged one is set aside.
   local function step()
     local id = call('SRANDMEMBER', KEY.joining)
-    local r = read(id, 'state', 'joining', 'lane', 'turn')
+    local r = read(id, 'state', 'joining', 'lane')
     local goes_on = r[1] == 'suspended' and r[2] == '1'
-    local is_whole = r[1] ~= nil and (not goes_on or (r[3] and string.match(r[4] or '', '^%d+$')))
-    if not is_whole or not pcall(goes_on and go_on_with_all or stop, id, r[3]) then call('SREM', KEY.joining, id) end
+    local flaw = goes_on and flaw_of(id)
+    local function leave() call('SREM', KEY.joining, id) end
+    if not flaw then return each_task(id, nil, leave, goes_on and go_on_with_all or stop, r[3]) end
+    leave()
+    set_task_aside(id, flaw)
   end
 
   return {may_join = may_join, keep_on = keep_on, stop = stop, go_on = go_on_with_all, step = step}

@@ -6,9 +6,9 @@ local function tell(event, id, detail)
 end
 
 -- How many tasks an event may name. While a ledger follows this Redis, one: a ledger of an earlier version reads no more.
-local NAMED_AT_ONCE = 16
 local most_named
 local function named_at_most()
+  local NAMED_AT_ONCE = 16
   if not most_named then
     local ledgers = call('HMGET', KEY.meta, 'ledger', 'rebuilding')
     most_named = (ledgers[1] or ledgers[2]) and 1 or NAMED_AT_ONCE
@@ -32,10 +32,13 @@ end
 
 local MOMENT = NOW .. ' '   -- made once: to make a text of a number costs as much as a write
 local function add_to_trail(event, id, detail)
-  local trail = KEY.trail .. id
-  if call('RPUSH', trail, MOMENT .. event .. ' ' .. (detail or '')) > TRAIL_KEPT then
-    call('LTRIM', trail, -TRAIL_KEPT, -1)
+  local trail, line = KEY.trail .. id, MOMENT .. event .. ' ' .. (detail or '')
+  local length = redis.pcall('RPUSH', trail, line)
+  if type(length) ~= 'number' then   -- no list: nobody but us writes there
+    call('UNLINK', trail)
+    length = call('RPUSH', trail, line)
   end
+  if length > TRAIL_KEPT then call('LTRIM', trail, -TRAIL_KEPT, -1) end
 end
 
 local function note(event, id, detail)

@@ -52,8 +52,8 @@ local function operation_of(id)
 end
 
 -- Puts an entry at the front, behind those with lower numbers: several workers may give back in any order.
-local LOOKED_PAST = 64
 local function to_front(lane, raw, seq)
+  local LOOKED_PAST = 64
   local list, turned, behind = list_of(lane), is_turned(lane), nil
   for i = 0, LOOKED_PAST - 1 do
     local other = call('LINDEX', list, turned and -1 - i or i)
@@ -99,11 +99,11 @@ end
 -- The tasks that an incarnation owns, filtered by `wanted(id, claim)`, in the order in which they go back to the head: the lowest
 -- number last. Foreign tasks share a number; of those, the last one claimed goes first.
 local function owned_last_first(incarnation, wanted)
-  local held, running = {}, call('HGETALL', running_of(incarnation))
+  local held, running = {}, redis.pcall('HGETALL', running_of(incarnation))   -- of an error nothing
   for i = 1, #running, 2 do
     local id, claim = running[i], running[i + 1]
     if not wanted or wanted(id, claim) then
-      held[#held + 1] = {id = id, claim = claim, seq = tonumber(read(id, 'seq')[1] or nil) or 0, place = i}
+      held[#held + 1] = {id = id, claim = claim, seq = whole(read(id, 'seq')[1]) or 0, place = i}
     end
   end
   table.sort(held, function(a, b)

@@ -1,9 +1,8 @@
 -- use: gates clock
 -- provides: sound_alarms close_or_open
 -- Alarms: when lanes may open again that a rate (their own or a handler's) has closed. The steward rings their bells then.
-local ALARMS = 64
-
 local function sound_alarms()
+  local ALARMS = 64   -- at once
   for _, lane in ipairs(call('ZRANGEBYSCORE', KEY.alarms, '-inf', NOW, 'LIMIT', 0, ALARMS)) do
     call('ZREM', KEY.alarms, lane)
     bounds().reopen(lane)

@@ -34,7 +34,7 @@ local function turns(lanes, weights, offers, want)
   end
 
   local had, share, left = turns_in_pages('HMGET', lanes), {}, {}
-  for i in ipairs(lanes) do had[i], share[i], left[i] = tonumber(had[i] or '0'), 0, offers[i] end
+  for i in ipairs(lanes) do had[i], share[i], left[i] = tonumber(had[i] or '0') or 0, 0, offers[i] end
   local begun = false
   while want > 0 do
     local turn = next_turn(had, left)

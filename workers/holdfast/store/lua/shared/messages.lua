@@ -114,10 +114,16 @@ end
 
 -- Makes the next turn of the next message that waits. Answers whether there was one.
 local function next_pending(id)
-  local item = call('LPOP', KEY.pending .. id)
-  if not item then return false end
+  local item = redis.pcall('LINDEX', KEY.pending .. id, 0)
+  if type(item) ~= 'string' then return false end
   local message, digest, operation = string.match(item, '^([^|]*)|([^|]*)|(.*)$')
+  if not message then   -- somebody else has written it
+    set_aside('it waited for task ' .. id .. ' and is no message', item, read(id, 'lane')[1])
+    call('LPOP', KEY.pending .. id)
+    return next_pending(id)
+  end
   new_turn(id, message, digest, operation)
+  call('LPOP', KEY.pending .. id)
   to_tail(id)
   note('turn', id, message)
   return true

@@ -1,4 +1,4 @@
--- use: task_record lane journal task_end ties clock parent_results batches
+-- use: task_record lane journal task_end ties clock parent_results batches damage
 -- provides: waiting go_on
 -- Tasks that wait for other tasks (their parents) to end. A parent exists before its child, and a task names its parents only
 -- when it is made: so no tasks wait in a circle.
@@ -20,8 +20,10 @@ local function waiting()
     note_end('parent-failed', id, parent .. ' ' .. fate)
   end
 
-  -- Tells a child that a parent has ended, once for each pair.
+  -- Tells a child that a parent has ended, once for each pair. A damaged child keeps its tie.
   local function tell_child(id, parent, fate)
+    local flaw = flaw_of(id) or (read(id, 'state')[1] and not whole(read(id, 'waits_for')[1]) and 'waits_for is no number')
+    if flaw then return set_task_aside(id, flaw) end
     if not ties.cut(id, 'parent', parent) then return end
     local r = read(id, 'state', 'lane', 'if_parent_fails', 'begins', 'waits_for')
     if not r[1] then   -- its record was deleted by somebody
@@ -36,7 +38,7 @@ local function waiting()
     elseif r[5] == '1' and r[1] == 'waiting' then
       leave_index(id, 'waiting')
       note('ready', id)
-      begin(id, tonumber(r[4]))
+      begin(id, whole(r[4]) or 0)
     end
   end
 
@@ -49,7 +51,7 @@ local function waiting()
     for _, id in ipairs(ids) do
       if work > most then return work end
       work = work + 1 + ties.count(id)
-      tell_child(id, parent, fate)
+      each_task(id, nil, nil, tell_child, parent, fate)
       call('ZREM', key, id)
     end
     if #ids == 0 or call('EXISTS', key) == 0 then ties.agenda.strike('settle', parent) end
@@ -61,5 +63,5 @@ end
 
 -- A task that was paused before its parents had ended waits on.
 local function go_on(id)
-  if tonumber(read(id, 'waits_for')[1] or '0') > 0 then waiting().hold(id) else to_tail(id) end
+  if (whole(read(id, 'waits_for')[1]) or 0) > 0 then waiting().hold(id) else to_tail(id) end
 end

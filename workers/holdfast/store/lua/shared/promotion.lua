@@ -1,4 +1,4 @@
--- use: task_record lane journal expiry parents unique_keys suspect_queue joined_messages clock limits task_end ties
+-- use: task_record lane journal expiry parents unique_keys suspect_queue joined_messages clock limits task_end ties damage
 -- provides: submit_due promote
 local function submit_due(id, why)
   call('ZREM', KEY.due, id)
@@ -11,7 +11,9 @@ local function work_off(items, most)
   local expiry, ties = expiry(), ties()
   local function expire(id)
     local work = 1 + ties.count(id)
-    if not expiry.expire(id) then ties.agenda.strike('expire', id) end
+    local expired, flaw = expiry.expire(id)
+    if not expired then ties.agenda.strike('expire', id) end
+    if flaw then set_task_aside(id, flaw) end
     return work
   end
 
@@ -24,16 +26,13 @@ local function work_off(items, most)
   for _, item in ipairs(items) do
     if most <= 0 then return end
     local what, name = string.match(item, '^(%a+)|(.*)$')
-    most = most - DO[what](name, most)
+    local went, work = attempt(DO[what], name, most)
+    if not went then
+      call('ZREM', KEY.agenda, item)
+      if what == 'expire' then set_task_aside(name, work) else set_aside('an item of the agenda cannot be read: ' .. work, item, QUEUE) end
+    end
+    most = most - (went and work or 1)
   end
-end
-
--- Submits a delayed task. An id without a delayed record is removed; a damaged record stays delayed and is never due.
-local function promote_one(id)
-  local r = read(id, 'state', 'lane')
-  if r[1] ~= 'delayed' then call('ZREM', KEY.due, id)
-  elseif r[2] then submit_due(id)
-  else call('ZADD', KEY.due, 'inf', id) end
 end
 
 -- Submits delayed tasks that are due, at most `limit`, and does other work that is due. Answers how many tasks were looked at.
@@ -46,6 +45,20 @@ local function promote(limit)
   if #items > 0 then work_off(items, most) end
   if call('EXISTS', KEY.solo) == 1 then move_solo(limit) end
   local ids = call('ZRANGEBYSCORE', KEY.due, '-inf', NOW, 'LIMIT', 0, limit)
-  for _, id in ipairs(ids) do promote_one(id) end
+
+  -- A damaged task stays delayed and is never due; an id without a delayed record is removed.
+  local function leave(id)
+    if read(id, 'state')[1] == 'delayed' then call('ZADD', KEY.due, 'inf', id) else call('ZREM', KEY.due, id) end
+  end
+
+  local function submit(id)
+    local is_delayed = read(id, 'state')[1] == 'delayed'
+    local flaw = is_delayed and flaw_of(id)
+    if is_delayed and not flaw then return submit_due(id) end
+    leave(id)
+    if flaw then set_task_aside(id, flaw) end
+  end
+
+  for _, id in ipairs(ids) do each_task(id, nil, leave, submit) end
   return #ids
 end

@@ -71,16 +71,24 @@ local function roll_recoveries(numbers, ms)
   end
 end
 
+-- Sets a claimed task aside that cannot go back: its permits go to others.
+local function set_claimed_aside(id, flaw)
+  local r = read(id, 'lane', 'concurrency_key')
+  attempt(bounds().give_back, id, r[1], r[2])
+  set_task_aside(id, flaw)
+end
+
 -- Recovers one task. Its claim stays in the record: a late result of the last owner counts until the next claim. Answers its series in
 -- the rollup; nil where it was not recovered.
 local function recover_task(id, claim, death, had_begun)
   local r = read(id, 'state', 'claim', 'lane', 'name')
-  if r[1] ~= 'working' or r[2] ~= claim then return end
-  if flaw_in(facts(id)) then return end   -- somebody has damaged its record: the others go back
+  if r[1] ~= 'working' or (r[2] or '') ~= claim then return end
+  local flaw = flaw_in(facts(id))
+  if flaw then return set_claimed_aside(id, flaw) end   -- somebody has damaged its record: the others go back
   write(id, 'owner', '')
   bounds().vacate(id)
   local counted = put_back_from(id, claim, death, had_begun)
-  if death.shared and had_begun then remember_death(id, death.incarnation, counted) end
+  if death.shared and had_begun then attempt(remember_death, id, death.incarnation, counted) end
   carry_out_pause(id, claim)
   return #(r[3] or '') .. ' ' .. (r[3] or '') .. (r[4] or '')
 end
@@ -88,7 +96,7 @@ end
 -- The first claims, at most so many, as what had begun. `place`: among the claims of one request.
 local function first_claimed(held, most)
   local claims, begun = {}, {}
-  for i, task in ipairs(held) do claims[i] = {id = task.id, claim = task.claim, request = tonumber(string.match(task.claim, ':(%d+)$')), place = task.place} end
+  for i, task in ipairs(held) do claims[i] = {id = task.id, claim = task.claim, request = tonumber(string.match(task.claim, ':(%d+)$')) or 0, place = task.place} end
   table.sort(claims, function(a, b)
     if a.request ~= b.request then return a.request < b.request end
     return a.place < b.place
@@ -99,11 +107,15 @@ end
 
 -- Puts the entries of a worker's inbox back into their lanes, unchanged.
 local function return_inbox(incarnation)
-  local entries = call('LRANGE', inbox_of(incarnation), 0, -1)
-  for i = #entries, 1, -1 do
-    local lane, raw = string.match(entries[i], '^([^\n]*)\n(.*)$')
+  local entries = redis.pcall('LRANGE', inbox_of(incarnation), 0, -1)   -- of an error nothing
+  local function back(lane, raw)
     on_lane('LPUSH', lane, raw)
     ring(lane)
+  end
+
+  for i = #entries, 1, -1 do
+    local went, flaw = attempt(back, string.match(entries[i], '^([^\n]*)\n(.*)$'))
+    if not went then set_aside('an entry of an inbox cannot go back: ' .. flaw, entries[i], QUEUE) end
   end
   call('DEL', inbox_of(incarnation))
 end
@@ -113,7 +125,7 @@ end
 local function begun_of(held, death)
   local begun, count = death.begun, 0
   if not begun then
-    local most = tonumber(call('HGET', KEY.worker .. death.incarnation, 'concurrency') or nil) or #held
+    local most = tonumber(facts_of_worker(death.incarnation, 'concurrency')[1] or nil) or #held
     begun = first_claimed(held, most)
   end
   for _, task in ipairs(held) do
@@ -125,7 +137,9 @@ end
 local function recover(death)
   local incarnation = death.incarnation
   local worker = KEY.worker .. incarnation
-  if call('HGET', worker, 'state') == 'dead' and call('EXISTS', running_of(incarnation)) == 0 then return 0 end
+  local state = facts_of_worker(incarnation, 'state')[1]
+  if state == 'dead' and call('EXISTS', running_of(incarnation)) == 0 then return 0 end
+  if state == nil then call('UNLINK', worker) end   -- somebody has put something else there
   local ago, numbers = lost_for(death), {}
   call('HSET', worker, 'state', 'dead', 'cause', death.cause, 'died', NOW)
   call('PEXPIRE', worker, TOMBSTONE_MS)
@@ -139,12 +153,14 @@ local function recover(death)
   local begun, count_begun = begun_of(held, death)
   death.shared = count_begun > 1 and not death.ordered
   local alone = count_begun == 1 and #held == 1 and death.charged and call('HGET', worker, 'kind') == 'quarantine'
-  if alone and read(held[1].id, 'claim')[1] == held[1].claim then clear_others(held[1].id) end
+  if alone and read(held[1].id, 'claim')[1] == held[1].claim then attempt(clear_others, held[1].id) end
   for _, task in ipairs(held) do
-    local series = recover_task(task.id, task.claim, death, has_begun(begun, task.id, task.claim))
-    if series then numbers[series] = (numbers[series] or 0) + 1 end
+    local went, series = attempt(recover_task, task.id, task.claim, death, has_begun(begun, task.id, task.claim))
+    if not went then set_claimed_aside(task.id, series)
+    elseif series then numbers[series] = (numbers[series] or 0) + 1 end
     call('HDEL', running_of(incarnation), task.id)
   end
+  call('DEL', running_of(incarnation))   -- somebody may have put something else there
   if ago then roll_recoveries(numbers, ago) end
   if death.shared then forget_deaths() end
   return_inbox(incarnation)

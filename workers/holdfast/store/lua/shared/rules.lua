@@ -42,9 +42,9 @@ local function add_rules(b)
   -- lies further ahead than the burst takes, so that a clock that was set back stops nobody for long.
   local function rate_of(name, subject)
     local count, period, burst = string.match(b.rule(name, subject) or '', '^(%d+)/(%d+)/(%d+)$')
-    if not count then return end
+    if not count or tonumber(count) == 0 then return end
     local interval = period / count
-    local used = tonumber(call('HGET', KEY.rates, name .. ':' .. subject) or '0')
+    local used = tonumber(call('HGET', KEY.rates, name .. ':' .. subject) or '0') or 0
     local farthest = NOW + interval * burst
     if used > farthest + 1 then remember(name, subject, farthest) end
     return interval, tonumber(burst), math.min(math.max(used, NOW), farthest)

@@ -147,6 +147,12 @@ local function scheduling()
     end
   end
 
+  -- Sets a schedule aside whose record cannot be used: nothing is due about it until it is set again.
+  local function set_schedule_aside(id, flaw)
+    call('ZADD', KEY.schedules, 'XX', '+inf', id)
+    set_aside('the record of schedule ' .. id .. ' cannot be read: ' .. flaw, id, QUEUE)
+  end
+
   -- Updates a schedule when the task of a fire has ended. `backoff`: the wait that the handler asked for (ms), or nil.
   local function fire_ended(id, generation, task, state, reason, backoff)
     local r = fields_of(id, 'generation', 'cadence', 'task', 'pending', 'on_failure', 'backoff', 'streak', 'ended')
@@ -169,5 +175,5 @@ local function scheduling()
   end
 
   return {hash = schedule_of, fields = fields_of, all_fields = all_fields_of, lines = lines_of, make_way = make_way, chronicle = chronicle, index = index_schedule, belong = belong, mark = mark, adopt = adopt, owner = owner_of, forget = forget_schedule,
-    pause = pause_schedule, fire_ended = fire_ended, catch_up = catch_up}
+    pause = pause_schedule, set_aside = set_schedule_aside, fire_ended = fire_ended, catch_up = catch_up}
 end

@@ -1,3 +1,4 @@
+-- use: workers
 -- provides: has_name serving
 -- The workers that serve a lane and a handler's name ('' for tasks that name none). A worker that registered neither is of an
 -- earlier version and counts as serving all; one that drains, or claims suspects alone, serves nothing.
@@ -6,7 +7,7 @@ local have = {}   -- answers of has_name, as many workers register the same name
 local function has_name(names, name)
   if not names or names == '*' then return true end
   local asked = names .. ' ' .. name
-  if have[asked] == nil then have[asked] = call('SISMEMBER', KEY.names .. names, name) == 1 end
+  if have[asked] == nil then have[asked] = redis.pcall('SISMEMBER', KEY.names .. names, name) == 1 end
   return have[asked]
 end
 
@@ -14,13 +15,20 @@ end
 local function serving()
   local workers, pool, known = nil, nil, {}
 
-  -- The lanes in a registered text, decoded once, as many workers register the same text.
+  local function decode(text)
+    local lanes = {}
+    for _, lane in ipairs(cjson.decode(text)) do lanes[lane[1]] = lane end
+    return lanes
+  end
+
+  -- The lanes in a registered text, decoded once, as many workers register the same text; nil where it cannot be read, so that its
+  -- worker counts as serving all.
   local function lanes_in(text)
-    if not known[text] then
-      known[text] = {}
-      for _, lane in ipairs(cjson.decode(text)) do known[text][lane[1]] = lane end
+    if known[text] == nil then
+      local went, lanes = pcall(decode, text)
+      known[text] = went and lanes
     end
-    return known[text]
+    return known[text] or nil
   end
 
   -- Every live worker, of any kind.
@@ -28,10 +36,10 @@ local function serving()
     if workers then return workers end
     workers = {}
     for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
-      local r = call('HMGET', KEY.worker .. incarnation, 'state', 'lanes', 'names', 'kind', 'host', 'slot', 'pid', 'quiet', 'limits',
+      local r = facts_of_worker(incarnation, 'state', 'lanes', 'names', 'kind', 'host', 'slot', 'pid', 'quiet', 'limits',
         'application', 'catalog', 'joins')
       if r[1] == 'live' then
-        workers[#workers + 1] = {incarnation = incarnation, lanes = r[2] and lanes_in(r[2]), names = r[3], kind = r[4], host = r[5],
+        workers[#workers + 1] = {incarnation = incarnation, lanes = r[2] and lanes_in(r[2]) or nil, names = r[3], kind = r[4], host = r[5],
           slot = r[6], pid = r[7], quiet = r[8], limits = r[9], application = r[10], catalog = r[11], joins = r[12] == '1'}
       end
     end

@@ -7,7 +7,6 @@ local COMMITS = {
   ['input-required'] = 'input-required', ['auth-required'] = 'auth-required',
 }
 local UNENDED = {release = true, returned = true, defer = true}
-local OPEN = {working = true, submitted = true, delayed = true}
 
 local function let_go(id, s)
   write(id, 'last_claim', s.claim, 'claim', '', 'owner', '', 'progress', '')
@@ -30,7 +29,7 @@ local function commit(id, s, state, turn)
     carry_out_pause(id, s.claim)
   elseif PARKED[state] then
     park(id, state, s.reason)
-    tell_webhook(id, state, turn, s.known[4])
+    attempt(tell_webhook, id, state, turn, s.known[4])
   else
     if s.has_progress then call('HDEL', KEY.task .. id, 'progress') end
     finish(id, state, s.reason, rest, s.known, 'last_claim', s.claim)
@@ -72,16 +71,16 @@ local function put_back(id, s)
   if s.kind ~= 'suspended' then carry_out_pause(id, s.claim) end
 end
 
--- s: id, claim, kind, delay, reason, result, checkpoint ('' for none). Answers OK, ALREADY, LOST or GONE.
-local function settle(s)
-  local id = s.id
+local function settle_one(id, s)
   local r = read(id, 'state', 'claim', 'last_claim', 'owner', 'turn', 'lane', 'permits', 'schedule', 'generation',
     'webhook', 'progress', 'pause', 'recoveries', 'name')
   local state, committed = r[1], COMMITS[s.kind]
-  if not state or flaw_in(facts(id)) then return 'GONE' end
+  local flaw = state and flaw_in(facts(id))
+  if flaw then set_task_aside(id, flaw) end
+  if flaw or not state then return 'GONE' end
   if r[3] == s.claim then return 'ALREADY' end
   -- Not working: its owner was declared dead and nobody has claimed since. A result still counts, a return does not.
-  if r[2] ~= s.claim or not OPEN[state] or (state ~= 'working' and not committed) then return 'LOST' end
+  if r[2] ~= s.claim or not (state == 'working' or (committed and (state == 'submitted' or state == 'delayed'))) then return 'LOST' end
   leave_index(id, state, r[6], r[4])
   if r[7] then bounds().vacate(id) end
   if s.checkpoint ~= '' then call('SET', KEY.checkpoint .. id, s.checkpoint) end
@@ -94,3 +93,6 @@ local function settle(s)
   roll(s.kind, r[6], r[14])
   return 'OK'
 end
+
+-- s: id, claim, kind, delay, reason, result, checkpoint ('' for none). Answers OK, ALREADY, LOST or GONE; the last also of a damaged task.
+local function settle(s) return each_task(s.id, nil, nil, settle_one, s) or 'GONE' end

@@ -63,17 +63,18 @@ end
 local function clear_others(by)
   local free = {}
   for incarnation in string.gmatch(read(by, 'deaths')[1] or '', '%S+') do
-    local shared = call('HGETALL', KEY.death .. incarnation)
+    local shared = redis.pcall('HGETALL', KEY.death .. incarnation)   -- of an error nothing
     for i = 1, #shared, 2 do
       local id = shared[i]
       local r = read(id, 'state', 'deaths', 'lane', 'seq')
       local names = string.find(' ' .. (r[2] or '') .. ' ', ' ' .. incarnation .. ' ', 1, true)
-      if id ~= by and r[1] and not TERMINAL[r[1]] and names and not flaw_in(facts(id)) and discharge(id, shared[i + 1], by) then
+      local free_now = id ~= by and r[1] and not TERMINAL[r[1]] and names and not flaw_in(facts(id)) and each_task(id, nil, nil, discharge, shared[i + 1], by)
+      if free_now then
         free[#free + 1] = {id = id, state = r[1], lane = r[3], seq = tonumber(r[4])}
       end
     end
     forget_death(incarnation)
   end
   table.sort(free, function(a, b) return a.seq > b.seq end)   -- to the head: the lowest number last
-  for _, one in ipairs(free) do let_go_on(one.id, one.state, one.lane) end
+  for _, one in ipairs(free) do each_task(one.id, nil, nil, let_go_on, one.state, one.lane) end
 end

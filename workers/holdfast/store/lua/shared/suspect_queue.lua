@@ -1,4 +1,4 @@
--- use: task_record lane gates clock gate_keys limits rules workers
+-- use: task_record lane gates clock gate_keys limits rules workers damage
 -- provides: suspects move_solo
 -- Suspects wait in `suspects:<lane>`, beside the list, in the order of their numbers: a quarantine worker claims one of
 -- them and nothing else. One that its key or its handler's rate keeps back waits at that gate. When it is the first there
@@ -26,7 +26,7 @@ local function suspects()
   -- {state, solo, seq, key, handler's name, gate, alone} of a suspect that waits here; nil if its record says otherwise.
   local function facts_of(id, lane, seq)
     local r = read(id, 'state', 'solo', 'seq', 'concurrency_key', 'name', 'held', 'alone')
-    if r[1] == 'submitted' and r[2] == '1' and tonumber(r[3]) == tonumber(seq) then return r end
+    if r[1] == 'submitted' and r[2] == '1' and r[3] and tonumber(r[3]) == tonumber(seq) then return r end
     remove(id, lane)
   end
 
@@ -54,15 +54,18 @@ local function suspects()
     local room = room_of(lane)
     if room < 1 then return most end
     offer_gates(lane)
+    local function leave(id) remove(id, lane) end
+    local function visit_one(id, seq)
+      local r = facts_of(id, lane, seq)
+      return r and may_start(id, lane, r) and visit(id, lane, r)
+    end
+
     local found = call('ZRANGE', KEY.suspects .. lane, 0, most - 1, 'WITHSCORES')
     for i = 1, #found, 2 do
-      local id, r = found[i], facts_of(found[i], lane, found[i + 1])
       most = most - 1
-      if r and may_start(id, lane, r) then
-        local answer = visit(id, lane, r)
-        if answer == 'enough' then return 0 end
-        if answer == 'counts' then room = room - 1 end
-      end
+      local answer = each_task(found[i], lane, leave, visit_one, found[i + 1])
+      if answer == 'enough' then return 0 end
+      if answer == 'counts' then room = room - 1 end
       if room < 1 then return most end
     end
     return most
@@ -93,8 +96,8 @@ local function suspects()
   local function others_run(incarnation, host)
     local any, apart = false, false
     for _, other in ipairs(call('SMEMBERS', KEY.quarantine)) do
-      if other ~= incarnation and call('HGET', KEY.worker .. other, 'host') == host then
-        for _, id in ipairs(call('HKEYS', running_of(other))) do
+      if other ~= incarnation and facts_of_worker(other, 'host')[1] == host then
+        for _, id in ipairs(running_ids(other)) do
           any, apart = true, apart or read(id, 'alone')[1] == '1'
         end
       end
@@ -109,10 +112,15 @@ end
 -- worker of such a version is registered it stays there, too: nobody else may be left to run it.
 local function move_solo(limit)
   local reserves = any_reserves()
-  for _, id in ipairs(call('ZRANGEBYSCORE', KEY.solo, '-inf', reserves and string.format('(%.0f', MOVED) or '+inf', 'LIMIT', 0, limit)) do
+  local function leave(id) call('ZREM', KEY.solo, id) end
+  local function move(id)
     local r = read(id, 'state', 'solo', 'lane', 'seq', 'held')
     local waits = r[1] == 'submitted' and r[2] == '1'
-    if not waits or not reserves then call('ZREM', KEY.solo, id) end
     if waits and (r[5] or '') == '' then add_suspect(id, r[3], r[4]) end
+    if not waits or not reserves then leave(id) end
+  end
+
+  for _, id in ipairs(call('ZRANGEBYSCORE', KEY.solo, '-inf', reserves and string.format('(%.0f', MOVED) or '+inf', 'LIMIT', 0, limit)) do
+    each_task(id, nil, leave, move)
   end
 end

@@ -1,15 +1,21 @@
--- use: task_record limits journal ties schedules webhook_outbox clock rollup
+-- use: task_record limits journal ties schedules webhook_outbox clock rollup damage
 -- provides: set_rest_aside has_rest finish note_end
 -- Sets aside the messages that still waited when a task ended, in bounded steps: `promote` does the rest.
+-- Each leaves its list behind that: an error in between leaves it twice, not nowhere. A record that was deleted or damaged
+-- meanwhile says neither the state nor the lane.
 local function set_rest_aside(id)
   local r, bytes = read(id, 'state', 'lane'), 0
+  local reason = 'task ' .. id .. ' was ' .. (r[1] or 'gone') .. ' before this message ran'
   for _ = 1, ASIDE_AT_ONCE do
-    local item = bytes < WINDOW_BYTES and call('LPOP', KEY.left .. id)
-    if not item then break end
-    set_aside('task ' .. id .. ' was ' .. r[1] .. ' before this message ran', string.match(item, '^[^|]*|[^|]*|(.*)$'), r[2])
+    local item = bytes < WINDOW_BYTES and redis.pcall('LINDEX', KEY.left .. id, 0)
+    if type(item) ~= 'string' then break end
+    set_aside(reason, string.match(item, '^[^|]*|[^|]*|(.*)$') or item, r[2] or QUEUE)
+    call('LPOP', KEY.left .. id)
     bytes = bytes + #item
   end
-  call(call('EXISTS', KEY.left .. id) == 1 and 'SADD' or 'SREM', KEY.leftover, id)
+  local rest = redis.pcall('LLEN', KEY.left .. id)
+  if type(rest) ~= 'number' then set_task_aside(id, 'its messages are no list') end
+  call(type(rest) == 'number' and rest > 0 and 'SADD' or 'SREM', KEY.leftover, id)
 end
 
 -- Removes what belongs to a task that has ended: sets its waiting messages aside and undoes its ties.
@@ -40,8 +46,10 @@ local function finish(id, state, reason, rest, known, ...)
   if rest then drop_rest(id) end
   tell_waiters(id, state)
   local r = known or read(id, 'schedule', 'generation', 'turn', 'webhook')
-  tell_webhook(id, state, r[3], r[4])
-  if r[1] then scheduling().fire_ended(r[1], r[2], id, state, reason, r[5]) end
+  attempt(tell_webhook, id, state, r[3], r[4])
+  if not r[1] then return end
+  local went, flaw = attempt(scheduling().fire_ended, r[1], r[2], id, state, reason, r[5])
+  if not went then scheduling().set_aside(r[1], flaw) end
 end
 
 -- Notes the end of a task that no settlement has ended, and counts it.

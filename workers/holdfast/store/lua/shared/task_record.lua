@@ -1,8 +1,11 @@
 -- use: clock gate_keys workers
--- provides: TERMINAL PARKED read write count_unbegun tally tell_waiters park hold_in_order note_lowest leave_gate leave_index
+-- provides: TERMINAL PARKED whole read write count_unbegun tally tell_waiters park hold_in_order note_lowest leave_gate leave_index
 -- The task record, and the sets that hold its id by state.
 local TERMINAL = {completed = true, failed = true, rejected = true, canceled = true}
 local PARKED = {['input-required'] = true, ['auth-required'] = true, suspended = true}
+
+-- The number that a text is, if it is a whole one of 15 digits at most; else nil: more digits are not counted exactly.
+local function whole(text) return text and #text <= 15 and string.find(text, '^%d+$') and tonumber(text) or nil end
 
 -- Nothing where the record is no hash: somebody has damaged it, which is not the trouble of the others in a batch.
 local function read(id, ...)

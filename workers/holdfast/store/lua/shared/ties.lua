@@ -1,4 +1,4 @@
--- use: agenda clock task_record batches
+-- use: agenda clock task_record batches damage
 -- provides: ties
 -- Ties: everything that points at a task until it ends, as a set: `parent|<task it waits for>`, `expires|`, `unique|<key>`, `debounce|<key>`,
 -- `batch|<its batch>`, `callback|<batch whose end it waits for>`.
@@ -31,18 +31,18 @@ local function ties()
   end
 
   local function undo_all(id)
-    for _, one in ipairs(call('SMEMBERS', key_of(id))) do undo(id, string.match(one, '^(%a+)|(.*)$')) end
+    for _, one in ipairs(redis.pcall('SMEMBERS', key_of(id))) do attempt(undo, id, string.match(one, '^(%a+)|(.*)$')) end   -- of an error nothing
     call('DEL', key_of(id))
     if call('EXISTS', children_of(id)) == 1 then agenda.put(NOW, 'settle', id) end
   end
 
   local function parents_of(id)
     local parents = {}
-    for _, one in ipairs(call('SMEMBERS', key_of(id))) do parents[#parents + 1] = string.match(one, '^parent|(.*)$') end
+    for _, one in ipairs(redis.pcall('SMEMBERS', key_of(id))) do parents[#parents + 1] = string.match(one, '^parent|(.*)$') end
     return parents
   end
 
-  local function count(id) return call('SCARD', key_of(id)) end
+  local function count(id) return tonumber(redis.pcall('SCARD', key_of(id))) or 1 end
 
   return {tie = tie, cut = cut, undo_all = undo_all, count = count, holder_of = holder_of, children_of = children_of,
     parents_of = parents_of, agenda = agenda}

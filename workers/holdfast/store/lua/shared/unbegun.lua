@@ -4,17 +4,26 @@
 -- `reason`: begins with a space, or ''. Answers how many.
 local function return_unbegun(incarnation, is_unbegun, reason)
   local returned = 0
+  local function give_back(id, claim)
+    local r = read(id, 'state', 'claim')
+    if r[1] ~= 'working' or r[2] ~= claim then return end
+    local flaw = flaw_in(facts(id))
+    if flaw then
+      r = read(id, 'lane', 'concurrency_key')
+      bounds().give_back(id, r[1], r[2])
+      return set_task_aside(id, flaw)
+    end
+    bounds().vacate(id)
+    note('returned', id, claim .. reason)
+    count_unbegun(id)
+    to_head(id)
+    carry_out_pause(id, claim)
+    returned = returned + 1
+  end
+
   for _, task in ipairs(owned_last_first(incarnation, is_unbegun)) do
     call('HDEL', running_of(incarnation), task.id)
-    local r = read(task.id, 'state', 'claim')
-    if r[1] == 'working' and r[2] == task.claim and not flaw_in(facts(task.id)) then
-      bounds().vacate(task.id)
-      note('returned', task.id, task.claim .. reason)
-      count_unbegun(task.id)
-      to_head(task.id)
-      carry_out_pause(task.id, task.claim)
-      returned = returned + 1
-    end
+    each_task(task.id, nil, nil, give_back, task.claim)
   end
   return returned
 end

@@ -33,8 +33,8 @@ local function undeclared(token)
 
   -- Nothing can be told while the code of a live worker is not known.
   local function see_worker(incarnation)
-    local r = call('HMGET', KEY.worker .. incarnation, 'state', 'catalog', 'kind', 'application')
-    if r[1] == 'live' and not r[2] then return go_to('nothing') end
+    local r = facts_of_worker(incarnation, 'state', 'catalog', 'kind', 'application')
+    if not r[1] or (r[1] == 'live' and not r[2]) then return go_to('nothing') end
     local sort = r[2] and r[2] .. ' ' .. r[1] .. ' ' .. tostring(r[3]) .. ' ' .. (r[4] or '')
     if sort and not known[sort] then
       known[sort] = true

@@ -8,7 +8,7 @@ local function unique()
   local function holder(key)
     local id, till = ties.holder_of(NAME.unique, key)
     if not id then return nil end
-    if till ~= '' then return tonumber(till) > NOW and id or nil end
+    if till ~= '' then return (whole(till) or 0) > NOW and id or nil end
     local state = read(id, 'state')[1]
     return state and not TERMINAL[state] and id or nil
   end
@@ -22,7 +22,7 @@ local function unique()
   local function forget(key)
     local _, till = ties.holder_of(NAME.unique, key)
     local timed = till and till ~= ''
-    if timed and tonumber(till) > NOW then return end
+    if timed and (whole(till) or 0) > NOW then return end
     if timed then call('HDEL', KEY.unique, key) end
     ties.agenda.strike('forget', key)
   end

@@ -13,7 +13,7 @@ local function unknown()
   -- The time that the clock of a gate shows, and the time up to which it does not count.
   local function clock_of(lane, name)
     local shown, since = string.match(call('HGET', KEY.clocks, lane .. ' ' .. name) or '0 0', '^(%d+) (%d+)$')
-    return tonumber(shown), tonumber(since)
+    return whole(shown) or 0, whole(since) or 0
   end
 
   -- A worker of an earlier version knows of gates by time alone: this one is open to it.
@@ -42,10 +42,24 @@ local function unknown()
   -- The names of this lane's gates that a worker serves which registered `names`, the lowest number first.
   local function names_for(lane, names)
     if not names or names == '*' then return call('ZRANGE', known_by(lane), 0, GATES - 1) end
-    return call('ZINTER', 2, known_by(lane), KEY.names .. names, 'WEIGHTS', 1, 0)
+    return redis.pcall('ZINTER', 2, known_by(lane), KEY.names .. names, 'WEIGHTS', 1, 0)
   end
 
-  local function first_at(lane, name) return call('ZRANGE', held_at(lane, name), 0, 0)[1] end
+  -- Removes a gate at whose key somebody has put something else; audit puts back who waited there.
+  local function forget_gate(lane, name)
+    call('ZREM', known_by(lane), name)
+    call('ZREM', KEY.unserved, lane .. ' ' .. name)
+  end
+
+  local function first_at(lane, name) return redis.pcall('ZRANGE', held_at(lane, name), 0, 0)[1] end
+
+  -- The same; where none waits the gate is removed: a worker of an earlier version took the last one.
+  local function first_or_none(lane, name)
+    local first = redis.pcall('ZRANGE', held_at(lane, name), 0, 0)
+    if first.err then forget_gate(lane, name)
+    elseif not first[1] then note_lowest(held_at(lane, name), lane, name) end
+    return first[1]
+  end
 
   -- How many wait at those gates of a lane, as far as one looks.
   local function count_for(lane, names)
@@ -54,6 +68,6 @@ local function unknown()
     return count
   end
 
-  return {hold = hold, names_for = names_for, count_for = count_for, first_at = first_at, held_at = held_at, clock_of = clock_of,
+  return {hold = hold, first_or_none = first_or_none, names_for = names_for, count_for = count_for, first_at = first_at, held_at = held_at, clock_of = clock_of,
     call_servers = call_servers, open_to_earlier = open_to_earlier, servers = serving.servers, all = serving.all, lanes = serving.lanes}
 end

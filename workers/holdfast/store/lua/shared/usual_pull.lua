@@ -15,8 +15,8 @@ local PLAIN = 3    -- values of a settlement that says nothing but: completed, w
 -- Answers true if no lane is bounded or paused, nothing is due, and no task waits for this worker anywhere but in its lanes; and
 -- the names of its handlers: '*', or the digest that they are kept under.
 local function is_usual_call()
-  local r = call('HMGET', WORKER, 'state', 'request', 'kind', 'quiet', 'names')
-  if r[1] ~= 'live' or r[3] ~= 'worker' or r[4] or tonumber(ARGV[2]) <= tonumber(r[2]) then return false end
+  local r = redis.pcall('HMGET', WORKER, 'state', 'request', 'kind', 'quiet', 'names')
+  if r[1] ~= 'live' or r[3] ~= 'worker' or r[4] or tonumber(ARGV[2]) <= (tonumber(r[2]) or 0) then return false end
   local marks = call('EXISTS', KEY.solo, KEY.leftover, KEY.joining, KEY.rules, KEY.gated, KEY.closed, KEY.turned,
     WORKER .. NAME.of_inbox, KEY.due, KEY.agenda, KEY.unserved)
   if marks == 0 then return true, r[5] end
@@ -24,7 +24,7 @@ local function is_usual_call()
   local of_mine = 0
   for i = 7, #ARGV do
     local unknown = KEY.unknown .. ARGV[i]
-    of_mine = of_mine + ((r[5] or '*') == '*' and call('ZCARD', unknown) or #call('ZINTER', 2, unknown, KEY.names .. r[5]))
+    of_mine = of_mine + ((r[5] or '*') == '*' and call('ZCARD', unknown) or #redis.pcall('ZINTER', 2, unknown, KEY.names .. r[5]))
   end
   return call('ZCOUNT', KEY.due, '-inf', NOW) + call('ZCOUNT', KEY.agenda, '-inf', NOW) + of_mine == 0, r[5]
 end
@@ -157,7 +157,7 @@ local function write_claims(rows, notes, keys, busy)
     if lane.taken > 0 then
       call('ZREM', KEY.submitted .. lane.name, unpack(ids, before + 1, before + lane.taken))
       call('LPOP', list_of(lane.name), lane.taken)
-      call('HSET', KEY.heads, lane.name, math.max(lane.highest, tonumber(call('HGET', KEY.heads, lane.name) or '0')))
+      call('HSET', KEY.heads, lane.name, math.max(lane.highest, tonumber(call('HGET', KEY.heads, lane.name) or '0') or 0))
       before = before + lane.taken
     end
   end

@@ -2,7 +2,7 @@
 -- Usual records: of tasks in their first turn and first delivery. Any field that is not named here, whatever has written it, makes a
 -- record unusual, and so does a field that is missing: fields are counted. Those by which nothing is decided are not read.
 local FIELDS, CLAIM_FIELDS = 8, 4    -- `message`, `digest` and `origin` among them; and what a claim adds
-local DIGITS_COUNTED = 15            -- see damage
+local DIGITS_COUNTED = 15            -- see task_record
 
 local function is_number(text) return not text or (#text <= DIGITS_COUNTED and string.find(text, '^%d+$') ~= nil) end
 

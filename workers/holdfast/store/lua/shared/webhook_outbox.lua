@@ -6,6 +6,8 @@
 -- A function that makes functions: few tasks have a webhook, and each function of a script costs every call of it.
 local function outbox()
   local index = KEY.webhooks
+  local TURNS_TOLD = 1000   -- the last turns of a task, whose webhooks may wait
+
   local function name_of(id, turn, state) return id .. '|' .. turn .. '|' .. state end
   local function hash_of(name) return KEY.webhook .. name end
 
@@ -117,11 +119,12 @@ local function outbox()
     local found = {}
     local function add(turn, state)
       local name = name_of(id, turn, state)
-      local r = call('HMGET', hash_of(name), 'url', 'at')
-      if r[1] then for _, word in ipairs({name, tostring(turn), state, r[1], r[2]}) do found[#found + 1] = word end end
+      local r = redis.pcall('HMGET', hash_of(name), 'url', 'at')
+      if r[1] and r[2] then for _, word in ipairs({name, tostring(turn), state, r[1], r[2]}) do found[#found + 1] = word end end
     end
     local r = read(id, 'turn', 'state')
-    for turn = 1, tonumber(r[1]) do
+    local last = whole(r[1]) or 0
+    for turn = math.max(1, last - TURNS_TOLD), last do   -- somebody may have written a huge number
       add(turn, 'input-required')
       add(turn, 'auth-required')
       add(turn, 'working')

@@ -1,12 +1,23 @@
--- provides: inbox_of running_of hint any_reserves roster
+-- provides: inbox_of running_of facts_of_worker running_ids hint any_reserves roster
 -- Registered workers: their keys, hints to them, and what is known of all of them.
 local function inbox_of(incarnation) return KEY.worker .. incarnation .. NAME.of_inbox end
 local function running_of(incarnation) return KEY.worker .. incarnation .. NAME.of_running end
 
--- Leaves a word that ends a worker's own blocking wait. If it is lost, the worker learns the same at its next renewal.
-local HINT_MS = 600000
+-- Fields of a worker's record; nothing where it is no hash: somebody has damaged it, which is not the trouble of the others.
+local function facts_of_worker(incarnation, ...)
+  local r = redis.pcall('HMGET', KEY.worker .. incarnation, ...)
+  return r.err and {} or r
+end
 
+-- The ids of the tasks that a worker owns; none where somebody has damaged them.
+local function running_ids(incarnation)
+  local ids = redis.pcall('HKEYS', running_of(incarnation))
+  return ids.err and {} or ids
+end
+
+-- Leaves a word that ends a worker's own blocking wait. If it is lost, the worker learns the same at its next renewal.
 local function hint(incarnation, word)
+  local HINT_MS = 600000
   local control = KEY.control .. incarnation
   call('RPUSH', control, word)
   call('PEXPIRE', control, HINT_MS)
@@ -19,7 +30,7 @@ local function any_reserves()
   if reserves ~= nil then return reserves end
   reserves = false
   for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
-    if call('HEXISTS', KEY.worker .. incarnation, 'kind') == 0 then reserves = true end
+    if redis.pcall('HEXISTS', KEY.worker .. incarnation, 'kind') == 0 then reserves = true end
   end
   return reserves
 end

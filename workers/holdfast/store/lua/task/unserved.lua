@@ -6,7 +6,7 @@
 -- one did counts no more. A long time between two looks (no steward was there, the clock jumped) counts as a short one.
 -- Keeps: I3, I5, I9, I14.
 -- flags: allow-oom
--- use: task_end unknown_handlers workers clock journal task_record
+-- use: task_end unknown_handlers workers clock journal task_record damage
 local timeout, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local LONGEST_STEP = 10000
 local tasks_left = limit
@@ -27,16 +27,23 @@ local function fail_late(lane, name, clock, since)
   local failed = 0
   local ids = call('ZRANGE', gates.held_at(lane, name), 0, tasks_left - 1)
   tasks_left = tasks_left - #ids
-  for _, id in ipairs(ids) do
-    local r = read(id, 'state', 'unknown_at')
+  local function leave(id) leave_gate(id, lane, 'unknown:' .. name, true) end
+  local function look_at(id)
+    local r, flaw = read(id, 'state', 'unknown_at'), flaw_of(id)
+    if flaw then
+      leave(id)
+      return set_task_aside(id, flaw, lane)
+    end
     local waited = clock - math.max(since, tonumber(r[2] or '0'))
     if r[1] ~= 'submitted' then
-      leave_gate(id, lane, 'unknown:' .. name, true)   -- its record was deleted by somebody
+      leave(id)   -- its record was deleted by somebody
     elseif waited >= timeout then
       fail(id, lane, name, waited)
       failed = failed + 1
     end
   end
+
+  for _, id in ipairs(ids) do each_task(id, lane, leave, look_at) end
   return failed
 end
 
@@ -45,10 +52,7 @@ local function is_paused(lane) return call('HEXISTS', KEY.rules, 'paused:' .. la
 -- Answers how many tasks were ended at this gate.
 local function look_after(member, looked_at)
   local lane, name = string.match(member, '^(%S+) (.*)$')
-  if not gates.first_at(lane, name) then
-    note_lowest(gates.held_at(lane, name), lane, name)   -- a worker of an earlier version took the last one
-    return 0
-  end
+  if not gates.first_or_none(lane, name) then return 0 end
   local clock, since = gates.clock_of(lane, name)
   local servers = gates.servers(lane, name)
   if #servers > 0 then
@@ -68,7 +72,7 @@ local function forget_published()
   local digests = call('SMEMBERS', KEY.handlers)
   local function is_registered(name)
     for _, digest in ipairs(digests) do
-      if call('SISMEMBER', KEY.names .. digest, name) == 1 then return true end
+      if redis.pcall('SISMEMBER', KEY.names .. digest, name) == 1 then return true end
     end
     return name == ''   -- workers without names register none
   end
@@ -81,7 +85,7 @@ end
 local function forget_names()
   local used = {}
   for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
-    local names = call('HGET', KEY.worker .. incarnation, 'names')
+    local names = facts_of_worker(incarnation, 'names')[1]
     if names then used[names] = true end
   end
   local has_forgotten = false
@@ -107,6 +111,7 @@ if call('EXISTS', KEY.handlers) == 1 then forget_names_once() end
 local failed, looks = 0, call('ZRANGE', KEY.unserved, 0, limit - 1, 'WITHSCORES')
 for i = 1, #looks, 2 do
   if tasks_left < 1 then break end
-  failed = failed + look_after(looks[i], tonumber(looks[i + 1]))
+  local went, number = attempt(look_after, looks[i], tonumber(looks[i + 1]))
+  if went then failed = failed + number else call('ZREM', KEY.unserved, looks[i]) end   -- what waits there is no set
 end
 return failed

@@ -26,11 +26,7 @@ local function admit_run()
 end
 
 local function admit()
-  local flaw = verb ~= 'unreadable' and flaw_of(id)
-  if flaw then
-    set_damaged_aside(id, flaw, raw, lane)
-    return 'set-aside'
-  end
+  if verb ~= 'unreadable' and is_for_damaged(id, raw, lane) then return 'set-aside' end
   if message ~= '' then
     local verdict = verb == 'run' and admit_run() or answer_task(id, raw, message, digest)
     return refuse(verdict, id, message, raw, lane) and 'set-aside' or verdict

@@ -13,11 +13,8 @@
 -- use: task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage gate_keys history limits rules schedules workers stale_entries
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = KEY.worker .. incarnation
-local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
 local WINDOW = 16          -- entries read at once
-local LARGEST = 16777216   -- bytes of an entry that any worker will ever be asked to read
 local LOOKS = 512          -- entries of all lanes together that are looked at
-local ROUNDS = 4           -- turns that are given anew, where lanes have given less than they hold
 
 local function settle_all()
   local verdicts = {}
@@ -73,7 +70,7 @@ end
 local heads = {}
 
 local function head_of(lane)
-  heads[lane] = heads[lane] or tonumber(call('HGET', KEY.heads, lane) or '0')
+  heads[lane] = heads[lane] or tonumber(call('HGET', KEY.heads, lane) or '0') or 0
   return heads[lane]
 end
 
@@ -130,9 +127,8 @@ local function take_foreign(raw, lane)
   decoded_bytes = decoded_bytes + #raw
   local verb, id, message, name = understand(raw)
   if not verb then return set_aside(id, raw, lane) end
-  local flaw = flaw_of(id)
-  if flaw then set_damaged_aside(id, flaw, raw, lane)
-  elseif verb == 'run' then take_run(id, message, raw, lane, name)
+  if is_for_damaged(id, raw, lane) then return end
+  if verb == 'run' then take_run(id, message, raw, lane, name)
   elseif message ~= '' then take_resume(id, message, raw, lane)
   elseif CONTROL[verb](id, 'asked on the queue') == 'unknown' and verb ~= 'cancel' then set_aside(verb .. UNKNOWN, raw, lane) end
 end
@@ -146,6 +142,7 @@ end
 
 -- An entry that is too large to be decoded here. Answers whether the worker is to read it.
 local function take_large(raw, lane)
+  local LARGEST = 16777216   -- bytes of an entry that any worker will ever be asked to read
   if #raw > LARGEST then set_aside('larger than ' .. LARGEST .. ' bytes', raw, lane) return false end
   call('RPUSH', inbox_of(incarnation), lane .. '\n' .. raw)
   return true
@@ -156,9 +153,7 @@ end
 local function take_from_gates(lane, want)
   local gates, before, looked = KEY.gates .. lane, #rows, 0
 
-  local function take_first(gate)
-    local id = call('ZRANGE', held_of(lane, gate), 0, 0)[1]
-    if not id then return false end
+  local function look_at(id, gate)
     local r = facts(id)
     local key, name = r[10], r[11]
     local waits = r[12] == 'submitted'   -- else its record was deleted by somebody
@@ -186,6 +181,14 @@ local function take_from_gates(lane, want)
     return true
   end
 
+  -- Answers whether the next one may be looked at.
+  local function take_first(gate)
+    local first = redis.pcall('ZRANGE', held_of(lane, gate), 0, 0)
+    if first.err then call('ZREM', gates, gate) end   -- what waits there is no set
+    local function leave(id) leave_gate(id, lane, gate, true) end
+    return first[1] and each_task(first[1], lane, leave, look_at, gate) ~= false
+  end
+
   for _, gate in ipairs(call('ZRANGEBYSCORE', gates, '-inf', NOW, 'LIMIT', 0, GATES)) do
     while #rows - before < want and not told_enough() and take_first(gate) do end
   end
@@ -194,22 +197,31 @@ end
 -- Claim up to `want` of those that wait for handlers that this worker has, in the order of their numbers.
 local function take_from_unknown(lane, want)
   local before, unknown = #rows, of_unknown()
+  local function look_at(id, name)
+    local r = facts(id)
+    local waits = r[12] == 'submitted'   -- else its record was deleted by somebody
+    leave_gate(id, lane, 'unknown:' .. name, not waits)
+    meet(lane, name)
+    if waits and pass_over(id, r, lane) then waits = false end
+    if waits and r[8] == '1' then add_suspect(id, lane, r[13])
+    elseif waits then take_or_hold(id, lane, r[10], r[11], r[13], r) end
+  end
+
   for _ = 1, want + SCAN do
     local name = #rows - before < want and not told_enough() and unknown.names_for(lane, names)[1]
     if not name then return end
-    local id = unknown.first_at(lane, name)
-    if not id then
-      note_lowest(unknown.held_at(lane, name), lane, name)   -- a worker of an earlier version took the last one
-    else
-      local r = facts(id)
-      local waits = r[12] == 'submitted'   -- else its record was deleted by somebody
-      leave_gate(id, lane, 'unknown:' .. name, not waits)
-      meet(lane, name)
-      if waits and pass_over(id, r, lane) then waits = false end
-      if waits and r[8] == '1' then add_suspect(id, lane, r[13])
-      elseif waits then take_or_hold(id, lane, r[10], r[11], r[13], r) end
-    end
+    local id = unknown.first_or_none(lane, name)
+    local function leave() leave_gate(id, lane, 'unknown:' .. name, true) end
+    if id then each_task(id, lane, leave, look_at, name) end
   end
+end
+
+-- Takes an entry of a lane. Answers true if it went to the inbox.
+local function take_entry(raw, lane)
+  local id, seq = own(raw)
+  if id then take_own(id, seq, lane)
+  elseif #raw > READ_BYTES then return take_large(raw, lane)
+  else take_foreign(raw, lane) end
 end
 
 -- Claim up to `want` from one lane; how many were claimed. One that goes to the inbox ends the round: the worker admits
@@ -227,12 +239,9 @@ local function take_lane(lane, want)
     if #window == 0 then break end
     read_bytes = read_bytes + bytes
     for _, raw in ipairs(window) do
-      local id, seq = own(raw)
-      inboxed = not id and #raw > READ_BYTES and is_to_admit()
+      inboxed = not own(raw) and #raw > READ_BYTES and is_to_admit()
       if inboxed then break end
-      if id then take_own(id, seq, lane)
-      elseif #raw > READ_BYTES then inboxed = take_large(raw, lane)
-      else take_foreign(raw, lane) end
+      inboxed = each_entry(raw, lane, take_entry)
       done = done + 1
       if inboxed or decoded_bytes >= DECODED_BYTES or told_enough() then break end
     end
@@ -334,6 +343,7 @@ end
 
 -- A lane that gives less than it holds has given what can be looked at in one pull: the others get the rest.
 local function take_in_turns(offers, want)
+  local ROUNDS = 4   -- turns that are given anew, where lanes have given less than they hold
   for _ = 1, ROUNDS do
     if want <= 0 or has_done_enough() then return end
     local shares, had = turns(LANES, WEIGHTS, offers, want)
@@ -383,19 +393,22 @@ end
 
 ring_at_the_end()
 local verdicts = settle_all()
-local known = call('HMGET', worker, 'state', 'request', 'kind', 'quiet', 'host', 'names')
+local known = redis.pcall('HMGET', worker, 'state', 'request', 'kind', 'quiet', 'host', 'names')   -- of an error nothing
+local last = tonumber(known[2] or nil) or 0
 names = known[6]
-if known[1] ~= 'live' or request <= tonumber(known[2]) then ring_for(freed) end
+if known[1] ~= 'live' or request <= last then ring_for(freed) end
 if not known[1] then return {'UNKNOWN', verdicts, {}, 0, 0} end
 if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0} end
-if request < tonumber(known[2]) then return {'STALE', verdicts, {}, 0, 0} end
-if request == tonumber(known[2]) then
+if request < last then return {'STALE', verdicts, {}, 0, 0} end
+if request == last then
   return {'REPLAY', verdicts, claimed_in(incarnation, request, LANES), select(2, look()), call('LLEN', inbox_of(incarnation))}
 end
 call('HSET', worker, 'request', request)
 local word = known[4] and 'QUIET' or 'OK'
 local live = known[1] == 'live' and word == 'OK'
-if live and call('EXISTS', KEY.solo, KEY.due, KEY.agenda, KEY.leftover, KEY.joining) > 0 then promote(PROMOTED) end
+if live and call('EXISTS', KEY.solo, KEY.due, KEY.agenda, KEY.leftover, KEY.joining) > 0 then
+  promote(16)   -- due tasks submitted in passing, for where there is no steward
+end
 if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspects()) then
   if known[3] == 'single' then
     word = 'APART'

@@ -4,27 +4,29 @@
 -- KEYS: the public queue. ARGV: lease (ms), grace (ms), runs of a task after its first death.
 -- Answers: incarnation, tasks put back, incarnation, …
 -- flags: allow-oom
--- use: clock recovery
+-- use: clock recovery damage workers
 local lease, grace = tonumber(ARGV[1]), tonumber(ARGV[2])
 local answer = {}
-local function lost(incarnation, cause) return recover({incarnation = incarnation, cause = cause, runs = tonumber(ARGV[3])}) end
+local function lost(incarnation, cause)
+  local went, put_back = attempt(recover, {incarnation = incarnation, cause = cause, runs = tonumber(ARGV[3])})
+  answer[#answer + 1], answer[#answer + 2] = incarnation, went and put_back or 0
+  if not went then call('ZREM', KEY.workers, incarnation) end   -- the others are looked at; strays finds what it owned
+end
 
 for _, incarnation in ipairs(call('ZRANGEBYSCORE', KEY.workers, '(' .. NOW, '+inf', 'LIMIT', 0, 256)) do
   call('ZADD', KEY.workers, NOW, incarnation)
 end
 for _, incarnation in ipairs(call('ZRANGEBYSCORE', KEY.workers, '-inf', NOW - lease, 'LIMIT', 0, 16)) do
   local worker = KEY.worker .. incarnation
-  local r = call('HMGET', worker, 'heartbeat', 'suspect', 'vouched')
+  local r = facts_of_worker(incarnation, 'heartbeat', 'suspect', 'vouched')
   local last = (r[1] or '') .. '/' .. (r[3] or '')
-  local beat, since = string.match(r[2] or '', '^(%d+/%d*):(%d+)$')
+  local beat, since = string.match(r[2] or '', '^(.*):(%d+)$')
   if not r[1] then   -- its record was lost: what it owned is nobody's
-    answer[#answer + 1] = incarnation
-    answer[#answer + 1] = lost(incarnation, 'record lost')
+    lost(incarnation, 'record lost')
   elseif beat ~= last or tonumber(since) > NOW then
     call('HSET', worker, 'suspect', last .. ':' .. NOW)
   elseif NOW - tonumber(since) >= grace then
-    answer[#answer + 1] = incarnation
-    answer[#answer + 1] = lost(incarnation, 'lease lapsed')
+    lost(incarnation, 'lease lapsed')
   end
 end
 return answer

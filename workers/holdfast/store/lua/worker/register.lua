@@ -9,7 +9,7 @@
 -- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
 -- Keeps: I2: an owner exists before it owns. I18: on a quiet or halted host it claims nothing from its first pull on.
 -- flags: allow-oom
--- use: clock journal hosts catalogs
+-- use: clock journal hosts catalogs workers
 local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt, application, catalog, concurrency = unpack(ARGV)
 local worker = KEY.worker .. incarnation
 
@@ -22,7 +22,8 @@ local function keep_names()
   return digest
 end
 
-local known = call('HMGET', worker, 'state', 'host', 'pid')
+local known = facts_of_worker(incarnation, 'state', 'host', 'pid')
+if known[1] == nil then call('UNLINK', worker) end   -- somebody has put something else there
 if known[1] == 'dead' then return 'DEAD' end
 if known[1] then
   if known[2] == host and known[3] == pid then return 'OK' end

@@ -7,14 +7,14 @@
 --          the last request that was run for it}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
--- use: clock task_record lane pause_requests unbegun webhook_outbox
+-- use: clock task_record lane pause_requests unbegun webhook_outbox damage workers
 local incarnation, state, answered, lanes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local worker = KEY.worker .. incarnation
-local known = call('HMGET', worker, 'state', 'vouched', 'kind', 'heartbeat', 'quiet', 'request')
+local known = facts_of_worker(incarnation, 'state', 'vouched', 'kind', 'heartbeat', 'quiet', 'request')
 if not known[1] then return {'UNKNOWN', {}, 0, -1, 0, 0, {}, 0} end
 if known[1] == 'dead' then return {'DEAD', {}, 0, -1, 0, 0, {}, 0} end
 if known[1] ~= state then call('HINCRBY', KEY.meta, 'roster', 1) end   -- it declares no schedules any more
-call('HSET', worker, 'state', state, 'heartbeat', (known[4] or 0) + 1)
+call('HSET', worker, 'state', state, 'heartbeat', (whole(known[4]) or 0) + 1)
 call('ZADD', KEY.workers, NOW, incarnation)
 
 local held, lost, to_pause = {}, {}, {}
@@ -36,7 +36,7 @@ for i = 5 + lanes, #ARGV, 4 do
     if is_pause_asked(r[3], claim) then add(to_pause, id, claim) end
     if progress ~= '' and progress ~= r[4] then
       write(id, 'progress', progress)
-      tell_working(id, r[5], r[6])
+      attempt(tell_working, id, r[5], r[6])
     end
     if checkpoint ~= '' then call('SET', KEY.checkpoint .. id, checkpoint) end
   end
@@ -44,7 +44,7 @@ end
 
 -- Of requests whose answer it has seen, what it does not hold was dropped on its side: nobody is working on it. A task that it holds
 -- under any claim is not put back: it may run there.
-local function dropped(id, claim) return not held[id] and tonumber(string.match(claim, ':(%d+)$')) <= answered end
+local function dropped(id, claim) return not held[id] and (tonumber(string.match(claim, ':(%d+)$')) or 0) <= answered end
 local returned = return_unbegun(incarnation, dropped, '')
 
 -- Suspects are not for workers of a pool, and a quarantine worker claims nothing else.
@@ -53,5 +53,5 @@ for i = 5, 4 + lanes do
   if known[3] ~= 'quarantine' then waiting = waiting + call('EXISTS', list_of(ARGV[i])) end
   if known[3] ~= 'worker' then waiting = waiting + call('EXISTS', KEY.suspects .. ARGV[i]) end
 end
-return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1, waiting, known[5] and 1 or 0, to_pause,
+return {'OK', lost, returned, whole(known[2]) and NOW - known[2] or -1, waiting, known[5] and 1 or 0, to_pause,
   tonumber(known[6]) or 0}

@@ -5,25 +5,25 @@
 -- An owner of which one task is put back is tombstoned, and loses all it holds: see recover.
 -- Keeps: I1, I2, I3, I4.
 -- flags: allow-oom
--- use: clock recovery task_record workers
+-- use: clock recovery task_record workers damage
 local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 
 -- The reason why nobody can be working on this task, or nil.
 local function why(id, owner, claim)
-  local state = call('HGET', KEY.worker .. owner, 'state')
+  local state = facts_of_worker(owner, 'state')[1]
   if not state then return 'unknown' end
   if state == 'dead' then return 'dead' end
-  if call('HGET', running_of(owner), id) ~= claim then return 'not held' end
+  if redis.pcall('HGET', running_of(owner), id) ~= claim then return 'not held' end
   local beat = call('ZSCORE', KEY.workers, owner)
   if not beat or NOW - tonumber(beat) >= silence then return 'silent' end
 end
 
 local function rescue(id, owner, claim, reason)
   local death = {incarnation = owner, cause = 'owner ' .. reason, runs = tonumber(ARGV[5])}
-  if reason ~= 'not held' then recover(death) end
+  if reason ~= 'not held' and owner ~= '' then recover(death) end
   death.shared = false
   recover_task(id, claim, death, true)
-  call('HDEL', running_of(owner), id)
+  redis.pcall('HDEL', running_of(owner), id)
 end
 
 local pattern = string.gsub(T, '[%*%?%[%]\\]', '\\%0') .. NAME.task .. '*'
@@ -32,11 +32,12 @@ local answer, put = {found[1]}, {}
 for _, key in ipairs(found[2]) do
   local id = string.sub(key, #T + 6)
   local r = read(id, 'state', 'owner', 'claim')
+  r[2], r[3] = r[2] or '', r[3] or ''
   local reason = r[1] == 'working' and why(id, r[2], r[3])
   if reason then
     for _, item in ipairs({id, r[2], reason}) do answer[#answer + 1] = item end
     if put_back then put[#put + 1] = {id, r[2], r[3], reason} end
   end
 end
-for _, one in ipairs(put) do rescue(unpack(one)) end
+for _, one in ipairs(put) do each_task(one[1], nil, nil, rescue, one[2], one[3], one[4]) end
 return answer

@@ -28,7 +28,7 @@ local function handlers_here()
   if handlers then return handlers end
   handlers = {}
   for i = 2, NAMED + 1 do
-    local r = call('HMGET', KEY.worker .. ARGV[i], 'state', 'names')
+    local r = facts_of_worker(ARGV[i], 'state', 'names')
     if r[1] == 'live' then handlers[r[2] or '*'] = true end
   end
   if not next(handlers) then handlers['*'] = true end
@@ -63,7 +63,7 @@ suspects().visit_all(LANES, function(id, lane, r)
 end)
 if not any then return {0, 0} end
 for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
-  local single = call('HGET', KEY.worker .. incarnation, 'kind') == 'single'
+  local single = facts_of_worker(incarnation, 'kind')[1] == 'single'
   if single and call('EXISTS', KEY.control .. incarnation) == 0 then hint(incarnation, 'look') end
 end
 return {startable, alone}

@@ -6,5 +6,5 @@
 -- flags: allow-oom
 -- use: unbegun begun
 local last, begun = tonumber(ARGV[2]), cmsgpack.unpack(ARGV[3])
-local function unbegun(id, claim) return not has_begun(begun, id, claim) and tonumber(string.match(claim, ':(%d+)$')) <= last end
+local function unbegun(id, claim) return not has_begun(begun, id, claim) and (tonumber(string.match(claim, ':(%d+)$')) or 0) <= last end
 return return_unbegun(ARGV[1], unbegun, ' its worker is silent')

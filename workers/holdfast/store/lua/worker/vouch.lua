@@ -8,9 +8,9 @@ local lives, count = {}, 0
 for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do lives[incarnation] = true end   -- none of the dead
 for i = 3, #ARGV do
   local incarnation = ARGV[i]
-  if lives[incarnation] then
-    call('HSET', KEY.worker .. incarnation, 'vouched', NOW)
-    if clock ~= '' then call('HSET', KEY.worker .. incarnation, 'ahead', clock - NOW, 'version', version) end
+  if lives[incarnation] then   -- a damaged record lives on by its beat alone
+    redis.pcall('HSET', KEY.worker .. incarnation, 'vouched', NOW)
+    if clock ~= '' then redis.pcall('HSET', KEY.worker .. incarnation, 'ahead', clock - NOW, 'version', version) end
     call('ZADD', KEY.workers, NOW, incarnation)
     count = count + 1
   end
