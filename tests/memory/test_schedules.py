@@ -9,6 +9,7 @@ from tests.memory.process import single
 
 AGENT = """
 import asyncio
+from collections.abc import AsyncIterator
 from holdfast import Handlers, create_broker
 
 handlers = Handlers()
@@ -26,7 +27,10 @@ async def begin():
         following = await broker.manager.schedules.upsert("mine", every=0.2, name="tick", kwargs={"beat": 2})
         print("next", following.tzinfo)
 
-task = asyncio.get_running_loop().create_task(begin())
+@handlers.lifespan
+async def beginning() -> AsyncIterator[None]:
+    task = asyncio.create_task(begin())
+    yield
 """
 
 

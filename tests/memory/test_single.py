@@ -14,7 +14,8 @@ from tests.memory.process import single
 
 BEGIN = """
 import asyncio, os, time
-from holdfast import Retry, create_broker
+from collections.abc import AsyncIterator
+from holdfast import Handlers, Retry, create_broker
 
 async def begin():
     try:
@@ -23,14 +24,23 @@ async def begin():
 {submits}
     except Exception as error:
         print(error)
+"""
+END = """
 
-task = asyncio.get_running_loop().create_task(begin())
+answer, handle = handle, Handlers()
+handle.default(answer)
+
+@handle.lifespan
+async def submitting() -> AsyncIterator[None]:
+    task = asyncio.create_task(begin())
+    yield
+    task.cancel()
 """
 
 
 def program(handler: str, *submits: str) -> str:
-    """A module whose import begins a coroutine that submits, and whose handler is this."""
-    return BEGIN.format(submits="\n".join(f"            {line}" for line in submits)) + handler
+    """A module whose lifespan begins a coroutine that submits, and whose handler is this."""
+    return BEGIN.format(submits="\n".join(f"            {line}" for line in submits)) + handler + END
 
 
 def test_its_own_tasks_run_at_once_delayed_and_again(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import NoReturn
 
-import anyio
 import msgspec
 import psutil
 
@@ -38,12 +37,11 @@ def import_handler(settings: Settings, channel: socket.socket) -> NoReturn:
     def answer(trial: Trial) -> None:
         channel.sendall(msgspec.json.encode(trial) + b"\n")
 
-    anyio.run(_import_in_loop, settings, answer, backend_options={"use_uvloop": True})
+    _import(settings, answer)
     os._exit(ChildExit.OK)
 
 
-async def _import_in_loop(settings: Settings, answer: Callable[[Trial], None]) -> None:
-    """Sends the result before the loop ends: tasks that the import started may keep the loop running."""
+def _import(settings: Settings, answer: Callable[[Trial], None]) -> None:
     before = fork_hazards.look()
     began = time.monotonic()
     try:

@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,6 +19,7 @@ from holdfast.core.task_states import TERMINAL
 from holdfast.errors import HandlerError
 from holdfast.exits import Exit
 from holdfast.handler.choose import handler_of
+from holdfast.handler.handler import Handler
 from holdfast.handler.lanes_of_handler import settled
 from holdfast.ipc.channel import Born, Ready
 from holdfast.ipc.in_process_channel import InProcessLink
@@ -53,29 +55,34 @@ def run(settings: Settings, announce: Announce) -> int:
         inside = settings.model_copy(update={"runtime_dir": Path(folder)})
         try:
             with ListeningSocket(settings.metrics).opened(announce) as listener, _sent_logs(settings):
-                return anyio.run(_boot, inside, announce, listener, backend_options=settings.loop_options)
+                return _run(inside, announce, listener)
         except ListenError as error:
             announce(str(error), "error")
             return error.code
+        except HandlerError as error:
+            announce(f"{error.traceback}{error}", "error")
+            return Exit.CONFIG
+
+
+def _run(settings: Settings, announce: Announce, listener: socket.socket | None) -> int:
+    """Import the handler, with the queue in place and without a running event loop, as everywhere. Then serve."""
+    with serving(settings.queue_name) as store, ended_at_once(settings.runtime_dir):
+        belong_to_process(settings, store)
+        handler = handler_of(settings)
+        handler.refuse_main_thread(NO_MAIN_THREAD)
+        settings = settled(handler, settings, may_choose=True)
+        boot = partial(_boot, settings, handler, store, announce, listener)
+        return anyio.run(boot, backend_options=settings.loop_options)
 
 
 def _sent_logs(settings: Settings) -> AbstractContextManager[object]:
     return sent_logs(settings.otlp_endpoint, "holdfast-worker", grpc=settings.otlp_protocol == GRPC)
 
 
-async def _boot(settings: Settings, announce: Announce, metrics: socket.socket | None) -> int:
-    """Import the handler inside the running loop, with the queue in place: its module may start code that submits
-    tasks."""
-    with anyio.open_signal_receiver(*heeded()) as signals, serving(settings.queue_name) as store:
-        belong_to_process(settings, store)
-        try:
-            with ended_at_once(settings.runtime_dir):
-                handler = handler_of(settings)
-            handler.refuse_main_thread(NO_MAIN_THREAD)
-            settings = settled(handler, settings, may_choose=True)
-        except HandlerError as error:
-            announce(f"{error.traceback}{error}", "error")
-            return Exit.CONFIG
+async def _boot(
+    settings: Settings, handler: Handler, store: MemoryStore, announce: Announce, metrics: socket.socket | None
+) -> int:
+    with anyio.open_signal_receiver(*heeded()) as signals:
         async with open_worker(store, handler, settings) as worker, _steward(store, settings, metrics) as steward:
             steward.tell(Born(worker.incarnation))
             async with anyio.create_task_group() as group:

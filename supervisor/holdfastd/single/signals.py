@@ -29,8 +29,8 @@ def heeded() -> tuple[signal.Signals, ...]:
 
 @contextmanager
 def ended_at_once(folder: Path | None = None) -> Generator[None]:
-    """Within the block, a signal that stops ends the process, and removes this folder: nothing has begun, and the event
-    loop, which the block holds up, would hear of it only afterwards. The line goes past `sys.stderr`: the signal may
+    """Within the block, a signal that stops ends the process, and removes this folder, as long as no event loop that
+    the block runs takes the signals: nothing has begun. The line goes past `sys.stderr`: the signal may
     come in the midst of a write to it, which can hold no second one."""
 
     def end(_number: int, _frame: object) -> None:

@@ -21,6 +21,7 @@ from holdfast.core.quiet_hosts import HaltScope
 from holdfast.errors import HandlerError, StoreError
 from holdfast.exits import Exit
 from holdfast.handler.choose import handler_of
+from holdfast.handler.handler import Handler
 from holdfast.handler.lanes_of_handler import settled
 from holdfast.os.forked_copy import leave_worker_at_fork
 from holdfast.store import open_store
@@ -49,20 +50,20 @@ def run(settings: Settings, announce: Announce) -> int:
     """Run the worker until it is told to stop; the exit status."""
     faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     leave_worker_at_fork()
-    return anyio.run(_boot, settings, announce, backend_options=settings.loop_options)
-
-
-async def _boot(settings: Settings, announce: Announce) -> int:
-    with anyio.open_signal_receiver(*heeded()) as signals:
-        belong_to_process(settings)
+    belong_to_process(settings)
+    with ended_at_once():
         try:
-            with ended_at_once():
-                handler = handler_of(settings)
+            handler = handler_of(settings)  # without a running loop, as everywhere
             handler.refuse_main_thread(NO_MAIN_THREAD)
             settings = settled(handler, _one_by_one(settings), may_choose=True)
         except HandlerError as error:
             announce(f"{error.traceback}{error}", "error")
             return Exit.CONFIG
+        return anyio.run(_boot, settings, handler, announce, backend_options=settings.loop_options)
+
+
+async def _boot(settings: Settings, handler: Handler, announce: Announce) -> int:
+    with anyio.open_signal_receiver(*heeded()) as signals:
         async with AsyncExitStack() as stack:
             store = await stack.enter_async_context(open_store(settings.redis))
             halts = await _halts(store)
