@@ -13,6 +13,7 @@ from holdfast.core.delivery import Settle
 from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Accepted, Receipt, Submission
+from holdfast.errors import StoreUnavailableError
 from holdfast.store.ledger import PostgresStore
 from holdfast.why.explain import explain
 from holdfast_config import RedisSettings, Settings
@@ -158,6 +159,39 @@ async def test_a_task_that_was_given_and_lost_is_rejected_where_its_key_is_held_
     await books.flush()
     await back(books)
     assert (await manager.get_task("b")).duplicate_of == "a"
+
+
+async def test_one_at_which_redis_fails_holds_up_no_other(books: Ledger, away: PostgresStore) -> None:
+    """Somebody has damaged the keys of unique tasks: others are given and copied, and it is given when it can be."""
+    await accept(away, unique(books, "a"))
+    assert await away.submit([submission("b", books.queue)]) == [Accepted.NEW]
+    await books.redis.do("SET", books.redis.key("unique"), "no hash")
+    async with books.store.database.transaction() as sql:
+        await sql.execute(LONG_AGO, books.queue)
+    for _ in range(2):
+        await books.keep()
+    assert await books.states() == {"b": "submitted"}
+    assert [row["task_id"] for row in await books.requests()] == ["a"]
+    await books.redis.do("DEL", books.redis.key("unique"))
+    await back(books)
+    assert await books.states() == {"a": "submitted", "b": "submitted"}
+
+
+async def test_a_cancel_at_which_redis_fails_holds_up_no_other(books: Ledger, away: PostgresStore) -> None:
+    await books.submit("a")
+    await books.keep()
+    for task_id in ("a", "b"):
+        with pytest.raises(StoreUnavailableError, match="is kept in PostgreSQL"):
+            await away.cancel(task_id, "asked")
+    assert await away.submit([submission("c", books.queue)]) == [Accepted.NEW]
+    await books.redis.do("SET", books.redis.key("ties:a"), "no set")
+    async with books.store.database.transaction() as sql:
+        await sql.execute(LONG_AGO, books.queue)
+    for _ in range(2):
+        await books.keep()
+    assert (await books.states())["c"] == "submitted"
+    assert [row["task_id"] for row in await books.requests()] == ["a"]
+    await books.redis.do("DEL", books.redis.key("ties:a"))
 
 
 async def test_a_message_that_its_task_does_not_take_any_more_is_set_aside(books: Ledger, away: PostgresStore) -> None:

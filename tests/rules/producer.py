@@ -59,6 +59,13 @@ PRODUCER = [
         f"{_REJECTED}::test_of_two_tasks_with_one_unique_key_the_second_is_rejected",
     ),
     Rule(
+        "a kept request at which Redis fails holds up no other",
+        "workers/holdfast/store/ledger/deliver.py",
+        "        return all([await _give_promised(sql, redis, epoch, [one], verb) for one in some])\n",
+        "        raise\n",
+        f"{_REJECTED}::test_one_at_which_redis_fails_holds_up_no_other",
+    ),
+    Rule(
         "a message for a task that the ledger knows to be over is set aside",
         "workers/holdfast/store/ledger/deliver.py",
         "    late = [one for one in some if not one.known and one.ended]\n",

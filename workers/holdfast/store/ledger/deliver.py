@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from holdfast.core.tasks import Accepted, Submission
-from holdfast.errors import StoreError, StoreUnavailableError
+from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
 from holdfast.store.ledger import change_requests
 from holdfast.store.ledger.request_order import PRODUCER_TIMEOUT
 from holdfast.store.ledger.tables import requests, tasks
@@ -59,8 +59,17 @@ async def _give_messages(sql: Any, queue: str, redis: RedisLedger, epoch: str, s
 
 
 async def _give_promised(sql: Any, redis: RedisLedger, epoch: str, some: list[Waiting], verb: str) -> bool:
+    """Give these in one call; each by itself where Redis fails at one of them, whose keys somebody has damaged."""
     batch = [(one.submission, True) for one in some if one.submission]
-    receipts = await redis.give(epoch, batch, verb) if batch else []
+    try:
+        receipts = await redis.give(epoch, batch, verb) if batch else []
+    except (StoreUnavailableError, StoreFullError):
+        raise
+    except StoreError as error:
+        if len(some) == 1:
+            await _put_off(sql, some[0], error)
+            return True
+        return all([await _give_promised(sql, redis, epoch, [one], verb) for one in some])
     if receipts is None:
         return False
     for one, receipt in zip(some, receipts, strict=True):
@@ -82,7 +91,13 @@ async def put_back_parents(sql: Any, queue: str, redis: RedisLedger, epoch: str,
 
 async def _give_asks(sql: Any, _: str, redis: RedisLedger, epoch: str, some: list[Waiting]) -> bool:
     for one in some:
-        word = await redis.ask(epoch, one.request, one.verb, one.task_id, one.reason)
+        try:
+            word = await redis.ask(epoch, one.request, one.verb, one.task_id, one.reason)
+        except (StoreUnavailableError, StoreFullError):
+            raise
+        except StoreError as error:
+            await _put_off(sql, one, error)
+            continue
         if word is None:
             return False
         if word in {"unknown", DAMAGED}:  # ended long ago, never known, or damaged
@@ -116,6 +131,12 @@ async def _give_change(sql: Any, redis: RedisLedger, epoch: str, one: change_req
     if answer == ELSEWHERE:
         raise StoreUnavailableError("this Redis is not the one that the ledger follows, any more")
     return await requests.given(sql, [one.request])
+
+
+async def _put_off(sql: Any, one: Waiting, error: StoreError) -> None:
+    """Redis fails at a request: it is given again later, and others do not wait for it."""
+    _log.warning("Redis fails at a kept request: it is given again later", task=one.task_id, reason=str(error))
+    await requests.put_off(sql, one.request)
 
 
 async def _refused(sql: Any, one: Waiting, word: Accepted) -> None:

@@ -37,6 +37,10 @@ SELECT id, verb, task_id, message_id, digest, given IS NULL AS waits FROM holdfa
 WHERE queue = $1 AND task_id = ANY($2) AND refused IS NULL ORDER BY id"""
 _ASK = "INSERT INTO holdfast_requests (queue, verb, task_id, content) VALUES ($1, $2, $3, $4) RETURNING id"
 _GIVEN = "UPDATE holdfast_requests SET given = clock_timestamp() WHERE id = ANY($1)"
+_PUT_OFF = """
+UPDATE holdfast_requests r SET created = now() FROM holdfast_requests o
+WHERE o.id = $1 AND r.queue = o.queue AND r.task_id = o.task_id AND r.id >= o.id
+    AND r.given IS NULL AND r.refused IS NULL"""
 _REFUSED = "UPDATE holdfast_requests SET refused = $2 WHERE id = $1"
 _DROP = "DELETE FROM holdfast_requests WHERE id = ANY($1)"
 _WAITING = """
@@ -129,6 +133,11 @@ async def ask(sql: Any, queue: str, verb: str, task_id: str, reason: str) -> Ask
 
 async def given(sql: Any, requests: Sequence[int]) -> None:
     await sql.execute(_GIVEN, list(requests))
+
+
+async def put_off(sql: Any, request: int) -> None:
+    """Let this request wait as if it had just been entered, and with it those for its task that come after it."""
+    await sql.execute(_PUT_OFF, request)
 
 
 async def refused(sql: Any, request: int, word: str) -> None:
