@@ -52,7 +52,7 @@ def test_two_deliveries_of_a_task_have_a_span_each() -> None:
     take = spans.before(lambda settlement, verdict: None)
     spans.add(report("t"), first)
     spans.add(report("t", "2:i:3"), second)
-    take(report("t"), Verdict.LOST)
-    assert (first.verdicts, second.verdicts) == ([Verdict.LOST], [])
     take(report("t", "2:i:3"), Verdict.OK)
-    assert second.verdicts == [Verdict.OK]
+    assert (first.verdicts, second.verdicts) == ([], [Verdict.OK])
+    take(report("t"), Verdict.LOST)
+    assert first.verdicts == [Verdict.LOST]
