@@ -56,6 +56,32 @@ async def test_a_message_is_noted_until_its_task_is_there(stand: Stand) -> None:
     assert (about.message, about.context_id, about.owner) == (None, "c1", "one")
 
 
+@pytest.mark.parametrize("by", ["removal", "retention", "purge"])
+async def test_what_is_beside_a_task_goes_with_it(stand: Stand, by: str) -> None:
+    store = stand.store
+    await stand.register("a")
+    for task_id in ("t1", "t2"):
+        await note(stand, task_id)
+        await stand.submit(task_id)
+        await store.add(task_id, ran=True, added=(b"{}",), feedback=b"{}", push=b'{"token": "secret"}')
+    (delivery,) = await stand.take("a", 1)
+    await stand.settle("a", delivery, Settle.EXHAUSTED)
+    await stand.advance(1)
+    match by:
+        case "removal":
+            assert await store.forget_tasks(["t1", "t2"]) == 1
+        case "purge":
+            assert await store.purge_dead(["t1", "t2"]) == 1
+        case _:
+            assert await store.trim(0, 10) == 1
+    about = await store.about("t1")
+    assert (about.context_id, about.owner, about.added, await store.feedback("t1")) == ("", "", (), [])
+    assert list(await store.pushes()) == ["t2"]
+    conversation = await store.conversation("c1")
+    assert conversation is not None
+    assert conversation.task_ids == ("t2",)
+
+
 async def test_the_state_of_a_noted_task_is_written_until_it_is_submitted(stand: Stand) -> None:
     store = stand.store
     assert await store.note_state("t1", "working") == "unnoted"

@@ -32,6 +32,18 @@ async def test_only_what_has_ended_is_forgotten(space: Namespace) -> None:
     assert not [key for key in snapshot if key.endswith(":done")]
 
 
+async def test_nothing_that_is_kept_beside_a_task_outlives_it(space: Namespace) -> None:
+    await space.register("a")
+    assert await space.store.note("t1", "c1", "one", b"{}") == "noted"
+    await space.submit("t1")
+    await space.store.add("t1", ran=True, added=(b"{}",), feedback=b"{}", push=b'{"token": "a-secret"}')
+    [delivery] = await space.take("a", 1)
+    await space.settle("a", delivery, Settle.COMPLETED)
+    assert await space.store.forget_tasks(["t1"]) == 1
+    kinds = ("about:", "added:", "feedback:", "abouts", "noted", "pushes", "conversation", "owned:")
+    assert [key for key in await space.check() if key.partition("}:")[2].startswith(kinds)] == []
+
+
 async def test_nothing_is_left_of_an_obliterated_namespace(space: Namespace) -> None:
     outside = f"{space.queue}:outside"
     await space.register("a")

@@ -1,4 +1,4 @@
--- use: task_record limits journal agenda clock parent_results batches amendments damage
+-- use: task_record limits journal agenda clock parent_results batches amendments damage conversations
 -- provides: forget forget_batches
 -- Tells a ledger which life of the id is removed.
 local function tell_removed(id)
@@ -28,7 +28,7 @@ local function let_others_know(id, r, results)
   return type(released) == 'number' and released or 0
 end
 
--- Deletes everything that is kept of tasks that have ended. A task stays for now if its children have not all been told of its
+-- Deletes everything that is kept of tasks that have ended, and what applications keep beside them. A task stays for now if its children have not all been told of its
 -- end, or its messages have not all been set aside.
 -- `how`: trimmed: its retention is over. removed: somebody wants it gone, and a ledger is told. again: a ledger knows that it was removed;
 -- then its children have been told of its end, although this Redis has forgotten that.
@@ -40,6 +40,7 @@ local function forget(all, how)
     if how == 'again' or call('EXISTS', KEY.children .. id, KEY.left .. id) == 0 then ids[#ids + 1] = id else agenda().put(NOW, 'settle', id) end
   end
   local room, forgotten, results, large = RESULTS_AT_ONCE, 0, nil, nil
+  local beside = call('EXISTS', KEY.abouts) == 1   -- most queues keep nothing there
 
   local function unlink_results(id, from, to)
     for turn = from, to, -1 do call('UNLINK', KEY.result .. id .. ':' .. turn) end
@@ -61,6 +62,7 @@ local function forget(all, how)
       KEY.messages .. id, KEY.trail .. id, KEY.retrying .. id, KEY.steps .. id, KEY.parts .. id)
     call('ZREM', KEY.finished, id)
     call('ZREM', KEY.dead, id)
+    if beside and redis.pcall('ZSCORE', KEY.abouts, id) then attempt(forget_about, id) end
   end
 
   for _, id in ipairs(ids) do
