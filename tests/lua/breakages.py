@@ -306,8 +306,9 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("audit sees foreign entries only", "audit", "if not lowest and #window > 0 then return {0, ''} end", "", audit.test_foreign_entries_at_the_head_blind_it_for_a_while),
     ("audit puts suspects into the lane", "audit", "  return solo == '1'\n", "  return false\n", audit.test_tasks_that_wait_alone_are_not_lost),
     # Orders that were pushed, and entries that no task needs: both ends of a lane are tended.
-    ("an order for a task that is not known is carried out", "tend", "local may = verb and is_known(id) and", "local may = verb and", tending.test_an_order_for_a_task_that_is_not_known_stays_where_it_is),
-    ("an order for a damaged task is carried out", "tend", "read(id, 'state')[1] and not flaw_of(id)", "read(id, 'state')[1]", tending.test_a_damaged_record_keeps_its_order_and_stops_no_other),
+    ("an order for a task that is not known is carried out", "tend", "local may = verb and read(id, 'state')[1] ~= false and", "local may = verb and", tending.test_an_order_for_a_task_that_is_not_known_stays_where_it_is),
+    ("an order for a damaged task is carried out", "tend", "  if is_for_damaged(id, raw, lane) then return end\n", "", tending.test_an_order_for_a_damaged_task_is_set_aside_and_stops_no_other),
+    ("an order that fails stops the others", "tend", "each_entry(raw, lane, function() carry_out(verb, id, message, raw, lane) end)", "carry_out(verb, id, message, raw, lane)", tending.test_an_order_that_a_damaged_record_makes_fail_is_set_aside_once),
     ("an order overtakes what came before it", "tend", " and not kept.of(id)", "", tending.test_a_run_keeps_the_orders_behind_it_back),
     ("an order overtakes a large entry", "tend", "      if id then ids[id] = true end\n      return\n    end\n", "      if id then ids[id] = true end\n    end\n    if true then return end\n", tending.test_a_run_keeps_the_orders_behind_it_back),
     ("an order overtakes a large entry that tells no task", "tend", "    any = any or not named\n", "", tending.test_a_large_entry_that_does_not_tell_its_task_in_time_keeps_all_orders_back),

@@ -13,6 +13,7 @@ from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.tasks import Submission
 from tests.lua.namespace import Namespace
 from tests.lua.operations import control, flat, resume_with, run, submission
+from tests.lua.test_damage_fuzz import MISSING, TASK_FIELDS, TASK_KEYS, Damage, damaged_field, damaged_key
 
 pytestmark = pytest.mark.anyio
 
@@ -177,7 +178,7 @@ async def test_orders_are_heard_whatever_keeps_a_lane_from_moving(space: Namespa
     assert await space.state("t2") == "canceled"
 
 
-async def test_a_damaged_record_keeps_its_order_and_stops_no_other(space: Namespace) -> None:
+async def test_an_order_for_a_damaged_task_is_set_aside_and_stops_no_other(space: Namespace) -> None:
     await busy(space)
     await space.submit("t1", "t2", "t3")
     await space.do("HDEL", space.key("task:t1"), "lane")
@@ -186,6 +187,63 @@ async def test_a_damaged_record_keeps_its_order_and_stops_no_other(space: Namesp
     await space.push(control("cancel", "t1"), control("cancel", "t2"), control("cancel", "t3"))
     assert (await tend(space)).orders == 1
     assert await space.state("t3") == "canceled"
+    assert sorted(await space.reasons()) == [
+        "the record of task t1 cannot be read: no lane",
+        "the record of task t2 cannot be read: its key holds no record",
+    ]
+
+
+async def with_orders(space: Namespace, name: str) -> None:
+    """Tasks in all states, two in each, for each of which orders were pushed."""
+    await space.register("a")
+    for verb in ("cancel", "pause", "resume"):
+        ids = {state: f"{verb}-{state}-{name}" for state in ("asks", "runs", "paused", "later", "waits")}
+        await space.submit(ids["asks"], ids["runs"], concurrency_key=f"{verb}{name}", lane="early")
+        await space.store.bound([LaneLimit(LaneBound.KEYS, "early", "9"), LaneLimit(LaneBound.LIMIT, "early", "99")])
+        asks, _ = (await space.pull("a", 2, lanes=["early"])).deliveries
+        await space.settle("a", asks, Settle.INPUT_REQUIRED)
+        await space.submit(ids["paused"], ids["waits"])
+        await space.store.pause(ids["paused"], "before")
+        await space.submit(ids["later"], delay_ms=9_000)
+        await space.push(*(control(verb, one) for one in ids.values()))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(Damage(field, how) for field in TASK_FIELDS for how in (MISSING, "a word", "too long")),
+        *(Damage(key) for key in TASK_KEYS),
+    ],
+    ids=str,
+)
+async def test_whatever_is_damaged_of_one_task_others_are_heard(space: Namespace, damage: Damage) -> None:
+    await with_orders(space, "bad")
+    await with_orders(space, "good")
+    if damage.how:
+        await damaged_field(space, "task:*-bad", damage)
+    else:
+        await damaged_key(space, f"{damage.what}:*-bad")
+    await tend(space)
+    again = await tend(space)
+    assert again.lanes == 1
+    assert not [raw for raw in await space.entries() if not raw.startswith(b'{"_b"') and b"-good" in raw]
+    heard = [await space.state(f"{verb}-{state}-good") for verb in ("cancel", "pause") for state in ("runs", "waits")]
+    assert heard == ["canceled", "canceled", "working", "suspended"]
+    for state in ("asks", "paused"):
+        assert await space.state(f"resume-{state}-good") == "submitted"
+
+
+async def test_an_order_that_a_damaged_record_makes_fail_is_set_aside_once(space: Namespace) -> None:
+    await busy(space)
+    await space.submit("t1")
+    await space.do("HDEL", space.key("task:long"), "claim")
+    entry = control("cancel", "long")
+    await space.push(entry, control("cancel", "t1"))
+    assert (await tend(space)).lanes == 1
+    assert await space.state("t1") == "canceled"
+    assert entry not in await space.entries()
+    [reason] = await space.reasons()
+    assert reason.startswith("it cannot be taken: ")
 
 
 async def test_lanes_are_looked_at_twice_a_second_however_many_look(space: Namespace) -> None:

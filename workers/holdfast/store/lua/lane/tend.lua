@@ -95,18 +95,17 @@ local function kept_back()
 end
 
 local function carry_out(verb, id, message, raw, lane)
+  if is_for_damaged(id, raw, lane) then return end
   if message == '' then CONTROL[verb](id, 'asked on the queue')
   else refuse(answer_task(id, raw, message, 'f' .. redis.sha1hex(raw)), id, message, raw, lane) end
   carried_out = carried_out + 1
 end
 
-local function is_known(id) return read(id, 'state')[1] and not flaw_of(id) end
-
--- Carries the order in an entry out, if it is one and may be. Answers whether it did.
+-- Carries the order in an entry out, if it is one and may be. Answers whether the entry is done: one for a damaged task is set aside.
 local function heed(raw, lane, kept)
   local verb, id, message = order_in(raw)
-  local may = verb and is_known(id) and not kept.of(id)
-  if may then carry_out(verb, id, message, raw, lane) else kept.add(raw) end
+  local may = verb and read(id, 'state')[1] ~= false and not kept.of(id)
+  if may then each_entry(raw, lane, function() carry_out(verb, id, message, raw, lane) end) else kept.add(raw) end
   return may
 end
 
