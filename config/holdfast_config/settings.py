@@ -279,7 +279,7 @@ class Settings(BaseModel):
 
     @property
     def loop_options(self) -> dict[str, bool]:
-        """The options of anyio's asyncio backend for the event loop of a worker."""
+        """The options of `run_handlers_loop` for the event loop of a worker."""
         return {"use_uvloop": self.loop == "uvloop"}
 
     @property

@@ -14,7 +14,8 @@ import resource
 import signal
 import subprocess
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +276,69 @@ async def raises(task: Task, which: str) -> None:
         raise
 
 
+async def exits(task: Task, how: str) -> str:
+    """SystemExit or KeyboardInterrupt, raised where the event loop meets it; where it was caught, all is well."""
+    place, _, kind = how.partition(" ")
+    error = KeyboardInterrupt if kind == "interrupt" else partial(SystemExit, 3)
+    loop = asyncio.get_running_loop()
+
+    async def ending() -> None:
+        await asyncio.sleep(0)
+        raise error()
+
+    def ending_at_once(*_: object) -> None:
+        raise error()
+
+    match place:
+        case "gather":
+            await asyncio.gather(ending(), asyncio.sleep(0.01))
+        case "awaited":
+            await asyncio.create_task(ending())
+        case "caught":
+            try:
+                await asyncio.create_task(ending())
+            except (SystemExit, KeyboardInterrupt):
+                return "went on"
+        case "group":
+            async with asyncio.TaskGroup() as group:
+                group.create_task(ending())
+        case "anyio":
+            async with anyio.create_task_group() as nursery:
+                nursery.start_soon(ending)
+        case "background":
+            left = asyncio.create_task(ending())
+            await asyncio.sleep(0.02)
+            assert left.done()
+        case "callback":
+            loop.call_soon(ending_at_once)
+            await asyncio.sleep(0.02)
+        case "later":
+            loop.call_later(0.001, ending_at_once)
+            await asyncio.sleep(0.02)
+        case "done":
+            loop.create_task(asyncio.sleep(0)).add_done_callback(ending_at_once)
+            await asyncio.sleep(0.02)
+        case "thread":
+            await asyncio.to_thread(ending_at_once)
+        case "executor":
+            await loop.run_in_executor(None, ending_at_once)
+        case "step":
+            await task.step("one", ending)
+        case "step-thread":
+            await task.step("one", ending_at_once)
+        case "generator":
+            async for _ in _ends_later(ending):
+                pass
+        case _:
+            raise ValueError(how)
+    return "went on"
+
+
+async def _ends_later(ending: Callable[[], Awaitable[None]]) -> AsyncIterator[int]:
+    yield 1
+    await ending()
+
+
 async def poison(task: Task, argument: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -356,6 +420,7 @@ VERBS: dict[str, Verb] = {
         clutch_once,
         end_once,
         raises,
+        exits,
         poison,
         fell,
         unwilling,

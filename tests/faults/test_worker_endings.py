@@ -167,3 +167,38 @@ async def test_errors_that_cannot_be_shown_are_failed_attempts_and_keep_no_slot(
         assert len(scene.pool.lines("task failed")) == len(names)
         assert scene.pool.lines("a call has failed")[0]["exception"].endswith("ApiError: {'code': 4}")
         assert scene.pool.deaths() == []
+
+
+FAILING = [
+    "gather",
+    "awaited",
+    "group",
+    "anyio",
+    "background",
+    "thread",
+    "executor",
+    "step",
+    "step-thread",
+    "generator",
+]
+HARMLESS = ["caught", "callback", "later", "done"]
+
+
+@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+async def test_an_exit_anywhere_in_a_handler_is_the_failure_of_its_task_alone(loop: str, short_path: Path) -> None:
+    async with stage(short_path, workers=1, concurrency=4, max_attempts=1, loop=loop) as scene:
+        await scene.submit("neighbour", text="wait")
+        scene.started("neighbour")
+        for kind in ("exit", "interrupt"):
+            failing = {f"{place}-{kind}": f"exits {place} {kind}" for place in FAILING}
+            harmless = {f"{place}-{kind}": f"exits {place} {kind}" for place in HARMLESS}
+            for task_id, text in {**failing, **harmless}.items():
+                await scene.submit(task_id, text=text)
+            for record in await scene.settled(*failing):
+                assert (record.state, record.deliveries) == (State.FAILED, 1), record
+                assert record.reason.startswith("SystemExit: 3" if kind == "exit" else "KeyboardInterrupt"), record
+            for record in await scene.settled(*harmless):
+                assert (record.state, record.deliveries) == (State.COMPLETED, 1), record
+        scene.go("neighbour")
+        assert (await scene.completed("neighbour")).deliveries == 1
+        assert scene.pool.deaths() == []

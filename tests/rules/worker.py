@@ -1152,4 +1152,32 @@ WORKER = [
         "tests/worker/test_delivery_ends.py"
         "::test_a_delivery_whose_asyncio_task_is_cancelled_before_its_first_step_ends_as_a_failure",
     ),
+    Rule(
+        "an exit in a task of the event loop ends the task alone",
+        "workers/holdfast/os/handlers_loop.py",
+        "            if future.done():\n                raise\n            BaseException",
+        "            raise\n            BaseException",
+        "tests/faults/test_worker_endings.py::test_an_exit_anywhere_in_a_handler_is_the_failure_of_its_task_alone",
+    ),
+    Rule(
+        "an exit that nobody has awaited is the failure of the task",
+        "workers/holdfast/os/handlers_loop.py",
+        "        task.owner.exited(error)\n",
+        "        pass\n",
+        "tests/faults/test_worker_endings.py::test_an_exit_anywhere_in_a_handler_is_the_failure_of_its_task_alone",
+    ),
+    Rule(
+        "the end of a call gives its error away",
+        f"{_HANDLER}/threads.py",
+        "        error, self.error = self.error, None\n",
+        "        error = self.error\n",
+        "tests/worker/test_kept_memory.py::test_what_a_failed_task_held_is_free",
+    ),
+    Rule(
+        "a run that was cancelled keeps nothing",
+        f"{_HANDLER}/run.py",
+        "        task.notes.cancelled = True\n        return None\n",
+        "        task.notes.cancelled = True\n        raise error\n",
+        "tests/worker/test_kept_memory.py::test_what_a_task_held_that_took_too_long_is_free",
+    ),
 ]

@@ -24,6 +24,7 @@ from holdfast.handler.lanes_of_handler import settled
 from holdfast.ipc.channel import Born, Ready
 from holdfast.ipc.in_process_channel import InProcessLink
 from holdfast.os.forked_copy import leave_worker_at_fork
+from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.store.memory import MemoryStore, serving
 from holdfast.telemetry import GRPC, open_in_steward
 from holdfast.telemetry.logs import sent_logs
@@ -72,7 +73,7 @@ def _run(settings: Settings, announce: Announce, listener: socket.socket | None)
         handler.refuse_main_thread(NO_MAIN_THREAD)
         settings = settled(handler, settings, may_choose=True)
         boot = partial(_boot, settings, handler, store, announce, listener)
-        return anyio.run(boot, backend_options=settings.loop_options)
+        return run_handlers_loop(boot, **settings.loop_options)
 
 
 def _sent_logs(settings: Settings) -> AbstractContextManager[object]:

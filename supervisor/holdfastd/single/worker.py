@@ -24,6 +24,7 @@ from holdfast.handler.choose import handler_of
 from holdfast.handler.handler import Handler
 from holdfast.handler.lanes_of_handler import settled
 from holdfast.os.forked_copy import leave_worker_at_fork
+from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.store import open_store
 from holdfast.store.protocol import Store
 from holdfast.worker.in_process import InProcessWorker, open_worker
@@ -59,7 +60,7 @@ def run(settings: Settings, announce: Announce) -> int:
         except HandlerError as error:
             announce(f"{error.traceback}{error}", "error")
             return Exit.CONFIG
-        return anyio.run(_boot, settings, handler, announce, backend_options=settings.loop_options)
+        return run_handlers_loop(partial(_boot, settings, handler, announce), **settings.loop_options)
 
 
 async def _boot(settings: Settings, handler: Handler, announce: Announce) -> int:

@@ -35,7 +35,19 @@ def outcome_of_error(error: BaseException) -> Raised | Rejected | Completed:
     if is_error(error, Reject):
         failure = Failure("Reject", message_of(error))
         return Rejected(failure_document("rejected", failure), failure.message)
-    return Raised(Failure(type_name(error), message_of(error), user_traceback(error)))
+    named = _exit_in(error)
+    return Raised(Failure(type_name(named), message_of(named), user_traceback(error)))
+
+
+def _exit_in(error: BaseException) -> BaseException:
+    """The SystemExit or KeyboardInterrupt in a group of errors, as asyncio's own groups raise it; else the error."""
+    level = [error]
+    for _ in range(_DEEPEST):
+        level = [member for each in level for member in members_of(each)][:_DEEPEST]
+        for each in level:
+            if is_error(each, SystemExit, KeyboardInterrupt):
+                return each
+    return error
 
 
 def summary(error: BaseException) -> str:

@@ -91,7 +91,9 @@ async def run_unbounded(
         outcome = outcome_of(value, task.notes.max_bytes)
         return outcome if task.notes.ending is None else outcome_of_returned(outcome, task.notes)
     except asyncio.CancelledError as error:
-        return _after_cancel(error, task)
+        if (ended := _after_cancel(error, task)) is None:
+            raise
+        return ended
     except BaseException as error:
         # Border of a task: SystemExit and KeyboardInterrupt of a handler end its task, not the worker.
         return outcome_of_raised(error, task.notes)
@@ -162,7 +164,9 @@ async def _captured(work: Work, task: Task) -> Outcome:
     try:
         return outcome_of_returned(await work(), task.notes)
     except asyncio.CancelledError as error:
-        return _after_cancel(error, task)
+        if (outcome := _after_cancel(error, task)) is None:
+            raise
+        return outcome
     except BaseException as error:
         # Border of a task: SystemExit and KeyboardInterrupt of a handler end its task, not the worker.
         return outcome_of_raised(error, task.notes)
@@ -173,11 +177,11 @@ def _is_stopped() -> bool:
     return anyio.current_effective_deadline() == -math.inf
 
 
-def _after_cancel(error: asyncio.CancelledError, task: Task) -> Outcome:
-    """The outcome of a handler that was cancelled though nobody has stopped it; raises `error` if somebody has."""
+def _after_cancel(error: asyncio.CancelledError, task: Task) -> Outcome | None:
+    """The outcome of a handler that was cancelled though nobody has stopped it; None if somebody has."""
     if _is_stopped():
         task.notes.cancelled = True
-        raise error
+        return None
     current = asyncio.current_task()
     if current is None or not current.cancelling():
         return outcome_of_error(error)

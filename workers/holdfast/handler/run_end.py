@@ -41,4 +41,6 @@ def _without_ending(error: BaseException) -> BaseException | None:
 
 def outcome_of_returned(outcome: Outcome, notes: RunNotes) -> Outcome:
     """The outcome of a handler that returned a value, with that outcome."""
-    return outcome if notes.ending is None else Raised(Failure("RunEndedError", SWALLOWED), final=True)
+    if notes.ending is None:
+        return outcome
+    return notes.ending if isinstance(notes.ending, Raised) else Raised(Failure("RunEndedError", SWALLOWED), final=True)

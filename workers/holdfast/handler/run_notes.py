@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from holdfast.core.outcomes import Outcome
 from holdfast.core.settle import one_line
-from holdfast.handler.failures import bounded
+from holdfast.handler.failures import bounded, outcome_of_error
 from holdfast.handler.to_json import NotJsonError, to_json
 
 PROGRESS_BYTES = 64
@@ -17,7 +17,7 @@ class RunNotes:
     """`progress` is one short line, `checkpoint` the last one made in this delivery, as JSON; `cancelled` tells a
     handler in a thread to stop. Single assignments of finished values: no reader sees half of one. `on_checkpoint` is
     called with the size of each checkpoint, in the handler's thread. `ending`: the outcome of a run that a sleep or a
-    question ends."""
+    question ends, or SystemExit in an asyncio task of the handler."""
 
     __slots__ = ("_stored", "cancelled", "checkpoint", "ending", "max_bytes", "on_checkpoint", "progress")
 
@@ -29,6 +29,10 @@ class RunNotes:
         self.checkpoint: bytes | None = None
         self.on_checkpoint: Callable[[int], None] | None = None
         self._stored: bytes | None = None
+
+    def exited(self, error: BaseException) -> None:
+        """An asyncio task that the handler has started ended with SystemExit, and nobody has awaited it."""
+        self.ending = self.ending or outcome_of_error(error)
 
     def show(self, value: object) -> None:
         """Any value a generator yields is progress: a text as it is, others in brief."""

@@ -28,18 +28,26 @@ class Threads:
     grace: float = GRACE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ended:
-    """The end of a call: its value, or its exception."""
+    """The end of a call: its value, or its exception.
+
+    The exception is taken out once. A frame of its traceback that still held it would be a cycle, which keeps all that
+    the frames of the user's code hold.
+    """
 
     value: Any = None
     error: BaseException | None = None
 
     def result(self) -> Any:
         """The value; raises the exception."""
-        if self.error is not None:
-            raise self.error
-        return self.value
+        error, self.error = self.error, None
+        if error is None:
+            return self.value
+        try:
+            raise error
+        finally:
+            del error
 
 
 async def in_thread(
@@ -77,9 +85,12 @@ async def in_thread(
 def captured(function: Callable[[], object]) -> Ended:
     """Nothing a handler raises, SystemExit included, may reach the machinery of threads and task groups."""
     try:
-        ended = Ended(function())
+        return _kept(Ended(function()))
     except BaseException as error:
-        ended = Ended(error=error)
+        return _kept(Ended(error=error))  # in no variable: see Ended
+
+
+def _kept(ended: Ended) -> Ended:
     if copied:  # the handler has forked this process, and did not end it
         end_copy(ended.error)
     return ended

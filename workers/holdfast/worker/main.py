@@ -25,6 +25,7 @@ from holdfast.ipc.channel import BootFailed, encode
 from holdfast.ipc.child_end import ParentLink
 from holdfast.os import stack_file
 from holdfast.os.forked_copy import leave_worker_at_fork
+from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.os.kill_points import Point, reached
 from holdfast.os.main_thread import MainThread
 from holdfast.store.protocol import Store
@@ -69,7 +70,7 @@ def _run(spec: WorkerSpec, channel: socket.socket, logs: SentLogs) -> int:
 
         def run_loop() -> tuple[int, float]:
             serve = partial(_serve, spec.settings, context, handler, channel, logs)
-            return anyio.run(serve, backend_options=settings.loop_options)
+            return run_handlers_loop(serve, **settings.loop_options)
 
         has_loop = handler.first_in_main_thread is None
         code, ends_at = run_loop() if has_loop else MainThread().serve(run_loop, _tell_leftover)

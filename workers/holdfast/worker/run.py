@@ -42,6 +42,7 @@ from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
 from holdfast.handler.turn import is_whole
 from holdfast.os import forked_copy
+from holdfast.os.handlers_loop import OwnedTask
 from holdfast.store.results_of_parents import results_of_parents
 from holdfast.telemetry.port import Span, Telemetry
 from holdfast.worker.context import WorkerContext, lease_clock
@@ -88,7 +89,7 @@ class RunningTask:
     stopped_by: str = ""
     waits: bool = False
     called_at: float = 0.0
-    runner: asyncio.Task[None] | None = None
+    runner: OwnedTask | None = None
     span: Span | None = None
 
     async def await_earlier(self) -> None:
@@ -192,7 +193,8 @@ class RunningTasks:
             self.context.begun.hide(delivery.task_id)  # others are called before: they may end this process, too
         running = self._running[delivery.task_id] = RunningTask(task, self._scopes(), earlier, begun_at=now)
         unbounded = None if earlier else self._unbounded(delivery, task)
-        running.runner = task.runner = self._loop.create_task(self._deliver(delivery, running, unbounded))
+        running.runner = task.runner = OwnedTask(self._deliver(delivery, running, unbounded), loop=self._loop)
+        running.runner.owner = task.notes
 
     def _step_log(self, delivery: Delivery) -> StepLog:
         return StoredSteps(self.context, delivery, lambda claim: self.stop(delivery.task_id, claim, "lost"))
