@@ -7,14 +7,17 @@ which needs no store.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import ctypes
 import logging
 import os
 import resource
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,7 @@ LONGEST = 120  # seconds; a test that forgets a handler must not hang
 SILENT = {"quick", "sleep", "leak", "pipe"}
 DOZE = 1.1  # seconds: a shorter sleep gives no slot back
 LEAKED: list[bytearray] = []
+LEFT: list[Any] = []
 
 Verb = Callable[[Task, str], Awaitable[object]]
 
@@ -339,6 +343,40 @@ async def _ends_later(ending: Callable[[], Awaitable[None]]) -> AsyncIterator[in
     await ending()
 
 
+async def leaves(task: Task, what: str) -> str:
+    """A thread or an asyncio task that does not end, and that nobody waits for any more."""
+    loop = asyncio.get_running_loop()
+    match what:
+        case "thread":
+            with anyio.move_on_after(0.01):
+                await asyncio.to_thread(time.sleep, LONGEST)
+        case "executor":
+            loop.run_in_executor(None, time.sleep, LONGEST)
+        case "pool":
+            LEFT.append(concurrent.futures.ThreadPoolExecutor(1).submit(time.sleep, LONGEST))
+        case "task":
+            LEFT.append(asyncio.create_task(_unending()))
+        case "generator":
+            LEFT.append(_unending_generator())
+            await anext(LEFT[-1])
+        case _:
+            threading.Thread(target=time.sleep, args=(LONGEST,)).start()
+    return what
+
+
+async def _unending() -> None:
+    while True:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(LONGEST)
+
+
+async def _unending_generator() -> AsyncIterator[int]:
+    try:
+        yield 1
+    finally:
+        await _unending()
+
+
 async def poison(task: Task, argument: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -421,6 +459,7 @@ VERBS: dict[str, Verb] = {
         end_once,
         raises,
         exits,
+        leaves,
         poison,
         fell,
         unwilling,

@@ -202,3 +202,29 @@ async def test_an_exit_anywhere_in_a_handler_is_the_failure_of_its_task_alone(lo
         scene.go("neighbour")
         assert (await scene.completed("neighbour")).deliveries == 1
         assert scene.pool.deaths() == []
+
+
+LEFT = ["thread", "executor", "pool", "task", "generator", "plain"]
+
+
+@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+async def test_what_tasks_left_running_delays_no_stop(loop: str, short_path: Path) -> None:
+    async with stage(short_path, workers=1, loop=loop, drain_timeout=60.0) as scene:
+        for what in LEFT:
+            await scene.submit(what, text=f"leaves {what}")
+        for record in await scene.settled(*LEFT):
+            assert (record.state, record.deliveries) == (State.COMPLETED, 1)
+        assert scene.stop() == 0
+        assert scene.pool.deaths() == []
+        assert scene.pool.lines("child is silent") == []
+
+
+async def test_what_tasks_left_running_delays_no_recycling(short_path: Path) -> None:
+    """Nor is a worker that has left taken for one that hangs."""
+    async with stage(short_path, workers=1, concurrency=1, max_tasks=1, hang_timeout=3.0) as scene:
+        for what in LEFT:
+            await scene.submit(what, text=f"leaves {what}")
+            _, pid = scene.started(what)
+            await scene.completed(what)
+            wait_dead(pid)
+        assert scene.pool.deaths() == []

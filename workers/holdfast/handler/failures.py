@@ -40,14 +40,13 @@ def outcome_of_error(error: BaseException) -> Raised | Rejected | Completed:
 
 
 def _exit_in(error: BaseException) -> BaseException:
-    """The SystemExit or KeyboardInterrupt in a group of errors, as asyncio's own groups raise it; else the error."""
-    level = [error]
+    """The SystemExit or KeyboardInterrupt in a group that holds nothing else; of any other error, itself."""
+    leaves = [error]
     for _ in range(_DEEPEST):
-        level = [member for each in level for member in members_of(each)][:_DEEPEST]
-        for each in level:
-            if is_error(each, SystemExit, KeyboardInterrupt):
-                return each
-    return error
+        if not any(map(members_of, leaves)):
+            break
+        leaves = [leaf for each in leaves for leaf in (members_of(each) or (each,))][:_DEEPEST]
+    return leaves[0] if all(is_error(leaf, SystemExit, KeyboardInterrupt) for leaf in leaves) else error
 
 
 def summary(error: BaseException) -> str:
