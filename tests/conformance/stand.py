@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from holdfast.core.begun_page import RUNS
@@ -46,7 +47,8 @@ class Stand:
 
     async def register(self, *incarnations: str, kind: WorkerKind = WorkerKind.WORKER) -> None:
         for incarnation in incarnations:
-            await self.store.register(introduction(incarnation, kind=kind))
+            known = replace(introduction(incarnation, kind=kind), answered=self._requests.get(incarnation, 0))
+            await self.store.register(known)
 
     async def pull(
         self,

@@ -22,7 +22,7 @@ from holdfast_config.postgres_settings import PostgresSettings
 from tests.cli.commands import Cli
 from tests.faults.process import PATIENCE
 from tests.faults.scene import PATIENT, Scene, stage
-from tests.faults.work import QUEUE, submission
+from tests.faults.work import QUEUE, entry, submission
 from tests.postgres.server import Server, postgres
 from tests.postgres.tables import make
 
@@ -125,6 +125,58 @@ async def test_a_redis_that_was_replaced_is_rebuilt(short_path: Path, database: 
         assert {record.state for record in records} == {State.COMPLETED}
         assert (await PATIENT.call(store.get, "later")).state is State.DELAYED
         assert scene.pool.deaths() == []
+
+
+DEBUGGED = ("--enable-debug-command", "yes")
+
+
+async def set_back_point(scene: Scene, store: PostgresStore, names: list[str]) -> dict[str, int]:
+    """These have ended and are copied, and the server has on its disk the moment when most of them waited; how often
+    each had run then."""
+    await submit(store, names, "sleep 0.05")
+    scene.client.save()
+    runs = {name: scene.runs(name) for name in names}
+    assert list(runs.values()).count(0) > len(names) / 2
+    await ended(store, names)
+    await until_kept(store, set(names))
+    return runs
+
+
+async def require_rebuilt(scene: Scene, store: PostgresStore, names: list[str], runs: dict[str, int]) -> None:
+    """What had ended was not run again, and what comes now runs."""
+    scene.pool.until("REDIS HAS LOST DATA: it is rebuilt from PostgreSQL")
+    await until_followed(store)
+    await submit(store, ["after"], "quick")
+    await ended(store, ["after"])
+    assert {name: scene.runs(name) for name in names} == runs
+    assert {(await scene.record(name)).state for name in names} == {State.COMPLETED}
+    assert scene.pool.deaths() == []
+
+
+async def test_set_back_over_live_connections_nothing_that_was_copied_runs_again(
+    short_path: Path, database: str
+) -> None:
+    """The requests of the busy worker leap, and the other one waits with it."""
+    async with kept(short_path, database, concurrency=1, server=DEBUGGED) as (scene, store):
+        names = [f"t{n}" for n in range(40)]
+        runs = await set_back_point(scene, store, names)
+        scene.client.execute_command("DEBUG", "RELOAD", "NOSAVE")
+        for n in range(20):
+            scene.client.rpush(QUEUE, entry(f"foreign{n}", "quick"))
+        await require_rebuilt(scene, store, names, runs)
+
+
+async def test_after_a_restart_with_older_data_idle_workers_wait_for_the_steward(
+    short_path: Path, database: str
+) -> None:
+    async with kept(short_path, database, concurrency=1) as (scene, store):
+        names = [f"t{n}" for n in range(40)]
+        runs = await set_back_point(scene, store, names)
+        scene.rests(2)
+        scene.signal_server(signal.SIGKILL)
+        scene.pool.until("the store does not answer; waiting")
+        scene.serve_again()
+        await require_rebuilt(scene, store, names, runs)
 
 
 async def test_a_steward_killed_while_it_rebuilds_is_followed_by_the_next(short_path: Path, database: str) -> None:

@@ -6,6 +6,8 @@ from tests.rules.rule import Rule
 
 _HERE = "workers/holdfast/store/ledger"
 _SCRIPTS = "workers/holdfast/store/lua"
+_DOUBT = "tests/postgres/test_doubt.py"
+_BEHIND = "tests/worker/test_pull_behind_bell.py"
 _AFTER = "tests/postgres/test_after_the_end.py"
 
 LEDGER = [
@@ -85,5 +87,96 @@ LEDGER = [
         "is_earlier_epoch(owner, epoch) and 'lost' or 'other'",
         "'other'",
         f"{_AFTER}::test_a_redis_that_is_set_back_to_before_an_earlier_rebuild_is_rebuilt",
+    ),
+    Rule(
+        "a request that leaps is no usual call",
+        f"{_SCRIPTS}/shared/usual_pull.lua",
+        "tonumber(ARGV[2]) ~= (tonumber(r[2]) or 0) + 1",
+        "tonumber(ARGV[2]) <= (tonumber(r[2]) or 0)",
+        "tests/postgres/test_pool.py::test_set_back_over_live_connections_nothing_that_was_copied_runs_again",
+    ),
+    Rule(
+        "a request that leaps is a sign that Redis was set back",
+        f"{_SCRIPTS}/worker/pull.lua",
+        "request > last + 1 and",
+        "false and",
+        f"{_DOUBT}::test_what_had_ended_and_was_copied_is_not_claimed_again",
+    ),
+    Rule(
+        "nobody claims while it is doubted that Redis has lost nothing",
+        f"{_SCRIPTS}/worker/pull.lua",
+        " or doubt().lasts() then",
+        " then",
+        f"{_DOUBT}::test_what_had_ended_and_was_copied_is_not_claimed_again",
+    ),
+    Rule(
+        "only a Redis that a ledger follows is doubted",
+        f"{_SCRIPTS}/shared/doubt.lua",
+        "    if call('HEXISTS', KEY.meta, 'ledger') == 0 then return false end\n",
+        "",
+        f"{_DOUBT}::test_without_a_ledger_nobody_waits",
+    ),
+    Rule(
+        "a doubt that no steward ends lasts ten minutes",
+        f"{_SCRIPTS}/shared/doubt.lua",
+        "NOW - since < PATIENCE_MS or",
+        "true or",
+        f"{_DOUBT}::test_a_queue_that_no_steward_looks_at_works_again_after_ten_minutes",
+    ),
+    Rule(
+        "workers look anew when a doubt has ended",
+        f"{_SCRIPTS}/shared/doubt.lua",
+        "hint(incarnation, 'look')",
+        "hint(incarnation, 'wake')",
+        f"{_DOUBT}::test_a_redis_that_has_lost_nothing_is_confirmed",
+    ),
+    Rule(
+        "a worker that was forgotten goes on with its number",
+        f"{_SCRIPTS}/worker/register.lua",
+        "'request', answered or 0,",
+        "'request', 0,",
+        f"{_DOUBT}::test_a_worker_that_was_forgotten_goes_on_with_its_number",
+    ),
+    Rule(
+        "nobody claims before the turns that go on are back",
+        f"{_HERE}/rebuild.py",
+        "if queue.since_ms > 0 or (queue.since_ms == NOBODY_KNOWS and await self._redis.holds_an_epoch()):",
+        "if False:",
+        f"{_DOUBT}::test_nobody_claims_where_redis_was_set_back_while_it_was_rebuilt",
+    ),
+    Rule(
+        "a rebuild lets workers claim again",
+        f"{_HERE}/rebuild.py",
+        "            await self._redis.release()\n",
+        "",
+        f"{_DOUBT}::test_nobody_claims_before_the_turns_that_go_on_are_back",
+    ),
+    Rule(
+        "while PostgreSQL is away the steward compares with what it knew",
+        f"{_HERE}/replicate.py",
+        "await self._redis.confirm(self._last.epoch, self._last.seen)",
+        "pass",
+        f"{_DOUBT}::test_while_postgres_is_away_the_steward_compares_with_what_it_knew",
+    ),
+    Rule(
+        "a Redis is confirmed only if it has what the ledger has seen",
+        "workers/holdfast/store/redis/ledger.py",
+        'await self.behind(epoch, witness, "confirm")',
+        'await self._run("confirm")',
+        f"{_DOUBT}::test_while_postgres_is_away_the_steward_compares_with_what_it_knew",
+    ),
+    Rule(
+        "a worker tells of a new connection before it claims",
+        "workers/holdfast/worker/pull.py",
+        "        if context.retries.is_cut:\n",
+        "        if False:\n",
+        f"{_BEHIND}::test_what_may_have_claimed_something_unheard_is_asked_again",
+    ),
+    Rule(
+        "nothing waits behind a bell over a connection that the store was not told of",
+        "workers/holdfast/worker/listen.py",
+        " or self.context.retries.is_cut",
+        "",
+        f"{_BEHIND}::test_nothing_waits_behind_a_bell_over_a_connection_that_the_store_was_not_told_of",
     ),
 ]

@@ -30,11 +30,13 @@ pytestmark = pytest.mark.anyio
 @dataclass(slots=True)
 class BellStore:
     """`behind`: the numbers of the pulls that were sent behind a bell; `asked`: number, slots and settlements of each
-    other one. `ended`: waits that their worker has ended itself."""
+    other one. `ended`: waits that their worker has ended itself. `told`: after how many pulls each new connection was
+    told of."""
 
     behind: list[int] = field(default_factory=list[int])
     asked: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
     ended: int = 0
+    told: list[int] = field(default_factory=list[int])
     answers: list[Pulled] = field(default_factory=list[Pulled])
     fires: anyio.Event = field(default_factory=anyio.Event)
     _asked: anyio.Event = field(default_factory=anyio.Event)
@@ -66,6 +68,9 @@ class BellStore:
         self.asked.append((number, slots, len(settlements)))
         self._asked.set()
         return self.answers.pop(0) if self.answers else Pulled(Standing.OK, ("OK",) * len(settlements))  # type: ignore[arg-type]
+
+    async def reconnected(self, _: str) -> None:
+        self.told.append(len(self.behind) + len(self.asked))
 
     async def schedule(self, _: str) -> None:
         await self.fires.wait()
@@ -222,3 +227,17 @@ async def test_what_may_have_claimed_something_unheard_is_asked_again() -> None:
         scene.store.ring(StoreUnavailableError("cut"))
         await scene.rests()
         assert [number for number, _, _ in scene.store.asked] == [1, 2]
+        assert scene.store.told == [2]  # behind the first pull and the one that waited, before the next
+
+
+async def test_nothing_waits_behind_a_bell_over_a_connection_that_the_store_was_not_told_of() -> None:
+    """It may be an earlier moment of the store: a pull that tells comes first."""
+    async with bench() as scene:
+        scene.context.retries.is_cut = True
+        scene.store.ring(Pulled(Standing.OK))
+        await scene.rests()
+        assert (scene.store.behind, scene.store.told) == ([2], [])
+        scene.context.state.want_pull()
+        await scene.rests()
+        assert scene.store.told == [2]
+        assert len(scene.store.behind) == 2

@@ -93,6 +93,7 @@ class Standing(StrEnum):
     """The store's view of the incarnation that calls."""
 
     OK = "OK"
+    DOUBTED = "DOUBTED"  # as OK, but nobody claims until the steward has compared the store with its ledger
     QUIET = "QUIET"  # as OK, but its host, or all, were told to claim nothing
     APART = "APART"  # as OK, but a suspect runs alone in this process, or is to be the next: no bell is for it
     FIRES = "FIRES"  # as OK, but nothing was claimed: fires of schedules that go on come first, then ask again

@@ -103,7 +103,8 @@ class HostFacts:
 class Introduction:
     """A worker's identity and the work it serves, for `register`; a worker without `service` counts as serving every
     lane and every name. `halt`: for a process that ends at halts, the number of the last halt when it started.
-    `concurrency`: the number of tasks that it runs at once; None: it does not say."""
+    `concurrency`: the number of tasks that it runs at once; None: it does not say. `answered`: the number of its last
+    request that was answered; 0 before the first."""
 
     incarnation: str
     host: str
@@ -114,6 +115,7 @@ class Introduction:
     kind: WorkerKind = WorkerKind.WORKER
     halt: int | None = None
     concurrency: int | None = None
+    answered: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ EVENTS = (
     *LAYOUTS,
     "worker-registered",
     "worker-died",
+    "worker-doubts",
     "webhook-set",
     "webhook-told",
     "webhook-dropped",

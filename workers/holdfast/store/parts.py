@@ -48,6 +48,7 @@ class ComposedStore:
         self.preflight = parts.server.preflight
 
         self.register = parts.worker.register
+        self.reconnected = parts.worker.reconnected
         self.pull = parts.worker.pull
         self.add_samples = parts.worker.add_samples
         self.earlier = parts.worker.earlier

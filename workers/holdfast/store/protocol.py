@@ -91,6 +91,11 @@ class WorkerStore(Protocol):
 
     async def register(self, worker: Introduction) -> Standing: ...
 
+    async def reconnected(self, incarnation: str) -> None:
+        """Tell that a connection of this worker has ended: if a ledger follows the store, nobody claims until the
+        steward has compared the two."""
+        ...
+
     async def pull(
         self,
         incarnation: str,

@@ -114,8 +114,7 @@ class HintListener:
             with anyio.CancelScope() as self._wait_scope:
                 return await store.listen_and_pull(self.context.incarnation, lanes, timeout, weights, self._offer)
         except StoreError:
-            if self.context.exchange.waiting:
-                self.context.state.want_pull()  # under its number: it may have claimed something
+            self.context.state.want_pull()  # under the number of the one that waits: it may have claimed something
             raise
         return None, None  # it was withdrawn
 
@@ -126,9 +125,10 @@ class HintListener:
             self._pull_behind()
 
     def _may_pull_behind(self) -> bool:
-        """True if the next pull can wait behind the bell: not while one is wanted or under way, nor while the fires of
-        what goes on are made, which come before the next claim."""
-        if self._send_pull is None or not self.context.exchange.settled:
+        """True if the next pull can wait behind the bell: not while one is wanted or under way, nor before the
+        store was told of a new connection, nor while the fires of what goes on are made, which come before the next
+        claim."""
+        if self._send_pull is None or self.context.retries.is_cut or not self.context.exchange.settled:
             return False
         return self.puller.found_nothing and self.context.heeds_bells()
 

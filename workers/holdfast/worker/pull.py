@@ -22,7 +22,7 @@ from holdfast.worker.state import claims_ahead, slots_to_claim
 REPORT_WITHIN = 0.005  # seconds
 
 _TOO_LATE = frozenset({Verdict.LOST, Verdict.GONE})
-_ANSWERED = frozenset({Standing.OK, Standing.QUIET, Standing.APART, Standing.FIRES})
+_ANSWERED = frozenset({Standing.OK, Standing.DOUBTED, Standing.QUIET, Standing.APART, Standing.FIRES})
 
 _log = structlog.get_logger("holdfast.worker")
 
@@ -101,6 +101,9 @@ class Puller:
 
     async def _send(self) -> tuple[Request, Pulled]:
         context, state = self.context, self.context.state
+        if context.retries.is_cut:
+            context.retries.is_cut = False  # an error of this call sets it again
+            await context.store.reconnected(context.incarnation)
         now = lease_clock()
         slots = slots_to_claim(state, now)
         state.durations.estimate(state.use.done)

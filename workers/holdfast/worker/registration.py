@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 import structlog
@@ -52,7 +52,9 @@ class Registration:
         """Register; a refusal ends this worker: the store has declared it dead already, or its id is in use."""
         context = self.context
         introduced = introduction(context.spec, self.handler)
-        standing = await context.retries.call("register", lambda: context.store.register(introduced))
+        standing = await context.retries.call(
+            "register", lambda: context.store.register(replace(introduced, answered=context.exchange.answered))
+        )
         if standing is Standing.OK:
             return
         _log.error("the store refuses this worker", standing=str(standing))
@@ -66,5 +68,6 @@ class Registration:
             await self.context.unknown.wait()
             self.context.unknown = anyio.Event()
             _log.warning("the store has lost this worker; it registers anew")
+            self.context.retries.is_cut = True  # this store may be an earlier moment of the one it knew
             await self.register()
             self.context.state.want_renewal()

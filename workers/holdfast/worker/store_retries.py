@@ -10,7 +10,7 @@ import anyio
 import structlog
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential, wait_random
 
-from holdfast.errors import StoreError
+from holdfast.errors import StoreError, StoreUnavailableError
 
 T = TypeVar("T")
 
@@ -22,7 +22,10 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class StoreRetries:
-    """`degraded` says why the store cannot be used, by the call that found out; empty when all is well."""
+    """`degraded` says why the store cannot be used, by the call that found out; empty when all is well. `is_cut`: a
+    connection has ended since the last pull, and the store may be another one, or an earlier moment of it."""
+
+    is_cut: bool = False
 
     _failing: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -61,3 +64,4 @@ class StoreRetries:
         if what not in self._failing:
             _log.warning("the store does not answer; waiting", call=what, error=str(error))
         self._failing[what] = str(error)
+        self.is_cut = self.is_cut or isinstance(error, StoreUnavailableError)

@@ -28,6 +28,7 @@ from holdfast.store.redis.task_dump import Dump
 TASKS = 100  # put back in one step
 REMOVALS = 1000  # looked for in one step
 SETTINGS = 200  # put back, or read, in one step
+NOBODY_KNOWS = -1  # `since_ms` of a Redis that has lost data while it was rebuilt
 KEYS = 1000  # looked at in one step of a sweep
 
 _log = structlog.get_logger("holdfast.ledger")
@@ -60,6 +61,8 @@ class Rebuild:
         if only_events:
             _log.warning("events were trimmed before they were copied: all tasks are read again", **log_fields)
         else:
+            if look.position:
+                await self._redis.hold()
             _log.error(
                 "REDIS HAS LOST DATA: it is rebuilt from PostgreSQL", since=look.position or "ever", **log_fields
             )
@@ -98,9 +101,11 @@ class Rebuild:
     async def _begin_again(self, sql: Any, queue: Queue) -> Queue:
         await requests.give_again(sql, self._name)
         await kept_settings.lost(sql, self._name, only_events=False)
-        return replace(queue, phase=RebuildPhase.BOUNDING, cursor="", since_ms=0)
+        return replace(queue, phase=RebuildPhase.BOUNDING, cursor="", since_ms=NOBODY_KNOWS)
 
     async def _bound(self, sql: Any, queue: Queue) -> Queue:
+        if queue.since_ms > 0 or (queue.since_ms == NOBODY_KNOWS and await self._redis.holds_an_epoch()):
+            await self._redis.hold()  # it was set back: what had ended may wait there
         await self._redis.begin_rebuild(queue.epoch)
         await self._put_settings_back(queue, await kept_settings.before_tasks(sql, self._name, queue.since_ms))
         await deliver.give_changes(sql, self._name, self._redis, queue.epoch, of="rules|")
@@ -110,7 +115,7 @@ class Rebuild:
     async def _correct(self, sql: Any, queue: Queue) -> Queue:
         """Put back what has ended since the moment that Redis was set back to. Where that is not known, put back what
         has ended of the tasks that Redis has: of an emptied one these are few."""
-        if queue.since_ms:
+        if queue.since_ms > 0:
             page = await tasks.ended_since(sql, self._name, queue.since_ms, queue.cursor, TASKS)
             return await self._put_back(sql, queue, page, RebuildPhase.RESTORING)
         cursor, ids = await self._redis.known(queue.cursor, KEYS)
@@ -139,6 +144,7 @@ class Rebuild:
         """Remove again what was removed since. By now the children of these tasks are back, and know of the end."""
         page, cursor = await removals.since(sql, self._name, queue.since_ms, queue.cursor, REMOVALS)
         if not page:
+            await self._redis.release()
             return replace(queue, phase=RebuildPhase.SCHEDULING, cursor="")
         await self._redis.remove(queue.epoch, page)
         reached(Point.RESTORED)

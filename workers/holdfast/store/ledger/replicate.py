@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.core.tasks import KeptTask, LedgerStatus
-from holdfast.errors import StoreRefusedError
+from holdfast.errors import LedgerUnavailableError, StoreRefusedError
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.ledger import deliver, request_order
 from holdfast.store.ledger.database import Database
@@ -36,10 +36,19 @@ class Replication:
         self._redis = redis
         self._ingesting = Ingestion(queue, redis)
         self._rebuilding = Rebuild(queue, database.url, redis, self._ingesting)
-        self._position = ""
+        self._last: Queue | None = None
 
     async def round(self) -> KeptTask:
-        """Do the next step, unless another steward does it."""
+        """Do the next step, unless another steward does it. While PostgreSQL is away workers go on: then this Redis is
+        compared with what was known last."""
+        try:
+            return await self._round()
+        except LedgerUnavailableError:
+            if self._last is not None and self._last.phase is RebuildPhase.FOLLOWING:
+                await self._redis.confirm(self._last.epoch, self._last.seen)
+            raise
+
+    async def _round(self) -> KeptTask:
         async with self._database.transaction() as sql:
             queue = await queues.lock(sql, self._name) or await self._begun(sql)
             if queue is None:
@@ -48,7 +57,7 @@ class Replication:
             if after != queue:
                 await queues.write(sql, self._name, after)
             reached(Point.INGESTING)
-        self._position = after.position
+        self._last = after
         if after != queue:
             reached(Point.INGESTED)
         return KeptTask(
@@ -57,7 +66,8 @@ class Replication:
 
     async def _begun(self, sql: Any) -> Queue | None:
         """The row of a queue that is new to this database; None if another steward makes it."""
-        if await queues.read(sql, self._name) is not None:
+        if (row := await queues.read(sql, self._name)) is not None:
+            self._last = row
             return None
         if await self._redis.owner():
             raise self._stranger()
@@ -95,7 +105,7 @@ class Replication:
     def next_event(self, key: str, seconds: float) -> tuple[str | int, ...]:
         """The command that waits for an event to ingest."""
         wait = ("COUNT", 1, "BLOCK", max(1, round(seconds * 1000)))
-        return ("XREAD", *wait, "STREAMS", key, self._position or "0-0")
+        return ("XREAD", *wait, "STREAMS", key, (self._last.position if self._last else "") or "0-0")
 
     def _stranger(self) -> StoreRefusedError:
         return StoreRefusedError(
@@ -112,6 +122,8 @@ class Replication:
         look = await self._redis.follow(queue.epoch, queue.position, queue.seen, EVENTS)
         match look.word:
             case "ok":
+                if look.doubted:
+                    await self._redis.confirm(queue.epoch, queue.seen)
                 return await self._ingest(sql, queue, look)
             case "other":
                 raise self._stranger()

@@ -92,6 +92,10 @@ class Keys:
         return self._key("schedules")
 
     @property
+    def closed(self) -> str:
+        return self._key("closed")
+
+    @property
     def turned(self) -> str:
         return self._key("turned")
 

@@ -35,7 +35,8 @@ class Removal:
 class EventPage:
     """A page of events. `word`: ok, missed, lost or other (see follow.lua); `position`: that of the last event;
     `ids`: the tasks that events named; `now_ms`: Redis's clock; `settings`: the settings they named, each with the last
-    request that was carried out on it (0: none); `removals`: the tasks that were removed."""
+    request that was carried out on it (0: none); `removals`: the tasks that were removed;
+    `doubted`: nobody claims until it is confirmed that this Redis has lost nothing."""
 
     word: str
     position: str
@@ -44,6 +45,7 @@ class EventPage:
     now_ms: int
     settings: dict[str, int]
     removals: tuple[Removal, ...] = ()
+    doubted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,11 @@ class RedisLedger(RedisPart):
 
     async def follow(self, epoch: str, after: str, witness: str, limit: int) -> EventPage:
         answer = await self._run("follow", epoch, after, witness, limit)
-        word, position, more, ids, now, *settings, removed = answer
+        word, position, more, ids, now, *settings, removed, doubted = answer
         named = {name.decode(): int(request or 0) for name, request in zip(*settings, strict=True)}
         tasks = tuple(each.decode() for each in ids)
-        return EventPage(word.decode(), position.decode(), more == 1, tasks, now, named, tuple(_removals(removed)))
+        gone = tuple(_removals(removed))
+        return EventPage(word.decode(), position.decode(), more == 1, tasks, now, named, gone, doubted == 1)
 
     async def dump(self, task_ids: Sequence[str]) -> Dumps:
         """These tasks; unknown ones are left out."""
@@ -102,9 +105,25 @@ class RedisLedger(RedisPart):
         """The answer of an operation that only a Redis without losses may run, or ELSEWHERE (see followed.lua)."""
         return await self._connection.run_behind("followed", operation, *args, epoch, witness)
 
+    async def confirm(self, epoch: str, witness: str) -> None:
+        """Let workers claim, if this Redis has lost nothing (see doubt.lua)."""
+        await self.behind(epoch, witness, "confirm")
+
+    async def hold(self) -> None:
+        """Let nobody claim before `release`."""
+        await self._command("HSETNX", self._keys.closed, "", await self._run("now"))
+
+    async def release(self) -> None:
+        """Let workers claim: what this Redis had lost is back."""
+        await self._run("confirm")
+
     async def rebuilding(self) -> str:
         """The epoch of the ledger from which this Redis is being rebuilt, or empty."""
         return (await self._command("HGET", self._keys.meta, "rebuilding") or b"").decode()
+
+    async def holds_an_epoch(self) -> bool:
+        """True if this Redis knows of a ledger: it was set back, not emptied."""
+        return bool(await self.owner() or await self.rebuilding())
 
     async def begin_rebuild(self, epoch: str) -> None:
         """Begin a rebuild: from now on this Redis takes only what the ledger puts back."""

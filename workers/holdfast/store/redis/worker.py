@@ -49,9 +49,22 @@ class RedisWorker(RedisPart):
         declared = _declared(worker.service)
         concurrency = worker.concurrency or ""
         word = await self._word(
-            "register", worker.incarnation, *place, lanes, names, worker.kind, limits, halt, *declared, concurrency
+            "register",
+            worker.incarnation,
+            *place,
+            lanes,
+            names,
+            worker.kind,
+            limits,
+            halt,
+            *declared,
+            concurrency,
+            worker.answered,
         )
         return Standing(word)
+
+    async def reconnected(self, incarnation: str) -> None:
+        await self._run("reconnected", incarnation)
 
     def _served(self, service: ServedWork | None) -> tuple[bytes, bytes, bytes]:
         if service is None:

@@ -4,7 +4,7 @@
 -- Answers: {word (see the shared part `ledger_standing`), position of the last of these events ('' for none; if lost: of the last one that
 --       is left of what was seen), 1 if there are more, tasks that they name, time (ms), settings that they name, and for each of
 --       these the last request that was carried out on it ('' for none), removals: the id of each task, when that life of it was created, and
---       the epoch and number of its removal (see amendments)}.
+--       the epoch and number of its removal (see amendments), 1 if nobody claims before this Redis is confirmed (see doubt)}.
 -- flags: no-writes, allow-oom
 -- use: ledger_standing clock
 local epoch, after, witness, limit = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -12,9 +12,9 @@ local key = KEY.events
 local word = standing(epoch, witness, after)
 if word == 'lost' and witness ~= '' then
   local left = call('XREVRANGE', key, witness, '-', 'COUNT', 1)[1]
-  return {word, left and left[1] or '', 0, {}, NOW, {}, {}, {}}
+  return {word, left and left[1] or '', 0, {}, NOW, {}, {}, {}, 0}
 end
-if word ~= 'ok' then return {word, '', 0, {}, NOW, {}, {}, {}} end
+if word ~= 'ok' then return {word, '', 0, {}, NOW, {}, {}, {}, 0} end
 
 local ids, named, facts, requests, places, removals = {}, {}, {}, {}, {}, {}
 
@@ -54,4 +54,4 @@ end
 
 local events = call('XRANGE', key, after == '' and '-' or '(' .. after, '+', 'COUNT', limit)
 for _, event in ipairs(events) do read_event(event[2]) end
-return {'ok', #events > 0 and events[#events][1] or after, #events == limit and 1 or 0, ids, NOW, facts, requests, removals}
+return {'ok', #events > 0 and events[#events][1] or after, #events == limit and 1 or 0, ids, NOW, facts, requests, removals, call('HEXISTS', KEY.closed, '')}

@@ -3,7 +3,7 @@
 -- its functions are made only then. All is read and decided before anything is written: at the first thing that is not as usual, the
 -- operation does the whole call. Both write and answer the same, but that tasks are claimed ahead here alone, beyond the slots: here
 -- nothing bounds them, and nothing else follows from the order in which they begin.
--- Usual: a live worker of a pool, of a few lanes; none of these keys; settlements of usual tasks as completed, to which nothing is
+-- Usual: a live worker of a pool, of a few lanes, and the request behind its last one; none of these keys; settlements of usual tasks as completed, to which nothing is
 -- tied; entries of usual tasks, in their order; or one foreign entry (see usual_foreign).
 -- Each function costs every call, so there are few.
 local WORKER, SLOTS, AHEAD = KEY.worker .. ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[6])
@@ -16,7 +16,7 @@ local PLAIN = 3    -- values of a settlement that says nothing but: completed, w
 -- the names of its handlers: '*', or the digest that they are kept under.
 local function is_usual_call()
   local r = redis.pcall('HMGET', WORKER, 'state', 'request', 'kind', 'quiet', 'names')
-  if r[1] ~= 'live' or r[3] ~= 'worker' or r[4] or tonumber(ARGV[2]) <= (tonumber(r[2]) or 0) then return false end
+  if r[1] ~= 'live' or r[3] ~= 'worker' or r[4] or tonumber(ARGV[2]) ~= (tonumber(r[2]) or 0) + 1 then return false end
   local marks = call('EXISTS', KEY.solo, KEY.leftover, KEY.joining, KEY.rules, KEY.gated, KEY.closed, KEY.turned,
     WORKER .. NAME.of_inbox, KEY.due, KEY.agenda, KEY.unserved)
   if marks == 0 then return true, r[5] end

@@ -3,14 +3,14 @@
 -- ARGV: incarnation, request, k, settlements as MessagePack (a list of lists: task id, claim, result, kind, delay in ms,
 --       reason, checkpoint, '' for none; only the first three: completed), the lanes' weights ('' to serve them in their order), how many to claim beyond k (see usual_pull;
 --       here none are), then the lanes.
--- Answers: {standing (QUIET: its host is to claim nothing; APART: a suspect runs alone here, or is to be the next; FIRES: nothing
+-- Answers: {standing (QUIET: its host is to claim nothing; DOUBTED: nobody is, until the steward has compared this Redis with its ledger; APART: a suspect runs alone here, or is to be the next; FIRES: nothing
 --           was claimed, as schedules go on after what was settled: their fires come first), verdicts, rows of claims (see
 --           store/redis/decode.py), backlog left, entries in the inbox; of FIRES then the ids of these schedules}.
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
 -- before: usual_pull
--- use: task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage gate_keys history limits rules schedules workers stale_entries
+-- use: doubt task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage gate_keys history limits rules schedules workers stale_entries
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = KEY.worker .. incarnation
 local WINDOW = 16          -- entries read at once
@@ -406,6 +406,10 @@ end
 call('HSET', worker, 'request', request)
 local word = known[4] and 'QUIET' or 'OK'
 local live = known[1] == 'live' and word == 'OK'
+-- A request that leaps: this Redis does not know of this worker's last ones.
+if (request > last + 1 and doubt().begin(incarnation, 'request ' .. request .. ' after ' .. last)) or doubt().lasts() then
+  if live then return {'DOUBTED', verdicts, {}, 0, call('LLEN', inbox_of(incarnation))} end
+end
 if live and call('EXISTS', KEY.solo, KEY.due, KEY.agenda, KEY.leftover, KEY.joining) > 0 then
   promote(16)   -- due tasks submitted in passing, for where there is no steward
 end

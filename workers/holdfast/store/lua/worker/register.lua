@@ -5,12 +5,13 @@
 --       that cannot fork), limits of its settings as JSON ('' or missing: an earlier version, which does not say), the last halt
 --       that there was at its start, of a process that ends at halts ('' or missing: it is none),
 --       the name of its application ('' for none), ids of the schedules that its code declares as MessagePack ('' or missing: an earlier
---       version, which does not say), how many tasks it runs at once ('' or missing: an earlier version, which claims no more).
+--       version, which does not say), how many tasks it runs at once ('' or missing: an earlier version, which claims no more),
+--       the number of its last request (a worker that this Redis has lost goes on with the next one).
 -- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
 -- Keeps: I2: an owner exists before it owns. I18: on a quiet or halted host it claims nothing from its first pull on.
 -- flags: allow-oom
 -- use: clock journal hosts catalogs workers
-local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt, application, catalog, concurrency = unpack(ARGV)
+local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt, application, catalog, concurrency, answered = unpack(ARGV)
 local worker = KEY.worker .. incarnation
 
 -- Many workers have the same names: these are kept once, in a set that is called by their digest.
@@ -29,7 +30,7 @@ if known[1] then
   if known[2] == host and known[3] == pid then return 'OK' end
   return 'TAKEN'
 end
-call('HSET', worker, 'state', 'live', 'request', 0, 'heartbeat', 0, 'host', host, 'boot', boot, 'pid', pid, 'slot', slot,
+call('HSET', worker, 'state', 'live', 'request', answered or 0, 'heartbeat', 0, 'host', host, 'boot', boot, 'pid', pid, 'slot', slot,
   'kind', kind, 'joins', '1')   -- this version runs a turn with all messages that joined it: see joins
 if lanes ~= '' then call('HSET', worker, 'lanes', lanes, 'names', keep_names()) end
 if (limits or '') ~= '' then call('HSET', worker, 'limits', limits) end

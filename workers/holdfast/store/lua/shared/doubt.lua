@@ -1,0 +1,34 @@
+-- use: clock journal workers
+-- provides: doubt
+-- Doubt whether this Redis was set back to an earlier moment. Who finds a sign of that marks the whole queue: the field '' of the hash
+-- `closed`, which each pull looks at anyway, with the moment. Nobody claims until the steward has compared this Redis with its ledger:
+-- then it ends the doubt, or puts back first what was lost. Without a ledger nothing is marked.
+-- A function that makes functions: each function of a script costs every call of it.
+local function doubt()
+  local ALL = ''
+  local PATIENCE_MS = 600000   -- if no steward comes for so long, the queue is not kept from working; one that puts back has all its time
+
+  -- Answers whether nobody may claim now.
+  local function begin(incarnation, why)
+    if call('HEXISTS', KEY.meta, 'ledger') == 0 then return false end
+    if call('HSETNX', KEY.closed, ALL, NOW) == 1 then tell('worker-doubts', incarnation, why) end   -- it wakes the steward
+    return true
+  end
+
+  -- Everybody looks anew: bells were heard in vain.
+  local function finish()
+    if call('HDEL', KEY.closed, ALL) == 0 then return 0 end
+    for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do hint(incarnation, 'look') end
+    return 1
+  end
+
+  local function lasts()
+    local since = call('HGET', KEY.closed, ALL)
+    if not since then return false end
+    if NOW - since < PATIENCE_MS or call('HEXISTS', KEY.meta, 'rebuilding') == 1 then return true end
+    finish()
+    return false
+  end
+
+  return {begin = begin, finish = finish, lasts = lasts}
+end
