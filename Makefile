@@ -40,6 +40,7 @@ coverage: .venv/developing ## everything, with coverage through forks
 lint: .venv/developing ## format, style, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --preview --select PLW1514 config workers supervisor # files are read and written in UTF-8, whatever the locale
 	$(BIN)/mypy
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports

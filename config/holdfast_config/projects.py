@@ -62,7 +62,9 @@ class Project:
         """Note the project in one of its folders. Raises OSError."""
         if noted(folder) != self:
             fresh = folder / f"{NOTE}.{os.getpid()}"
-            fresh.write_text(json.dumps({"path": str(self.path), "device": self.device, "inode": self.inode}) + "\n")
+            fresh.write_text(
+                json.dumps({"path": str(self.path), "device": self.device, "inode": self.inode}) + "\n", "utf-8"
+            )
             fresh.chmod(0o600)
             fresh.replace(folder / NOTE)
 

@@ -60,3 +60,12 @@ def test_a_service_with_the_queue_in_memory_imports_it_alike(tmp_path: Path) -> 
         service.until("1 worker ready")
         service.process.terminate()
         assert service.ended()[0] == 0
+
+
+def test_check_and_start_refuse_an_annotation_that_nobody_knows(alone: Cli) -> None:
+    source = "async def ship(order: Order): ..."
+    begin = "from __future__ import annotations\nfrom holdfast import Handlers\nhandlers = Handlers()\n"
+    (alone.folder / "agent.py").write_text(f"{begin}@handlers.register('ship')\n{source}\n")
+    for words in (("check",), ("start", "--state-dir", str(alone.folder / "state"))):
+        answer = alone(*words[:1], "agent:handlers", *words[1:])
+        assert (answer.status, "order: Order" in answer.err) == (78, True)

@@ -135,7 +135,7 @@ def test_a_file_system_without_links_gets_whole_files_too(tmp_path: Path, monkey
 
 
 def test_a_disk_that_is_full_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fill(path: Path, text: str) -> None:
+    def fill(path: Path, text: str, _encoding: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", fill)

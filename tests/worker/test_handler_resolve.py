@@ -103,7 +103,9 @@ def test_a_module_that_is_not_there_is_named_with_the_folder(tmp_path: Path) -> 
 
 def test_an_attribute_that_is_not_there_is_named(tmp_path: Path) -> None:
     write(tmp_path, "app.py", "x = 1")
-    assert str(refused("app:handle", tmp_path)) == "app:handle: the module was imported, but it has no handle"
+    assert str(refused("app:handle", tmp_path)) == (
+        f"app:handle: the module was imported from {tmp_path / 'app.py'}, but it has no handle"
+    )
     assert "app:x is int, not a function" in str(refused("app:x", tmp_path))
 
 

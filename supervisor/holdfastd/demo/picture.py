@@ -21,7 +21,7 @@ def draw(path: Path, program: Demonstration) -> bool:
     breaches = result.breaches(program.tasks)
     if breaches:
         return False
-    with Path("/dev/null").open("w") as nowhere:
+    with Path("/dev/null").open("w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True)
         console.print("[bold]$ supervisor demo[/bold]")
         console.print(screen.progress_panel(shown[-1]))

@@ -43,7 +43,9 @@ def look(name: str = UNIT, systemctl: str = "systemctl", booted: Path = BOOTED) 
         return UnitInfo(name, {}, absent="this system was not booted with systemd")
     command = [program, "show", name, f"--property={','.join(PROPERTIES)}"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LOOK_TIMEOUT, check=False)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=LOOK_TIMEOUT, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return UnitInfo(name, {}, absent=f"systemd does not answer within {LOOK_TIMEOUT:g} s")
     if done.returncode:

@@ -86,7 +86,7 @@ class DataFolder:
 
     def _writer(self) -> EngineVersion | None:
         try:
-            line = self._engine_file.read_text()
+            line = self._engine_file.read_text("utf-8")
         except FileNotFoundError:
             return None
         writer = EngineVersion.recorded(line)
@@ -100,7 +100,7 @@ class DataFolder:
 
     def _holder(self) -> str:
         try:
-            return f"the store with process id {int(self.pid_file.read_text())}"
+            return f"the store with process id {int(self.pid_file.read_text('ascii'))}"
         except (OSError, ValueError):
             return "another supervisor that is starting its store"
 

@@ -57,7 +57,14 @@ def _bundled() -> Path | None:
 
 def _identify(path: Path) -> EngineVersion | None:
     try:
-        answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=ANSWER_WITHIN, check=False)
+        answer = subprocess.run(
+            [path, "--version"],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=ANSWER_WITHIN,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return EngineVersion.reported(answer.stdout)

@@ -14,6 +14,7 @@ _SELF = Path("/proc/self")
 
 
 NULL = "/dev/null"
+NATIVE = "of a native library"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +56,16 @@ def thread_count() -> int:
 
 def _threads() -> dict[int, str]:
     known = {thread.native_id: thread.name for thread in threading.enumerate()}
+    ours = _comm(os.getpid())  # a thread of a native library has this name, too, unless it is given another
     tasks = [int(task.name) for task in (_SELF / "task").iterdir()]
-    return {task: known.get(task) or _comm(task) for task in tasks}
+    return {task: known.get(task) or _comm(task).replace(ours, NATIVE) for task in tasks}
 
 
 def _comm(task: int) -> str:
     try:
-        return (_SELF / "task" / str(task) / "comm").read_text(errors="replace").strip()
+        return (_SELF / "task" / str(task) / "comm").read_text("utf-8", errors="replace").strip()
     except OSError:  # it has just ended
-        return "unnamed"
+        return NATIVE
 
 
 def _children() -> frozenset[int]:

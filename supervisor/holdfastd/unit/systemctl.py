@@ -29,7 +29,7 @@ def start(site: Site) -> None:
     """Run all commands. Raises SystemdError with the output of the first one that fails."""
     for command in commands(site):
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
         except FileNotFoundError as error:
             raise SystemdError(f"{command[0]}: not found: is this machine run by systemd?") from error
         if done.returncode != 0:

@@ -143,14 +143,25 @@ def _by_msgspec(annotation: Any) -> Convert:
     return convert
 
 
+def _typed_dict(annotation: Any) -> Convert | None:
+    """Before Python 3.12 pydantic does not take `typing.TypedDict`. None if msgspec does not, either."""
+    try:
+        msgspec.json.Decoder(annotation)
+    except TypeError:
+        return None
+    return _by_msgspec(annotation)
+
+
 def _by_pydantic(annotation: Any) -> Convert | None:
     import pydantic  # only where there is an annotation: it is slow to import
     from pydantic.errors import PydanticUserError
 
     try:
         adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(annotation)
-    except (PydanticUserError, NameError):
+    except NameError:
         return None
+    except PydanticUserError as error:
+        return _typed_dict(annotation) if error.code == "typed-dict-version" else None
 
     def convert(value: Any) -> Any:
         try:

@@ -13,7 +13,7 @@ handlers.schedule("statements", cron="0 6 1 * *", name="billing.send_statement",
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
@@ -81,7 +81,7 @@ class Handlers(Generic[L, M]):
             self._named[name] = callee(
                 function, f"the handler {name!a}", named=True, options=options, types=self._types
             )
-            return RegisteredHandler(name, lambda: self._named[name])
+            return RegisteredHandler(name, lambda: self._present(name))
 
         return cast("Registration[L, M]", keep)
 
@@ -107,7 +107,7 @@ class Handlers(Generic[L, M]):
 
     def named(self) -> Mapping[str, HandlerFunction]:
         """The functions registered so far, by name."""
-        return dict(self._named)
+        return {name: self._present(name) for name in self._named}
 
     def default(self, function: F) -> F:
         """A decorator: operations that name no handler run this function."""
@@ -133,12 +133,20 @@ class Handlers(Generic[L, M]):
         self._middleware.append(middleware)
         return middleware
 
+    def _present(self, name: str) -> HandlerFunction:
+        """The handler, with annotations that were not known when it was registered looked up by now."""
+        function = self._named[name]
+        if function.signature.unknown:
+            function = self._named[name] = function.with_types(self._types)
+        return function
+
     @property
     def _types(self) -> tuple[Any, ...]:
         return tuple(each.provides for each in self._lifespans if each.provides is not None)
 
     def frozen(self, target: str) -> Handler:
-        """The handler that a worker runs. Raises HandlerError if nothing has been registered."""
+        """The handler that a worker runs, once the import is over. Raises HandlerError if nothing has been registered,
+        or if the annotation of an argument cannot be looked up."""
         if not self._named and self._default is None:
             raise HandlerError(f"{target} is a registry without handlers: register at least one")
         for schedule_id, spec in self._schedules.items():
@@ -146,5 +154,17 @@ class Handlers(Generic[L, M]):
                 raise HandlerError(f"schedule {shown(schedule_id)} calls {shown(spec.name)}, which {target} has not")
         around = tuple(inspect_middleware(each, self._types) for each in self._middleware)
         default = self._default and replace(self._default, middleware=around)
-        named = {name: replace(function, middleware=around) for name, function in self._named.items()}
+        functions = self.named()
+        _refuse_unknown(functions.values())
+        named = {name: replace(function, middleware=around) for name, function in functions.items()}
         return Handler(target, default, named, dict(self._schedules), lifespans=tuple(self._lifespans))
+
+
+def _refuse_unknown(functions: Iterable[HandlerFunction]) -> None:
+    for function in functions:
+        if unknown := function.signature.unknown:
+            listed = "; ".join(f"{name}: {', '.join(names)}" for name, names in sorted(unknown.items()))
+            raise HandlerError(
+                f"{function.what} has annotations that cannot be looked up ({listed}): import or define these names in "
+                "its module, not for type checkers alone, or annotate with Any what is not to be checked"
+            )

@@ -118,7 +118,9 @@ def _attribute(module: object, path: str, target: str) -> object:
         try:
             target_value = getattr(target_value, name)
         except AttributeError:
-            raise HandlerError(f"{target}: the module was imported, but it has no {name}") from None
+            file = getattr(module, "__file__", None)  # it may be another module of that name
+            where = f" from {file}" if file else ""
+            raise HandlerError(f"{target}: the module was imported{where}, but it has no {name}") from None
         except BaseException as error:  # border to the user's code
             raise HandlerError(f"{target}: {name} failed: {summary(error)}", user_traceback(error)) from error
     return target_value

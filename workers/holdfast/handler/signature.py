@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 from holdfast.core.messages import Message
 from holdfast.errors import HandlerError
+from holdfast.handler.annotations import looked_up, unknown_names
 from holdfast.handler.converters import Convert, MisfitError, convert_all, converters, prepare
 from holdfast.handler.injected_values import injected
 from holdfast.handler.parent_values import ValuesParameter, values_parameter
@@ -34,6 +34,12 @@ class Signature:
     injected: Mapping[str, Any] = field(default_factory=dict[str, Any])
     own: inspect.Signature = field(default_factory=inspect.Signature)
     values: ValuesParameter | None = None
+
+    @property
+    def unknown(self) -> dict[str, list[str]]:
+        """The parameters of a task whose annotations cannot be looked up, each with what nobody knows in it."""
+        of_tasks = (one for one in self.own.parameters.values() if one.name in self.known)
+        return {one.name: names for one in of_tasks if (names := unknown_names(one.annotation))}
 
     def fit(self, kwargs: Mapping[str, object]) -> dict[str, Any]:
         """The kwargs as the handler gets them. Raises MisfitError, and any error of the user's own validators."""
@@ -102,26 +108,13 @@ def inspect_signature(
 
 def parameters_of(function: Callable[..., object], what: str) -> list[inspect.Parameter]:
     """The parameters, with annotations as values where they can be looked up, as written where not (names known to
-    type checkers)."""
+    type checkers, or defined later)."""
     try:
-        return list(inspect.signature(function, eval_str=True).parameters.values())
-    except Exception:
-        try:
-            written = inspect.signature(function).parameters.values()
-        except (TypeError, ValueError) as error:
-            raise HandlerError(f"{what} cannot be inspected: {error}") from None
-        names: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
-        return [one.replace(annotation=_resolved(one.annotation, names)) for one in written]
-
-
-def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
-    """The annotation as a value; as written if it cannot be had."""
-    if not isinstance(annotation, str):
-        return annotation
-    try:
-        return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names, include_extras=True)["it"]
-    except Exception:
-        return annotation
+        written = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise HandlerError(f"{what} cannot be inspected: {error}") from None
+    names: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
+    return [one.replace(annotation=looked_up(one.annotation, names)) for one in written]
 
 
 def _takes_task(parameter: inspect.Parameter) -> bool:

@@ -47,7 +47,7 @@ def prepare() -> None:
     for descriptor in (STDIN, STDOUT, STDERR):
         _open_if_closed(descriptor)
     if sys.stdin is None:
-        sys.stdin = open(STDIN, closefd=False)  # noqa: SIM115 - a descriptor, open as long as the process
+        sys.stdin = open(STDIN, closefd=False)  # noqa: SIM115, PLW1514 - in the locale's encoding; a descriptor, open as long as the process
     sys.stdout = _text(_Output(STDOUT, "wb", closefd=False), line_buffering=os.isatty(STDOUT))
     sys.stderr = _text(_Notes(STDERR, "wb", closefd=False), line_buffering=True)
 
@@ -72,4 +72,6 @@ def _text(raw: io.FileIO, *, line_buffering: bool) -> TextIO:
     """Text in the locale's encoding; written through where Python was told to buffer nothing (PYTHONUNBUFFERED)."""
     unbuffered = bool(getattr(sys.__stdout__, "write_through", False))
     buffer = cast(BinaryIO, raw) if unbuffered else io.BufferedWriter(raw)
-    return io.TextIOWrapper(buffer, errors="backslashreplace", line_buffering=line_buffering, write_through=unbuffered)
+    return io.TextIOWrapper(  # noqa: PLW1514 - that is what is wanted
+        buffer, errors="backslashreplace", line_buffering=line_buffering, write_through=unbuffered
+    )

@@ -25,7 +25,7 @@ def write_new(folder: Path, files: Mapping[str, str]) -> None:
     placed: list[Path] = []
     with TemporaryDirectory(prefix=".supervisor-init-", dir=folder) as aside:
         for name, text in files.items():
-            (Path(aside) / name).write_text(text)
+            (Path(aside) / name).write_text(text, "utf-8")
         try:
             for name in files:
                 _place(Path(aside) / name, folder / name)
@@ -43,5 +43,5 @@ def _place(source: Path, target: Path) -> None:
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        with target.open("x") as file:
-            file.write(source.read_text())
+        with target.open("x", encoding="utf-8") as file:
+            file.write(source.read_text("utf-8"))

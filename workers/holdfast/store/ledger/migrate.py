@@ -36,7 +36,7 @@ class Migration:
 def migrations() -> tuple[Migration, ...]:
     """All migrations, in order."""
     found = sorted(
-        (entry.name, entry.read_text())
+        (entry.name, entry.read_text("utf-8"))
         for entry in files("holdfast.store.ledger.migrations").iterdir()
         if entry.name.endswith(".sql")
     )

@@ -64,7 +64,7 @@ def shared_parts() -> list[str]:
 def text(name: str) -> str:
     """The Lua source of an operation or of a shared part, by its name."""
     file = _files(shared=False).get(name) or _files(shared=True)[name]
-    return file.read_text()
+    return file.read_text("utf-8")
 
 
 @cache
