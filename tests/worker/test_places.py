@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.begun_page import RUNS
 from holdfast.core.task_states import State
 from holdfast.ipc.channel import Beat, Drained
 from holdfast.store import open_store
@@ -142,7 +143,7 @@ async def test_what_waits_for_a_place_has_not_begun(
         process.kill()
         process.wait()
         pages = LockFiles(short_path / "run" / "incarnations")
-        assert pages.begun(process.incarnation) == {"first"}
+        assert pages.begun(process.incarnation) == {"first": RUNS}
 
 
 async def test_a_handlers_own_attempts_count_before_the_workers(manager: TaskManager, start: Start) -> None:
