@@ -39,6 +39,9 @@ local function envelope_reader()
     return call_in(params.message) or ''
   end
 
+  -- The null of JSON is a userdata, here and in the store in memory.
+  local function is_absent(value) return value == nil or type(value) == 'userdata' end
+
   local function says_something(said) return type(said) == 'table' and next(said) ~= nil end
 
   -- Answers verb, task id, message id ('' for an order without a message) and handler name; or nil and the reason why the entry
@@ -48,7 +51,7 @@ local function envelope_reader()
     local parsed, envelope = pcall(cjson.decode, raw)
     if not parsed or type(envelope) ~= 'table' then return nil, 'not a JSON object' end
     local verb, params = envelope.operation, envelope.params
-    if verb == nil and type(envelope.type) == 'string' then verb, params = envelope.type, envelope end
+    if is_absent(verb) and type(envelope.type) == 'string' then verb, params = envelope.type, envelope end
     if type(verb) ~= 'string' or not VERBS[verb] then return nil, 'unknown operation' end
     if type(params) ~= 'table' then return nil, 'no params' end
     local id = params.task_id
