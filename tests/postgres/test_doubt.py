@@ -10,6 +10,7 @@ import pytest
 from holdfast.core.delivery import Settle, Standing
 from holdfast.errors import LedgerUnavailableError
 from holdfast.store.ledger.replicate import Replication
+from tests.lua.operations import run
 from tests.postgres.ledger import Ledger
 
 pytestmark = pytest.mark.anyio
@@ -63,6 +64,13 @@ async def test_a_redis_that_has_lost_nothing_is_confirmed(books: Ledger) -> None
     answer = await books.redis.pull("busy", 10, request=10)
     assert (answer.standing, [each.task_id for each in answer.deliveries]) == (Standing.OK, ["t"])
     await books.redis.check()
+
+
+async def test_a_request_that_leaps_is_no_usual_call(books: Ledger) -> None:
+    await stand_of(books)
+    await books.redis.push(run("foreign"))
+    await books.redis.do("HSET", books.redis.key("worker:busy"), "request", "7")
+    assert (await books.redis.pull("busy", 10, request=9)).standing is Standing.DOUBTED
 
 
 async def test_what_has_ended_is_settled_while_nobody_claims(books: Ledger) -> None:

@@ -93,7 +93,7 @@ LEDGER = [
         f"{_SCRIPTS}/shared/usual_pull.lua",
         "tonumber(ARGV[2]) ~= (tonumber(r[2]) or 0) + 1",
         "tonumber(ARGV[2]) <= (tonumber(r[2]) or 0)",
-        "tests/postgres/test_pool.py::test_set_back_over_live_connections_nothing_that_was_copied_runs_again",
+        f"{_DOUBT}::test_a_request_that_leaps_is_no_usual_call",
     ),
     Rule(
         "a request that leaps is a sign that Redis was set back",
