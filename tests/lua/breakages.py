@@ -34,6 +34,7 @@ from tests.lua import test_gates as gates
 from tests.lua import test_gauges as reporting
 from tests.lua import test_given_up as given_up
 from tests.lua import test_going_on as going_on
+from tests.lua import test_half_recorded as half_recorded
 from tests.lua import test_inbox as inbox
 from tests.lua import test_key_count as counting
 from tests.lua import test_list as listing
@@ -342,8 +343,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("bells pile up", "lane", "if call('LLEN', bell) < BELLS and", "if"),
     ("promoted and still due", "promotion", "  call('ZREM', KEY.due, id)\n  to_tail(id)", "  to_tail(id)"),
     ("an ended task keeps its claim", "task_end", "'state', state, 'owner', '', 'claim', '', 'finished'", "'state', state, 'finished'"),
-    ("ended and not indexed", "task_end", "  call('ZADD', KEY.finished, NOW, id)\n", ""),
-    ("ended and not counted", "task_end", "  tally(state, 1)\n", ""),
+    ("ended and not indexed", "task_record", "  if type(redis.pcall('ZADD', index, NOW, id)) == 'number' then return end\n", "  if true then return end\n"),
+    ("ended and not counted", "task_record", "  tally(state, 1)\n", ""),
     ("resumed and still counted", "task_record", "    tally(state, -1)\n", ""),
     ("a late result ends a pause", "settlement", "not (state == 'working' or (committed and (state == 'submitted' or state == 'delayed')))", "TERMINAL[state]", control.test_a_late_result_does_not_end_a_pause),
     ("a result stays behind", "deletion", "unlink_results(id, turns, 1)", "unlink_results(id, turns, 2)", upkeep.test_trimming_leaves_no_key_of_the_task),
@@ -572,6 +573,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a message is popped before it is set aside", "task_end", "'LINDEX', KEY.left .. id, 0)", "'LPOP', KEY.left .. id)", damaged.test_messages_of_a_task_that_has_ended_are_all_set_aside_once, ("gone",)),
     ("a damaged schedule keeps settlements back", "task_end", "  local went, flaw = attempt(scheduling().fire_ended, ", "  local went, flaw = true, scheduling().fire_ended(", damaged.test_a_damaged_schedule_keeps_no_settlement_back, ("streak",)),
     ("a huge turn keeps others from being forgotten", "deletion", "math.min(said, math.max(", "math.max(said, math.max(", damaged.test_a_task_of_a_huge_turn_keeps_no_other_from_being_forgotten),
+    ("what was cut off stays so", "task_end", "  if not (is_over or PARKED[state]) or call('ZSCORE',", "  if true or call('ZSCORE',", half_recorded.test_a_cancel_that_was_cut_off_is_ended_by_the_next_recovery, ("zadd",)),
     ("what was set aside is never due", "damage", "  if call('ZSCORE', KEY.due, id) == 'inf' then call('ZADD', KEY.due, 0, id) end\n", "", damaged.test_one_that_was_due_is_submitted_when_it_is_whole_again),
     ("a damaged record stops its lane", "pull", "  if pass_over(id, r, lane) then return end\n", "", damaged.test_others_are_claimed, (damaged.half,)),
     ("a record is made at any time", "damage", "17, 18, 25}", "17, 25}", damaged.test_others_are_claimed, (damaged.undated,)),

@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from redis import Redis
 
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import Acknowledged, Beat, BootFailed, Born, Died, Leave, Ready
@@ -90,6 +91,18 @@ def test_an_unfit_store_is_refused_at_the_first_boot(short_path: Path) -> None:
             failed = child.hear(BootFailed)
             assert child.exit_code() == failed.code == ChildExit.BOOT_FAILED
         assert "noeviction" in failed.error
+
+
+def test_a_user_without_a_right_is_refused_at_the_first_boot(short_path: Path) -> None:
+    """Redis 7 gives a user of `+@all` no channels: who may not publish would record half of each result."""
+    with serve(short_path) as server, Redis.from_url(server.url) as admin:
+        admin.execute_command("ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all")
+        url = server.url.replace("unix://", "unix://app:pw@")
+        with steward(settings_for(url, short_path)) as child:
+            failed = child.hear(BootFailed)
+            assert child.exit_code() == failed.code == ChildExit.BOOT_FAILED
+        assert "may not run PUBLISH" in failed.error
+        assert "supervisor doctor" in failed.error
 
 
 def test_on_later_boots_an_unreachable_store_is_waited_for(short_path: Path) -> None:

@@ -175,7 +175,7 @@ class Steward:
         yield UndeclaredSchedules(store).duty()
         yield batch_counts(store)
         yield retention(store, settings.keep, watch)
-        yield preflight_duty(store)
+        yield preflight_duty(store, settings.lane_names)
         yield Webhooks(store, settings).duty()
         yield Rollups(store).duty()
         if self.telemetry.traces:

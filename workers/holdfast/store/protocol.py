@@ -78,8 +78,9 @@ class ServerStore(Protocol):
         """Return if the server answers."""
         ...
 
-    async def preflight(self) -> None:
-        """Return if the server is reachable, new enough, evicts nothing and holds our schema.
+    async def preflight(self, lanes: Sequence[str] = ()) -> None:
+        """Return if the server is reachable, new enough, evicts nothing, holds our schema, and allows its user every
+        command that is needed for the queue and these lanes.
 
         Raises StoreUnavailableError or StoreRefusedError.
         """

@@ -6,6 +6,8 @@ evicts keys, say) is shown as degraded and ends nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import anyio
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
@@ -24,9 +26,9 @@ EMBEDDED_TIMEOUT_SHARE = 0.9
 _PASSING = retry_if_exception_type((StoreUnavailableError, StoreFullError))
 
 
-def preflight_duty(store: Store) -> Duty:
+def preflight_duty(store: Store, lanes: Sequence[str]) -> Duty:
     async def run_once() -> float:
-        await store.preflight()
+        await store.preflight(lanes)
         return EVERY
 
     return Duty("preflight", run_once)
@@ -44,7 +46,7 @@ async def preflight(store: Store, settings: Settings) -> BootFailed | None:
     retrying = AsyncRetrying(sleep=anyio.sleep, wait=RETRY_WAIT, retry=_PASSING, before_sleep=note)
     with anyio.move_on_after(_timeout(settings)):
         try:
-            await retrying(store.preflight)
+            await retrying(store.preflight, settings.lane_names)
         except StoreError as error:
             return BootFailed(ChildExit.BOOT_FAILED, str(error))
         return None

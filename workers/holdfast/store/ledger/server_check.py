@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from holdfast.store.ledger import migrate
 from holdfast.store.ledger.database import Database
 from holdfast.store.ledger.replicate import Replication
@@ -21,7 +23,7 @@ class LedgerServer:
         async with self._database.transaction() as sql:
             await sql.execute("SELECT 1")
 
-    async def preflight(self) -> None:
-        await self._redis.preflight()
+    async def preflight(self, lanes: Sequence[str] = ()) -> None:
+        await self._redis.preflight(lanes)
         await migrate.check(self._database)
         await self._replication.check_owner()

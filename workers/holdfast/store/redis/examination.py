@@ -20,7 +20,6 @@ from holdfast.core.store_info import (
 )
 from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
 from holdfast.store.redis import server_report
-from holdfast.store.redis.acl import needed
 from holdfast.store.redis.admin import RedisAdmin
 from holdfast.store.redis.clients import NAME
 from holdfast.store.redis.connection import Connection
@@ -31,6 +30,7 @@ from holdfast.store.redis.lane_heads import watched
 from holdfast.store.redis.lanes import RedisLanes
 from holdfast.store.redis.schedules import RedisSchedules
 from holdfast.store.redis.scripts import product
+from holdfast.store.redis.server_check import missing_rights
 
 PINGS = 50
 PINGS_WITHIN = 2.0  # seconds
@@ -135,12 +135,9 @@ class Examination:
         )
 
     async def _rights(self) -> AclInfo:
-        named = dict(needed(self._connection.keys, self._lanes))
-        words = [word for command in named.values() for word in (str(len(command)), *command)]
-        refused: list[int] = await self._connection.run("allowed", *words)
+        missing = await missing_rights(self._connection, self._lanes)
         user = await self._look("user", lambda: self._command("ACL", "WHOAMI"))
-        names = list(named)
-        return AclInfo((user or b"").decode(), tuple(names[place - 1] for place in refused), await self._scripts())
+        return AclInfo((user or b"").decode(), missing, await self._scripts())
 
     async def _scripts(self) -> str:
         """Load every script: compiling shows whether this server knows our flags. These are the scripts that workers

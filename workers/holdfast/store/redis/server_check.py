@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from holdfast.errors import StoreRefusedError
+from holdfast.store.redis.acl import needed
+from holdfast.store.redis.connection import Connection
 from holdfast.store.redis.error_mapping import node_of_cluster
 from holdfast.store.redis.keys import SCHEMA
 from holdfast.store.redis.part import RedisPart
 from holdfast.store.redis.server_report import info
 
 _OLDEST = (7, 0)
+SHOWN = 5  # rights that an error names
+
+
+async def missing_rights(connection: Connection, lanes: Sequence[str]) -> tuple[str, ...]:
+    """What this user may not run of all that is needed for the queue and these lanes, by the server's access list."""
+    named = dict(needed(connection.keys, lanes))
+    words = [word for command in named.values() for word in (str(len(command)), *command)]
+    refused: list[int] = await connection.run("allowed", *words)
+    names = list(named)
+    return tuple(names[place - 1] for place in refused)
 
 
 class RedisServer(RedisPart):
     async def ping(self) -> None:
         await self._command("PING")
 
-    async def preflight(self) -> None:
+    async def preflight(self, lanes: Sequence[str] = ()) -> None:
         await self._command("PING")
         await self._check_server()
+        await self._check_rights(lanes or [self._keys.queue])
         await self._check_eviction()
         await self._connection.check_types()
         await self._check_schema()
@@ -34,6 +48,15 @@ class RedisServer(RedisPart):
             )
         if "cluster" in {report.get("redis_mode"), report.get("server_mode")} and not self._connection.in_cluster:
             raise StoreRefusedError(node_of_cluster(self._connection.url))
+
+    async def _check_rights(self, lanes: Sequence[str]) -> None:
+        """A right that is missing would end a script between two of its writes."""
+        if missing := await missing_rights(self._connection, lanes):
+            more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+            raise StoreRefusedError(
+                f"Redis at {self._connection.url}: its user may not run {', '.join(missing[:SHOWN])}{more}, and results "
+                "would be recorded in part; give it these rights: supervisor doctor prints the command"
+            )
 
     async def _check_eviction(self) -> None:
         memory = info(await self._command("INFO", "memory"))

@@ -82,7 +82,10 @@ end
 -- the rollup; nil where it was not recovered.
 local function recover_task(id, claim, death, had_begun)
   local r = read(id, 'state', 'claim', 'lane', 'name')
-  if r[1] ~= 'working' or (r[2] or '') ~= claim then return end
+  if r[1] ~= 'working' or (r[2] or '') ~= claim then
+    end_again(id)
+    return
+  end
   local flaw = flaw_in(facts(id))
   if flaw then return set_claimed_aside(id, flaw) end   -- somebody has damaged its record: the others go back
   write(id, 'owner', '')

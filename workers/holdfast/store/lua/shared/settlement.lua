@@ -78,10 +78,15 @@ local function settle_one(id, s)
   local flaw = state and flaw_in(facts(id))
   if flaw then set_task_aside(id, flaw) end
   if flaw or not state then return 'GONE' end
-  if r[3] == s.claim then return 'ALREADY' end
+  if r[3] == s.claim then
+    end_again(id)
+    local incarnation = string.match(s.claim, '^%d+:(.*):%d+$')
+    if incarnation and state ~= 'working' then leave_index(id, 'working', r[6], incarnation) end
+    return 'ALREADY'
+  end
   -- Not working: its owner was declared dead and nobody has claimed since. A result still counts, a return does not.
   if r[2] ~= s.claim or not (state == 'working' or (committed and (state == 'submitted' or state == 'delayed'))) then return 'LOST' end
-  leave_index(id, state, r[6], r[4])
+  if state ~= 'working' then leave_index(id, state, r[6], r[4]) end
   if r[7] then bounds().vacate(id) end
   if s.checkpoint ~= '' then call('SET', KEY.checkpoint .. id, s.checkpoint) end
   s.known = {r[8], r[9], r[5], r[10], s.delay ~= 0 and tonumber(s.delay) or nil}   -- see finish
@@ -91,6 +96,7 @@ local function settle_one(id, s)
   if r[13] and not UNENDED[s.kind] then write(id, 'recoveries', 0) end
   if committed then commit(id, s, committed, r[5]) else put_back(id, s) end
   roll(s.kind, r[6], r[14])
+  if state == 'working' then leave_index(id, state, r[6], r[4]) end   -- last: an error before leaves a hint to what was begun
   return 'OK'
 end
 

@@ -11,13 +11,14 @@ local function cancel(id, reason)
     return 'unknown'
   end
   if TERMINAL[state] then return state end
-  leave_index(id, state, r[2], r[3])
-  if state == 'working' then
+  if state ~= 'working' then leave_index(id, state, r[2], r[3])
+  else
     bounds().vacate(id)
     hint(r[3], 'cancel:' .. id .. ':' .. r[4])
   end
   finish(id, 'canceled', reason, has_rest(id))
   note_end('canceled', id, reason)
+  if state == 'working' then leave_index(id, state, r[2], r[3]) end   -- last: an error before leaves a hint to what was begun
   return 'canceled'
 end
 

@@ -1,5 +1,5 @@
 -- use: task_record limits journal ties schedules webhook_outbox clock rollup damage
--- provides: set_rest_aside has_rest finish note_end
+-- provides: set_rest_aside has_rest finish note_end end_again
 -- Sets aside the messages that still waited when a task ended, in bounded steps: `promote` does the rest.
 -- Each leaves its list behind that: an error in between leaves it twice, not nowhere. A record that was deleted or damaged
 -- meanwhile says neither the state nor the lane.
@@ -34,6 +34,17 @@ local function has_rest(id)
   return call('EXISTS', KEY.pending .. id, KEY.checkpoint .. id, KEY.ties .. id, KEY.children .. id) > 0
 end
 
+-- What follows when a record says that its task has ended. `r`: see `known` below.
+local function follow_end(id, state, reason, rest, r)
+  count_in(KEY.finished, id, state)
+  if rest then drop_rest(id) end
+  tell_waiters(id, state)
+  attempt(tell_webhook, id, state, r[3], r[4])
+  if not r[1] then return end
+  local went, flaw = attempt(scheduling().fire_ended, r[1], r[2], id, state, reason, r[5])
+  if not went then scheduling().set_aside(r[1], flaw) end
+end
+
 -- Ends a task. `rest`: whether has_rest; `known`: the fields that are read here, from a caller that has read them, and
 -- after these the wait that the handler has asked for (ms): its schedule may be one that goes on from there;
 -- what follows are further fields to write. Its record is kept for days: without empty fields it is smaller.
@@ -41,15 +52,7 @@ local function finish(id, state, reason, rest, known, ...)
   call('HDEL', KEY.task .. id, 'due', 'deaths', 'reason')
   write(id, 'state', state, 'owner', '', 'claim', '', 'finished', NOW, ...)
   if reason ~= '' then write(id, 'reason', reason) end
-  call('ZADD', KEY.finished, NOW, id)
-  tally(state, 1)
-  if rest then drop_rest(id) end
-  tell_waiters(id, state)
-  local r = known or read(id, 'schedule', 'generation', 'turn', 'webhook')
-  attempt(tell_webhook, id, state, r[3], r[4])
-  if not r[1] then return end
-  local went, flaw = attempt(scheduling().fire_ended, r[1], r[2], id, state, reason, r[5])
-  if not went then scheduling().set_aside(r[1], flaw) end
+  follow_end(id, state, reason, rest, known or read(id, 'schedule', 'generation', 'turn', 'webhook'))
 end
 
 -- Notes the end of a task that no settlement has ended, and counts it.
@@ -57,4 +60,21 @@ local function note_end(how, id, detail)
   note(how, id, detail)
   local r = read(id, 'lane', 'name')
   roll(how, r[1], r[2])
+end
+
+-- Does what follows of an end, or of a stop for an answer, that an error has cut off behind the record: no index has the task. The server
+-- refuses a command where a right was taken away, say. Whoever meets such a task calls this: a settlement that comes again, a recovery or a
+-- renewal that finds it in `running`, a search for strays. Answers whether it was one.
+local function end_again(id)
+  local r = read(id, 'state', 'schedule', 'generation', 'turn', 'webhook', 'reason', 'last_claim')
+  local state, is_over = r[1], TERMINAL[r[1]]
+  if not (is_over or PARKED[state]) or call('ZSCORE', is_over and KEY.finished or KEY.parked, id) then return false end
+  if is_over then follow_end(id, state, r[6] or '', has_rest(id), {r[2], r[3], r[4], r[5]})
+  else
+    park(id, state, r[6] or '')
+    attempt(tell_webhook, id, state, r[4], r[5])
+  end
+  if state == 'canceled' then note_end('canceled', id, r[6] or '')
+  elseif call('EXISTS', KEY.trail .. id) == 0 then tell('settled', id, state .. ' ' .. (r[4] or '1') .. ' ' .. (r[7] or '') .. ' ') end
+  return true
 end

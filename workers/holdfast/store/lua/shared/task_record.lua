@@ -1,5 +1,5 @@
 -- use: clock gate_keys workers
--- provides: TERMINAL PARKED whole read write count_unbegun tally tell_waiters park hold_in_order note_lowest leave_gate leave_index
+-- provides: TERMINAL PARKED whole read write count_unbegun tally count_in tell_waiters park hold_in_order note_lowest leave_gate leave_index
 -- The task record, and the sets that hold its id by state.
 local TERMINAL = {completed = true, failed = true, rejected = true, canceled = true}
 local PARKED = {['input-required'] = true, ['auth-required'] = true, suspended = true}
@@ -23,16 +23,23 @@ local function count_unbegun(id) call('HINCRBY', KEY.task .. id, 'unbegun', 1) e
 -- Counts records that are parked or ended, by state (other states are counted by their indexes).
 local function tally(state, n) call('HINCRBY', KEY.tally, state, n) end
 
--- Wakes clients that wait for the task.
+-- Counts a record in the index of its state. An error leaves it counted and there, or neither: see end_again.
+local function count_in(index, id, state)
+  tally(state, 1)
+  if type(redis.pcall('ZADD', index, NOW, id)) == 'number' then return end
+  tally(state, -1)
+  call('ZADD', index, NOW, id)
+end
+
+-- Wakes clients that wait for the task; who may not publish has recorded it all the same.
 local function tell_waiters(id, what)
-  call('PUBLISH', KEY.done .. id, what)
+  redis.pcall('PUBLISH', KEY.done .. id, what)
 end
 
 -- Parks a task until an answer or a resume comes.
 local function park(id, state, reason)
   write(id, 'state', state, 'owner', '', 'due', '', 'reason', reason)
-  call('ZADD', KEY.parked, NOW, id)
-  tally(state, 1)
+  count_in(KEY.parked, id, state)
   tell_waiters(id, state)
 end
 

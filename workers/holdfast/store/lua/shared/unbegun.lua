@@ -1,4 +1,4 @@
--- use: task_record lane journal gates pause_requests damage workers
+-- use: task_record lane journal gates pause_requests damage workers task_end
 -- provides: return_unbegun
 -- Puts tasks of a live worker back that it will not begin: nothing of them counts. `is_unbegun`: of an id and its claim.
 -- `reason`: begins with a space, or ''. Answers how many.
@@ -6,7 +6,10 @@ local function return_unbegun(incarnation, is_unbegun, reason)
   local returned = 0
   local function give_back(id, claim)
     local r = read(id, 'state', 'claim')
-    if r[1] ~= 'working' or r[2] ~= claim then return end
+    if r[1] ~= 'working' or r[2] ~= claim then
+      end_again(id)
+      return
+    end
     local flaw = flaw_in(facts(id))
     if flaw then
       r = read(id, 'lane', 'concurrency_key')

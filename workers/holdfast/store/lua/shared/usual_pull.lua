@@ -121,7 +121,7 @@ local function roll_alike(settlements)
   end
 end
 
--- The record comes first: an error behind it leaves an id in `running` that a renewal removes, not a task that is not there.
+-- The record comes first, and `running` last: an error in between leaves an id there, and whoever meets it ends the rest (see end_again).
 local function write_settlements(settlements)
   local ids, details, finished, at = {}, {}, {}, tostring(NOW)   -- to make a text of a number costs as much as a write
   local detail_of = {}   -- by the claim: many have the same
@@ -132,13 +132,16 @@ local function write_settlements(settlements)
     finished[2 * i - 1], finished[2 * i] = at, id
     call('SET', KEY.result .. id .. ':1', s[3])
     call('HSET', s.key, 'state', 'completed', 'owner', '', 'claim', '', 'finished', at, 'last_claim', claim)
-    call('PUBLISH', KEY.done .. id, 'completed')
+    redis.pcall('PUBLISH', KEY.done .. id, 'completed')
   end
   roll_alike(settlements)
-  call('HDEL', WORKER .. NAME.of_running, unpack(ids))
-  call('ZADD', KEY.finished, unpack(finished))
   call('HINCRBY', KEY.tally, 'completed', #ids)
+  if type(redis.pcall('ZADD', KEY.finished, unpack(finished))) ~= 'number' then   -- counted and in the index, or neither
+    call('HINCRBY', KEY.tally, 'completed', -#ids)
+    call('ZADD', KEY.finished, unpack(finished))
+  end
   tell_each('settled', ids, details)
+  call('HDEL', WORKER .. NAME.of_running, unpack(ids))
 end
 
 -- `running` comes first, and the entries are popped last: an error in between leaves what a renewal mends, and duplicate hints.

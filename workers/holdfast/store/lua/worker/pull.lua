@@ -13,8 +13,6 @@
 -- use: doubt task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage gate_keys history limits rules schedules workers stale_entries
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = KEY.worker .. incarnation
-local WINDOW = 16          -- entries read at once
-local LOOKS = 512          -- entries of all lanes together that are looked at
 
 local function settle_all()
   local verdicts = {}
@@ -118,6 +116,7 @@ local CONTROL = {cancel = cancel, pause = pause, resume = resume}
 -- True if this call has read or decoded enough: the next call does the rest.
 local read_bytes, decoded_bytes, looked_at = 0, 0, 0
 local function has_done_enough()
+  local LOOKS = 512   -- entries of all lanes together that are looked at
   return read_bytes >= WINDOW_BYTES or decoded_bytes >= DECODED_BYTES or looked_at >= LOOKS or told_enough()
 end
 
@@ -227,6 +226,7 @@ end
 -- Claim up to `want` from one lane; how many were claimed. One that goes to the inbox ends the round: the worker admits
 -- it to the head before it asks for what was behind it, so a lane stays in order.
 local function take_lane(lane, want)
+  local WINDOW = 16   -- entries read at once
   local before, looked, inboxed = #rows, 0, false
   if is_bounded() then
     want = math.min(want, (room_of(lane)))   -- entries of other lanes may have taken some of what it offered

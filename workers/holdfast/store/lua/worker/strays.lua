@@ -2,10 +2,11 @@
 -- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one page, silence (ms) after which an owner
 --       counts as gone, put back (1 or 0: only look), runs of a task after its first death.
 -- Answers: the next cursor (0 at the end), then id, owner, why (dead, unknown, silent, not held), …
+-- Asked to put back, it also ends what has ended in its record alone: see end_again.
 -- An owner of which one task is put back is tombstoned, and loses all it holds: see recover.
 -- Keeps: I1, I2, I3, I4.
 -- flags: allow-oom
--- use: clock recovery task_record workers damage
+-- use: clock recovery task_record workers damage task_end
 local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 
 -- The reason why nobody can be working on this task, or nil.
@@ -34,6 +35,7 @@ for _, key in ipairs(found[2]) do
   local r = read(id, 'state', 'owner', 'claim')
   r[2], r[3] = r[2] or '', r[3] or ''
   local reason = r[1] == 'working' and why(id, r[2], r[3])
+  if put_back and not reason then each_task(id, nil, nil, end_again) end
   if reason then
     for _, item in ipairs({id, r[2], reason}) do answer[#answer + 1] = item end
     if put_back then put[#put + 1] = {id, r[2], r[3], reason} end

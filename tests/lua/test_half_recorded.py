@@ -1,0 +1,121 @@
+"""A script that the server ends between two of its writes, as a right was taken away, leaves a hint: once the right is
+back, what was recorded in part is found and recorded whole."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from holdfast.core.delivery import Delivery, Settle
+from holdfast.errors import StoreError
+from holdfast.store.redis import RedisStore
+from holdfast_config import RedisSettings
+from tests.lua.namespace import Namespace, settlement
+
+pytestmark = pytest.mark.anyio
+
+# Each of these a settlement runs behind its first write.
+COMMANDS = ("publish", "zadd", "hincrby", "xadd", "hdel", "del", "exists", "rpush", "pexpire")
+KINDS = (Settle.COMPLETED, Settle.FAILED, Settle.INPUT_REQUIRED)
+STATES = {Settle.COMPLETED: "completed", Settle.FAILED: "failed", Settle.INPUT_REQUIRED: "input-required"}
+
+
+@pytest.fixture
+async def space(server_url: str, anyio_backend: object) -> AsyncGenerator[Namespace]:
+    """What is begun anew is told twice, so the history is not held against the table."""
+    made = Namespace(server_url)
+    try:
+        yield made
+        await made.forget_keys()
+    finally:
+        await made.aclose()
+
+
+@asynccontextmanager
+async def without(space: Namespace, *refused: str) -> AsyncGenerator[RedisStore]:
+    """The store as a user has it who lacks some rights."""
+    user = space.queue.replace(":", "-")
+    await space.do("ACL", "SETUSER", user, "reset", "on", ">pw", "~*", "&*", "+@all", *refused)
+    url = space.url.replace("unix://", f"unix://{user}:pw@")
+    store = RedisStore(RedisSettings(url=url, queue=space.queue), space.store.connection._replaced)
+    try:
+        yield store
+    finally:
+        await store.aclose()
+        await space.do("ACL", "DELUSER", user)
+
+
+async def held(space: Namespace, *, usual: bool) -> list[Delivery]:
+    await space.register("a")
+    for task_id in ("t1", "t2", "t3"):
+        await space.submit(task_id, concurrency_key="" if usual else task_id)
+    return await space.take("a")
+
+
+async def require_whole(space: Namespace, kind: Settle) -> None:
+    """Each of the three stands in the index of its state and is counted once."""
+    assert [await space.state(task_id) for task_id in ("t1", "t2", "t3")] == [STATES[kind]] * 3
+    index = "parked" if kind is Settle.INPUT_REQUIRED else "finished"
+    assert await space.do("ZCARD", space.key(index)) == 3
+    assert await space.do("HGET", space.key("tally"), STATES[kind]) == b"3"
+    assert await space.do("EXISTS", space.key("worker:a:running")) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("usual", [True, False])
+@pytest.mark.parametrize("command", COMMANDS)
+async def test_a_settlement_that_comes_again_ends_what_was_begun(
+    space: Namespace, command: str, kind: Settle, *, usual: bool
+) -> None:
+    taken = await held(space, usual=usual)
+    settlements = [settlement(each, kind) for each in taken]
+    async with without(space, f"-{command}") as store:
+        try:
+            await store.pull("a", 2, 0, [space.queue], settlements)
+        except StoreError:
+            assert command != "publish"
+    await space.pull("a", 0, *settlements, request=3)
+    await require_whole(space, kind)
+
+
+@pytest.mark.parametrize("usual", [True, False])
+@pytest.mark.parametrize("command", ["zadd", "xadd", "hdel"])
+@pytest.mark.parametrize("found_by", ["recovery", "renewal", "strays"])
+async def test_what_was_begun_is_found_where_no_settlement_comes_again(
+    space: Namespace, command: str, found_by: str, *, usual: bool
+) -> None:
+    taken = await held(space, usual=usual)
+    async with without(space, f"-{command}") as store:
+        with pytest.raises(StoreError):
+            await store.pull("a", 2, 0, [space.queue], [settlement(each, Settle.COMPLETED) for each in taken])
+    begun = [each.task_id for each in taken if await space.state(each.task_id) == "completed"]
+    if found_by == "recovery":
+        await space.crash("a")
+    elif found_by == "renewal":
+        await space.store.renew("a", "live", 1, [])
+    else:
+        await space.store.strays("", 1000, 60_000, put_back=True)
+    assert await space.do("ZCARD", space.key("finished")) == len(begun)
+    assert int(await space.do("HGET", space.key("tally"), "completed") or 0) == len(begun)
+
+
+async def test_who_may_not_publish_records_all(space: Namespace) -> None:
+    taken = await held(space, usual=True)
+    async with without(space, "resetchannels") as store:
+        await store.pull("a", 2, 0, [space.queue], [settlement(each, Settle.COMPLETED) for each in taken])
+    await require_whole(space, Settle.COMPLETED)
+
+
+@pytest.mark.parametrize("command", ["zadd", "publish", "xadd"])
+async def test_a_cancel_that_was_cut_off_is_ended_by_the_next_recovery(space: Namespace, command: str) -> None:
+    await held(space, usual=True)
+    async with without(space, f"-{command}") as store:
+        try:
+            await store.cancel("t1", "enough")
+        except StoreError:
+            assert command != "publish"
+    await space.crash("a")
+    assert await space.state("t1") == "canceled"
+    assert await space.do("ZRANGE", space.key("finished"), 0, -1) == [b"t1"]
