@@ -54,8 +54,8 @@ class RedisServer(RedisPart):
         if missing := await missing_rights(self._connection, lanes):
             more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
             raise StoreRefusedError(
-                f"Redis at {self._connection.url}: its user may not run {', '.join(missing[:SHOWN])}{more}, and results "
-                "would be recorded in part; give it these rights: supervisor doctor prints the command"
+                f"Redis at {self._connection.url}: its user may not run {', '.join(missing[:SHOWN])}{more}, and "
+                "results would be recorded in part; give it these rights: supervisor doctor prints the command"
             )
 
     async def _check_eviction(self) -> None:
