@@ -1181,14 +1181,7 @@ WORKER = [
         "tests/worker/test_kept_memory.py::test_what_a_task_held_that_took_too_long_is_free",
     ),
     Rule(
-        "threads that tasks have left behind are not waited for",
-        "workers/holdfast/os/handlers_loop.py",
-        "    async def shutdown_default_executor(",
-        "    async def shut_down(",
-        "tests/faults/test_worker_endings.py::test_what_tasks_left_running_delays_no_recycling",
-    ),
-    Rule(
-        "asyncio tasks that handlers have left behind are not waited for without end",
+        "what handlers have left behind is not waited for without end",
         "workers/holdfast/os/handlers_loop.py",
         "None if is_first else loop.call_later(CLEAN_UP, loop.stop)",
         "None",
