@@ -104,7 +104,7 @@ WORKER = [
     Rule(
         "plain middleware shares the thread of a plain handler",
         f"{_HANDLER}/surround.py",
-        "is_plain = self.callee.kind is FunctionKind.SYNC and ",
+        "is_plain = is_same_thread and ",
         "is_plain = False and ",
         f"{_MIDDLEWARE}::test_plain_middleware_shares_the_thread_of_a_plain_handler",
     ),
@@ -671,7 +671,7 @@ WORKER = [
     Rule(
         "SIGTERM drains",
         f"{_HERE}/worker.py",
-        "                self._end(ChildExit.OK, self._context.spec.settings.drain_timeout)\n",
+        "                drain()\n",
         "                pass\n",
         "tests/worker/test_worker.py::test_sigterm_drains",
     ),
@@ -929,8 +929,8 @@ WORKER = [
     Rule(
         "a handler that catches the end of its run has failed",
         "workers/holdfast/handler/run_end.py",
-        "return outcome if notes.ending is None else",
-        "return outcome if True else",
+        "    if notes.ending is None:\n        return outcome\n",
+        "    if True:\n        return outcome\n",
         "tests/worker/test_handler_sleep.py::test_a_handler_that_catches_the_end_of_its_run_has_failed_for_good",
     ),
     Rule(
@@ -1147,7 +1147,7 @@ WORKER = [
     Rule(
         "a delivery that was cut off before its end is ended",
         f"{_HERE}/run.py",
-        "timeout=self.look)\n                self._end_abandoned()\n",
+        "timeout=self.look)\n                    self._end_abandoned()\n",
         "timeout=self.look)\n",
         "tests/worker/test_delivery_ends.py"
         "::test_a_delivery_whose_asyncio_task_is_cancelled_before_its_first_step_ends_as_a_failure",
