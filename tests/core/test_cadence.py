@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from itertools import pairwise
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.cadence import Cadence, cron, every, following, read, restored, rule, stored, words
-from holdfast.core.cadence.moments import local, read_moment
+from holdfast.core.cadence.moments import local, moment_at, read_moment
 from holdfast.errors import InvalidScheduleError
 
 NEW_YORK = "America/New_York"
@@ -123,6 +124,29 @@ def test_rule_takes_dates_out_and_puts_dates_in() -> None:
     assert fires(made, "2027-03-12T00:00", 3) == ["03-12T05:00", "03-14T00:00", "03-15T00:00"]
 
 
+@pytest.mark.parametrize("name", ["EXDATE;VALUE=DATE", "EXDATE"])
+def test_a_date_without_a_time_takes_the_day_out(name: str) -> None:
+    made = rule(f"DTSTART;TZID={NEW_YORK}:20270101T213000\nRRULE:FREQ=DAILY\n{name}:20270105,20270106", "UTC", 0)
+    assert fires(made, "2027-01-04T12:00", 3) == ["01-05T02:30", "01-08T02:30", "01-09T02:30"]
+    assert restored(stored(made)) == made
+    mixed = rule(f"DTSTART:20270101T090000Z\nRRULE:FREQ=DAILY\n{name}:20270102,20270103T090000Z", "UTC", 0)
+    assert fires(mixed, "2027-01-01T00:00", 2) == ["01-01T09:00", "01-04T09:00"]
+
+
+@pytest.mark.parametrize("timezone", ["UTC", "America/Havana", "America/Sao_Paulo", "America/St_Johns"])
+def test_days_that_are_taken_out_are_passed_at_once(timezone: str) -> None:
+    days = ",".join(f"{1988 + at // 12}{1 + at % 12:02}{day:02}" for at in range(35) for day in range(1, 29))
+    made = rule(f"DTSTART:19880101T000000\nRRULE:FREQ=SECONDLY\nEXDATE;VALUE=DATE:{days}", timezone, 0)
+    assert made.following(moment("1988-01-02T12:00")) == moment_at(datetime(1988, 1, 29), timezone)  # noqa: DTZ001
+    every_day = rule(str(made).replace("SECONDLY", "DAILY"), timezone, 0)
+    after, found = moment("1988-01-01T00:00") - 86_400_000, []
+    while (next_ := every_day.following(after)) is not None and next_ < moment("1990-12-01T00:00"):
+        found.append(local(next_, timezone).day)
+        assert next_ > after
+        after = next_
+    assert set(found) == {29, 30, 31}
+
+
 def test_until_is_included_and_a_date_holds_to_its_end() -> None:
     assert (
         len(fires(rule("DTSTART:20270101T120000Z\nRRULE:FREQ=DAILY;UNTIL=20270103", "UTC", 0), "2027-01-01T00:00", 9))
@@ -203,6 +227,8 @@ def test_wrong_cron_is_refused_with_its_place(text: str, reason: str) -> None:
         ("DTSTART;TZID=Mars/Base:20270101T000000\nRRULE:FREQ=DAILY", "Mars/Base"),
         ("DTSTART:20270101T000000", "neither"),
         ("EXRULE:FREQ=DAILY", "allowed are DTSTART"),
+        ("DTSTART:20270101T090000\nRRULE:FREQ=DAILY\nRDATE;VALUE=DATE:20270105", "write 20270105T090000"),
+        ("DTSTART:20270101T090000\nRRULE:FREQ=DAILY\nEXDATE;TZID=Asia/Tokyo:20270105", "leave TZID=Asia/Tokyo out"),
     ],
 )
 def test_wrong_rule_is_refused_with_its_part(text: str, reason: str) -> None:  # [7]
@@ -223,6 +249,7 @@ CADENCES: list[Cadence] = [
     rule(
         "DTSTART:20270101T000000Z\nRRULE:FREQ=DAILY;COUNT=9\nRDATE:20270102T010000Z\nEXDATE:20270103T000000Z", "UTC", 0
     ),
+    rule("DTSTART:20270101T090000\nRRULE:FREQ=DAILY\nEXDATE;VALUE=DATE:20270103", "Europe/Berlin", 0),
     *(
         read(text, "Europe/Berlin", DECADE)
         for text in ("NOW", "AT:1800000000", "AT:2027-01-01T00:00", "CONTINUE", "STOP")

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime, time
 from functools import lru_cache
 
 from holdfast.core.cadence.moments import EPOCH, local, moment_at, zone
@@ -27,22 +27,31 @@ MOST_DATES = 1000  # RDATEs and EXDATEs together
 
 @dataclass(frozen=True, slots=True)
 class RecurrenceRule:
-    """`start` is a local time of `timezone`; `extra` and `without` are moments (RDATE, EXDATE), in order."""
+    """`start` is a local time of `timezone`; `extra` and `without` are moments (RDATE, EXDATE), in order.
+
+    `without_days` are days of `timezone`: an EXDATE without a time takes out the whole day, as a date in UNTIL holds
+    to its end."""
 
     start: datetime
     timezone: str
     recurrences: tuple[Recurrence, ...]
     extra: tuple[int, ...] = ()
     without: tuple[int, ...] = ()
+    without_days: frozenset[date] = frozenset()
 
     def following(self, after: int) -> int | None:
-        while (found := self._candidate(after)) is not None and self._is_without(found):
-            after = found  # at most as often as there are EXDATEs
+        while (found := self._candidate(after)) is not None and (end := self._end_of_gap(found)) is not None:
+            after = end  # about as often as there are EXDATEs
         return found
 
-    def _is_without(self, moment: int) -> bool:
+    def _end_of_gap(self, moment: int) -> int | None:
+        """The last moment that the EXDATE of `moment` takes out; None if it has none."""
         place = bisect_left(self.without, moment)
-        return place < len(self.without) and self.without[place] == moment
+        if place < len(self.without) and self.without[place] == moment:
+            return moment
+        if self.without_days and (day := local(moment, self.timezone).date()) in self.without_days:
+            return max(moment, moment_at(datetime.combine(day, time.max), self.timezone))
+        return None
 
     def _candidate(self, after: int) -> int | None:
         candidates = [one.following(self.start, self.timezone, after) for one in self.recurrences]
@@ -54,6 +63,8 @@ class RecurrenceRule:
         lines += [f"RRULE:{one}" for one in self.recurrences]
         lines += [f"RDATE:{_dates(self.extra)}"] * bool(self.extra)
         lines += [f"EXDATE:{_dates(self.without)}"] * bool(self.without)
+        days = ",".join(f"{day:%Y%m%d}" for day in sorted(self.without_days))
+        lines += [f"EXDATE;VALUE=DATE:{days}"] * bool(days)
         return "\n".join(lines)
 
 
@@ -65,10 +76,9 @@ def rule(text: str, timezone: str, now: int) -> RecurrenceRule:
     if len(text) > MOST_TEXT:
         raise InvalidScheduleError(f"rule: {len(text)} characters, at most {MOST_TEXT} are allowed")
     parsed = _read(text, RecurrenceRule(local(now, timezone).replace(tzinfo=None, microsecond=0), timezone, ()))
-    if len(parsed.extra) + len(parsed.without) > MOST_DATES:
-        raise InvalidScheduleError(
-            f"rule: {len(parsed.extra) + len(parsed.without)} dates, at most {MOST_DATES} are allowed"
-        )
+    dates = len(parsed.extra) + len(parsed.without) + len(parsed.without_days)
+    if dates > MOST_DATES:
+        raise InvalidScheduleError(f"rule: {dates} dates, at most {MOST_DATES} are allowed")
     if not parsed.recurrences and not parsed.extra:
         raise InvalidScheduleError(f"rule {text!r} has neither an RRULE nor an RDATE")
     if parsed.following(-1) is None:
@@ -124,15 +134,37 @@ def _with(rule: RecurrenceRule, name: str, parameters: dict[str, str], value: st
             start, universal = _wall(value)
             return replace(rule, start=start, timezone="UTC" if universal else timezone)
         case "RDATE":
-            return replace(rule, extra=tuple(sorted({*rule.extra, *_moments(value, timezone)})))
+            times, days = _parted_dates(value)
+            if days and rule.start.time() != time.min:
+                raise InvalidScheduleError(
+                    f"rule date {days[0]!r} of RDATE has no time of day, and the rule does not start at midnight: "
+                    f"write {days[0]}T{rule.start:%H%M%S}"
+                )
+            return replace(rule, extra=tuple(sorted({*rule.extra, *_moments(times + days, timezone)})))
         case "EXDATE":
-            return replace(rule, without=tuple(sorted({*rule.without, *_moments(value, timezone)})))
+            times, days = _parted_dates(value)
+            if days and timezone != rule.timezone:
+                raise InvalidScheduleError(
+                    f"rule date {days[0]!r} of EXDATE is a day of the rule's time zone, {rule.timezone}: "
+                    f"leave TZID={timezone[:80]} out, or write times"
+                )
+            return replace(
+                rule,
+                without=tuple(sorted({*rule.without, *_moments(times, timezone)})),
+                without_days=rule.without_days | {_wall(day)[0].date() for day in days},
+            )
         case _:
             return replace(rule, recurrences=(*rule.recurrences, recurrence(value, rule.timezone)))
 
 
-def _moments(value: str, timezone: str) -> list[int]:
-    walls = (_wall(one) for one in value.split(","))
+def _parted_dates(value: str) -> tuple[list[str], list[str]]:
+    """The dates of a line that have a time, and those that have none."""
+    texts = value.split(",")
+    return [text for text in texts if "T" in text], [text for text in texts if "T" not in text]
+
+
+def _moments(texts: list[str], timezone: str) -> list[int]:
+    walls = map(_wall, texts)
     return [moment_at(wall, "UTC" if universal else timezone) for wall, universal in walls]
 
 
