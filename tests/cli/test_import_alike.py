@@ -23,6 +23,17 @@ STARTS_A_THREAD = """
 import threading
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 """
+# What `gevent.monkey.patch_all()` and `eventlet.monkey_patch()` leave behind: standard functions of other modules.
+PATCHES = """
+import {module}
+
+def green(*arguments): raise RuntimeError("this is no hub")
+
+green.__module__ = "{origin}"
+{module}.{function} = green
+
+async def handle(messages): ...
+"""
 NEEDS_A_LOOP = """
 import asyncio
 LOOP = asyncio.get_running_loop()
@@ -69,3 +80,27 @@ def test_check_and_start_refuse_an_annotation_that_nobody_knows(alone: Cli) -> N
     for words in (("check",), ("start", "--state-dir", str(alone.folder / "state"))):
         answer = alone(*words[:1], "agent:handlers", *words[1:])
         assert (answer.status, "order: Order" in answer.err) == (78, True)
+
+
+@pytest.mark.parametrize(
+    ("library", "module", "function", "origin"),
+    [
+        ("gevent", "time", "sleep", "gevent.hub"),
+        ("gevent", "select", "select", "gevent.select"),
+        ("gevent", "_thread", "start_new_thread", "gevent.thread"),
+        ("gevent", "os", "fork", "gevent.os"),
+        ("eventlet", "socket", "socket", "eventlet.greenio.base"),
+    ],
+)
+def test_check_and_start_refuse_a_patched_standard_library(
+    alone: Cli, library: str, module: str, function: str, origin: str
+) -> None:
+    (alone.folder / "agent.py").write_text(PATCHES.format(module=module, function=function, origin=origin))
+    for words in (("check",), ("start", "--state-dir", str(alone.folder / "state"))):
+        answer = alone(*words)
+        told = [
+            line for line in answer.err.splitlines() if line.startswith("supervisor: importing agent monkey-patched")
+        ]
+        assert (answer.status, len(told)) == (78, 1), answer.err
+        assert f"with {library} ({module}.{function} is replaced)" in told[0]
+        assert "leave the patching out" in told[0]

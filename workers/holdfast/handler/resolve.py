@@ -20,6 +20,16 @@ from holdfast_config.handler_call import WorkerCall, is_call, read_call
 DEFAULT_MODULE = "agent"
 DEFAULT_TARGET = "agent:handle"
 
+# Standard functions that gevent and eventlet replace, whichever parts of the library they are asked to patch.
+_REPLACED = (
+    ("socket", "socket"),
+    ("select", "select"),
+    ("time", "sleep"),
+    ("_thread", "start_new_thread"),
+    ("os", "fork"),
+)
+_REPLACED_BY = frozenset({"gevent", "eventlet"})
+
 _TARGET = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
@@ -33,7 +43,9 @@ def resolve(handler: str | None, app_dir: Path, settings: Settings | None = None
     call = _call(target) if is_call(target) else None
     module, _, attribute = (call.target if call else target).partition(":")
     _put_first(str(folder))
-    target_value = _attribute(_module(module, folder), attribute, target)
+    imported = _module(module, folder)
+    _refuse_green_threads(module)
+    target_value = _attribute(imported, attribute, target)
     return handler_from(_called(target_value, call) if call else target_value, target, settings)
 
 
@@ -110,6 +122,19 @@ def _module(name: str, folder: Path) -> object:
         raise HandlerError(f"importing {name} failed: {message_of(error)}", user_traceback(error)) from error
     except BaseException as error:  # border to the user's code
         raise HandlerError(f"importing {name} failed: {summary(error)}", user_traceback(error)) from error
+
+
+def _refuse_green_threads(name: str) -> None:
+    """Refuse a process whose standard library is patched: event loops, threads and forks of a worker fail in it."""
+    for module, function in _REPLACED:
+        origin = str(getattr(getattr(sys.modules.get(module), function, None), "__module__", ""))
+        library = origin.partition(".")[0]
+        if library in _REPLACED_BY:
+            raise HandlerError(
+                f"importing {name} monkey-patched the standard library with {library} ({module}.{function} is "
+                "replaced), and workers need it unpatched: leave the patching out, and write coroutines, or "
+                "plain functions, which run in threads"
+            )
 
 
 def _attribute(module: object, path: str, target: str) -> object:
