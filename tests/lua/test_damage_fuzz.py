@@ -335,7 +335,7 @@ async def keys(space: Namespace, pattern: str) -> list[str]:
 
 
 TASK_FIELDS = (
-    "alone", "aside", "attempts", "batch", "begins", "claim", "claimed", "concurrency_key", "crashes",
+    "alone", "aside", "attempts", "batch", "begins", "bulk_change", "claim", "claimed", "concurrency_key", "crashes",
     "created", "deaths", "delivery", "digest", "due", "expires", "finished", "generation", "given", "held",
     "if_parent_fails", "joining", "lane", "last_claim", "max_attempts", "message", "name", "origin", "owner",
     "pause", "permits", "progress", "queued", "raised", "reason", "recoveries", "releases", "retried_as",

@@ -10,6 +10,8 @@ _ACCOUNTS = "tests/dashboard/test_accounts.py"
 _LIVE = "tests/dashboard/test_live.py"
 _BULK_RUN = "supervisor/holdfastd/cli/tasks/bulk_run.py"
 _BULK = "tests/dashboard/test_bulk.py"
+_BULK_STEPS = "tests/conformance/test_bulk_changes.py"
+_BULK_CHANGES = "workers/holdfast/core/bulk_changes.py"
 _REDACTION = "tests/dashboard/test_redaction.py"
 _PAGES = "tests/dashboard/test_pages.py"
 _API = "tests/dashboard/test_api.py"
@@ -535,6 +537,69 @@ DASHBOARD = (
         f"{_BULK}::test_tasks_that_come_later_are_left_alone",
     ),
     Rule(
+        "a bulk change looks again until a pass changes nothing",
+        _BULK_CHANGES,
+        "is_proof = not self.changed_in_pass and not (has_steps and self.pass_number == 1)",
+        "is_proof = True",
+        f"{_BULK_STEPS}::test_what_moves_behind_the_cursor_is_changed_by_the_next_pass",
+    ),
+    Rule(
+        "a first pass of several steps is no proof that nothing moved",
+        _BULK_CHANGES,
+        " and not (has_steps and self.pass_number == 1)",
+        "",
+        f"{_BULK_STEPS}::test_a_first_pass_of_several_steps_that_changes_nothing_is_no_proof",
+    ),
+    Rule(
+        "the passes of a bulk change are bounded",
+        _BULK_CHANGES,
+        "is_proof or self.pass_number == PASSES",
+        "is_proof",
+        f"{_BULK_STEPS}::test_passes_are_bounded_and_count_each_task_once",
+    ),
+    Rule(
+        "a later pass of a bulk change counts no refusal again",
+        _BULK_CHANGES,
+        "changed_in_pass=0, refused=0)",
+        "changed_in_pass=0)",
+        f"{_BULK_STEPS}::test_passes_are_bounded_and_count_each_task_once",
+    ),
+    Rule(
+        "a bulk change leaves alone what is accepted while its step is on its way",
+        _BULK_CHANGES,
+        "task.created_ms <= self.begun_ms - (self.wanted.older_ms or 0) and ",
+        "",
+        f"{_BULK_STEPS}::test_what_is_accepted_while_a_step_is_on_its_way_is_left_alone",
+    ),
+    Rule(
+        "a bulk change names itself when it retries a task",
+        "workers/holdfast/client/bulk_steps.py",
+        "change.task_reason, change.change_id)",
+        'change.task_reason, "")',
+        f"{_BULK_STEPS}::test_a_delayed_task_is_made_due_once_by_a_change",
+    ),
+    Rule(
+        "a bulk change tells what had left its filter",
+        "workers/holdfast/client/bulk_steps.py",
+        'return _Came.MOVED if word == "unknown" or word in tuple(State) else _Came.REFUSED',
+        "return _Came.REFUSED",
+        f"{_BULK_STEPS}::test_what_has_left_the_filter_when_its_turn_comes_is_told",
+    ),
+    Rule(
+        "a bulk change that goes on looks once more",
+        "workers/holdfast/store/redis/bulk_changes.py",
+        ', "changed_in_pass": 1}',
+        "}",
+        f"{_BULK_STEPS}::test_who_goes_on_looks_once_more",
+    ),
+    Rule(
+        "a bulk change goes by the clock that accepts tasks",
+        "workers/holdfast/store/redis/bulk_changes.py",
+        'return await self._number("now")',
+        'return int((await self._command("TIME"))[0]) * 1000',
+        f"{_BULK_STEPS}::test_what_is_accepted_while_a_step_is_on_its_way_is_left_alone",
+    ),
+    Rule(
         "a bulk change that was stopped ends",
         "workers/holdfast/store/redis/bulk_changes.py",
         " and state == BulkState.RUNNING.encode()",
@@ -558,9 +623,9 @@ DASHBOARD = (
     Rule(
         "what was retried before is not retried by a bulk change",
         "workers/holdfast/client/bulk_steps.py",
-        "None if word == Retried.AGAIN else word",
-        "word",
-        f"{_BULK}::test_everything_that_a_filter_finds_is_changed_after_a_count",
+        "            return _Came.NEITHER\n",
+        "            return _Came.CHANGED\n",
+        f"{_BULK_STEPS}::test_a_retry_that_fails_is_not_retried_by_the_change_that_made_it",
     ),
     Rule(
         "a viewer sees no page that asks for a bulk change",

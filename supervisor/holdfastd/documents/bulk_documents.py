@@ -10,8 +10,10 @@ from holdfastd.documents.times import moment
 
 
 class BulkDocument(TypedDict):
-    """A change of many tasks. `filter`: as the address of the page of tasks has it, empty for all tasks; `changed`,
-    `refused`: tasks so far, of the `searched` ones; `told`: when it last said how far it is."""
+    """A change of many tasks. `filter`: as the address of the page of tasks has it, empty for all tasks; `changed`:
+    tasks so far, of the `searched` ones; `refused`: those that it could not change; `moved`: those that were found, and
+    had left the filter when their turn came; `pass_number`: it looks again, until a pass changes nothing; `told`: when
+    it last said how far it is."""
 
     change_id: str
     verb: BulkVerb
@@ -19,7 +21,9 @@ class BulkDocument(TypedDict):
     state: BulkState
     changed: int
     refused: int
+    moved: int
     searched: int
+    pass_number: int
     reason: str | None
     who: str
     origin: str
@@ -37,7 +41,9 @@ def bulk_document(change: BulkChange, now_ms: int, shown: Callable[[str], str] =
         "state": change.state_at(now_ms),
         "changed": change.changed,
         "refused": change.refused,
+        "moved": change.moved,
         "searched": change.searched,
+        "pass_number": change.pass_number,
         "reason": change.reason or None,
         "who": change.who,
         "origin": change.origin,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum, auto
 from typing import Any
 
 from holdfast.client.submit_retries import SubmitRetries
@@ -15,6 +16,15 @@ from holdfast.store.protocol import Store
 AT_ONCE = 50  # tasks that one step changes
 
 
+class _Came(Enum):
+    """What came of one task."""
+
+    CHANGED = auto()
+    REFUSED = auto()
+    MOVED = auto()  # it had left the filter when its turn came
+    NEITHER = auto()  # it was retried before, or by this change
+
+
 class BulkSteps:
     """The steps of bulk changes over one store. `shown`: see TextSearch."""
 
@@ -24,12 +34,17 @@ class BulkSteps:
         self._call = retries.call
 
     async def step(self, change: BulkChange) -> BulkChange:
-        """The change after one step. A step again changes nothing twice."""
+        """The change after one step. A step again changes nothing twice, nor does a later pass."""
         wanted = change.step_at(await self._call(self._store.clock_ms))
         page = await self.found(wanted, change.text, AT_ONCE, change.cursor)
-        changed, refused = await self.carry_out(change.verb, page.tasks, change.task_reason)
-        refused += len(page.unreadable)
-        return change.after(changed=changed, refused=refused, searched=page.searched, cursor=page.cursor)
+        came = await self._carry_out(change, [task for task in page.tasks if change.is_for(task)])
+        return change.after(
+            changed=came.count(_Came.CHANGED),
+            refused=came.count(_Came.REFUSED) + len(page.unreadable),
+            moved=came.count(_Came.MOVED),
+            searched=page.searched,
+            cursor=page.cursor,
+        )
 
     async def noted_step(self, change: BulkChange) -> tuple[BulkChange, bool]:
         """The change after one more step, which is written down; False: nothing is to follow."""
@@ -42,24 +57,37 @@ class BulkSteps:
             return await self._call(self._store.tasks, wanted, limit, cursor)
         return await self._call(self._store.search, wanted, TextSearch(text, self._shown), limit, cursor)
 
-    async def carry_out(self, verb: BulkVerb, tasks: Sequence[TaskRecord], reason: str) -> tuple[int, int]:
-        """Change these tasks; how many were changed and refused. One that was retried before is neither."""
-        match verb:
+    async def _carry_out(self, change: BulkChange, tasks: Sequence[TaskRecord]) -> list[_Came]:
+        """Change these tasks; what came of each."""
+        match change.verb:
             case BulkVerb.REMOVE:
-                ids = [task.task_id for task in tasks]
-                removed = await self._call(self._store.forget_tasks, ids) if ids else 0
-                return removed, len(ids) - removed
+                return await self._remove([task.task_id for task in tasks])
             case BulkVerb.CANCEL:
-                canceled = [await self._cancel(task, reason) for task in tasks]
-                return canceled.count(True), canceled.count(False)
+                return [await self._cancel(task, change.task_reason) for task in tasks]
             case BulkVerb.RETRY:
-                retried = [await self._retry(task, reason) for task in tasks]
-                return retried.count(True), retried.count(False)
+                return [await self._retry(task, change) for task in tasks]
 
-    async def _cancel(self, task: TaskRecord, reason: str) -> bool:
-        return await self._call(self._store.cancel, task.task_id, reason) == State.CANCELED
+    async def _remove(self, task_ids: Sequence[str]) -> list[_Came]:
+        removed = await self._call(self._store.forget_tasks, task_ids) if task_ids else 0
+        is_all = removed == len(task_ids)
+        kept = 0 if is_all else sum([await self._is_there(task_id) for task_id in task_ids])
+        moved = max(0, len(task_ids) - removed - kept)
+        return [_Came.CHANGED] * removed + [_Came.REFUSED] * kept + [_Came.MOVED] * moved
 
-    async def _retry(self, task: TaskRecord, reason: str) -> bool | None:
-        """None: it was retried before."""
-        word = (await self._call(self._store.retry, task.task_id, reason)).word
-        return None if word == Retried.AGAIN else word in tuple(Retried)
+    async def _is_there(self, task_id: str) -> bool:
+        return await self._call(self._store.get, task_id, payloads=False) is not None
+
+    async def _cancel(self, task: TaskRecord, reason: str) -> _Came:
+        word = await self._call(self._store.cancel, task.task_id, reason)
+        return _Came.CHANGED if word == State.CANCELED else _obstacle(word)
+
+    async def _retry(self, task: TaskRecord, change: BulkChange) -> _Came:
+        word = (await self._call(self._store.retry, task.task_id, change.task_reason, change.change_id)).word
+        if word == Retried.AGAIN:
+            return _Came.NEITHER
+        return _Came.CHANGED if word in tuple(Retried) else _obstacle(word)
+
+
+def _obstacle(word: str) -> _Came:
+    """A task that is gone, or is in another state by now, has moved out of the filter."""
+    return _Came.MOVED if word == "unknown" or word in tuple(State) else _Came.REFUSED

@@ -8,8 +8,9 @@ from enum import StrEnum
 from urllib.parse import unquote_plus
 
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Wanted
+from holdfast.core.tasks import TaskRecord, Wanted
 
+PASSES = 10  # most, of one bulk change
 KEPT = 100  # bulk changes, the last ones
 SILENT_MS = 10_000  # after which a bulk change that runs counts as interrupted
 NOT_RUNNING = "no change that runs has this id: it is done, was stopped before, or is not known"
@@ -44,9 +45,14 @@ def states_of(verb: BulkVerb, states: Sequence[State]) -> tuple[State, ...]:
 @dataclass(frozen=True, slots=True)
 class BulkChange:
     """`wanted`, `text`: its filter as it was given; `query`: the same as an address has it; `reason`: as it was given.
-    `changed`, `refused`: tasks so far, of the `searched` ones; `cursor`: where to go on. `run`: the number of the run
-    that carries it out: each time that it goes on it gets a higher one. `begun_ms`, `told_ms`: when it began and last
-    said how far it is."""
+    `changed`: tasks so far, of the `searched` ones; `refused`: those that this pass could not change; `moved`: those
+    that were found, and had left the filter when their turn came. `cursor`: where to go on. `run`: the number of the
+    run that carries it out: each time that it goes on it gets a higher one. `begun_ms`, `told_ms`: when it began and
+    last said how far it is.
+
+    Tasks move between the indexes of their states while a pass reads these, so a pass misses what moves behind its
+    cursor. Passes follow each other until one changes nothing. `pass_number`: of the present one, from 1;
+    `changed_in_pass`: tasks."""
 
     change_id: str
     verb: BulkVerb
@@ -58,7 +64,10 @@ class BulkChange:
     reason: str = ""
     changed: int = 0
     refused: int = 0
+    moved: int = 0
     searched: int = 0
+    pass_number: int = 1
+    changed_in_pass: int = 0
     cursor: str = ""
     state: BulkState = BulkState.RUNNING
     run: int = 1
@@ -78,7 +87,10 @@ class BulkChange:
     @property
     def outcome(self) -> str:
         """Its counts in words."""
-        return f"{self.changed} changed, {self.refused} refused of {self.searched} searched"
+        moved = f", {self.moved} had moved out of the filter" if self.moved else ""
+        is_cut = self.state is BulkState.DONE and self.changed_in_pass
+        cut = f"; the last of its {PASSES} passes changed some, too: there may be more" if is_cut else ""
+        return f"{self.changed} changed, {self.refused} refused{moved} of {self.searched} searched{cut}"
 
     def state_at(self, now_ms: int) -> BulkState:
         is_silent = self.state is BulkState.RUNNING and now_ms - self.told_ms > SILENT_MS
@@ -91,16 +103,32 @@ class BulkChange:
         states = states_of(self.verb, wanted.states)
         return replace(wanted, states=states, older_ms=(wanted.older_ms or 0) + gone, newer_ms=newer_ms)
 
-    def after(self, *, changed: int, refused: int, searched: int, cursor: str) -> BulkChange:
-        """The same after one step."""
-        return replace(
+    def is_for(self, task: TaskRecord) -> bool:
+        """False: the task was accepted while its step was on its way to the store, or was retried before."""
+        is_retried = self.verb is BulkVerb.RETRY and bool(task.retried_as)
+        return task.created_ms <= self.begun_ms - (self.wanted.older_ms or 0) and not is_retried
+
+    def after(self, *, changed: int, refused: int, searched: int, cursor: str, moved: int = 0) -> BulkChange:
+        """The same after one step. What a later pass leaves as it is was searched before, and is not counted again."""
+        new = changed + moved
+        noted = replace(
             self,
             changed=self.changed + changed,
             refused=self.refused + refused,
-            searched=self.searched + searched,
+            moved=self.moved + moved,
+            searched=self.searched + (searched if self.pass_number == 1 else new),
+            changed_in_pass=self.changed_in_pass + changed,
             cursor=cursor,
-            state=self.state if cursor else BulkState.DONE,
         )
+        return noted if cursor else noted._after_pass(has_steps=bool(self.cursor))
+
+    def _after_pass(self, *, has_steps: bool) -> BulkChange:
+        """The next pass, or the end. `has_steps`: the pass had several, so that it may have missed what moved: one that
+        is the first gives no proof, even if it changed nothing."""
+        is_proof = not self.changed_in_pass and not (has_steps and self.pass_number == 1)
+        if is_proof or self.pass_number == PASSES:
+            return replace(self, state=BulkState.DONE)
+        return replace(self, pass_number=self.pass_number + 1, changed_in_pass=0, refused=0)
 
 
 _DONE = {BulkVerb.CANCEL: "canceled", BulkVerb.RETRY: "retried", BulkVerb.REMOVE: "removed"}

@@ -397,8 +397,9 @@ class TaskStore(Protocol):
         """As `steps`, without the results; of a task that only the ledger remembers, too."""
         ...
 
-    async def retry(self, task_id: str, reason: str) -> RetryAnswer:
-        """Run a failed, rejected or canceled task again, as a new task; submit a delayed task now."""
+    async def retry(self, task_id: str, reason: str, change: str = "") -> RetryAnswer:
+        """Run a failed, rejected or canceled task again, as a new task; submit a delayed task now. `change`: the change
+        of many tasks that does so; what it made run is not retried by it again."""
         ...
 
     async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:

@@ -17,8 +17,8 @@ from holdfastd.cli.common.tables import table
 from holdfastd.cli.tasks import bulk_run
 from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
 
-COLUMNS = ("change", "verb", "filter", "state", "changed", "refused", "searched", "begun", "who", "from")
-FIT = TableFit(("filter", "change"), ("who",), drop=("from", "refused", "searched", "who", "begun"))
+COLUMNS = ("change", "verb", "filter", "state", "changed", "refused", "moved", "searched", "begun", "who", "from")
+FIT = TableFit(("filter", "change"), ("who",), drop=("from", "moved", "refused", "searched", "who", "begun"))
 
 change_argument = click.argument("change_id", metavar="CHANGE")
 
@@ -53,7 +53,7 @@ def list_(session: Session, /, limit: int) -> None:
 
 
 def _cells(change: BulkDocument) -> tuple[object, ...]:
-    numbers = (change["changed"], change["refused"], change["searched"])
+    numbers = (change["changed"], change["refused"], change["moved"], change["searched"])
     texts = (change["change_id"], change["verb"], change["filter"] or "all tasks", change["state"])
     return (*texts, *numbers, change["begun"], change["who"], change["origin"])
 

@@ -119,16 +119,16 @@ class LedgerTasks:
             remembered = await tasks.beginning(sql, self._queue.name, beginning, page)
         return TaskIds((*found.ids, *remembered), found.cursor)
 
-    async def retry(self, task_id: str, reason: str) -> RetryAnswer:
+    async def retry(self, task_id: str, reason: str, change: str = "") -> RetryAnswer:
         """A task that only the ledger remembers is put back into Redis first."""
-        answer = await self._changing.retry(task_id, reason)
+        answer = await self._changing.retry(task_id, reason, change)
         if answer.word != UNKNOWN:
             return answer
         async with self._database.transaction() as sql:
             epoch = await self._queue.epoch(sql)
             ended = [dump async for page in tasks.ended_of(sql, self._queue.name, [task_id]) for dump in page]
         return (
-            await self._changing.retry(task_id, reason)
+            await self._changing.retry(task_id, reason, change)
             if ended and await self._redis_ledger.restore(epoch, ended)
             else answer
         )

@@ -79,11 +79,11 @@ class RedisTasks(RedisPart):
         found = await self._run("small_results", most_bytes, *task_ids)
         return {task_id: result for task_id, result in zip(task_ids, found, strict=True) if result}
 
-    async def retry(self, task_id: str, reason: str) -> RetryAnswer:
+    async def retry(self, task_id: str, reason: str, change: str = "") -> RetryAnswer:
         """The history of a task of many turns is copied in several steps."""
-        word, new = await self._run("retry", task_id, reason)
+        word, new = await self._run("retry", task_id, reason, change)
         while word == b"more":
-            word, new = await self._run("retry", task_id, reason)
+            word, new = await self._run("retry", task_id, reason, change)
         if word == DAMAGED.encode():
             await self._connection.refuse_damaged(task_id)
         return RetryAnswer(word.decode(), new.decode())

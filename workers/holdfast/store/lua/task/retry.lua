@@ -1,7 +1,8 @@
 -- Run a task that has ended once more, as a new task; or make a delayed task due now.
 -- The new id is the first free `<first id>.r<number>`, and the old task knows it: retrying twice makes one.
--- KEYS: the public queue. ARGV: task id, reason.
--- Answers: {word, id}. more: its earlier turns are copied in steps; ask again. new: that task was made. again: it was made before. due: the same task, due now. And with the id
+-- KEYS: the public queue. ARGV: task id, reason, change of many tasks that retries it ('' for none).
+-- Answers: {word, id}. more: its earlier turns are copied in steps; ask again. new: that task was made. again: it was made before, or the
+--       same change has made this task or has made it due. due: the same task, due now. And with the id
 --       that was asked for: unknown; damaged: its key holds something else; long: the new id would be; or the task's state, in which it cannot be retried.
 -- Keeps: I3, I4, I6, I9: of the ended task only that it was retried is written.
 -- Refused when out of memory, before anything is written.
@@ -10,7 +11,7 @@
 local LONGEST_ID = 128
 local AGAIN = {failed = true, rejected = true, canceled = true}
 local KEPT = {'name', 'concurrency_key', 'max_attempts', 'timeout', 'webhook'}   -- what its producer asked for
-local id, reason = ARGV[1], ARGV[2]
+local id, reason, change = ARGV[1], ARGV[2], ARGV[3]
 
 -- Copies the earlier turns for the new task, in steps: they no longer change. Answers whether all is copied.
 local function copy_history()
@@ -50,12 +51,18 @@ local function copy(new, root, number)
   to_tail(new)
 end
 
+-- A change of many tasks looks at all of them several times. What it made run is not made to run by it again, however soon it fails.
+local function remember_change(of)
+  if change ~= '' then write(of, 'bulk_change', change) end
+end
+
 local function once_more(root, number)
   while call('EXISTS', KEY.task .. root .. '.r' .. number) == 1 do number = number + 1 end
   local new = root .. '.r' .. number
   if #new > LONGEST_ID then return {'long', id} end
   if read(id, 'turn')[1] ~= '1' and not copy_history() then return {'more', id} end
   copy(new, root, number)
+  remember_change(new)
   write(id, 'retried_as', new)
   amend(id)
   call('ZREM', KEY.dead, id)
@@ -64,10 +71,12 @@ local function once_more(root, number)
   return {'new', new}
 end
 
-local r = read(id, 'state', 'retried_as', 'root', 'retry')
+local r = read(id, 'state', 'retried_as', 'root', 'retry', 'bulk_change')
 if not r[1] then return {r[1] == nil and 'damaged' or 'unknown', id} end
 if r[2] then return {'again', r[2]} end
+if change ~= '' and r[5] == change then return {'again', id} end
 if r[1] == 'delayed' then
+  remember_change(id)
   submit_due(id, reason)
   return {'due', id}
 end
