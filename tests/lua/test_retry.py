@@ -180,11 +180,10 @@ async def test_what_a_change_made_run_is_not_made_to_run_by_it_again(space: Name
     await space.store.cancel("t1.r1", "x")
     assert await space.store.retry("t1.r1", "x", "change") == RetryAnswer(Retried.AGAIN, "t1.r1")
     assert await space.store.retry("t1.r1", "x", "another") == RetryAnswer(Retried.NEW, "t1.r2")
-    await space.submit("t2")
     await space.store.cancel("t1.r2", "x")
+    await space.submit("t2", delay_ms=90_000)
     for change, word in (("change", Retried.DUE), ("change", Retried.AGAIN), ("another", Retried.DUE)):
-        [delivery] = await space.take("a") or [None]
-        if delivery is not None:
-            await space.settle("a", delivery, Settle.RETRY, delay_ms=90_000)
         assert (await space.store.retry("t2", "now", change)).word == word
+        for delivery in await space.take("a"):
+            await space.settle("a", delivery, Settle.RETRY, delay_ms=90_000)
     await space.check()
