@@ -146,15 +146,15 @@ HOLDERS = ("worker with claims ahead killed",)
 
 MUTANTS: dict[str, Mutant] = {
     "a settlement needs no claim": Mutant(
-        script("settlement", "r[2] ~= s.claim or not OPEN[state]", "not OPEN[state]"), ("host frozen",)
+        script("settlement", "r[2] ~= s.claim or not (state", "not (state"), ("host frozen",)
     ),
     "a claim needs no state": Mutant(script("pull", "if state ~= 'submitted' or solo == '1' or", "if solo == '1' or")),
     "recover puts nothing back": Mutant(
-        script("recovery", "if r[1] ~= 'working' or r[2] ~= claim then return end", "if true then return end"),
+        script("recovery", "  if r[1] ~= 'working' or (r[2] or '') ~= claim then\n", "  if true then\n"),
         ("worker killed",),
     ),
     "waiting messages are dropped": Mutant(
-        script("messages", "  if not item then return false end", "  if true then return false end")
+        script("messages", "  if type(item) ~= 'string' then return false end", "  if true then return false end")
     ),
     "a cancel is forgotten": Mutant(
         script("task_control", "  finish(id, 'canceled', reason, has_rest(id))", "  to_tail(id)")
@@ -181,7 +181,7 @@ MUTANTS: dict[str, Mutant] = {
         ("worker killed", "worker crashed"),
     ),
     "results are kept for ever": Mutant(
-        script("deletion", "for turn = turns, math.max(1, turns - room + 1), -1 do", "for turn = 0, 1, -1 do"),
+        script("deletion", "    for turn = from, to, -1 do call", "    for turn = 0, 1, -1 do call"),
         ("worker stopped",),
         retention=True,
     ),

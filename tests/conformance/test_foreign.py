@@ -46,7 +46,7 @@ BAD = {
     b"[1]": "unknown operation",
     b'"x"': "not a JSON object",
     b'{"operation": "dance"}': "unknown operation",
-    b'{"operation": null, "type": "run", "task_id": "t2"}': "unknown operation",
+    b'{"operation": null, "task_id": "t2"}': "unknown operation",
     b'{"operation": "run"}': "no params",
     b'{"operation": "run", "params": null}': "no params",
     b'{"operation": "run", "params": {}}': "no task id",

@@ -66,7 +66,9 @@ async def _wait(task: Task) -> str:
 
 @handlers.register("loop")
 async def loop() -> str:
-    return type(asyncio.get_running_loop()).__module__.partition(".")[0]
+    """The library whose event loop this is; the worker's own class is made of it."""
+    modules = [each.__module__.partition(".")[0] for each in type(asyncio.get_running_loop()).__mro__]
+    return next(module for module in modules if module != "holdfast")
 
 
 @handlers.register("fork", thread="main")

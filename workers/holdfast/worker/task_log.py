@@ -67,11 +67,11 @@ class LogOfCopy(TaskLog):
         match outcome:
             case Raised(Failure("SystemExit", status)):
                 end_copy(SystemExit(int(status) if status.isdecimal() else status or None))
+            case HandlerStopped() | Raised(Failure("asyncio.exceptions.CancelledError")):  # it never came to its end
+                end_copy(SystemExit(int(ChildExit.BUG)))
             case Raised(failure):
                 sys.stderr.write(failure.traceback or failure.message)
                 end_copy(SystemExit(1))
-            case HandlerStopped():  # it never came to its end
-                end_copy(SystemExit(int(ChildExit.BUG)))
             case _:
                 end_copy()
 
