@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
@@ -475,13 +476,14 @@ async def test_a_refusal_is_no_damage(space: Namespace) -> None:
     user = space.queue.replace(":", "-")
     await space.do("ACL", "SETUSER", user, "reset", "on", ">secret", "~*", "&*", "+@all", "-zrem")
     url = f"unix://{user}:secret@{space.url.removeprefix('unix://')}"
-    store = RedisStore(RedisSettings(url=url, queue=space.queue), space.store.connection._replaced)
     await space.submit("t1", delay_ms=1)
     await space.advance(1)
-    with pytest.raises(StoreError, match=r"zrem|ZREM|run this command"):
-        await store.promote(100)
+    async with aclosing(
+        RedisStore(RedisSettings(url=url, queue=space.queue), space.store.connection._replaced)
+    ) as store:
+        with pytest.raises(StoreError, match=r"zrem|ZREM|run this command"):
+            await store.promote(100)
     assert await space.reasons() == []
     await space.do("ACL", "DELUSER", user)
-    await store.aclose()
     await space.store.promote(100)
     assert await space.state("t1") == "submitted"
