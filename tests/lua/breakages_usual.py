@@ -38,7 +38,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("an entry twice is usual", "usual_pull", "if id and number > highest then", "if id then"),
     ("any handler's tasks are usual", "usual_pull", "and has_name(names, name or '') and", "and"),
     ("no operation is usual", "usual_pull", " and holds_operation(raw, id, seq)\n", "\n"),
-    ("the index of what has ended is forgotten", "usual_pull", "  call('ZADD', KEY.finished, unpack(finished))\n", ""),
+    ("the index of what has ended is forgotten", "usual_pull", "redis.pcall('ZADD', KEY.finished, unpack(finished))", "1"),
     ("another field at the end is usual", "usual_record", "number_in[r[4]] ~= fields", "false", weights.test_an_ended_record_keeps_nothing_of_how_it_ran),
     ("a short row tells no timeout", "usual_pull", "most or '', timeout or '', raw,", "most or '', '', raw,"),
     ("a short row tells no attempts", "usual_pull", "most or '', timeout or '', raw,", "'', timeout or '', raw,"),
