@@ -445,7 +445,7 @@ async def test_what_was_said_to_a_task_is_copied_for_its_retry_in_steps(
     await space.store.cancel("t1", "enough")
     words = []
     while not words or words[-1] == b"more":
-        words.append((await space.store.connection.run("retry", "t1", "again"))[0])
+        words.append((await space.store.connection.run("retry", "t1", "again", ""))[0])
         await space.check()
     assert words == [b"more"] * (steps - 1) + [b"new"]
     assert await space.do("LRANGE", space.key("history:t1.r1"), 0, -1) == said
