@@ -375,7 +375,9 @@ async def test_recoveries_that_are_no_number_keep_no_other_task_of_a_dead_worker
     await space.do("HSET", space.key("task:bad"), "recoveries", recoveries)
     await space.crash("a")
     for _ in range(2):
-        await space.store.strays("", 1000, 0, put_back=True)
+        cursor = ""
+        while cursor := (await space.store.strays(cursor, 1000, 0, put_back=True)).cursor:
+            pass
     assert [await space.state(task_id) for task_id in ("first", "last")] == ["submitted"] * 2
     assert await space.reasons() == ["the record of task bad cannot be read: recoveries is no count"]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
+from redis.exceptions import RedisError
 
 from holdfast.core.delivery import Delivery, Holding
 from holdfast.core.tasks import Accepted, KeptTask
@@ -17,7 +18,6 @@ from tests.lua.clock import CLOCK
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
 
-ROUNDS = 200
 Picture = dict[bytes, tuple[bytes, int]]  # each key, with its value and the ms until it expires (0: never)
 
 PATIENCE = 30  # seconds; reached only by a test that fails
@@ -41,11 +41,11 @@ class Ledger:
 
     async def keep(self) -> KeptTask:
         """Rounds until nothing is left to do."""
-        for _ in range(ROUNDS):
-            kept = await self.store.keep()
-            if not kept.more and not kept.rebuilding:
-                return kept
-        raise AssertionError("the ledger is never done")
+        with anyio.fail_after(PATIENCE):
+            while True:
+                kept = await self.store.keep()
+                if not kept.more and not kept.rebuilding:
+                    return kept
 
     async def submit(self, *task_ids: str, **more: Any) -> list[Accepted]:
         return await self.store.submit([submission(task_id, self.queue, **more) for task_id in task_ids])
@@ -118,4 +118,6 @@ async def ledger(redis_url: str, postgres_url: str, queue: str | None = None) ->
         yield made
         await made.redis.require_history()
     finally:
+        with suppress(RedisError):  # a server that the test has ended
+            await made.redis.forget_keys()
         await made.aclose()
