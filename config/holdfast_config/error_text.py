@@ -1,4 +1,4 @@
-"""What an error says: its type, its text, its traceback. It reads the user's errors, and never fails.
+"""Reads an error of the user's: its type, its text, its traceback. Reading never fails.
 
 An error is the user's code. Its text, notes and links may be methods that raise, recurse, or answer with anything; a
 chain of errors may have a thousand links, and a group may hold groups. Three rules follow:

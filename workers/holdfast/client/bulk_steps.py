@@ -17,7 +17,7 @@ AT_ONCE = 50  # tasks that one step changes
 
 
 class _Came(Enum):
-    """What came of one task."""
+    """The result of a change for one task."""
 
     CHANGED = auto()
     REFUSED = auto()

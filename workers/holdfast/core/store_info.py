@@ -160,8 +160,8 @@ class LaneHead:
 
 @dataclass(frozen=True, slots=True)
 class Tended:
-    """What one call has done in lanes: the first `lanes` of them are done; `orders` were carried out there, and `stale`
-    entries removed that no task needed."""
+    """The result of one call that tends lanes. The first `lanes` of them are done. The call carried out `orders`, and
+    removed `stale` entries that no task needed."""
 
     lanes: int
     orders: int

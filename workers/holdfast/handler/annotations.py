@@ -29,7 +29,7 @@ def looked_up(annotation: Any, names: Mapping[str, Any]) -> Any:
 
 
 def unknown_names(annotation: Any) -> list[str]:
-    """What cannot be looked up in an annotation, also in the fields of the classes that it names."""
+    """The names in an annotation that cannot be looked up, also in the fields of the classes that it names."""
     return sorted(_unknown(annotation, set()))
 
 
@@ -46,7 +46,7 @@ def _written(annotation: Any) -> set[str]:
 
 
 def _of_list(parts: list[Any]) -> set[str]:
-    """Of the parameters of a Callable."""
+    """The names in the parameters of a Callable."""
     return {name for part in parts for name in _written(part)}
 
 

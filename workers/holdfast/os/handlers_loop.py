@@ -54,7 +54,7 @@ class LeftBehind(BaseException):
 
 
 class _HandlersLoop:
-    """What both kinds of event loops have in common."""
+    """The common part of both kinds of event loop."""
 
     _has_run = False
 

@@ -61,7 +61,7 @@ class TaskLog:
 
 
 class LogOfCopy(TaskLog):
-    """Of a process that a handler forked: a delivery that ends there is the worker's. The process ends instead."""
+    """Replaces the log in a process that a handler forked. The delivery belongs to the worker: this process ends."""
 
     def ended(self, task: Task, outcome: Outcome | Deferred, report: Settlement | None) -> None:
         match outcome:

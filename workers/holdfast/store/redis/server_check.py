@@ -18,7 +18,7 @@ SHOWN = 5  # rights that an error names
 
 
 async def missing_rights(connection: Connection, lanes: Sequence[str]) -> tuple[str, ...]:
-    """What this user may not run of all that is needed for the queue and these lanes, by the server's access list."""
+    """The commands for the queue and these lanes that the server's access list refuses to this user."""
     named = dict(needed(connection.keys, lanes))
     words = [word for command in named.values() for word in (str(len(command)), *command)]
     refused: list[int] = await connection.run("allowed", *words)

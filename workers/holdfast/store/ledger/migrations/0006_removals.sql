@@ -1,4 +1,4 @@
--- What changes after a task's end is numbered: by the ledger's epoch, and by how many such changes the task had.
+-- Changes after a task's end are numbered: by the ledger's epoch, and by the count of such changes of the task.
 -- A removal leaves a row without content: a Redis that is set back to a moment before it gives the task up again.
 
 ALTER TABLE holdfast_tasks ADD amended_epoch bigint NOT NULL DEFAULT 0;

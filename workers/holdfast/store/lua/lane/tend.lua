@@ -126,7 +126,8 @@ local function count_twice(ids)
   return twice
 end
 
--- What the count of stale entries cannot exceed: entries that no submitted task needs. Those at gates have none, and are many to count.
+-- The most that the count of stale entries can be: the entries that no submitted task needs. Tasks at gates have no entry; they are
+-- too many to count.
 local function most_stale(lane, length)
   if call('EXISTS', KEY.gates .. lane, KEY.unknown .. lane) > 0 then return length end
   return length - call('ZCARD', KEY.submitted .. lane) + call('ZCARD', KEY.suspects .. lane)

@@ -1,8 +1,8 @@
 -- use: task_record
 -- provides: amendment_in amend next_amendment
--- What changes after a task's end (it is retried, its webhook is told or moved, it is removed) has an order while a ledger keeps
--- this Redis. The record's field `amended` has the number of the ledger's epoch, and how many of these changes there were. Of two
--- moments of an ended task the one with the higher pair is the later one, also after this Redis was set back.
+-- Changes after a task's end have an order while a ledger keeps this Redis: a retry, a webhook that is told or moved, a removal.
+-- The record's field `amended` has the number of the ledger's epoch, and the count of these changes. Of two moments of an ended task
+-- the one with the higher pair is the later one, also after this Redis was set back.
 local function amendment_in(text)
   local epoch, number = string.match(text or '', '^(%d+) (%d+)$')
   if not epoch or #epoch > 15 or #number > 15 then return 0, 0 end

@@ -1,6 +1,6 @@
 -- provides: has_begun
--- What a worker has begun: task id → the claim under which its handler has ended; '' while it runs, as then it counts under each
--- claim: the worker goes on under one that it has not read of yet.
+-- The begun notes of a worker: task id → the claim under which its handler has ended. While the handler runs the note is '' and
+-- counts under each claim: a task may have been claimed anew, and its worker has not read of that yet.
 local function has_begun(begun, id, claim)
   local noted = begun[id]
   return noted == '' or noted == claim

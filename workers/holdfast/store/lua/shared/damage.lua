@@ -2,9 +2,9 @@
 -- provides: FACTS facts flaw_in flaw_in_content flaw_of is_for_damaged pass_over attempt set_task_aside each_task each_entry look_again
 -- A record that somebody has damaged is the trouble of its task alone: the task is set aside with the reason, as the entry that
 -- stands for it in a lane, and keeps its state. When the record is whole again, the entry can be read again.
--- So work on many tasks takes each of them in `attempt` or `each_task`. An error that the content of a record has caused takes this
+-- Work on many tasks takes each of them in `attempt` or `each_task`. An error that the content of a record has caused takes this
 -- one out of the index that has led to it, and the others go on. What the server refuses (no memory, no right) ends the call as ever.
--- What is popped is popped last, so that such an error leaves a duplicate hint. The usual pull and submit need none of this: they
+-- An entry is popped after it was carried out: an error in between leaves a duplicate hint and loses nothing. The usual pull and submit need none of this: they
 -- look first, and leave all that is odd to the operation behind them.
 local FACTS = {'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts', 'timeout', 'solo', 'expires', 'concurrency_key', 'name', 'state', 'seq', 'held', 'message', 'digest', 'queued', 'created', 'unbegun', 'if_parent_fails', 'batch', 'webhook', 'recoveries', 'releases', 'unknown_at'}
 local LOOKED_AT = {needed = {1, 2, 13, 15, 16}, counts = {2, 3, 4, 5, 6, 19, 23, 24}, numbers = {7, 9, 13, 17, 18, 25}}   -- of these; the last two where they are there

@@ -16,7 +16,7 @@ local function turns_of(id, turn)
   return math.min(said, math.max(PLAIN_TURNS, math.floor((tonumber(items) or 0) / 2) + 1))
 end
 
--- What others know of a task that goes. Each is tried by itself: a damaged one does not keep the record.
+-- Takes a task that goes out of all that refers to it. Each is tried by itself: a damaged one does not keep the record.
 local function let_others_know(id, r, results)
   local released = r[4] and select(2, attempt(results.release, id))
   local batch = r[6] and batching().batch_of(r[6])

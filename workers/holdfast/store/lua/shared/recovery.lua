@@ -123,8 +123,8 @@ local function return_inbox(incarnation)
   call('DEL', inbox_of(incarnation))
 end
 
--- What had begun (see has_begun), and how many of these tasks. Where nobody knows, those that were claimed first, as many as the worker
--- runs at once: it begins them in the order of its claims.
+-- The begun notes (see has_begun), and how many of these tasks had begun. Where there are no notes: the tasks that were claimed first,
+-- as many as the worker runs at once. A worker begins tasks in the order of its claims.
 local function begun_of(held, death)
   local begun, count = death.begun, 0
   if not begun then

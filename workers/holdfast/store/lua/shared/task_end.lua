@@ -34,7 +34,7 @@ local function has_rest(id)
   return call('EXISTS', KEY.pending .. id, KEY.checkpoint .. id, KEY.ties .. id, KEY.children .. id) > 0
 end
 
--- What follows when a record says that its task has ended. `r`: see `known` below.
+-- Carries out all that follows the end of a task, once its record says that it has ended. `r`: see `known` below.
 local function follow_end(id, state, reason, rest, r)
   count_in(KEY.finished, id, state)
   if rest then drop_rest(id) end

@@ -42,8 +42,8 @@ for i = 5 + lanes, #ARGV, 4 do
   end
 end
 
--- Of requests whose answer it has seen, what it does not hold was dropped on its side: nobody is working on it. A task that it holds
--- under any claim is not put back: it may run there.
+-- The worker has seen the answers of these requests. A task of theirs that it does not hold was dropped on its side: nobody works on it.
+-- A task that the worker holds under any claim is not put back: it may run there.
 local function dropped(id, claim) return not held[id] and (tonumber(string.match(claim, ':(%d+)$')) or 0) <= answered end
 local returned = return_unbegun(incarnation, dropped, '')
 
