@@ -1,4 +1,7 @@
-"""Cron expressions, by cronsim: five fields, six with seconds first, `@daily` and its like, `CRON_TZ=Zone` in front.
+"""Cron expressions: five fields, six with seconds first, `@daily` and its like, `CRON_TZ=Zone` in front.
+
+Each field is read here, before cronsim sees it: a term that cronsim takes for another is given to it in a spelling that
+has one meaning, and what other programs write, but cannot be taken, is refused with what to write instead.
 
 At a change of the clock it does as Debian's cron: what is set for fixed hours runs once (in the lost hour: right after
 it), what is set for every hour or minute goes on with the clock.
@@ -7,7 +10,7 @@ it), what is set for every hour or minute goes on with the clock.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -27,15 +30,49 @@ ALIASES = {
     "@hourly": "0 * * * *",
 }
 
-# The values that a field may hold, by the name that cronsim's messages use.
-_FIELDS = {
-    "second": "0-59",
-    "minute": "0-59",
-    "hour": "0-23",
-    "day-of-month": "1-31, L or LW",
-    "month": "1-12 or JAN-DEC",
-    "day-of-week": "0-7 or SUN-SAT, with #1 to #5 or L",
-}
+_DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
+_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A place of an expression. `names` stand for the values from `low` on."""
+
+    name: str
+    low: int
+    high: int
+    allowed: str
+    names: tuple[str, ...] = ()
+    is_day: bool = False
+
+    def value(self, text: str) -> int:
+        """The number of a number or a name; `_RefusedError` if it is none of this field."""
+        if text in self.names:
+            return self.low + self.names.index(text)
+        if text.isdecimal() and self.low <= int(text) <= self.high:
+            return int(text)
+        raise _RefusedError
+
+    def spelled(self, value: int, like: str) -> str:
+        return self.names[value - self.low] if like in self.names else str(value)
+
+
+_DAY = _Field("day-of-month", 1, 31, "1-31, L, LW, ?", is_day=True)
+_WEEKDAY = _Field("day-of-week", 0, 7, "0-7 or SUN-SAT, with #1 to #5 or L (FRI#2, FRIL), ?", _DAYS, is_day=True)
+_FIELDS = (
+    _Field("second", 0, 59, "0-59"),
+    _Field("minute", 0, 59, "0-59"),
+    _Field("hour", 0, 23, "0-23"),
+    _DAY,
+    _Field("month", 1, 12, "1-12 or JAN-DEC", _MONTHS),
+    _WEEKDAY,
+)
+_TERM = re.compile(r"(\*|[A-Z]{3}|\d+)(?:-([A-Z]{3}|\d+))?(?:/(\d+))?", re.ASCII)
+_NTH = re.compile(r"([A-Z]{3}|\d)(L|#[1-5])", re.ASCII)
+_LAST_OF_OTHERS = re.compile(r"L([A-Z]{3}|\d)|([A-Z]{3}|\d)#(?:L|-1)", re.ASCII)
+_DAY_IN_STEPS = re.compile(r"(LW?|(?:[A-Z]{3}|\d)(?:L|#[1-5]))/\d+", re.ASCII)
+_YEARS_GIVEN = re.compile(r"(\d{4})(?:-(\d{4}))?", re.ASCII)
+_WORKDAYS = "BYDAY=MO,TU,WE,TH,FR"
 _PREFIX = re.compile(r"CRON_TZ=(\S+)\s+", re.ASCII)
 MOST_TEXT = 1000  # characters
 _YEARS = 50  # how far cronsim searches before it gives up
@@ -100,36 +137,157 @@ def cron(text: str, timezone: str = "UTC") -> Cron:
     return _checked(text.strip()[prefix.end() if prefix else 0 :], name)
 
 
+class _RefusedError(ValueError):
+    """A term cannot be taken; the text is what to write instead, empty if that is not known."""
+
+
 @lru_cache(maxsize=4096)
 def _checked(text: str, name: str) -> Cron:
-    expression = ALIASES.get(text.lower(), " ".join(text.upper().split()))  # cronsim has no words for mon and jan
-    if expression.startswith("@"):
-        raise InvalidScheduleError(f"cron {text!r}: no such name; there are {', '.join(ALIASES)}")
-    expanded = Cron(expression, name)
+    expanded = Cron(_plain(text), name)
     try:
         comes = expanded.following(0)
-    except CronSimError as error:
-        raise InvalidScheduleError(f"cron {text!r}: {_fault(str(error), text)}") from error
+    except CronSimError as error:  # each field is right by itself
+        raise InvalidScheduleError(f"cron {text!r}: it never fires: none of these months has such a day") from error
     if comes is None or comes > LATEST:
         raise InvalidScheduleError(f"cron {text!r} never fires: no such day within {_YEARS} years")
     return expanded
 
 
-def _fault(message: str, text: str) -> str:
-    """The error's field, its value and the values allowed; cronsim names the field alone."""
-    fields = text.split()
+def _plain(text: str) -> str:
+    """The expression with its fields in one spelling, which cronsim reads as it is meant."""
+    expression = ALIASES.get(text.lower(), text.upper())  # cronsim has no words for mon and jan
+    if expression.startswith("@"):
+        raise InvalidScheduleError(f"cron {text!r}: no such name; {_other_name(text)}")
+    fields = expression.split()
     if len(fields) not in (5, 6):
-        return f"{len(fields)} fields; five (minute hour day month weekday) or six (with seconds first) are needed"
-    name = message.removeprefix("Bad ")
-    number = list(_FIELDS)[6 - len(fields) :].index(name)
-    if name == "day-of-month" and _well_formed(fields[number]):
-        return "it never fires: none of these months has such a day"
-    return f"field {number + 1} ({name}) is {fields[number]!r}, allowed: {_FIELDS[name]}, *, lists, ranges and /steps"
+        raise InvalidScheduleError(
+            f"cron {text!r}: {len(fields)} fields; five (minute hour day month weekday) or six (with seconds first) "
+            f"are needed{_without_year(fields)}"
+        )
+    plain: list[str] = []
+    for number, (field, said) in enumerate(zip(_FIELDS[-len(fields) :], fields, strict=True), 1):
+        try:
+            plain.append(_field(field, said))
+        except _RefusedError as refused:
+            remedy = str(refused) or f"allowed: {field.allowed}, *, lists, ranges and /steps"
+            raise InvalidScheduleError(
+                f"cron {text!r}: field {number} ({field.name}) is {_as_written(text, number)!r}, {remedy}"
+            ) from None
+    return " ".join(plain)
 
 
-def _well_formed(day: str) -> bool:
-    try:
-        CronSim(f"0 0 {day} 1 *", local(0, "UTC"))
-    except CronSimError:
-        return False
-    return True
+def _as_written(text: str, number: int) -> str:
+    return (text.split() if not text.startswith("@") else ALIASES[text.lower()].split())[number - 1]
+
+
+def _other_name(text: str) -> str:
+    length = re.fullmatch(r"@every\s+(\S+)", text, re.IGNORECASE)
+    return f"write every={length[1]!r}, which is no cron" if length else f"there are {', '.join(ALIASES)}"
+
+
+def _without_year(fields: list[str]) -> str:
+    """The same without the seventh field, the year: a schedule has a start and an end instead."""
+    if len(fields) != 7:
+        return ""
+    six, years = " ".join(fields[:6]), _YEARS_GIVEN.fullmatch(fields[6])
+    if fields[6] in ("*", "?"):
+        return f", and no year: write {six!r}"
+    if years is None:
+        return f", and no year: write {six!r}, and one schedule with start and end for each run of years"
+    first, last = years[1], years[2] or years[1]
+    return f", and no year: write {six!r} with start {first}-01-01 and end {last}-12-31T23:59:59"
+
+
+def _field(field: _Field, text: str) -> str:
+    if "?" in text:
+        return _any_day(field, text)
+    return ",".join(_term(field, term) for term in text.split(","))
+
+
+def _any_day(field: _Field, text: str) -> str:
+    """`?` says nothing of a day, as `*` does."""
+    if text == "?" and field.is_day:
+        return "*"
+    if "," in text:
+        raise _RefusedError("? stands alone: write * for every value")
+    raise _RefusedError(f"write {text.replace('?', '*')}")
+
+
+def _term(field: _Field, term: str) -> str:
+    if field is _DAY and term in ("L", "LW"):
+        return term
+    if field is _WEEKDAY and (nth := _NTH.fullmatch(term)):
+        return f"{field.value(nth[1])}{nth[2]}"
+    match = _TERM.fullmatch(term)
+    if match is None:
+        raise _RefusedError(_instead(field, term))
+    first, last, step = match.groups()
+    if step is not None and int(step) == 0:
+        raise _RefusedError("a step is at least 1: write /1 for each")
+    if first == "*" and last is None:
+        return term
+    begin = field.value(first)
+    return term if last is None else _range(field, (first, begin), last, step)
+
+
+def _range(field: _Field, first: tuple[str, int], last: str, step: str | None) -> str:
+    """A range of one value is this value, whatever its step: cronsim would take it for one without an end."""
+    said, begin = first
+    end = field.value(last)
+    if field is _WEEKDAY and last == "SUN" and begin > 0:
+        end = 7  # a week that ends on Sunday: MON-SUN
+    steps = f"/{step}" if step is not None else ""
+    if end < begin:
+        raise _RefusedError(
+            f"the range {said}-{last}{steps} goes past the end: write {_unwrapped(field, first, end, step)}"
+        )
+    if end == begin:
+        return said
+    return f"{said}-{7 if last == 'SUN' else last}{steps}"
+
+
+def _unwrapped(field: _Field, first: tuple[str, int], end: int, step: str | None) -> str:
+    """The values of a range that goes past the field's end, as ranges that do not."""
+    said, begin = first
+    low = 1 if field is _WEEKDAY else field.low  # Sunday is 7 here
+    size = field.high - low + 1
+    if field is _WEEKDAY and begin == 7:
+        return _run(field, said, 0, end) if step is None else _list(field, said, range(0, end + 1, int(step)))
+    if step is not None:
+        values = range(begin, end + size + 1, int(step))
+        return _list(field, said, (value if value <= field.high else value - size for value in values))
+    runs = [(begin, field.high)] + [(low, end)] * (end >= low)
+    return ",".join(_run(field, said, *run) for run in runs)
+
+
+def _run(field: _Field, like: str, low: int, high: int) -> str:
+    return "-".join(field.spelled(value, like) for value in ((low, high) if high > low else (low,)))
+
+
+def _list(field: _Field, like: str, values: Iterable[int]) -> str:
+    return ",".join(field.spelled(value, like) for value in values)
+
+
+def _instead(field: _Field, term: str) -> str:
+    """What to write for a term of other programs; empty if it is not known."""
+    if field is _WEEKDAY and (last := _LAST_OF_OTHERS.fullmatch(term)):
+        return f"write {last[1] or last[2]}L"
+    if field is _WEEKDAY and term == "L":
+        return "L needs its day in front: write SATL for the last Saturday of the month, SAT for each"
+    if field.is_day and (day := _DAY_IN_STEPS.fullmatch(term)) and (day[1][0] == "L") == (field is _DAY):
+        return f"one day has no steps: write {day[1]}"
+    if field is _DAY and (before := re.fullmatch(r"L-(\d\d?)", term, re.ASCII)) and int(before[1]) <= 30:
+        return f"the same as a rule (rrule): FREQ=MONTHLY;BYMONTHDAY=-{int(before[1]) + 1} with BYHOUR and BYMINUTE"
+    if field is _DAY and (near := re.fullmatch(r"(\d\d?)W", term, re.ASCII)):
+        return _nearest_weekday(int(near[1]))
+    return ""
+
+
+def _nearest_weekday(day: int) -> str:
+    if day == 1:
+        return f"the same as a rule (rrule): FREQ=MONTHLY;{_WORKDAYS};BYSETPOS=1 with BYHOUR and BYMINUTE"
+    if not 2 <= day <= 27:
+        return ""
+    days = (f"{day};{_WORKDAYS}", f"{day - 1};BYDAY=FR", f"{day + 1};BYDAY=MO")
+    lines = ", ".join(f"RRULE:FREQ=MONTHLY;BYMONTHDAY={one}" for one in days)
+    return f"the same as a rule (rrule) of three lines: {lines}, each with BYHOUR and BYMINUTE"
