@@ -489,3 +489,22 @@ async def test_a_refusal_is_no_damage(space: Namespace) -> None:
     await space.do("ACL", "DELUSER", user)
     await space.store.promote(100)
     assert await space.state("t1") == "submitted"
+
+
+async def test_a_fire_that_the_server_refuses_is_made_when_it_is_allowed(space: Namespace) -> None:
+    """It was not counted as made."""
+    if space.url == MEMORY:
+        return
+    user = space.queue.replace(":", "-")
+    await space.do("ACL", "SETUSER", user, "reset", "on", ">secret", "~*", "&*", "+@all", "-set")
+    url = f"unix://{user}:secret@{space.url.removeprefix('unix://')}"
+    await Schedules(space.store, space.queue).upsert("j", text="x", every=60)
+    await space.advance(60_000)
+    async with aclosing(
+        RedisStore(RedisSettings(url=url, queue=space.queue), space.store.connection._replaced)
+    ) as store:
+        with pytest.raises(StoreError, match=r"set|SET|run this command"):
+            await ScheduleFirer(store, space.queue, 1_000_000).round()
+    await space.do("ACL", "DELUSER", user)
+    await ScheduleFirer(space.store, space.queue, 1_000_000).round()
+    assert len(await space.do("KEYS", f"{space.key('task:j')}*")) == 1

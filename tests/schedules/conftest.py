@@ -16,3 +16,10 @@ async def stage(server_url: str, anyio_backend: object) -> AsyncIterator[Stage]:
         made = await Stage(space).begin()
         yield made
         await space.check()
+
+
+@pytest.fixture
+async def unchecked(server_url: str, anyio_backend: object) -> AsyncIterator[Stage]:
+    """A stage on which records of tasks are damaged: the invariants are those of whole ones."""
+    async with namespace(server_url) as space:
+        yield await Stage(space).begin()

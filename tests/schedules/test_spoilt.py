@@ -108,3 +108,98 @@ async def test_pause_that_cannot_end_stops_no_other(stage: Stage) -> None:
     with capture_logs():
         assert await stage.until(120, step=60) == ["sound@20270101T000100Z", "sound@20270101T000200Z"]
     assert (await stage.space.do("HGET", key, "paused")).startswith(b"cannot be fired")
+
+
+async def submitted_without_lane(stage: Stage, task_id: str) -> None:
+    await stage.space.do("HDEL", stage.space.key(f"task:{task_id}"), "lane")
+
+
+async def submitted_in_no_state(stage: Stage, task_id: str) -> None:
+    await stage.space.do("HSET", stage.space.key(f"task:{task_id}"), "state", "x")
+
+
+async def no_record(stage: Stage, task_id: str) -> None:
+    await stage.space.do("DEL", stage.space.key(f"task:{task_id}"))
+    await stage.space.do("SET", stage.space.key(f"task:{task_id}"), "no hash")
+
+
+async def working_without_claim(stage: Stage, task_id: str) -> None:
+    await stage.work()
+    await stage.space.do("HDEL", stage.space.key(f"task:{task_id}"), "claim")
+
+
+async def working_without_owner(stage: Stage, task_id: str) -> None:
+    await stage.work()
+    await stage.space.do("HDEL", stage.space.key(f"task:{task_id}"), "owner")
+
+
+async def working_for_nobody(stage: Stage, task_id: str) -> None:
+    await stage.work()
+    await stage.space.do("HDEL", stage.space.key(f"task:{task_id}"), "lane", "owner", "claim")
+
+
+BROKEN = [submitted_without_lane, submitted_in_no_state, no_record, working_for_nobody]
+CLAIMED = [working_without_claim, working_without_owner]
+
+
+@pytest.mark.parametrize("damage", [*BROKEN, *CLAIMED])
+async def test_a_damaged_task_does_not_stop_the_schedule_that_replaces_it(unchecked: Stage, damage: Spoil) -> None:
+    await unchecked.set("j", every=60, overlap="replace")
+    [first] = await unchecked.until(60)
+    await damage(unchecked, first)
+    assert await unchecked.until(180) == ["j@20270101T000200Z", "j@20270101T000300Z"]
+    assert await unchecked.state("j@20270101T000300Z") is State.SUBMITTED
+    assert await unchecked.space.store.schedule("j")
+
+
+@pytest.mark.parametrize("damage", BROKEN)
+@pytest.mark.parametrize("overlap", ["forbid", "queue-one"])
+async def test_a_damaged_task_that_nobody_runs_keeps_no_fire_back(
+    unchecked: Stage, damage: Spoil, overlap: str
+) -> None:
+    """It is set aside, and the next fire is made."""
+    await unchecked.set("j", every=60, overlap=overlap)
+    [first] = await unchecked.until(60)
+    await damage(unchecked, first)
+    assert await unchecked.until(120) == ["j@20270101T000200Z"]
+    [reason] = await unchecked.space.reasons()
+    assert reason.startswith(f"the record of task {first} cannot be read: ")
+
+
+async def test_a_damaged_task_that_runs_keeps_the_next_fire_back(unchecked: Stage) -> None:
+    await unchecked.set("j", every=60, overlap="forbid")
+    [first] = await unchecked.until(60)
+    await unchecked.work()
+    await unchecked.space.do("HDEL", unchecked.space.key(f"task:{first}"), "lane")
+    assert await unchecked.until(120) == []
+
+
+@pytest.mark.parametrize("how", ["x", None])
+async def test_a_schedule_goes_on_after_a_task_that_was_set_aside(unchecked: Stage, how: str | None) -> None:
+    """What waits for the end of a task that may never end waits no longer."""
+    await unchecked.set("j", schedule="CONTINUE")
+    [first] = await unchecked.round()
+    key = unchecked.space.key(f"task:{first}")
+    await (unchecked.space.do("HSET", key, "state", how) if how else unchecked.space.do("HDEL", key, "turn"))
+    await unchecked.work()
+    [second] = await unchecked.until(60)
+    assert second != first
+
+
+async def test_what_waits_for_a_task_that_is_damaged_is_made(unchecked: Stage) -> None:
+    await unchecked.set("j", every=60, overlap="queue-one")
+    [first] = await unchecked.until(60)
+    assert await unchecked.until(120) == []  # it waits
+    await submitted_without_lane(unchecked, first)
+    assert await unchecked.until(180) == ["j@20270101T000300Z"]
+    await unchecked.work()
+    await unchecked.end("j@20270101T000300Z")
+    assert await unchecked.round() == ["j@20270101T000200Z"]
+
+
+async def test_a_schedule_whose_task_is_damaged_can_be_stopped(unchecked: Stage) -> None:
+    await unchecked.set("j", every=60)
+    [first] = await unchecked.until(60)
+    await submitted_without_lane(unchecked, first)
+    assert await unchecked.set("j", schedule="STOP") == "changed"
+    assert len(await unchecked.space.reasons()) == 1

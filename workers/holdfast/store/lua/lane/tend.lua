@@ -16,7 +16,6 @@ local LOOKS = 1024                 -- entries of all lanes together, about: some
 local REST_MS = 500                -- after which a lane is looked at again, however many stewards there are
 local GONE = '\0this entry was removed by a look at its lane'
 local looked, read_bytes, decoded_bytes, carried_out, removed = 0, 0, 0, 0, 0
-local CONTROL = {cancel = cancel, pause = pause, resume = resume}
 local reader = envelope_reader()
 
 local function understand(raw)

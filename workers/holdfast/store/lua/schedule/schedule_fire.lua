@@ -20,8 +20,8 @@ local function made_before(id, fire)
   return earlier ~= '' and read(earlier, 'schedule')[1] == id and earlier
 end
 
-local function submit(id, generation, fire)
-  local at, task, message, digest, operation, lane, name, attempts, timeout = unpack(fire)
+local function submit(task, id, generation, fire)
+  local at, _, message, digest, operation, lane, name, attempts, timeout = unpack(fire)
   create(task, lane, operation, message, digest, 'schedule', 0)
   local fields = {'schedule', id, 'generation', generation}
   local function add(field, value)
@@ -34,10 +34,13 @@ local function submit(id, generation, fire)
   to_tail(task)
 end
 
--- The task of the last fire, if it has not ended.
+-- The task of the last fire, if it has not ended. A damaged one that nobody runs may never end: it is set aside.
 local function busy(task)
   local state = task ~= '' and read(task, 'state')[1]
-  return state and not TERMINAL[state] and task
+  if state == false or TERMINAL[state] then return end
+  local flaw = flaw_of(task)
+  if not flaw or is_held(task) then return task end
+  set_task_aside(task, flaw)
 end
 
 -- `last`: the task of the fire before. Answers that of the last one now.
@@ -53,11 +56,11 @@ local function make(id, generation, overlap, last, fire)
     end
     return last
   end
-  if before and overlap == 'replace' then cancel(before, 'replaced by the next fire of its schedule') end
+  if before and overlap == 'replace' then each_task(before, nil, nil, cancel, 'replaced by the next fire of its schedule') end
   local made = made_before(id, fire)
   local task = made or fire[2]
   call('HSET', schedules.hash(id), 'task', task, 'last', at)
-  if not made then submit(id, generation, fire) end
+  if not made then each_task(task, fire[6], nil, submit, id, generation, fire) end
   local detail = made and 'made before' or string.format('%d ms late', NOW - tonumber(at))
   schedules.chronicle(id, made and 'skipped' or 'fired', at, task, detail)
   return task
@@ -77,15 +80,16 @@ local function obey(order)
     return 'no-list'
   end
   if kind == 'waited' then call('HSET', schedules.hash(id), 'pending', '', 'released', '') end
-  -- Skipped ones count as well.
-  if kind == 'due' then call('HSET', schedules.hash(id), 'expected', expected, 'due', due, 'fires', r[7] + #fires) end
+  local fired = kind == 'due' and r[7] + #fires   -- skipped ones count as well
   if first ~= '' then schedules.chronicle(id, 'missed', first, '', last .. ' ' .. why) end
   local task = r[6]
   local continues = kind == 'due' and expected == '' and string.sub(call('HGET', schedules.hash(id), 'cadence'), 1, 8) == 'continue'
   -- A CONTINUE that was skipped would have no run to go on after: it waits for what an earlier definition started.
   local overlap = continues and r[5] == 'forbid' and 'queue-one' or r[5]
   for _, fire in ipairs(fires) do task = make(id, r[1], overlap, task, fire) end
-  if kind == 'due' and expected ~= '' and r[8] ~= '1' then   -- later than it was: nobody needs to be told
+  -- Behind the fires: an error before leaves them to be made again, and each is made once.
+  if kind == 'due' then call('HSET', schedules.hash(id), 'expected', expected, 'due', due, 'fires', fired) end
+  if kind == 'due' and expected ~= '' and r[4] == '' then   -- later than it was: nobody needs to be told
     call('ZADD', KEY.schedules, due, id)
     return 'fired'
   end

@@ -9,7 +9,7 @@
 --        asks again, as its schedule was foreign, does not undo what a later one declares.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: schedules catalogs task_control clock task_record
+-- use: schedules catalogs task_control clock task_record damage
 local id, again, expected, due, asked = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local schedules = scheduling()
 local key = schedules.hash(id)
@@ -42,5 +42,5 @@ schedules.index(id)
 schedules.chronicle(id, 'set', expected, '', '')
 -- A run that was to stop does not begin: a fire that still waits in its lane is canceled.
 local state = expected == '' and r[4] and r[4] ~= '' and read(r[4], 'state')[1]
-if state == 'submitted' or state == 'delayed' then cancel(r[4], 'its schedule was stopped') end
+if state == 'submitted' or state == 'delayed' then each_task(r[4], nil, nil, cancel, 'its schedule was stopped') end
 return {r[1] and 'changed' or 'new', generation, expected}

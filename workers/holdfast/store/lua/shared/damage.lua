@@ -1,29 +1,34 @@
--- use: task_record journal lane agenda
--- provides: FACTS facts flaw_in flaw_in_content flaw_of is_for_damaged pass_over attempt set_task_aside each_task each_entry look_again
+-- use: task_record journal lane agenda workers schedules
+-- provides: FACTS facts flaw_in flaw_in_content flaw_of is_held is_for_damaged pass_over attempt set_task_aside note_no_state each_task each_entry look_again
 -- A record that somebody has damaged is the trouble of its task alone: the task is set aside with the reason, as the entry that
 -- stands for it in a lane, and keeps its state. When the record is whole again, the entry can be read again.
 -- Work on many tasks takes each of them in `attempt` or `each_task`. An error that the content of a record has caused takes this
 -- one out of the index that has led to it, and the others go on. What the server refuses (no memory, no right) ends the call as ever.
 -- An entry is popped after it was carried out: an error in between leaves a duplicate hint and loses nothing. The usual pull and submit need none of this: they
 -- look first, and leave all that is odd to the operation behind them.
-local FACTS = {'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts', 'timeout', 'solo', 'expires', 'concurrency_key', 'name', 'state', 'seq', 'held', 'message', 'digest', 'queued', 'created', 'unbegun', 'if_parent_fails', 'batch', 'webhook', 'recoveries', 'releases', 'unknown_at'}
-local LOOKED_AT = {needed = {1, 2, 13, 15, 16}, counts = {2, 3, 4, 5, 6, 19, 23, 24}, numbers = {7, 9, 13, 17, 18, 25}}   -- of these; the last two where they are there
+local FACTS = {'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts', 'timeout', 'solo', 'expires', 'concurrency_key', 'name', 'state', 'seq', 'held', 'message', 'digest', 'queued', 'created', 'unbegun', 'if_parent_fails', 'batch', 'webhook', 'recoveries', 'releases', 'unknown_at', needed = {1, 2, 13, 15, 16}, counts = {2, 3, 4, 5, 6, 19, 23, 24}, numbers = {7, 9, 13, 17, 18, 25}}   -- looked at by place: the last two lists where they are there
 
 -- The fields that a claim needs, read at once.
 local function facts(id) return read(id, unpack(FACTS)) end
 
+-- True if a task may be in this state.
+local function is_state(state)
+  return TERMINAL[state] or PARKED[state] or state == 'submitted' or state == 'delayed' or state == 'waiting' or state == 'working'
+end
+
 -- The reason why these fields cannot be used, or nil.
 local function flaw_in(r)
   if r[1] == nil then return 'its key holds no record' end
-  for _, i in ipairs(LOOKED_AT.needed) do
+  for _, i in ipairs(FACTS.needed) do
     if not r[i] then return 'no ' .. FACTS[i] end
   end
-  for _, i in ipairs(LOOKED_AT.counts) do
+  for _, i in ipairs(FACTS.counts) do
     if r[i] and (#r[i] > 12 or not whole(r[i])) then return FACTS[i] .. ' is no count' end   -- as text a larger one has an exponent
   end
-  for _, i in ipairs(LOOKED_AT.numbers) do
+  for _, i in ipairs(FACTS.numbers) do
     if r[i] and not whole(r[i]) then return FACTS[i] .. ' is no number' end
   end
+  if r[12] and not is_state(r[12]) then return 'state is none of a task' end
 end
 
 -- The reason why the operation, history or checkpoint of a task cannot be used, or nil.
@@ -40,29 +45,19 @@ local function flaw_of(id)
   return flaw_in(r) or flaw_in_content(id, r[2], r[3])
 end
 
+-- True if a live worker holds this task, as its owner or its claim says.
+local function is_held(id)
+  local r = read(id, 'owner', 'claim')
+  local incarnation = (r[1] or '') ~= '' and r[1] or string.match(r[2] or '', '^%d+:(.*):%d+$')
+  if not incarnation or redis.pcall('HEXISTS', running_of(incarnation), id) ~= 1 then return false end
+  return facts_of_worker(incarnation, 'state')[1] ~= 'dead'
+end
+
 -- Sets an entry aside that names a damaged task. Answers whether it did.
 local function is_for_damaged(id, raw, lane)
   local flaw = flaw_of(id)
   if flaw then set_aside('the record of task ' .. id .. ' cannot be read: ' .. flaw, raw, lane) end
   return flaw ~= nil
-end
-
--- Sets a task aside, once for each reason: its field `aside` keeps the last one. A task without a record was deleted by somebody, and
--- nothing is left to set aside. `lane`: where it was met, if its record does not say.
-local function set_task_aside(id, flaw, lane)
-  local r = read(id, 'state', 'aside', 'seq', 'lane')
-  if r[1] == false and call('EXISTS', KEY.task .. id) == 0 then return end
-  if r[2] == flaw then return end
-  redis.pcall('HSET', KEY.task .. id, 'aside', flaw)
-  set_aside('the record of task ' .. id .. ' cannot be read: ' .. flaw, entry(id, string.match(r[3] or '', '^%d+$') or '0', operation_of(id) or '{}'), r[4] or lane or QUEUE)
-end
-
--- Sets a task aside that cannot run. Answers whether it did.
-local function pass_over(id, r, lane)
-  local flaw = flaw_in(r) or flaw_in_content(id, r[2], r[3])
-  if not flaw then return false end
-  set_task_aside(id, flaw, lane)
-  return true
 end
 
 -- Calls `act` with what follows. Answers true and what it answers; or false and the reason, where the content of a record has made it
@@ -77,6 +72,31 @@ local function attempt(act, ...)
     if string.find(text, cause, 1, true) then return false, (string.gsub(text, '^[^ ]*user_script:%d+: ', '')) end
   end
   error(raised, 0)
+end
+
+-- Sets a task aside, once for each reason: its field `aside` keeps the last one. A task without a record was deleted by somebody, and
+-- nothing is left to set aside. `lane`: where it was met, if its record does not say. Its schedule waits no longer for its end, once
+-- nobody runs it.
+local function set_task_aside(id, flaw, lane)
+  local r = read(id, 'state', 'aside', 'seq', 'lane', 'schedule')
+  if r[1] == false and call('EXISTS', KEY.task .. id) == 0 then return end
+  if r[5] and not is_held(id) then attempt(scheduling().go_on_without, r[5], id) end
+  if r[2] == flaw then return end
+  redis.pcall('HSET', KEY.task .. id, 'aside', flaw)
+  set_aside('the record of task ' .. id .. ' cannot be read: ' .. flaw, entry(id, string.match(r[3] or '', '^%d+$') or '0', operation_of(id) or '{}'), r[4] or lane or QUEUE)
+end
+
+-- Sets a task aside that cannot run. Answers whether it did.
+local function pass_over(id, r, lane)
+  local flaw = flaw_in(r) or flaw_in_content(id, r[2], r[3])
+  if not flaw then return false end
+  set_task_aside(id, flaw, lane)
+  return true
+end
+
+-- Sets a task aside whose state is none: it is in no index, and nobody else looks at it.
+local function note_no_state(id, state, lane)
+  if state and not is_state(state) then set_task_aside(id, 'state is none of a task', lane) end
 end
 
 -- Calls `act(id, …)` for one of many tasks. If its record makes that fail, `leave(id)`, if given, takes it out of the

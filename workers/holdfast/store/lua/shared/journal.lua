@@ -52,9 +52,8 @@ end
 
 -- Keeps an entry that cannot be read or can no longer run, with the reason, instead of dropping it.
 -- `lane`: the lane to which `readmit` returns it.
-local SPELLED = {['%'] = '%25', ['|'] = '%7C'}
-
 local function set_aside(reason, raw, lane)
+  local SPELLED = {['%'] = '%25', ['|'] = '%7C'}
   local kept = KEY.unreadable
   call('RPUSH', kept, NOW .. '|' .. #raw .. '@' .. string.gsub(lane, '[%%|]', SPELLED) .. '|' .. string.gsub(reason, '|', '/') .. '|' .. string.sub(raw, 1, UNREADABLE_BYTES))
   call('LTRIM', kept, -UNREADABLE_KEPT, -1)

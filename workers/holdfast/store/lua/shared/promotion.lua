@@ -52,9 +52,9 @@ local function promote(limit)
   end
 
   local function submit(id)
-    local is_delayed = read(id, 'state')[1] == 'delayed'
-    local flaw = is_delayed and flaw_of(id)
-    if is_delayed and not flaw then return submit_due(id) end
+    local state = read(id, 'state')[1]
+    local flaw = state and flaw_of(id)
+    if state == 'delayed' and not flaw then return submit_due(id) end
     leave(id)
     if flaw then set_task_aside(id, flaw) end
   end

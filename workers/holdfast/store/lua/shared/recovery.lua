@@ -83,7 +83,7 @@ end
 local function recover_task(id, claim, death, had_begun)
   local r = read(id, 'state', 'claim', 'lane', 'name')
   if r[1] ~= 'working' or (r[2] or '') ~= claim then
-    end_again(id)
+    if not end_again(id) then note_no_state(id, r[1]) end
     return
   end
   local flaw = flaw_in(facts(id))

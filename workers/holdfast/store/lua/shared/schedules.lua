@@ -135,16 +135,28 @@ local function scheduling()
     note_going_on(id, at)
   end
 
+  -- What has waited for the end of its last task waits no longer. `r`: its fields pending, cadence, expected, ended and backoff.
+  local function release(id, r)
+    if r[1] ~= '' then
+      call('HSET', schedule_of(id), 'released', '1')
+      index_schedule(id)
+    elseif string.sub(r[2], 1, 8) == 'continue' and r[3] == '' and r[4] == '' then
+      go_on(id, NOW + r[5])
+    end
+  end
+
   -- Catches up with the end of its last task, which this Redis may have lost: nothing waits for that end any longer.
   local function catch_up(id)
-    local r = call('HMGET', schedule_of(id), 'task', 'pending', 'cadence', 'expected', 'ended', 'backoff')
-    local state = r[1] ~= '' and read(r[1], 'state')[1]
-    if r[1] == '' or (state and not TERMINAL[state]) then return end
-    if r[2] ~= '' then
-      call('HSET', schedule_of(id), 'released', '1')
-    elseif string.sub(r[3], 1, 8) == 'continue' and r[4] == '' and r[5] == '' then
-      go_on(id, NOW + r[6])
-    end
+    local r = call('HMGET', schedule_of(id), 'pending', 'cadence', 'expected', 'ended', 'backoff', 'task')
+    local state = r[6] ~= '' and read(r[6], 'state')[1]
+    if r[6] == '' or (state and not TERMINAL[state]) then return end
+    release(id, r)
+  end
+
+  -- Its last task was set aside, and may never end.
+  local function go_on_without(id, task)
+    local r = fields_of(id, 'pending', 'cadence', 'expected', 'ended', 'backoff', 'task')
+    if r[6] == task then release(id, r) end
   end
 
   -- Sets a schedule aside whose record cannot be used: nothing is due about it until it is set again.
@@ -175,5 +187,5 @@ local function scheduling()
   end
 
   return {hash = schedule_of, fields = fields_of, all_fields = all_fields_of, lines = lines_of, make_way = make_way, chronicle = chronicle, index = index_schedule, belong = belong, mark = mark, adopt = adopt, owner = owner_of, forget = forget_schedule,
-    pause = pause_schedule, set_aside = set_schedule_aside, fire_ended = fire_ended, catch_up = catch_up}
+    pause = pause_schedule, set_aside = set_schedule_aside, fire_ended = fire_ended, catch_up = catch_up, go_on_without = go_on_without}
 end

@@ -1,5 +1,5 @@
 -- use: task_record journal task_end messages parents gates pause_requests workers joined_messages
--- provides: cancel pause resume
+-- provides: cancel pause resume CONTROL
 -- Cancel, pause and resume of a task in any state. Each answers `damaged` if the key of the record holds something else.
 -- Cancels a task. This is the compare-and-set that decides: afterwards no settlement of this task is recorded.
 local function cancel(id, reason)
@@ -60,3 +60,5 @@ local function resume(id, reason)
   go_on(id)
   return read(id, 'state')[1]
 end
+
+local CONTROL = {cancel = cancel, pause = pause, resume = resume}   -- by the word of an order

@@ -7,7 +7,7 @@ local function return_unbegun(incarnation, is_unbegun, reason)
   local function give_back(id, claim)
     local r = read(id, 'state', 'claim')
     if r[1] ~= 'working' or r[2] ~= claim then
-      end_again(id)
+      if not end_again(id) then note_no_state(id, r[1]) end
       return
     end
     local flaw = flaw_in(facts(id))

@@ -13,7 +13,6 @@ if not head then return 'gone' end
 local lane, raw = string.match(head, '^([^\n]*)\n(.*)$')
 if redis.sha1hex(raw) ~= sha then return 'gone' end
 
-local CONTROL = {cancel = cancel, pause = pause, resume = resume}
 local digest = 'f' .. sha
 
 local function admit_run()

@@ -12,7 +12,6 @@
 -- before: usual_pull
 -- use: doubt task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage gate_keys history limits rules schedules workers stale_entries
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local worker = KEY.worker .. incarnation
 
 local function settle_all()
   local verdicts = {}
@@ -82,15 +81,14 @@ local function take_own(id, seq, lane)
   local r = facts(id)
   local own_lane, solo, key, name, state, number, held = r[1], r[8], r[10], r[11], r[12], r[13], r[14]
   if not state then count('stale') end
-  if state ~= 'submitted' or solo == '1' or (held or '') ~= '' then return fewer_stale(lane, 1) end
+  if state ~= 'submitted' or solo == '1' or (held or '') ~= '' then
+    note_no_state(id, state, lane)
+    return fewer_stale(lane, 1)
+  end
   if pass_over(id, r, lane) then return end
   if number == seq then heads[own_lane] = math.max(head_of(own_lane), tonumber(seq)) end
   if own_lane ~= lane and room_of(own_lane) < 1 then return end
   take_or_hold(id, own_lane, key, name, number, r)
-end
-
-local function take_resume(id, message, raw, lane)
-  refuse(answer_task(id, raw, message, 'f' .. redis.sha1hex(raw)), id, message, raw, lane)
 end
 
 -- A foreign run takes the sequence of the entry before it, so that put back at the head it keeps the list sorted.
@@ -111,8 +109,6 @@ local function take_run(id, message, raw, lane, name)
   refuse(verdict or deliver_message(id, raw, message, digest), id, message, raw, lane)
 end
 
-local CONTROL = {cancel = cancel, pause = pause, resume = resume}
-
 -- True if this call has read or decoded enough: the next call does the rest.
 local read_bytes, decoded_bytes, looked_at = 0, 0, 0
 local function has_done_enough()
@@ -128,7 +124,7 @@ local function take_foreign(raw, lane)
   if not verb then return set_aside(id, raw, lane) end
   if is_for_damaged(id, raw, lane) then return end
   if verb == 'run' then take_run(id, message, raw, lane, name)
-  elseif message ~= '' then take_resume(id, message, raw, lane)
+  elseif message ~= '' then refuse(answer_task(id, raw, message, 'f' .. redis.sha1hex(raw)), id, message, raw, lane)
   elseif CONTROL[verb](id, 'asked on the queue') == 'unknown' and verb ~= 'cancel' then set_aside(verb .. UNKNOWN, raw, lane) end
 end
 
@@ -393,7 +389,7 @@ end
 
 ring_at_the_end()
 local verdicts = settle_all()
-local known = redis.pcall('HMGET', worker, 'state', 'request', 'kind', 'quiet', 'host', 'names')   -- of an error nothing
+local known = redis.pcall('HMGET', KEY.worker .. incarnation, 'state', 'request', 'kind', 'quiet', 'host', 'names')   -- of an error nothing
 local last = tonumber(known[2] or nil) or 0
 names = known[6]
 if known[1] ~= 'live' or request <= last then ring_for(freed) end
@@ -403,7 +399,7 @@ if request < last then return {'STALE', verdicts, {}, 0, 0} end
 if request == last then
   return {'REPLAY', verdicts, claimed_in(incarnation, request, LANES), select(2, look()), call('LLEN', inbox_of(incarnation))}
 end
-call('HSET', worker, 'request', request)
+call('HSET', KEY.worker .. incarnation, 'request', request)
 local word = known[4] and 'QUIET' or 'OK'
 local live = known[1] == 'live' and word == 'OK'
 -- A request that leaps: this Redis does not know of this worker's last ones.
