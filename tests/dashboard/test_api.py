@@ -10,15 +10,21 @@ import httpx
 import msgspec
 import pytest
 
+from holdfast.client.manager import TaskManager
 from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.task_states import State
+from holdfast.core.tasks import WorkerRecord
 from holdfast_config import RedisSettings
 from holdfastd.documents import task_documents
+from holdfastd.web.access.accounts import Accounts
+from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.api.operations import OPERATIONS
-from tests.dashboard.site import Site, site
+from holdfastd.web.application import application
+from holdfastd.web.queue.queue_access import QueueAccess
+from tests.dashboard.site import TOKEN, Site, site
 from tests.dashboard.test_webhooks_page import end_a_task
 
 pytestmark = pytest.mark.anyio
@@ -470,3 +476,19 @@ async def test_a_task_is_followed_to_its_end(redis_settings: RedisSettings) -> N
         problem(await here.program.get(f"{API}/tasks/none/events"), 404)
         problem(await here.program.get(f"{API}/tasks/one/events?after=soon"), 400)
         problem(await here.program.get(f"{API}/tasks/one/events?colour=red"), 400)
+
+
+async def test_an_error_that_nobody_has_foreseen_is_a_problem_document_too(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+
+        class Broken(TaskManager):
+            async def workers(self) -> list[WorkerRecord]:
+                raise RuntimeError("password=s3cret")
+
+        access = QueueAccess(here.store, Broken(here.store, queue=redis_settings.queue), here.settings)
+        app = application(access, Accounts(TOKEN, Role.OPERATOR), AllowedHosts())
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as program:
+            answer = await program.get(f"{API}/workers", headers={"authorization": f"Bearer {TOKEN}"})
+        assert problem(answer, 500)["detail"] == "the service has failed: its log says how"
+        assert "s3cret" not in answer.text

@@ -41,7 +41,7 @@ def test_the_examples_of_curl_run_one_after_the_other(environ: dict[str, str]) -
 
 
 def test_the_example_in_python_runs(environ: dict[str, str]) -> None:
-    (program,) = blocks(PAGE, "python")
+    program, _ = blocks(PAGE, "python")  # the other one: tests/dashboard/test_generated_client.py
     for _ in range(2):
         ran = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=120)
         assert (ran.stdout, ran.stderr) == ("submitted None\n", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from holdfast.core.batches import BatchRecord, BatchState
-from holdfastd.documents.times import moment
+from holdfastd.documents.times import Moment, moment
 
 
 class BatchCountsDocument(TypedDict):
@@ -31,11 +31,11 @@ class BatchDocument(TypedDict):
     expected: int
     counts: BatchCountsDocument
     callback: str | None
-    created: str | None
-    sealed: str | None
+    created: Moment | None
+    sealed: Moment | None
     sealed_by: str | None
-    ended: str | None
-    canceled: str | None
+    ended: Moment | None
+    canceled: Moment | None
 
 
 def batch_document(record: BatchRecord) -> BatchDocument:

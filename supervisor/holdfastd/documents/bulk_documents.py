@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypedDict
 
 from holdfast.core.bulk_changes import BulkChange, BulkState, BulkVerb
-from holdfastd.documents.times import moment
+from holdfastd.documents.times import Moment, moment
 
 
 class BulkDocument(TypedDict):
@@ -27,8 +27,8 @@ class BulkDocument(TypedDict):
     reason: str | None
     who: str
     origin: str
-    begun: str | None
-    told: str | None
+    begun: Moment | None
+    told: Moment | None
 
 
 def bulk_document(change: BulkChange, now_ms: int, shown: Callable[[str], str] = str) -> BulkDocument:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TypedDict
 
 from holdfast.core.tasks import Happening, UnreadableEntry
-from holdfastd.documents.times import moment
+from holdfastd.documents.times import Moment, moment
 
 
 class UnreadableDocument(TypedDict):
     """An entry that was set aside. `size`: its bytes; `cut`: only its beginning is kept."""
 
     address: str
-    at: str | None
+    at: Moment | None
     lane: str
     reason: str
     size: int
@@ -23,7 +23,7 @@ class UnreadableDocument(TypedDict):
 class EventDocument(TypedDict):
     """An event. `id`: of the task or worker."""
 
-    at: str | None
+    at: Moment | None
     position: str
     event: str
     id: str

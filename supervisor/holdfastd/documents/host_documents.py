@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, QuietOrder
 from holdfast.core.tasks import WorkerRecord
-from holdfastd.documents.times import moment
+from holdfastd.documents.times import Moment, moment
 
 
 class QuietDocument(TypedDict):
@@ -15,7 +15,7 @@ class QuietDocument(TypedDict):
 
     host: str | None
     word: str
-    since: str | None
+    since: Moment | None
     by: str
     reason: str
 

@@ -47,15 +47,15 @@ class ComparedDocument(FiguresDocument):
 
 
 class CourseStep(TypedDict):
-    at: str | None
+    at: times.Moment | None
     runs: int
 
 
 class ReportDocument(TypedDict):
     """The figures of a period. `course`: the number of runs in each step of it."""
 
-    since: str | None
-    until: str | None
+    since: times.Moment | None
+    until: times.Moment | None
     all: ComparedDocument
     handlers: list[ComparedDocument]
     lanes: list[ComparedDocument]

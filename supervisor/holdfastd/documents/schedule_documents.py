@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Literal, TypedDict
 
 import msgspec
 
+from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast.core.cadence import restored, words
 from holdfast.core.schedule_records import Occurrence, ScheduleRecord
-from holdfastd.documents.times import utc
+from holdfastd.documents.times import Moment, utc
 
 
 class ScheduleDocument(TypedDict):
-    """A schedule. `state`: active, paused or ended; `failures`: the tasks in a row that failed; `task`: the last one;
-    `spec`: as it was set."""
+    """A schedule. `failures`: the tasks in a row that failed; `task`: the last one; `spec`: as it was set, without the
+    fields that have their defaults."""
 
     schedule: str
-    state: str
-    next: str | None
-    due: str | None
+    state: Literal["active", "paused", "ended"]
+    next: Moment | None
+    due: Moment | None
     words: str
     timezone: str
     generation: int
     fires: int
     failures: int
     paused: str | None
-    until: str | None
+    until: Moment | None
     ended: str | None
     task: str | None
     owner: str | None
     declared: bool
-    created: str | None
-    updated: str | None
-    spec: dict[str, Any]
+    created: Moment | None
+    updated: Moment | None
+    spec: ScheduleSpec
 
 
 class OccurrenceDocument(TypedDict):
     """A line of a schedule's history."""
 
-    at: str | None
+    at: Moment | None
     what: str
-    scheduled_at: str | None
+    scheduled_at: Moment | None
     task: str | None
     detail: str
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import msgspec
 
 from holdfast.core.result_document import read_result
 from holdfast.core.task_states import State
-from holdfast.core.tasks import TaskRecord
+from holdfast.core.tasks import Counts, TaskRecord
 from holdfast.core.trail import is_asleep, read_trail
-from holdfastd.documents.times import moment
+from holdfastd.documents.times import Moment, moment
 
 
 class ListedTask(TypedDict):
@@ -44,18 +44,27 @@ class ListedTask(TypedDict):
     runs: int
     batch: str
     is_callback: bool
-    created: str | None
-    due: str | None
-    finished: str | None
-    expires: str | None
+    created: Moment | None
+    due: Moment | None
+    finished: Moment | None
+    expires: Moment | None
+
+
+class ErrorDocument(TypedDict, total=False):
+    """The error of a turn that failed: the name of its class, its text, and where it was raised."""
+
+    type: str
+    message: str
+    traceback: str
 
 
 class WholeTask(ListedTask):
-    """A task with its payloads and its trail, lines of `<Unix ms> <event> <detail>`."""
+    """A task with its payloads and its trail, lines of `<Unix ms> <event> <detail>`. `operation`: the message as it was
+    pushed; `result`: the value that the handler returned; `checkpoint`: the value that it kept."""
 
     result: Any
-    error: dict[str, Any] | None
-    sleeps_until: str | None
+    error: ErrorDocument | None
+    sleeps_until: Moment | None
     operation: Any
     checkpoint: Any
     trail: list[str]
@@ -67,9 +76,34 @@ class TaskOutcome(TypedDict):
     task_id: str
     state: State
     result: Any
-    error: dict[str, Any] | None
+    error: ErrorDocument | None
     reason: str
     attempts: int
+
+
+TaskCounts = TypedDict(
+    "TaskCounts",
+    {
+        "submitted": int,
+        "delayed": int,
+        "waiting": int,
+        "working": int,
+        "input-required": int,
+        "auth-required": int,
+        "suspended": int,
+        "completed": int,
+        "failed": int,
+        "rejected": int,
+        "canceled": int,
+        "dead letters": int,
+    },
+)
+TaskCounts.__doc__ = "The number of tasks in each state; of those that failed, `dead letters` were not retried."
+
+
+def task_counts(counts: Counts) -> TaskCounts:
+    found = {str(state): number for state, number in counts.states.items()}
+    return cast("TaskCounts", found | {"dead letters": counts.dead})
 
 
 def listed(task: TaskRecord) -> ListedTask:
@@ -116,7 +150,7 @@ def whole(task: TaskRecord) -> WholeTask:
     return {
         **listed(task),
         "result": result.value,
-        "error": result.error,
+        "error": cast("ErrorDocument | None", result.error),
         "sleeps_until": moment(task.due_ms) if is_asleep(task.state, read_trail(task.trail)) else None,
         "operation": decoded(task.operation),
         "checkpoint": decoded(task.checkpoint),
@@ -131,7 +165,7 @@ def outcome(task: TaskRecord) -> TaskOutcome:
         "task_id": task.task_id,
         "state": task.state,
         "result": result.value,
-        "error": result.error,
+        "error": cast("ErrorDocument | None", result.error),
         "reason": task.reason,
         "attempts": task.attempts,
     }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from holdfast.core.cadence.moments import local
-from holdfast.why.times import moment, span
+from holdfast.why.times import Moment, moment, span
 
-__all__ = ["moment", "span", "utc", "zoned"]
+__all__ = ["Moment", "moment", "span", "utc", "zoned"]
 
 
-def utc(ms: int | None) -> str | None:
+def utc(ms: int | None) -> Moment | None:
     """A time of a schedule as ISO 8601 in UTC; milliseconds only if there are any."""
     if ms is None:
         return None

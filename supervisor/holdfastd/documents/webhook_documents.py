@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from holdfast.core.webhook_notice import Notice, WaitingNotice
 from holdfast_config.redis_urls import mask_webhook
-from holdfastd.documents.times import moment
+from holdfastd.documents.times import Moment, moment
 
 
 class WebhookDocument(TypedDict):
@@ -17,9 +17,9 @@ class WebhookDocument(TypedDict):
     task_id: str
     state: str
     url: str
-    at: str | None
+    at: Moment | None
     tries: int
-    due: str | None
+    due: Moment | None
     why: str
 
 

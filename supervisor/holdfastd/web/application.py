@@ -111,7 +111,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
             *(Route(path, endpoint, methods=["POST"]) for path, endpoint in OF_MANY_TASKS),
         ],
         middleware=[Middleware(Guard, visitors=visitors, hosts=hosts)],
-        exception_handlers={HTTPException: errors.refused, HoldfastError: errors.failed},
+        exception_handlers={HTTPException: errors.refused, HoldfastError: errors.failed, Exception: errors.broken},
     )
     app.state.access, app.state.visitors = access, visitors
     app.state.problems = problems

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from holdfast.errors import (
     BatchClosedError,
@@ -75,6 +75,12 @@ async def failed(request: Request, error: Exception) -> Response:
     """An error of the queue. While the store is away the page asks again by itself."""
     status = status_of(error)
     return _answer(request, status, str(error))
+
+
+async def broken(request: Request, _: Exception) -> Response:
+    """An error that nobody has foreseen; the server logs it."""
+    text = "the service has failed: its log says how"
+    return problem(500, text) if request.url.path.startswith(API) else PlainTextResponse(f"{text}\n", 500)
 
 
 def status_of(error: Exception) -> int:

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.client.arguments import check_id, check_lane, check_list, check_seconds
 from holdfast.client.event_stream import EventFilter, EventStream, MissedEvents
@@ -19,6 +19,7 @@ from holdfast.errors import InvalidTaskError
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
+    from holdfast.why.document import WhyDocument
     from holdfast_config import Settings
 
 LAST_OF_MOMENT = 2**64 - 1  # the highest number of an event within its millisecond
@@ -34,7 +35,7 @@ class QueueViews:
         self._call = retries.call
         self._queue = queue
 
-    async def why(self, task_id: str, *, settings: Settings | None = None) -> dict[str, Any]:
+    async def why(self, task_id: str, *, settings: Settings | None = None) -> WhyDocument:
         """The document that `supervisor why --json` prints about one task: `now` (its state and what comes next, in
         one sentence), `timeline` (its history), `times`, `commands`, `place`, `service`, `complete` and more.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from holdfast.store.protocol import Store
-from holdfast.why.document import document
+from holdfast.why.document import WhyDocument, document
 from holdfast.why.gather import gather
 from holdfast.why.history import TaskHistory, events_of
 from holdfast.why.task_spans import task_spans, tracing_of
@@ -17,7 +15,7 @@ def usual(settings: Settings | None) -> Settings:
     return Settings() if settings is None else settings
 
 
-async def explain(store: Store, queue: str, task_id: str, settings: Settings) -> dict[str, Any]:
+async def explain(store: Store, queue: str, task_id: str, settings: Settings) -> WhyDocument:
     """The document of the task. Raises UnknownTaskError."""
     snapshot, workers = await gather(store, queue, task_id, settings)
     known = TaskHistory(workers, events=events_of(snapshot.steps))

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 from holdfast.core.parent_results import ParentResult
 from holdfast.core.plurals import counted
 from holdfast.core.task_states import State
 
 SHOWN = 5
+
+
+class ParentDocument(TypedDict):
+    """A task that another waits for. `state`: that of a task, or gone if it is kept no more; `bytes`: of its result."""
+
+    task_id: str
+    state: str
+    has_ended: bool
+    reason: str
+    bytes: int
 
 
 def parent_words(parents: Sequence[ParentResult]) -> str:
@@ -21,7 +31,7 @@ def parent_words(parents: Sequence[ParentResult]) -> str:
     return "; ".join(words)
 
 
-def parent_documents(parents: Sequence[ParentResult]) -> list[dict[str, Any]]:
+def parent_documents(parents: Sequence[ParentResult]) -> list[ParentDocument]:
     """Each parent in the order of `after`, without its result; `bytes`: of that."""
     return [
         {

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Annotated
+
+from msgspec import Meta
 
 from holdfast.core.duration_words import duration
 
+Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
-def moment(ms: int | None) -> str | None:
+
+def moment(ms: int | None) -> Moment | None:
     """A time of the store as ISO 8601 in UTC, with milliseconds; None for none."""
     if not ms:
         return None

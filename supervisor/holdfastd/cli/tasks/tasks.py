@@ -79,12 +79,11 @@ def retry(session: Session, /, task_ids: tuple[str, ...], reason: str, **chosen:
 @options.pass_reading_session
 def count(session: Session, /) -> None:
     """Count tasks by state."""
-    counts = ask(session, lambda store: store.counts())
-    states = {str(state): n for state, n in counts.states.items()} | {"dead letters": counts.dead}
+    counts = task_documents.task_counts(ask(session, lambda store: store.counts()))
     if session.json:
-        output.document(states)
+        output.document(counts)
     else:
-        table(("state", "tasks"), list(states.items()))
+        table(("state", "tasks"), list(counts.items()))
 
 
 def show_task(session: Session, task: TaskRecord, /) -> None:

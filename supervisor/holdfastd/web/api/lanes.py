@@ -15,7 +15,7 @@ from holdfast_config.lanes import MOST
 from holdfast_config.lanes import rate as read_rate
 from holdfastd.documents.host_documents import QuietDocument, quiet_documents
 from holdfastd.documents.lane_documents import LaneDocument, lane_document, rate_words
-from holdfastd.documents.task_documents import decoded
+from holdfastd.documents.task_documents import TaskCounts, decoded, task_counts
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.types import Limit, Reasoned
@@ -147,10 +147,9 @@ async def queue_length(call: ApiCall) -> QueueLength:
     return {"length": sum(lanes.values()), "lanes": lanes}
 
 
-async def queue_count(call: ApiCall) -> dict[str, int]:
+async def queue_count(call: ApiCall) -> TaskCounts:
     """Count tasks by state."""
-    counts = await call.store.counts()
-    return {str(state): n for state, n in counts.states.items()} | {"dead letters": counts.dead}
+    return task_counts(await call.store.counts())
 
 
 async def queue_peek(call: ApiCall, query: PeekQuery) -> PeekedEntries:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import cache
 from http import HTTPStatus
 from typing import Any, TypedDict
@@ -16,17 +17,64 @@ from holdfastd.version import installed
 from holdfastd.web.access.session_cookie import COOKIE
 from holdfastd.web.api.operation import BODY, QUERY, ApiOperation
 from holdfastd.web.api.operations import OPERATIONS
+from holdfastd.web.live.endpoints import LAST_EVENT_ID
 
 _REFERENCE = "#/components/schemas/{name}"
-_ALWAYS = (400, 401, 404, 405, 421, 502, 503)
-_OF_CHANGES = (403, 409, 429)
-_OF_BODIES = (413, 415)
-_SEGMENTS: dict[str, dict[str, Any]] = {
-    "task_id": {"pattern": f"^{TASK_ID.pattern}$"},
-    "batch_id": {"pattern": f"^{BATCH_ID.pattern}$"},
-    "verb": {"enum": list(BulkVerb)},
+_ANY = {"description": "Any JSON value."}
+_DONE = {200: "Done.", 201: "Done: there is a new one.", 202: "Begun: it goes on after this answer."}
+_REFUSED = {
+    400: "A field is unknown, missing or wrong (`field` names it), or the body is not JSON.",
+    401: "The request has no token, or one that is not known.",
+    403: "A viewer asks for a change, a session does so without its secret, or this login may not come this way.",
+    404: "There is no such task, lane, schedule, batch, entry or operation.",
+    405: "The method is not allowed here; the header `allow` names those that are.",
+    409: "It cannot be done as things are: the task has ended, or has not; the id is taken. Nothing was changed.",
+    413: "The body is too large.",
+    415: "The body is not `application/json`.",
+    421: "The name in the header `host` is not served here.",
+    429: "Too many messages wait for the task, or too many logins were wrong. Try again after `retry-after` seconds.",
+    500: "The service has failed in a way that it does not know; its log says how.",
+    502: "A record in the store was changed by somebody else and cannot be read.",
+    503: "The store is away or full, or too many streams are open. Try again after `retry-after` seconds.",
 }
+_OF_CHANGES: tuple[int, ...] = (409,)
+_OF_BODIES: tuple[int, ...] = (413, 415)
 _HEADERS = {401: "www-authenticate", 405: "allow", 429: "retry-after", 503: "retry-after"}
+_SEGMENTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "task_id": ("Id of the task.", {"pattern": f"^{TASK_ID.pattern}$"}),
+    "batch_id": ("Id of the batch.", {"pattern": f"^{BATCH_ID.pattern}$"}),
+    "verb": ("The change.", {"enum": list(BulkVerb)}),
+    "change_id": ("Id of the change, as its beginning answers it.", {}),
+    "lane": ("Name of the lane.", {}),
+    "handler": ("Name of the handler.", {}),
+    "schedule_id": ("Id of the schedule.", {}),
+    "address": ("Address of the entry, as the list has it.", {}),
+    "webhook": ("Name of the webhook, as the list has it.", {}),
+}
+_TAGS = {
+    "tasks": "Submit tasks, follow them, control them.",
+    "bulk": "Change all tasks that a filter finds.",
+    "lanes": "Lanes: what waits and runs in them, pauses, limits.",
+    "handlers": "Handlers: figures, limits, JSON schemas of their arguments.",
+    "queue": "Counts of the queue, its next entries, and those that were set aside.",
+    "workers": "The workers of all hosts.",
+    "hosts": "Hosts, and the orders to claim nothing.",
+    "schedules": "Schedules, their fires and their history.",
+    "batches": "Batches and their tasks.",
+    "dead": "Dead letters: tasks that failed for good.",
+    "webhooks": "Webhooks that wait to be delivered.",
+    "events": "Events of tasks and workers.",
+    "stats": "Figures of a period.",
+    "doctor": "What is wrong with the queue and its store now.",
+    "activity": "Changes that were made, and who made them.",
+}
+_LAST_EVENT_ID = {
+    "name": LAST_EVENT_ID,
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "maxLength": 100},
+    "description": "Id of the last event that was read, as browsers send it; counts more than `after`.",
+}
 
 
 class Problem(TypedDict, total=False):
@@ -53,6 +101,8 @@ def _document() -> dict[str, Any]:
     schemas = dict(zip(map(repr, [*types, Problem]), made, strict=True))
     queries = {name: components.pop(name) for name in {each[QUERY].__name__ for each in hints if QUERY in each}}
     components["Problem"]["required"] = ["type", "title", "status", "detail"]
+    for schema in (*made, *components.values(), *queries.values()):
+        _complete(schema)
     paths = dict[str, Any]()
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schemas, queries)
@@ -62,16 +112,20 @@ def _document() -> dict[str, Any]:
             "title": "Holdfast",
             "version": installed(),
             "summary": "Tasks of a queue: submit, follow, control; its lanes, workers, schedules and batches.",
+            "description": "Values in a path are percent-encoded. A list has a cursor, which is empty at its end. An "
+            "error is a problem document (RFC 9457).",
+            "contact": {"name": "The operator of this service"},
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/api/v1"}],
         "security": [{"token": []}, {"session": []}],
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "paths": paths,
         "components": {
             "schemas": components,
-            "responses": {_name(status): _problem(status) for status in (*_ALWAYS, *_OF_CHANGES, *_OF_BODIES)},
+            "responses": {_name(status): _problem(status, text) for status, text in _REFUSED.items()},
             "securitySchemes": {
-                "token": {"type": "http", "scheme": "bearer"},
+                "token": {"type": "http", "scheme": "bearer", "description": "A token of the web process."},
                 "session": {
                     "type": "apiKey",
                     "in": "cookie",
@@ -86,23 +140,28 @@ def _document() -> dict[str, Any]:
 
 def _operation(operation: ApiOperation, schemas: dict[str, Any], queries: dict[str, Any]) -> dict[str, Any]:
     hints = operation.hints
-    answer = {"description": "Done.", "content": _content(hints["return"], schemas)}
-    statuses = (*_ALWAYS, *(_OF_CHANGES if operation.change else ()), *(_OF_BODIES if BODY in hints else ()))
+    content = _content(hints["return"], schemas)
+    others = (() if operation.change else _OF_CHANGES) + (() if BODY in hints else _OF_BODIES)
     found: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [operation.segments[0]],
-        "summary": operation.summary,
+        "summary": operation.summary.partition(". ")[0].removesuffix("."),
+        "description": operation.description,
         "parameters": [*map(_segment, operation.fields), *_parameters(queries, hints.get(QUERY))],
-        "responses": {str(status): answer for status in operation.statuses}
-        | {str(status): {"$ref": f"#/components/responses/{_name(status)}"} for status in sorted(statuses)},
+        "responses": {str(status): {"description": _DONE[status], "content": content} for status in operation.statuses}
+        | {
+            str(status): {"$ref": f"#/components/responses/{_name(status)}"}
+            for status in _REFUSED
+            if status not in others
+        },
     }
-    if operation.description != operation.summary:
-        found["description"] = operation.description
+    if hints["return"] is Response:
+        found["parameters"].append(_LAST_EVENT_ID)
     if BODY in hints:
-        content: dict[str, Any] = {"schema": schemas[repr(hints[BODY])]}
+        body: dict[str, Any] = {"schema": schemas[repr(hints[BODY])]}
         if operation.examples:
-            content["examples"] = {name: {"value": value} for name, value in operation.examples.items()}
-        found["requestBody"] = {"required": not _has_defaults(hints[BODY]), "content": {"application/json": content}}
+            body["examples"] = {name: {"value": value} for name, value in operation.examples.items()}
+        found["requestBody"] = {"required": not _has_defaults(hints[BODY]), "content": {"application/json": body}}
     return found
 
 
@@ -118,8 +177,9 @@ def _has_defaults(body: Any) -> bool:
 
 
 def _segment(name: str) -> dict[str, Any]:
-    schema = {"type": "string", "minLength": 1} | _SEGMENTS.get(name, {})
-    return {"name": name, "in": "path", "required": True, "schema": schema}
+    text, bounds = _SEGMENTS[name]
+    schema = {"type": "string", "minLength": 1} | bounds
+    return {"name": name, "in": "path", "required": True, "schema": schema, "description": text}
 
 
 def _parameters(queries: dict[str, Any], query: Any) -> list[dict[str, Any]]:
@@ -144,9 +204,9 @@ def _name(status: int) -> str:
     return HTTPStatus(status).name.title().replace("_", "")
 
 
-def _problem(status: int) -> dict[str, Any]:
+def _problem(status: int, text: str) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "description": HTTPStatus(status).phrase,
+        "description": text,
         "content": {"application/problem+json": {"schema": {"$ref": _REFERENCE.format(name="Problem")}}},
     }
     if name := _HEADERS.get(status):
@@ -157,5 +217,23 @@ def _problem(status: int) -> dict[str, Any]:
 def _any(kind: type) -> dict[str, Any]:
     """`object` is any JSON value."""
     if kind is object:
-        return {"description": "Any JSON value."}
+        return dict(_ANY)
     raise NotImplementedError(kind)
+
+
+def _complete(schema: dict[str, Any]) -> None:
+    """Say what msgspec leaves out: that values of a list or an object are any, for generators of clients drop a list
+    without `items`; and that words are strings."""
+    if schema.get("type") == "array":
+        schema.setdefault("items", {})
+    if schema.get("type") == "object" and "properties" not in schema:
+        schema.setdefault("additionalProperties", {})
+    if "enum" in schema:
+        schema.setdefault("type", "string")
+    if not schema.keys() & {"type", "$ref", "anyOf"}:
+        schema |= _ANY | schema
+    if "description" in schema:
+        schema["description"] = inspect.cleandoc(schema["description"])
+    inner = [schema[key] for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)]
+    for each in (*inner, *schema.get("properties", {}).values(), *schema.get("anyOf", ())):
+        _complete(each)

@@ -18,7 +18,7 @@ from holdfast.errors import InvalidTaskError
 from holdfastd.doctor.finding import Level
 from holdfastd.documents.entry_documents import EventDocument, event_document
 from holdfastd.documents.period_report import ComparedDocument, Report, ReportDocument
-from holdfastd.documents.times import moment
+from holdfastd.documents.times import Moment, moment
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.types import Duration, Limit, seconds
@@ -85,7 +85,7 @@ class ActivityQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class ActivityDocument(TypedDict):
     """A change: who asked, from where, and why not, if it was refused."""
 
-    at: str | None
+    at: Moment | None
     position: str
     who: str
     origin: str

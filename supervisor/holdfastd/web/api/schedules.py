@@ -38,7 +38,7 @@ class PutSchedule(TypedDict):
 
     schedule: str
     word: str
-    next: str | None
+    next: times.Moment | None
 
 
 class ScheduleWord(TypedDict):
@@ -70,7 +70,7 @@ class FireTime(TypedDict):
     """A moment in the schedule's time zone and in UTC."""
 
     local: str
-    utc: str | None
+    utc: times.Moment | None
 
 
 class NextFires(TypedDict):

@@ -13,6 +13,7 @@ from holdfast.client.dead_letters import checked
 from holdfast.client.wanted_tasks import WantedTasks
 from holdfast.core.task_states import State
 from holdfast.errors import InvalidTaskError
+from holdfast.why.document import WhyDocument
 from holdfastd.documents import task_documents
 from holdfastd.documents.task_documents import ListedTask, WholeTask
 from holdfastd.web.api.call import ApiCall
@@ -125,7 +126,7 @@ async def task_events(call: ApiCall, task_id: str, query: AfterQuery) -> Respons
     return await task_stream(call.request, task_id)
 
 
-async def why_task(call: ApiCall, task_id: str) -> dict[str, Any]:
+async def why_task(call: ApiCall, task_id: str) -> WhyDocument:
     """Show the history of a task, how long it waited and ran, its present state, what comes next, what you can do."""
     return await call.manager.why(task_id, settings=call.access.settings)
 

@@ -50,7 +50,7 @@ async def shown_task(
     except (UnknownTaskError, InvalidTaskError) as unknown:
         return page(request, "problem.html", 404, title="No such task", problem=str(unknown))
     is_whole = bool(request.query_params.get("all"))
-    timeline = why.pop("timeline")
+    timeline = why["timeline"]
     call, here = call_of(record), f"?id={quote(task_id, safe='')}"
     return page(
         request,
@@ -61,7 +61,7 @@ async def shown_task(
         all=f"/task{here}&all=1",
         is_whole=is_whole,
         task=record,
-        why=access.redaction.value(why),
+        why=access.redaction.value({name: each for name, each in why.items() if name != "timeline"}),
         timeline=timeline if is_whole else timeline[-SHOWN:],
         lines=len(timeline),
         picture=picture(record, timeline, await access.store.clock_ms()),
