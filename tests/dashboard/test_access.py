@@ -104,11 +104,23 @@ async def test_a_viewer_reads_and_changes_nothing(redis_settings: RedisSettings)
         assert (await here.manager.get_task("t")).state == "submitted"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "", "127.0.0.1.evil.example:80", "[::1"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "localhost.evil.example",
+        "",
+        "127.0.0.1.evil.example:80",
+        "[::1",
+        "[::1]x",
+        "127.0.0.1:x[",
+        "127.0.0.1/x",
+    ],
+)
 async def test_another_name_of_this_host_is_not_served(redis_settings: RedisSettings, host: str) -> None:
     async with site(redis_settings) as here:
         answer = await here.program.get("/lanes", headers={"host": host})
-        assert answer.status_code == (200 if host == "[::1" else 421)
+        assert answer.status_code == 421
 
 
 def test_names_that_are_set_and_addresses_are_served() -> None:

@@ -7,6 +7,7 @@ from tests.rules.rule import Rule
 _HERE = "supervisor/holdfastd/web"
 _ACCESS = "tests/dashboard/test_access.py"
 _ACCOUNTS = "tests/dashboard/test_accounts.py"
+_BROKEN = "tests/dashboard/test_broken_requests.py"
 _LIVE = "tests/dashboard/test_live.py"
 _BULK_RUN = "supervisor/holdfastd/cli/tasks/bulk_run.py"
 _BULK = "tests/dashboard/test_bulk.py"
@@ -102,6 +103,34 @@ DASHBOARD = (
         "            _two_ends(scope, headers)\n            or self._wrong_place",
         "            self._wrong_place",
         f"{_LIVE}::test_a_request_whose_end_two_headers_name_is_refused",
+    ),
+    Rule(
+        "a request in chunks is the last of its connection",
+        f"{_HERE}/access/guard.py",
+        'is_last = "transfer-encoding" in headers',
+        "is_last = False",
+        f"{_BROKEN}::test_a_request_in_chunks_is_the_last_of_its_connection",
+    ),
+    Rule(
+        "a request that is cut off is no error of the process",
+        f"{_HERE}/access/guard.py",
+        "with suppress(ClientDisconnect):",
+        "with suppress():",
+        f"{_BROKEN}::test_no_request_of_a_stranger_is_an_error_of_the_process",
+    ),
+    Rule(
+        "a request that is broken behind its answer is no error of the process",
+        f"{_HERE}/http/connection.py",
+        "if self.conn.our_state in _NOT_ANSWERED:",
+        "if True:",
+        f"{_BROKEN}::test_a_request_that_breaks_within_its_answer_ends_it",
+    ),
+    Rule(
+        "what runs for a request that is broken is told so",
+        f"{_HERE}/http/connection.py",
+        "            self.cycle.disconnected = True\n            self.cycle.message_event.set()\n",
+        "            pass\n",
+        f"{_BROKEN}::test_no_request_of_a_stranger_is_an_error_of_the_process",
     ),
     Rule(
         "a change needs the secret of its session's forms",

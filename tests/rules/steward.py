@@ -353,6 +353,13 @@ STEWARD = [
         f"{_WEBHOOKS}::test_private_address_is_refused_unless_allowed",
     ),
     Rule(
+        "special addresses are those of our own list, not those of the version of Python",
+        f"{_HERE}/public_addresses.py",
+        "return not any(address in network for network in _SPECIAL_V4)",
+        "return address.is_global and not address.is_multicast",
+        "tests/supervisor/test_public_addresses.py::test_address_that_is_not_public_is_known",
+    ),
+    Rule(
         "a webhook is told when its receiver says so",
         f"{_HERE}/webhook_post.py",
         "        if not 200 <= status < 300:\n",

@@ -1,12 +1,45 @@
-"""Public addresses: the only ones that a webhook may reach. Any other address leads into a private network."""
+"""Public addresses: the only ones that a webhook may reach. Any other address leads into a private network.
+
+The list is our own, from the registries of special addresses (RFC 6890 and its updates). `ipaddress.is_global` of the
+standard library differs between versions of Python: several call all of 192.0.0.0/24 public.
+"""
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 _NAT64 = IPv6Network("64:ff9b::/96")  # a translator sends to the IPv4 address in its last 32 bits
 _GLOBAL_UNICAST = IPv6Network("2000::/3")  # all that is assigned: not IPv4-compatible, site-local, multicast …
-_NO_HOSTS = (IPv6Network("2002::/16"), IPv6Network("3fff::/20"))  # 6to4, which holds any IPv4 address; documentation
+_SPECIAL_V4 = tuple(
+    IPv4Network(network)
+    for network in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # shared by the customers of a carrier
+        "127.0.0.0/8",  # loopback
+        "168.63.129.16/32",  # the host below a machine of Azure
+        "169.254.0.0/16",  # link-local, which has metadata services
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocol assignments; 192.0.0.192 is a metadata service
+        "192.0.2.0/24",  # documentation
+        "192.88.99.0/24",  # relays of 6to4
+        "192.168.0.0/16",  # private
+        "198.18.0.0/15",  # benchmarks
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and the broadcast address
+    )
+)
+_SPECIAL_V6 = tuple(
+    IPv6Network(network)
+    for network in (
+        "2001::/23",  # protocol assignments; Teredo among them, which holds any IPv4 address
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4, which holds any IPv4 address
+        "3fff::/20",  # documentation
+    )
+)
 
 
 def is_public(address: str) -> bool:
@@ -26,8 +59,8 @@ def _embedded(address: IPv6Address) -> IPv4Address | None:
 
 
 def _is_public_v4(address: IPv4Address) -> bool:
-    return address.is_global and not address.is_multicast
+    return not any(address in network for network in _SPECIAL_V4)
 
 
 def _is_public_v6(address: IPv6Address) -> bool:
-    return address in _GLOBAL_UNICAST and address.is_global and not any(address in net for net in _NO_HOSTS)
+    return address in _GLOBAL_UNICAST and not any(address in network for network in _SPECIAL_V6)

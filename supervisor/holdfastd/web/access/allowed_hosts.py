@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from holdfast_config import Settings
 
 LOOPBACK = "localhost"
+_FORM = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s/\\?#@\[\]%]+)(:[0-9]{0,5})?")  # of which addresses of pages can be made
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class AllowedHosts:
 
     def allows(self, host: str) -> bool:
         """`host`: the Host header, with or without a port."""
-        name = _without_port(host).lower()
+        name = _without_port(host).lower() if _FORM.fullmatch(host) else ""
         return name == LOOPBACK or name in self.names or _is_numeric(name)
 
     def is_named(self, host: str) -> bool:

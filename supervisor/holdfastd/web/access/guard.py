@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -49,7 +51,8 @@ class Guard:
             or await self._let_in(scope, headers)
             or self.app
         )
-        await answer(scope, receive, _protecting(scope, send))
+        with suppress(ClientDisconnect):  # its body was broken or cut off: nobody waits for an answer
+            await answer(scope, receive, _protecting(scope, headers, send))
 
     def _wrong_place(self, scope: Scope, headers: Headers) -> Response | None:
         host = headers.get("host", "")
@@ -76,7 +79,10 @@ class Guard:
             return site not in {"same-origin", "none"}
         if (origin := headers.get("origin")) is None:
             return False
-        there = urlsplit(origin).netloc.lower()
+        try:
+            there = urlsplit(origin).netloc.lower()
+        except ValueError:  # no browser writes it
+            return True
         return there != headers.get("host", "").lower() and not self.hosts.is_named(there)
 
 
@@ -108,14 +114,20 @@ def _log_in_first(scope: Scope, headers: Headers, *, with_users: bool) -> Respon
     return problem(401, text, headers={"www-authenticate": asks})
 
 
-def _protecting(scope: Scope, send: Send) -> Send:
+def _protecting(scope: Scope, headers: Headers, send: Send) -> Send:
+    """Sends with the headers that protect a browser. A request in chunks is the last of its connection: a proxy may see
+    another end of its body than we do, and what follows would be a request that the proxy has not seen."""
+    is_last = "transfer-encoding" in headers
+
     async def protected(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
+            answered = MutableHeaders(scope=message)
             for name, value in PROTECTING.items():
-                headers.setdefault(name, value)
+                answered.setdefault(name, value)
             if not scope["path"].startswith("/static/"):
-                headers.setdefault("cache-control", FRESH)
+                answered.setdefault("cache-control", FRESH)
+            if is_last:
+                answered["connection"] = "close"
         await send(message)
 
     return protected

@@ -8,6 +8,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _COMING = (h11.IDLE, h11.SEND_BODY)
+_NOT_ANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
 
 
 class PageConnection(H11Protocol):
@@ -29,6 +30,19 @@ class PageConnection(H11Protocol):
         super().data_received(data)
         if self.conn.their_state not in _COMING:
             self._request = _without(self._request)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer a request that is broken, unless its answer has begun. What runs for it is told that nobody waits."""
+        if self.conn.our_state in _NOT_ANSWERED:
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+        if self.cycle is not None:  # pyright: ignore[reportUnnecessaryComparison]  # as it is before the first request
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+
+    def _should_upgrade(self) -> bool:
+        return False  # there are no web sockets: whoever asks for one is answered as any
 
     def pause_writing(self) -> None:
         super().pause_writing()
