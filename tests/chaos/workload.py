@@ -74,7 +74,7 @@ class Workload:
 
     @property
     def manager(self) -> TaskManager:
-        return TaskManager(self.store, queue=self.queue, patience=UNTIL_TOLD)
+        return TaskManager(self.store, queue=self.queue, retries=UNTIL_TOLD)
 
     async def serve(self, until: float, poison_until: float) -> None:
         """Submit, cancel, speak to and pause tasks until then."""

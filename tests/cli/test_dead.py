@@ -76,16 +76,16 @@ def test_more_dead_letters_than_a_page_are_retried_and_deleted_whole(inside: Cli
     assert len(letters(inside, "--limit", "1000")) == 230
     some = inside("dead", "retry", "--name", "nobody")
     assert (some.status, some.err) == (0, "supervisor: 0 of 0 run again\n")
-    assert inside("dead", "purge", *ids[:3], "--yes").out == "3 deleted\n"
+    assert inside("dead", "remove", *ids[:3], "--yes").out == "3 deleted\n"
     again = inside("dead", "retry", "--all")
     assert (again.status, again.err) == (0, "supervisor: 227 of 227 run again\n")
     assert inside("tasks", "count", "--json").document["submitted"] == 227
     give_up_waiting(inside)
-    assert inside("dead", "purge", "--all", "--yes", "--json").document == {"purged": 227}
+    assert inside("dead", "remove", "--all", "--yes", "--json").document == {"purged": 227}
     assert letters(inside) == []
 
 
-@pytest.mark.parametrize("verb", ["retry", "purge"])
+@pytest.mark.parametrize("verb", ["retry", "remove"])
 def test_a_choice_of_dead_letters_must_be_made(inside: Cli, verb: str) -> None:
     for which in ((), ("a", "--all"), ("a", "--name", "x")):
         answer = inside("dead", verb, *which)
@@ -95,11 +95,11 @@ def test_a_choice_of_dead_letters_must_be_made(inside: Cli, verb: str) -> None:
 
 def test_deleting_dead_letters_wants_a_yes(inside: Cli) -> None:
     give_up(inside, "a")
-    answer = inside("dead", "purge", "--all")
+    answer = inside("dead", "remove", "--all")
     assert answer.status == 2
     assert "--yes" in answer.err
     assert letters(inside) == ["a"]
-    assert inside("dead", "purge", "nobody", "--yes").status == 1
+    assert inside("dead", "remove", "nobody", "--yes").status == 1
 
 
 def aside(inside: Cli, *entries: bytes) -> list[str]:
@@ -119,7 +119,7 @@ def test_what_was_set_aside_is_shown_put_back_and_forgotten(inside: Cli) -> None
     back = inside("queue", "unreadable", "retry", first, "1-nothing")
     assert (back.status, back.out) == (1, f"{first} is back in its lane\n1-nothing does not exist (any more)\n")
     assert inside("queue", "peek").out == "{bad\n"
-    assert inside("queue", "unreadable", "purge", second, "--yes").out == "1 deleted\n"
+    assert inside("queue", "unreadable", "remove", second, "--yes").out == "1 deleted\n"
     assert inside("queue", "unreadable", "--json").lines == []
     assert inside("queue", "unreadable", "show", second).status == 1
 
@@ -128,11 +128,11 @@ def test_all_that_was_set_aside_goes_back_in_order_or_is_forgotten(inside: Cli) 
     aside(inside, b"{1", b"{2", b"{3")
     assert len(inside("queue", "unreadable", "retry", "--all", "--json").lines) == 3
     assert inside("queue", "peek").out == "{1\n{2\n{3\n"
-    assert inside("queue", "unreadable", "purge", "--all").status == 2  # it wants a yes
-    assert inside("queue", "unreadable", "purge", "--all", "--older", "1h", "--yes").out == "0 deleted\n"
+    assert inside("queue", "unreadable", "remove", "--all").status == 2  # it wants a yes
+    assert inside("queue", "unreadable", "remove", "--all", "--older", "1h", "--yes").out == "0 deleted\n"
 
 
-@pytest.mark.parametrize("verb", ["retry", "purge"])
+@pytest.mark.parametrize("verb", ["retry", "remove"])
 def test_a_choice_of_entries_must_be_made(inside: Cli, verb: str) -> None:
     for which in ((), ("1-a", "--all")):
         answer = inside("queue", "unreadable", verb, *which)

@@ -44,31 +44,31 @@ def test_a_pause_is_shown_with_its_reason_until_it_ends(inside: Cli) -> None:
 
 
 def test_bounds_are_set_shown_and_taken_back(inside: Cli) -> None:
-    assert inside("lanes", "limit", "slow", "--running", "5", "--rate", "100/m", "--burst", "9").out == "slow bounded\n"
+    assert inside("lanes", "set", "slow", "--running", "5", "--rate", "100/m", "--burst", "9").out == "slow bounded\n"
     row = row_of(inside, "slow")
-    assert (row["limit"]["value"], row["rate"]["asked"]) == ("5", "100/60000/9")
+    assert (row["set"]["value"], row["rate"]["asked"]) == ("5", "100/60000/9")
     assert "100/m burst 9" in inside("lanes", "list").out
-    inside("lanes", "limit", "slow", "--running", "none")
-    assert row_of(inside, "slow")["limit"]["value"] == ""
-    assert inside("lanes", "limit", "slow", "--reset").out == "slow bounded\n"
+    inside("lanes", "set", "slow", "--running", "none")
+    assert row_of(inside, "slow")["set"]["value"] == ""
+    assert inside("lanes", "set", "slow", "--reset").out == "slow bounded\n"
     assert "slow" not in inside("lanes", "list").out
 
 
 def test_the_rate_of_a_handler_is_set_and_shown(inside: Cli) -> None:
-    inside("lanes", "limit", "--handler", "mail.send", "--rate", "20/10s")
+    inside("lanes", "set", "--handler", "mail.send", "--rate", "20/10s")
     assert inside("lanes", "list", "--json").document["handlers"] == {"mail.send": "20/10s"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["limit", "slow"], "give either --reset or limits"),
-        (["limit", "--rate", "1/s"], "give LANE or --handler"),
-        (["limit", "slow", "--handler", "a", "--rate", "1/s"], "give LANE or --handler"),
-        (["limit", "slow", "--running", "0"], "a whole number from 1 to 1000000, or none"),
-        (["limit", "slow", "--rate", "fast"], "a rate must be a number and a time, as in 10/s, 100/m, 5/h or 20/10s"),
-        (["limit", "slow", "--burst", "5"], "--burst needs a --rate"),
-        (["limit", "--handler", "a", "--running", "5"], "for --handler only --rate is possible"),
+        (["set", "slow"], "give either --reset or limits"),
+        (["set", "--rate", "1/s"], "give LANE or --handler"),
+        (["set", "slow", "--handler", "a", "--rate", "1/s"], "give LANE or --handler"),
+        (["set", "slow", "--running", "0"], "a whole number from 1 to 1000000, or none"),
+        (["set", "slow", "--rate", "fast"], "a rate must be a number and a time, as in 10/s, 100/m, 5/h or 20/10s"),
+        (["set", "slow", "--burst", "5"], "--burst needs a --rate"),
+        (["set", "--handler", "a", "--running", "5"], "for --handler only --rate is possible"),
         (["pause", "a b"], "printable characters without spaces and braces"),
     ],
 )

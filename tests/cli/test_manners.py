@@ -19,7 +19,6 @@ from holdfastd.cli.common.store_session import IN_MEMORY
 from tests.cli.commands import Inside
 from tests.forked import SUPERVISOR
 
-FORMER = ["dead purge", "lanes limit", "queue unreadable purge", "schedules unset", "service print"]
 IN_TOML = 'scheduler_type = "memory"\n'  # shown to be read by the error of a command that needs a store
 
 
@@ -34,17 +33,6 @@ def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, clic
     if isinstance(command, click.Group):
         for word, inner in command.commands.items():
             yield from commands(inner, f"{name} {word}".strip())
-
-
-def test_a_former_name_of_a_command_works_and_is_not_listed(here: Inside) -> None:
-    known = dict(commands(group))
-    assert sorted(name for name, command in known.items() if command.hidden) == FORMER
-    for name in FORMER:
-        *nouns, verb = name.split()
-        assert here(*nouns, verb, "--help").status == 0
-        shown = here(*nouns, "--help").out
-        assert f"│ {verb} " not in shown
-        assert "│ show " in shown
 
 
 @pytest.mark.parametrize("noun", ["tasks", "dead", "schedules", "lanes", "queue unreadable"])

@@ -126,7 +126,7 @@ def test_a_record_that_cannot_be_read_is_named_and_hides_no_other(
         (("submit", "--lines", LONG), 2),
         (("-c", LONG, "status"), 78),
         (("tasks", "list", "--redis-url", f"unix://{LONG}"), 69),
-        (("service", "print", "--redis-url", f"unix://{LONG}", "--app-dir", LONG), 78),
+        (("service", "show", "--redis-url", f"unix://{LONG}", "--app-dir", LONG), 78),
     ],
 )
 def test_a_path_that_is_too_long_is_one_short_line(short_path: Path, command: tuple[str, ...], status: int) -> None:
@@ -154,7 +154,7 @@ def test_a_path_that_is_too_long_is_one_short_line(short_path: Path, command: tu
         ("schedules", "set", "x", "--every", "60", "--text", NOT_UTF8),
         ("schedules", "list", "--owner", NOT_UTF8),
         ("lanes", "pause", "x", "--reason", NOT_UTF8),
-        ("lanes", "limit", "x", NOT_UTF8),
+        ("lanes", "set", "x", NOT_UTF8),
         ("dead", "list", "--name", NOT_UTF8),
         ("dead", "list", "--cursor", NOT_UTF8),
         ("queue", "unreadable", "show", NOT_UTF8),

@@ -28,7 +28,7 @@ def test_a_schedule_is_set_shown_paused_run_and_unset(inside: Inside) -> None:
     assert inside("tasks", "show", task_id, "--json").document["state"] == "submitted"
     history = inside("schedules", "history", "nightly", "--json").document
     assert [line["what"] for line in history] == ["fired", "resumed", "paused", "set"]
-    assert inside("schedules", "unset", "nightly").status == 0
+    assert inside("schedules", "remove", "nightly").status == 0
     assert inside("schedules", "show", "nightly").status == 1
 
 
@@ -75,7 +75,7 @@ def test_what_is_wrong_is_a_usage_error_that_names_it(inside: Inside, words: tup
     assert inside("schedules", "list", "--json").document["schedules"] == []
 
 
-@pytest.mark.parametrize("verb", ["show", "pause", "resume", "run", "unset", "next", "history"])
+@pytest.mark.parametrize("verb", ["show", "pause", "resume", "run", "remove", "next", "history"])
 def test_an_unknown_id_is_an_error(inside: Inside, verb: str) -> None:
     answer = inside("schedules", verb, "nobody")
     assert answer.status == 1

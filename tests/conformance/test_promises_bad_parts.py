@@ -17,7 +17,7 @@ from tests.conformance.test_promises_bad_input import Hostile
 OF_NO_USE = [5, b"x", "x", ["x"], {"a": 1}, True, math.nan, object(), Hostile()]
 
 
-@pytest.mark.parametrize("part", ["settings", "handlers", "patience", "max_message_bytes", "database"])
+@pytest.mark.parametrize("part", ["settings", "handlers", "retries", "max_message_bytes", "database"])
 def test_what_a_manager_cannot_be_made_from_is_named(part: str) -> None:
     redis: Any = RedisSettings("redis://localhost")
     for bad in (bad for bad in OF_NO_USE if (part, bad) != ("max_message_bytes", 5)):
@@ -30,7 +30,7 @@ def test_what_a_manager_cannot_be_made_from_is_named(part: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "keyword", ["settings", "type", "redis_url", "queue_name", "max_connections", "handlers", "patience"]
+    "keyword", ["settings", "type", "redis_url", "queue_name", "max_connections", "handlers", "retries"]
 )
 def test_what_a_broker_cannot_be_made_from_is_named(keyword: str) -> None:
     for bad in (5, b"x", ["x"], {"a": 1}, "\udc80", math.nan, "x" * 5_000, "a\nb", "", object()):

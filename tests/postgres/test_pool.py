@@ -201,7 +201,7 @@ async def test_while_postgres_is_away_workers_work_and_submits_are_refused(short
             names = [f"t{n}" for n in range(100)]
             await submit(store, names, "sleep 0.02")
             server.stop()
-            impatient = TaskManager(store, queue=QUEUE, patience=SubmitRetries(attempts=2, seconds=0.5))
+            impatient = TaskManager(store, queue=QUEUE, retries=SubmitRetries(attempts=2, seconds=0.5))
             with pytest.raises(LedgerUnavailableError, match=r"PostgreSQL at .* cannot"):
                 await impatient.submit([submission("refused", "quick")])
             for name in names:

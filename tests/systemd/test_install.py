@@ -1,4 +1,4 @@
-"""`supervisor service print` and `install`, below a root of the test."""
+"""`supervisor service show` and `install`, below a root of the test."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def written(root: Path) -> list[str]:
 
 
 def test_print_shows_what_install_writes(cli: Cli, root: Path) -> None:
-    printed = {file["path"]: file for file in cli("service", "print", "agent:handle", "--json").document}
+    printed = {file["path"]: file for file in cli("service", "show", "agent:handle", "--json").document}
     install(cli)
     assert written(root) == NEW == sorted(path.lstrip("/") for path in printed)
     for path, file in printed.items():

@@ -44,7 +44,7 @@ async def store(redis_settings: RedisSettings) -> AsyncIterator[Store]:
 
 @pytest.fixture
 def manager(store: Store, redis_settings: RedisSettings) -> TaskManager:
-    return TaskManager(store, queue=redis_settings.queue, patience=AT_ONCE)
+    return TaskManager(store, queue=redis_settings.queue, retries=AT_ONCE)
 
 
 class Worker:
@@ -127,7 +127,7 @@ async def test_a_lost_answer_is_asked_for_again_with_the_same_bytes(
     store: Store, redis_settings: RedisSettings
 ) -> None:
     lossy = Lossy(store, {"submit": 2})
-    manager = TaskManager(lossy, queue=redis_settings.queue, patience=AT_ONCE)
+    manager = TaskManager(lossy, queue=redis_settings.queue, retries=AT_ONCE)
     await manager.run_task("x")
     assert len(lossy.seen) == 3
     assert lossy.seen[0] == lossy.seen[1] == lossy.seen[2]
@@ -137,7 +137,7 @@ async def test_a_lost_answer_is_asked_for_again_with_the_same_bytes(
 async def test_patience_ends_with_the_error_of_the_store(store: Store, redis_settings: RedisSettings) -> None:
     lossy = Lossy(store, {"submit": 1000})
     patience = SubmitRetries(attempts=3, first_wait=0.0, longest_wait=0.0)
-    manager = TaskManager(lossy, queue=redis_settings.queue, patience=patience)
+    manager = TaskManager(lossy, queue=redis_settings.queue, retries=patience)
     with pytest.raises(StoreUnavailableError) as given_up:
         await manager.run_tasks([TaskSpec(text="x")] * 150)
     assert len(lossy.seen) == 3
@@ -147,7 +147,7 @@ async def test_patience_ends_with_the_error_of_the_store(store: Store, redis_set
 async def test_only_an_absent_store_is_asked_again(store: Store, redis_settings: RedisSettings) -> None:
     lossy = Lossy(store, {"get": 0})
     with pytest.raises(UnknownTaskError):
-        await TaskManager(lossy, queue=redis_settings.queue, patience=AT_ONCE).get_task("nobody")
+        await TaskManager(lossy, queue=redis_settings.queue, retries=AT_ONCE).get_task("nobody")
     assert len(lossy.seen) == 1
 
 

@@ -117,7 +117,7 @@ def test_errors_are_those_of_the_async_one(manager: TaskManager) -> None:
 
 
 def test_a_store_that_is_away_is_an_error_and_no_hang(tmp_path: Path) -> None:
-    with TaskManager(RedisSettings(url=f"unix://{tmp_path}/nobody"), patience=AT_ONCE) as manager:
+    with TaskManager(RedisSettings(url=f"unix://{tmp_path}/nobody"), retries=AT_ONCE) as manager:
         assert not manager.health_check()
         with pytest.raises(StoreUnavailableError):
             manager.run_task("hello")

@@ -20,7 +20,7 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.store_source import find_source, names_memory, need_memory
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.unserved import UnservedTasks
-from holdfast.client.validate import check_parts, check_settings, chosen_retries
+from holdfast.client.validate import check_parts, check_settings
 from holdfast.handler.lanes_of_handler import settled
 from holdfast.handler.provider import Provider
 from holdfast.handler.registry import Handlers
@@ -48,20 +48,18 @@ def create_broker(
     max_connections: int | None = None,
     handlers: Handlers[Any, Any] | None = None,
     retries: SubmitRetries | None = None,
-    patience: SubmitRetries | None = None,
 ) -> Broker:
     """A broker for these settings, to be entered; without settings, for the keywords, the environment and files.
 
     `type` is `redis` or `memory`. If nothing names it, a URL or a host means Redis. With nothing set it is the store of
     the worker that runs the caller; else that of the supervisor that runs in the runtime folder; else memory.
-    `handlers`, `retries` and `patience`, the former name of `retries`, are the TaskManager's; without `retries` the
-    settings count (`submit_attempts` …). Raises ConfigError, which is a ValueError, for an unknown type, for Redis
-    without URL or host, for settings and keywords at once; MissingPackageError, also a ValueError, if a package is
-    missing; InvalidTaskError for settings, handlers or retries of another type.
+    `handlers` and `retries` are the TaskManager's; without `retries` the settings count (`submit_attempts` …). Raises
+    ConfigError, which is a ValueError, for an unknown type, for Redis without URL or host, for settings and keywords at
+    once; MissingPackageError, also a ValueError, if a package is missing; InvalidTaskError for settings, handlers or
+    retries of another type.
     """
     check_settings(settings)
-    check_parts(retries, patience, handlers)
-    retries = chosen_retries(retries, patience)
+    check_parts(retries, handlers)
     keywords = {
         "scheduler_type": type,
         "redis_url": redis_url,

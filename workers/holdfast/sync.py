@@ -25,7 +25,7 @@ from holdfast.client.process_loop import ProcessLoop
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.sync_batch import SyncBatch, each
 from holdfast.client.sync_call import ServedByTest
-from holdfast.client.validate import check_database, check_parts, check_redis, chosen_retries
+from holdfast.client.validate import check_database, check_parts, check_redis
 from holdfast.core.emitted_parts import EmittedPart
 from holdfast.core.tasks import Happening, Submission, TaskRecord
 from holdfast.store import open_store
@@ -71,12 +71,11 @@ class TaskManager:
         max_message_bytes: int = 1048576,
         retries: SubmitRetries | None = None,
         handlers: Handlers[Any, Any] | None = None,
-        patience: SubmitRetries | None = None,
     ) -> None:
         check_redis(settings)
         check_database(database)
-        check_parts(retries, patience, handlers, max_message_bytes)
-        chosen = chosen_retries(retries, patience) or SubmitRetries.of(settings.submit)
+        check_parts(retries, handlers, max_message_bytes)
+        chosen = retries or SubmitRetries.of(settings.submit)
 
         @asynccontextmanager
         async def serve() -> AsyncGenerator[asynchronous.TaskManager, None]:

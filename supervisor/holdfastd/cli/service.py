@@ -12,7 +12,6 @@ import rich_click
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.former_name import also_called
 from holdfastd.cli.common.session import Session
 from holdfastd.unit import access, plan_site, systemctl
 from holdfastd.unit.install import Action, InstallStep, steps, write
@@ -64,9 +63,6 @@ def show(session: Session, /, **asked: Any) -> None:
         )
     else:
         output.text("\n".join(f"# {file.path}\n{file.text}" for file in unit_files).rstrip(), keep=output.LINE_END)
-
-
-also_called(service, show, "print")
 
 
 @service.command(

@@ -29,7 +29,7 @@ from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.submitter import Submitter
 from holdfast.client.task_control import TaskControl
 from holdfast.client.task_spec import TaskSpec
-from holdfast.client.validate import check_parts, chosen_retries
+from holdfast.client.validate import check_parts
 from holdfast.core.batches import BatchPage
 from holdfast.core.plain_json import shown
 from holdfast.core.tasks import Receipt, Submission
@@ -77,8 +77,7 @@ class TaskManager:
 
     `max_message_bytes` is the largest operation that may be submitted. A registry in `handlers` gives named tasks their
     lane, and their arguments are checked by it before anything is written. `retries` says how long calls are repeated
-    while the store cannot be reached; `patience` is its name of earlier versions. `trace_baggage`: tasks carry the
-    OpenTelemetry baggage of the caller.
+    while the store cannot be reached. `trace_baggage`: tasks carry the OpenTelemetry baggage of the caller.
     """
 
     def __init__(
@@ -89,13 +88,12 @@ class TaskManager:
         max_message_bytes: int = 1048576,
         retries: SubmitRetries | None = None,
         handlers: Handlers[Any, Any] | None = None,
-        patience: SubmitRetries | None = None,
         trace_baggage: bool = False,
     ) -> None:
-        check_parts(retries, patience, handlers, max_message_bytes)
+        check_parts(retries, handlers, max_message_bytes)
         self._store, self._max_bytes = store, max_message_bytes
         self._queue_name = check_lane(queue)
-        self.retries = chosen = chosen_retries(retries, patience) or SubmitRetries()
+        self.retries = chosen = retries or SubmitRetries()
         self.queries = TaskQueries(store, chosen)
         self.submitter = Submitter(store, self._queue_name, chosen, max_message_bytes, handlers, baggage=trace_baggage)
         self.control = TaskControl(store, chosen, self.submitter, self.queries)

@@ -11,22 +11,14 @@ from holdfast_config.postgres_settings import PostgresSettings
 LARGEST = 536_870_912  # bytes: the size limit of a value in Redis
 
 
-def check_parts(retries: object, patience: object, handlers: object, max_message_bytes: object = LARGEST) -> None:
+def check_parts(retries: object, handlers: object, max_message_bytes: object = LARGEST) -> None:
     """Check the arguments that every manager has. A registry is any object with `named`: its class is not imported."""
-    for name, value in (("retries", retries), ("patience", patience)):
-        if value is not None and not isinstance(value, SubmitRetries):
-            raise InvalidTaskError(f"{name} {shown(value)}: a SubmitRetries is expected")
+    if retries is not None and not isinstance(retries, SubmitRetries):
+        raise InvalidTaskError(f"retries {shown(retries)}: a SubmitRetries is expected")
     if handlers is not None and not callable(getattr(handlers, "named", None)):
         raise InvalidTaskError(f"handlers {shown(handlers)}: a registry (holdfast.Handlers) is expected")
     if type(max_message_bytes) is not int or not 1 <= max_message_bytes <= LARGEST:
         raise InvalidTaskError(f"max_message_bytes {shown(max_message_bytes)}: 1 to {LARGEST} are allowed")
-
-
-def chosen_retries(retries: SubmitRetries | None, patience: SubmitRetries | None) -> SubmitRetries | None:
-    """The value that was given; `patience` is the keyword of earlier versions."""
-    if retries is not None and patience is not None:
-        raise InvalidTaskError("retries and patience exclude each other: patience is the former name of retries")
-    return patience if retries is None else retries
 
 
 def check_redis(settings: object) -> None:

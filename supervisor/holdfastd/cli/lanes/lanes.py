@@ -15,7 +15,6 @@ from holdfast.store.protocol import Store
 from holdfast_config.lanes import list_name
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.former_name import also_called
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.common.table_fit import TableFit
@@ -133,9 +132,6 @@ def set_(session: Session, /, lane: str | None, handler: str | None, reset: bool
     rules = _handler_rules(handler, given) if handler is not None else _lane_rules(_known(lane or ""), given)
     changed = ask(session, lambda store: store.bound(rules))
     _show(session, handler or _known(lane or ""), "bounded" if changed else "had these bounds already")
-
-
-also_called(lanes, set_, "limit")
 
 
 def _handler_rules(name: str, given: Mapping[str, object]) -> Sequence[LaneLimit]:

@@ -15,7 +15,6 @@ from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.former_name import also_called
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
@@ -132,9 +131,6 @@ def remove(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, o
     else:
         output.text(f"{purged} deleted")
     return Exit.OK if purged == len(addresses) or all_of_them else Exit.FAILED
-
-
-also_called(unreadable, remove, "purge")
 
 
 def _check(addresses: Sequence[str], all_of_them: bool) -> None:

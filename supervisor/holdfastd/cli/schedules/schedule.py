@@ -16,8 +16,6 @@ from holdfastd.cli.schedules.schedule_options import spec_of, what, when
 from holdfastd.documents import times
 from holdfastd.documents.schedule_documents import schedule_document
 
-FORMER = "unset"  # the former name of `remove`, whose answer has this word
-
 
 @rich_click.command(
     "set",
@@ -48,11 +46,10 @@ def set_(session: Session, /, schedule_id: str, after: str | None, **given: Any)
 @click.argument("schedule_id", metavar="ID")
 @options.store
 @options.pass_session
-@click.pass_context
-def remove(context: click.Context, session: Session, /, schedule_id: str) -> None:
+def remove(session: Session, /, schedule_id: str) -> None:
     """Remove a schedule and its history. A running task continues."""
     manage(session, lambda manager: manager.schedules.remove(schedule_id))
-    _show_word(session, schedule_id, "unset" if context.info_name == FORMER else "removed")
+    _show_word(session, schedule_id, "removed")
 
 
 @rich_click.command(epilog="Example: supervisor schedules show nightly")

@@ -6,7 +6,6 @@ import click
 import rich_click
 
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.former_name import also_called
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.common.tables import table
@@ -71,4 +70,3 @@ for command in (
     *(apply.diff, apply.apply),
 ):
     schedules.add_command(command)
-also_called(schedules, schedule.remove, schedule.FORMER)

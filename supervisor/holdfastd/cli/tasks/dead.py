@@ -17,7 +17,6 @@ from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.former_name import also_called
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
@@ -173,9 +172,6 @@ def remove(
     else:
         output.text(f"{purged} deleted")
     return Exit.OK if purged == len(ids) else Exit.FAILED
-
-
-also_called(dead, remove, "purge")
 
 
 def _choice(task_ids: Sequence[str], all_of_them: bool, name: str | None, older: float | None) -> Choice | None:
