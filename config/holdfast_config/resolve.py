@@ -47,14 +47,12 @@ def load(
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """The settings, and by field name the origin of each one that is not a default. `warnings` are about the files,
-    `notices` about files that nobody named. `is_shared`: the folders are those that all projects had in earlier
-    versions."""
+    `notices` about files that nobody named."""
 
     settings: Settings
     origins: Mapping[str, ValueWithOrigin]
     warnings: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
-    is_shared: bool = False
 
 
 def resolve(
@@ -88,7 +86,7 @@ def resolve(
     settings.belong_to(project)
     warnings = tuple(warning for source in ordered for warning in source.warnings)
     notices = tuple(source.notice for source in ordered if source.notice)
-    return Resolved(settings, given, warnings, notices, folders.is_shared)
+    return Resolved(settings, given, warnings, notices)
 
 
 def setting_files(

@@ -16,7 +16,7 @@ SERVICES = Path("/run")  # where systemd makes runtime folders
 
 @dataclass(frozen=True, slots=True)
 class RunningPool:
-    """A pool by its runtime folder. `project`: None for a service, and for one in the folder of earlier versions."""
+    """A pool by its runtime folder. `project`: None for a service."""
 
     runtime_dir: Path
     project: Project | None = None
@@ -31,7 +31,7 @@ def of_user(environ: Mapping[str, str] = os.environ) -> Iterator[RunningPool]:
     shared = Path(str(base.value))
     if base.named or not is_trusted(ServiceFolder(shared, named=False, flag="--runtime-dir")):
         return
-    for folder in (shared, *folders_below(shared, "*")):
+    for folder in folders_below(shared, "*"):
         if service_folders.listens(folder / service_folders.CONTROL_SOCKET):
             yield RunningPool(folder, projects.noted(folder))
 

@@ -1,8 +1,4 @@
-"""The default folders of state and sockets: those of systemd for a service, else the project's below the XDG folders.
-
-Earlier versions kept the data of all projects in one place. While data lies there, a project without data of its own
-uses it, until `supervisor store move`.
-"""
+"""The default folders of state and sockets: systemd's for a service, else the project's below the XDG folders."""
 
 from __future__ import annotations
 
@@ -30,24 +26,15 @@ _WRITTEN = ("engine", "appendonlydir")  # in the folder of a store that has run
 
 @dataclass(frozen=True, slots=True)
 class DefaultFolders:
-    """The folders of a project where nothing names others. `is_shared`: those of earlier versions."""
+    """The folders of a project where nothing names others."""
 
     state: ValueWithOrigin
     runtime: ValueWithOrigin
-    is_shared: bool = False
 
 
-def default_folders(
-    project: Project, environ: Mapping[str, str] = os.environ, *, may_share: bool = False
-) -> DefaultFolders:
-    """The default folders, with the variables that they come from. `may_share`: data in the place of earlier versions
-    is used; false for a pool without an embedded store, and where a folder is named."""
-    state, runtime = state_base(environ), runtime_base(environ)
-    own = DefaultFolders(_of_project(state, project), _of_project(runtime, project))
-    if not may_share or state.named or runtime.named or not holds_data(_path(state)):
-        return own
-    is_in_use = holds_data(_path(own.state)) or listens(_path(own.runtime) / CONTROL_SOCKET)
-    return own if is_in_use else DefaultFolders(state, runtime, is_shared=True)
+def default_folders(project: Project, environ: Mapping[str, str] = os.environ) -> DefaultFolders:
+    """The default folders, with the variables that they come from."""
+    return DefaultFolders(_of_project(state_base(environ), project), _of_project(runtime_base(environ), project))
 
 
 def state_base(environ: Mapping[str, str] = os.environ) -> ValueWithOrigin:

@@ -41,7 +41,6 @@ _EXCLUDED_BY = {
 }
 _FIELDS = {field: field for field in Settings.model_fields}
 _APPLICATION = "the application's configuration"
-_ELSEWHERE = {"redis_url", "redis_host", "state_dir", "runtime_dir"}  # with one, data of earlier versions is not used
 
 Entries = Iterable[tuple[str, object]]
 
@@ -175,22 +174,12 @@ def of_kill_points(variables: Mapping[str, str]) -> Source:
 
 
 class FolderSource(Source):
-    """The default folders, which depend on the project, the user and systemd. `is_shared`: those of earlier versions,
-    which hold data."""
+    """The default folders, which depend on the project, the user and systemd."""
 
     def __init__(self, project: Project, variables: Mapping[str, str]) -> None:
         super().__init__()
-        self.is_shared = False
-        self._project, self._variables = project, variables
-
-    def __call__(self) -> dict[str, Any]:
-        stronger = self.current_state
-        in_memory = str(stronger.get("scheduler_type", "")).strip().lower() == "memory"
-        is_embedded = not in_memory and _ELSEWHERE.isdisjoint(stronger)
-        folders = service_folders.default_folders(self._project, self._variables, may_share=is_embedded)
+        folders = service_folders.default_folders(project, variables)
         self.given = {"state_dir": folders.state, "runtime_dir": folders.runtime}
-        self.is_shared = folders.is_shared
-        return super().__call__()
 
 
 def of_application(blocks: Mapping[str, object]) -> Source:

@@ -46,10 +46,10 @@ def test_a_pause_is_shown_with_its_reason_until_it_ends(inside: Cli) -> None:
 def test_bounds_are_set_shown_and_taken_back(inside: Cli) -> None:
     assert inside("lanes", "set", "slow", "--running", "5", "--rate", "100/m", "--burst", "9").out == "slow bounded\n"
     row = row_of(inside, "slow")
-    assert (row["set"]["value"], row["rate"]["asked"]) == ("5", "100/60000/9")
+    assert (row["limit"]["value"], row["rate"]["asked"]) == ("5", "100/60000/9")
     assert "100/m burst 9" in inside("lanes", "list").out
     inside("lanes", "set", "slow", "--running", "none")
-    assert row_of(inside, "slow")["set"]["value"] == ""
+    assert row_of(inside, "slow")["limit"]["value"] == ""
     assert inside("lanes", "set", "slow", "--reset").out == "slow bounded\n"
     assert "slow" not in inside("lanes", "list").out
 

@@ -60,11 +60,6 @@ class Home:
             assert cli("submit", "x", "--wait", "--task-id", task_id).status == 0
         return lines
 
-    def earlier(self, task_id: str) -> None:
-        """Data in the place of earlier versions."""
-        folders = {"HOLDFAST_RUNTIME_DIR": str(self.sockets), "HOLDFAST_STATE_DIR": str(self.data)}
-        self.filled(Cli(self.project("elsewhere").folder, (), {**self.environ, **folders}), task_id)
-
 
 @pytest.fixture
 def home(short_path: Path) -> Home:

@@ -1,4 +1,4 @@
-"""Data of earlier versions, and of a project that was renamed: who uses it, and how it is moved."""
+"""Data of a project that was renamed: who is told of it, and how it is moved."""
 
 from __future__ import annotations
 
@@ -9,59 +9,36 @@ from pathlib import Path
 import pytest
 
 from holdfast_config.projects import Project
-from holdfast_config.service_folders import holds_data
 from holdfastd.embedded import data_move
 from holdfastd.embedded.project_data import ProjectData
 from tests.projects.conftest import Home, pool
-
-EARLIER = "where earlier versions kept that of all projects: `supervisor store move`"
-
-
-def has(cli_words: tuple[Home, str], task_id: str) -> bool:
-    home, name = cli_words
-    cli = home.at(home.folder / name)
-    with pool(cli):
-        return cli("tasks", "show", task_id).status == 0
 
 
 def remarks(lines: list[str], text: str) -> list[str]:
     return [line for line in lines if text in line]
 
 
-def test_data_in_the_place_of_earlier_versions_is_used_and_named_until_it_is_moved(home: Home) -> None:
-    home.earlier("old")
+def test_data_is_moved_only_while_no_supervisor_runs_and_never_over_other_data(home: Home) -> None:
+    old = home.project("old")
+    home.filled(old, "t")
     project = home.project("one")
-    with pool(project) as lines:
-        assert project("tasks", "show", "old").status == 0
-        running = project("store", "move")
+    words = ("store", "move", "--from", str(old.folder))
+    with pool(project):
+        running = project(*words)
         assert (running.status, running.err.count("\n")) == (73, 1)
-        assert f"a supervisor uses {home.data}: stop it first" in running.err
-    assert len(remarks(lines, f"the data is in {home.data}, {EARLIER}")) == 1
-    assert home.own(home.data) == []
-
-    moved = project("store", "move")
-    assert moved.status == 0
-    (folder,) = home.own(home.data)
-    assert moved.out == f"the data in {home.data}/store is now in {folder}/store, of {project.folder}\n"
-    again = project("store", "move")
-    assert (again.status, again.out) == (0, f"nothing to move: {folder} has the data, {home.data} has none\n")
-    with pool(project) as lines:
-        assert project("tasks", "show", "old").status == 0
-    assert remarks(lines, EARLIER) == []
-    assert not has((home, "elsewhere"), "old")
-
-
-def test_a_project_with_data_of_its_own_leaves_that_of_earlier_versions_alone(home: Home) -> None:
-    project = home.project("one")
-    home.filled(project, "own")
-    home.earlier("old")
-    lines = home.filled(project, "second")
-    assert remarks(lines, EARLIER) == []
-    refused = project("store", "move")
+        assert "a supervisor uses" in running.err
+        assert "stop it first" in running.err
+        assert project("submit", "x", "--wait", "--task-id", "own").status == 0
+    refused = project(*words)
     assert (refused.status, refused.err.count("\n")) == (1, 1)
     assert "has data of its own" in refused.err
     assert "--set-aside" in refused.err
-    assert holds_data(home.data)
+    moved = home.project("two")("store", "move", "--from", str(old.folder))
+    assert moved.status == 0
+    again = home.at(home.folder / "two")("store", "move", "--from", str(old.folder))
+    assert (again.status, again.out.startswith("nothing to move: ")) == (0, True)
+    with pool(home.at(home.folder / "two")):
+        assert home.at(home.folder / "two")("tasks", "show", "t").status == 0
 
 
 def test_a_renamed_project_is_named_and_adopted(home: Home) -> None:
@@ -128,7 +105,7 @@ def content(data: ProjectData) -> set[str]:
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
-        (["store", "move"], 1, "nothing to move: there is no data in "),
+        (["store", "move"], 2, "Missing option '--from'"),
         (["store", "move", "--from", "."], 2, "that is this project itself"),
         (["store", "move", "--from", "nowhere"], 1, "nothing to move: there is no data in "),
         (["store", "adopt"], 2, "No such command 'adopt'"),
@@ -144,15 +121,13 @@ def test_what_cannot_be_moved_is_named(home: Home, words: list[str], status: int
 def test_a_named_folder_is_not_moved_to(home: Home) -> None:
     project = home.project("one")
     (project.folder / "supervisor.toml").write_text(f'state_dir = "{home.folder / "mine"}"\n')
-    answer = project("store", "move")
+    answer = project("store", "move", "--from", "elsewhere")
     assert (answer.status, answer.err.count("\n")) == (78, 1)
     assert "is named by state_dir (in " in answer.err
 
 
 def test_the_list_tells_what_runs_and_what_is_gone(home: Home) -> None:
-    home.earlier("old")
-    one = home.project("one")
-    assert one("store", "move").status == 0
+    home.filled(home.project("one"), "t")
     two = home.project("two")
     with pool(two):
         rows = {Path(row["project"]).name: row["state"] for row in two("store", "list", "--json").document}

@@ -20,11 +20,10 @@ from holdfastd.embedded.project_data import ProjectData
 
 COLUMNS = ("project", "state", "MiB", "folder")
 FIT = TableFit(texts=("folder",), drop=("MiB",))
-ALL_PROJECTS = "(all projects, earlier versions)"
 NAMED = "the state folder {} is named by {}: data is moved between the default folders of projects only"
 
 
-@rich_click.group(epilog="Examples:\n\nsupervisor store list\n\nsupervisor store move")
+@rich_click.group(epilog="Example: supervisor store list")
 def store() -> None:
     """List and move the data of embedded stores: each project has its own."""
 
@@ -46,18 +45,19 @@ def list_(session: Session, /) -> None:
         table(COLUMNS, [tuple(_document(data).values()) for data in found], FIT, wide=session.wide)
 
 
-@store.command(epilog="Examples:\n\nsupervisor store move\n\nsupervisor store move --from ~/former/project --set-aside")
+@store.command(epilog="Example: supervisor store move --from ~/former/project --set-aside")
 @click.option(
     "--from",
     "former",
     metavar="FOLDER",
-    help="Former path of this project. Default: the place where earlier versions kept the data of all projects.",
+    required=True,
+    help="The path that this project had.",
 )
 @click.option("--set-aside", is_flag=True, help="Keep data that this project has already beside the moved data.")
 @options.here
 @options.pass_session
-def move(session: Session, /, former: str | None, set_aside: bool) -> int:
-    """Move data to this project: that of earlier versions, or that of the project under its former path.
+def move(session: Session, /, former: str, set_aside: bool) -> int:
+    """Move the data of a project that was renamed: from its former path to this project.
 
     No supervisor may run on either. The data is moved at once or not at all, so the command may be repeated.
     """
@@ -80,10 +80,8 @@ def move(session: Session, /, former: str | None, set_aside: bool) -> int:
     return Exit.OK
 
 
-def _source(former: str | None, target: ProjectData) -> ProjectData:
+def _source(former: str, target: ProjectData) -> ProjectData:
     """The data to move. CommandError if the former path is that of this project."""
-    if former is None:
-        return ProjectData(target.state.parent, target.runtime.parent, None)
     source = project_data.of(Project.at(Path(former).expanduser()))
     if source.state == target.state:
         raise CommandError(f"--from {former}: that is this project itself: name its former path", Exit.USAGE)
@@ -92,5 +90,9 @@ def _source(former: str | None, target: ProjectData) -> ProjectData:
 
 def _document(data: ProjectData) -> dict[str, object]:
     state = "running" if data.is_running else "gone" if data.is_former else "stopped"
-    project = ALL_PROJECTS if data.project is None else str(data.project.path)
-    return {"project": project, "state": state, "MiB": round(data.size / 2**20, 1), "folder": str(data.state)}
+    return {
+        "project": str(data.project.path),
+        "state": state,
+        "MiB": round(data.size / 2**20, 1),
+        "folder": str(data.state),
+    }

@@ -113,7 +113,7 @@ def _series(engine: EngineVersion) -> str:
 
 
 def _make_private(folder: Path) -> None:
-    """Restrict everything to its owner: an earlier version also gave access to the group."""
+    """Restrict everything to its owner, also what somebody has opened to others."""
     for path in (folder, *folder.rglob("*")):
         status = path.lstat()
         if status.st_uid == os.geteuid() and status.st_mode & 0o077 and not stat.S_ISLNK(status.st_mode):

@@ -44,7 +44,6 @@ def steps(source: ProjectData, target: ProjectData, *, set_aside: bool) -> Itera
         _forget(source)
         return
     with _stopped(source), _stopped(target):
-        assert target.project is not None
         folder = ServiceFolder(target.state, named=False, flag="--state-dir", base=target.state.parent)
         service_folders.make_checked(folder, 0o700)
         target.project.write_note(target.state)

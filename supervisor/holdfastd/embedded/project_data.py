@@ -12,14 +12,11 @@ from holdfast_config.projects import Project
 
 @dataclass(frozen=True, slots=True)
 class ProjectData:
-    """A state folder with data, and the runtime folder of its pool.
-
-    `project` is None for the data that earlier versions kept in one place for all projects.
-    """
+    """A state folder with data, and the runtime folder of its pool."""
 
     state: Path
     runtime: Path
-    project: Project | None
+    project: Project
 
     @property
     def is_running(self) -> bool:
@@ -28,7 +25,7 @@ class ProjectData:
     @property
     def is_former(self) -> bool:
         """True if the project is no longer in the folder that the note names."""
-        return self.project is not None and not Project.at(self.project.path).is_same_folder(self.project)
+        return not Project.at(self.project.path).is_same_folder(self.project)
 
     @property
     def size(self) -> int:
@@ -37,13 +34,11 @@ class ProjectData:
 
 
 def of_all() -> Iterator[ProjectData]:
-    """The data of this user's projects, that of earlier versions first."""
+    """The data of this user's projects."""
     state, runtime = service_folders.state_base(), service_folders.runtime_base()
     if state.named:  # systemd names one folder for its service
         return
     base, sockets = Path(str(state.value)), Path(str(runtime.value))
-    if service_folders.holds_data(base):
-        yield ProjectData(base, sockets, None)
     for folder in running_pools.folders_below(base, "*"):
         project = projects.noted(folder)
         if project is not None and service_folders.holds_data(folder):
@@ -60,8 +55,8 @@ def former(project: Project) -> ProjectData | None:
     """The data of this project under an earlier path. It is the same folder; or, moved between file systems, a folder
     of the same name that is gone."""
     left = [data for data in of_all() if data.is_former and data.project != project]
-    same = [data for data in left if data.project is not None and data.project.is_same_folder(project)]
-    alike = [data for data in left if data.project is not None and _is_alike(data.project, project)]
+    same = [data for data in left if data.project.is_same_folder(project)]
+    alike = [data for data in left if _is_alike(data.project, project)]
     return next(iter(same or alike), None)
 
 
@@ -70,18 +65,12 @@ def _is_alike(left: Project, project: Project) -> bool:
 
 
 def remarks(settings: Settings) -> Iterator[str]:
-    """Lines on data that this pool uses or could use, and that is not in the project's folder."""
+    """A line on data that this pool could use: that of the project under an earlier path."""
     project, state = settings.project, settings.state_dir
     if project is None or not settings.embedded or service_folders.state_base().named:
         return
     own = of(project)
-    if state == service_folders.state_base().value:
-        yield (
-            f"the data is in {state}, where earlier versions kept that of all projects: "
-            f"`supervisor store move`, while no supervisor runs, moves it to the project {project.path}"
-        )
-    elif state == own.state and not service_folders.holds_data(state) and (left := former(project)):
-        assert left.project is not None
+    if state == own.state and not service_folders.holds_data(state) and (left := former(project)):
         yield (
             f"this project seems to be {left.project.path}, which is gone, renamed; its data is in {left.state}: "
             f"`supervisor store move --from '{left.project.path}' --set-aside`, while no supervisor runs, adopts it"

@@ -50,4 +50,4 @@ def make(settings: Settings) -> None:
             settings.project.write_note(folder.path)
     incarnations = settings.runtime_dir / INCARNATIONS
     service_folders.make(incarnations, 0o700)
-    incarnations.chmod(0o700)  # an earlier version gave access to the group
+    incarnations.chmod(0o700)  # also where somebody has opened it to others

@@ -30,7 +30,7 @@ def hold(path: Path) -> int | None:
 
 
 def _make_private(descriptor: int) -> None:
-    """Take the group's rights from a file that an earlier version made."""
+    """Take the rights of others from a file that somebody has opened to them."""
     file = os.fstat(descriptor)
     if file.st_uid == os.geteuid() and file.st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
