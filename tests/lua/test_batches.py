@@ -558,3 +558,23 @@ async def test_a_task_of_a_damaged_batch_is_refused_before_anything_is_written(s
 
 async def test_a_receipt_names_the_task_of_the_batch(space: Namespace) -> None:
     assert await space.store.submit_with_options([placed(space, 1)]) == [Receipt(Accepted.NEW, "t1")]
+
+
+@pytest.mark.parametrize("key", ["batch:b", "batch_tasks:b"])
+async def test_an_act_on_a_damaged_batch_says_so(space: Namespace, key: str) -> None:
+    await whole(space)
+    await space.do("DEL", space.key(key))
+    await space.do("SET", space.key(key), "x")
+    before = await space.store.snapshot()
+    acts = (space.store.batch, space.store.seal_batch, lambda batch: space.store.cancel_batch(batch, 10, "enough"))
+    for act in acts:
+        with pytest.raises(UnreadableRecordError, match="the record of batch 'b' cannot be read"):
+            await act("b")
+    assert await space.store.snapshot() == before
+
+
+async def test_a_batch_without_its_digest_is_damaged(space: Namespace) -> None:
+    await whole(space)
+    await space.do("HDEL", space.key("batch:b"), "digest")
+    with pytest.raises(UnreadableRecordError):
+        await space.store.cancel_batch("b", 10, "enough")

@@ -17,7 +17,7 @@ from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.served import ServedLane, ServedWork
 from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.tasks import Accepted, WorkerKind
-from holdfast.errors import StoreError
+from holdfast.errors import StoreError, UnreadableRecordError
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from holdfast_config.settings import MEMORY
@@ -508,3 +508,25 @@ async def test_a_fire_that_the_server_refuses_is_made_when_it_is_allowed(space: 
     await space.do("ACL", "DELUSER", user)
     await ScheduleFirer(space.store, space.queue, 1_000_000).round()
     assert len(await space.do("KEYS", f"{space.key('task:j')}*")) == 1
+
+
+@pytest.mark.parametrize("order", ["cancel", "pause", "resume"])
+async def test_an_order_for_a_damaged_task_names_the_damage(space: Namespace, order: str) -> None:
+    await space.submit("bad")
+    if order == "resume":
+        await space.store.pause("bad", "wait")
+    await homeless(space, "bad")
+    with pytest.raises(UnreadableRecordError, match=r"the record of task 'bad' cannot be read: no lane"):
+        await getattr(space.store, order)("bad", "enough")
+    assert len(await space.reasons()) == 1
+
+
+async def test_a_cancel_that_fails_leaves_the_permits_of_its_task(space: Namespace) -> None:
+    """Its worker still runs it."""
+    await space.register("a")
+    await space.submit("bad", concurrency_key="k")
+    await space.take("a")
+    await space.do("HDEL", space.key("task:bad"), "claim")
+    with pytest.raises(UnreadableRecordError):
+        await space.store.cancel("bad", "enough")
+    assert await space.do("SMEMBERS", space.key("keyed:k")) in ([b"bad"], {b"bad"})

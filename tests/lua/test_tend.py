@@ -480,3 +480,17 @@ async def test_a_task_that_expires_as_it_is_taken_leaves_no_entry(space: Namespa
     assert [one.task_id for one in await space.take("a")] == ["t2"]
     assert await space.state("t1") == "canceled"
     assert not await space.do("EXISTS", space.key("stale"))
+
+
+async def test_nothing_is_tended_while_the_queue_is_doubted(space: Namespace) -> None:
+    """The records may be those of an earlier moment: the order waits until the steward has compared them."""
+    await space.submit("t1", "t2")
+    await space.store.cancel("t2", "enough")
+    await space.push(control("cancel", "t1"))
+    await space.do("HSET", space.key("closed"), "", space.clock.now_ms)
+    before = await space.entries()
+    assert await tend(space) == Tended(1, 0, 0)
+    assert (await space.entries(), await space.state("t1")) == (before, "submitted")
+    await space.do("HDEL", space.key("closed"), "")
+    assert await tend(space) == Tended(1, 1, 2)
+    assert await space.state("t1") == "canceled"

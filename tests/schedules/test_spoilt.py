@@ -203,3 +203,37 @@ async def test_a_schedule_whose_task_is_damaged_can_be_stopped(unchecked: Stage)
     await submitted_without_lane(unchecked, first)
     assert await unchecked.set("j", schedule="STOP") == "changed"
     assert len(await unchecked.space.reasons()) == 1
+
+
+async def test_an_order_for_one_whose_key_holds_something_else_says_so(stage: Stage) -> None:
+    await stage.set("bad", every=60)
+    await other(stage, "bad")
+    with pytest.raises(UnreadableScheduleError, match="schedules remove bad"):
+        await stage.schedules.pause("bad")
+    with pytest.raises(UnreadableScheduleError, match="schedules remove bad"):
+        await stage.space.store.resume_schedule("bad", 1, None, None)
+    await stage.schedules.remove("bad")
+
+
+async def test_one_whose_key_holds_something_else_is_whole_when_it_is_set_again(stage: Stage) -> None:
+    await stage.set("bad", every=60)
+    await other(stage, "bad")
+    assert await stage.set("bad", every=60) == "new"
+    assert len(await stage.until(60)) == 1
+
+
+async def test_a_generation_that_is_no_number_begins_anew(stage: Stage) -> None:
+    await stage.set("bad", every=60)
+    await stage.space.do("HSET", stage.space.key("schedule:bad"), "generation", "x")
+    assert await stage.set("bad", every=60) == "new"
+    assert len(await stage.until(60)) == 1
+
+
+async def test_an_index_of_an_owner_that_is_none_stops_no_change(stage: Stage) -> None:
+    await stage.set("j", every=60, owner="billing")
+    await stage.space.do("DEL", stage.space.key("owner:billing"))
+    await stage.space.do("SET", stage.space.key("owner:billing"), "x")
+    await stage.set("k", every=60, owner="billing")
+    assert await stage.schedules.owned("billing") == {"k"}
+    await stage.schedules.remove("j")
+    await stage.schedules.remove("k")

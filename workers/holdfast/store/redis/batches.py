@@ -42,10 +42,16 @@ class RedisBatches(RedisPart):
         return tuple(map(_task, rows)), more == 1
 
     async def seal_batch(self, batch_id: str) -> str:
-        return await self._word("batch_seal", batch_id)
+        word = await self._word("batch_seal", batch_id)
+        if word == DAMAGED:
+            raise _damaged(batch_id)
+        return word
 
     async def cancel_batch(self, batch_id: str, limit: int, reason: str) -> Canceled:
-        word, tasks, left = await self._run("batch_cancel", batch_id, limit, reason)
+        answer = await self._run("batch_cancel", batch_id, limit, reason)
+        if answer == DAMAGED.encode():
+            raise _damaged(batch_id)
+        word, tasks, left = answer
         return Canceled(word.decode(), tasks, left)
 
     async def look_at_batches(self, limit: int) -> tuple[int, int | None]:

@@ -110,7 +110,9 @@ class Connection:
     async def refuse_damaged(self, task_id: str) -> NoReturn:
         """Raises an error for a task whose record could not be read: StoreRefusedError if a key has another type."""
         await self._check_types_of(task_id)
-        raise UnreadableRecordError(f"the record of task {task_id!a} could not be read; ask again")
+        flaw = await self.command("HGET", self.keys.record(task_id), "aside")
+        why = flaw.decode(errors="backslashreplace") if flaw else "somebody has changed it meanwhile; ask again"
+        raise UnreadableRecordError(f"the record of task {task_id!a} cannot be read: {why}")
 
     async def _type_of(self, key: str) -> str:
         try:

@@ -149,6 +149,9 @@ class Keys:
         lists, others = (self.queue, self.unreadable), {self.meta: "hash", self.events: "stream"}
         return dict.fromkeys(lists, "list") | dict.fromkeys(zsets, "zset") | others
 
+    def record(self, task_id: str) -> str:
+        return self._key("task", task_id)
+
     def types_of(self, task_id: str) -> dict[str, str]:
         """The type of each key of one task."""
         lists, texts = ("history", "pending", "trail"), ("op", "checkpoint")

@@ -24,7 +24,7 @@ from holdfast.core.schedule_records import (
 )
 from holdfast.core.schedules import Bounds
 from holdfast.errors import UnreadableScheduleError
-from holdfast.store.redis.connection import Value
+from holdfast.store.redis.connection import DAMAGED, Value
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.keys import Keys
 from holdfast.store.redis.pages import read_position
@@ -66,10 +66,16 @@ class RedisSchedules(RedisPart):
         return [answer.decode() for answer in answers]
 
     async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> str:
-        return await self._word("schedule_pause", schedule_id, reason, _text(until))
+        return await self._order("schedule_pause", schedule_id, reason, _text(until))
 
     async def resume_schedule(self, schedule_id: str, generation: int, expected: int | None, due: int | None) -> str:
-        return await self._word("schedule_resume", schedule_id, generation, _text(expected), _text(due))
+        return await self._order("schedule_resume", schedule_id, generation, _text(expected), _text(due))
+
+    async def _order(self, name: str, schedule_id: str, *arguments: Value) -> str:
+        word = await self._word(name, schedule_id, *arguments)
+        if word == DAMAGED:
+            raise _unreadable(schedule_id, "its record cannot be read")
+        return word
 
     async def remove_schedule(self, schedule_id: str) -> str:
         return await self._word("schedule_remove", schedule_id)
@@ -77,10 +83,7 @@ class RedisSchedules(RedisPart):
     async def schedule(self, schedule_id: str) -> ScheduleRecord | None:
         record = await self._read(schedule_id)
         if isinstance(record, SpoiltSchedule):
-            raise UnreadableScheduleError(
-                f"schedule {schedule_id}: {record.why}; remove it with `supervisor schedules remove {schedule_id}`, "
-                "and set it again"
-            )
+            raise _unreadable(schedule_id, record.why)
         return record
 
     async def _read(self, schedule_id: str) -> ScheduleRecord | SpoiltSchedule | None:
@@ -122,6 +125,12 @@ class RedisSchedules(RedisPart):
 
     async def clock_ms(self) -> int:
         return await self._number("now")
+
+
+def _unreadable(schedule_id: str, why: str) -> UnreadableScheduleError:
+    return UnreadableScheduleError(
+        f"schedule {schedule_id}: {why}; remove it with `supervisor schedules remove {schedule_id}`, and set it again"
+    )
 
 
 def packed_orders(orders: Sequence[FireOrder], keys: Keys) -> bytes:

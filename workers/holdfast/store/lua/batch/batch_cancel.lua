@@ -1,10 +1,12 @@
 -- Cancel a batch, in steps: it takes no more tasks, its callback is canceled, then its open tasks are, the first ones first.
 -- KEYS: the public queue. ARGV: batch, most tasks, reason.
--- Answers: {canceled, tasks canceled in this step, open ones that are left}; {unknown, 0, 0}; {ended, 0, 0}: none was open.
+-- Answers: {canceled, tasks canceled in this step, open ones that are left}; {unknown, 0, 0}; {ended, 0, 0}: none was open; damaged:
+--       a key of it holds something else.
 -- Keeps: I3, I5, I14, I15, I19.
 -- flags: allow-oom
 -- use: batches task_control task_record clock damage
 local batch, canceled = ARGV[1], 0
+if batching().is_damaged(batch) then return 'damaged' end
 local known = batching().facts_of(batch)
 if not known.digest then return {'unknown', 0, 0} end
 if known.ended and batching().count_in(batch, 0) == 0 then return {'ended', 0, 0} end

@@ -1,10 +1,9 @@
 -- Pause a schedule: from now on it makes no fire, until it is resumed or a moment has come.
 -- KEYS: the public queue. ARGV: id, reason, until (ms, '' for ever).
--- Answers: paused, or unknown.
+-- Answers: paused, unknown, or damaged: its record cannot be read.
 -- flags: allow-oom
--- use: schedules
+-- use: schedules damage
 local schedules, id = scheduling(), ARGV[1]
 schedules.make_way(id)
 if call('EXISTS', schedules.hash(id)) == 0 then return 'unknown' end
-schedules.pause(id, ARGV[2], ARGV[3])
-return 'paused'
+return attempt(schedules.pause, id, ARGV[2], ARGV[3]) and 'paused' or 'damaged'

@@ -14,9 +14,11 @@ local id, again, expected, due, asked = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV
 local schedules = scheduling()
 local key = schedules.hash(id)
 schedules.make_way(id)
+if schedules.is_damaged(id) then call('UNLINK', key) end   -- it is set, so it is whole again
 local given = {}
 for i = 6, #ARGV, 2 do given[ARGV[i]] = ARGV[i + 1] end
 local r = call('HMGET', key, 'generation', 'spec', 'expected', 'task', 'ended', 'owner', 'declared', 'asked')
+if not whole(r[1]) then r[1], r[2], r[7] = false, false, false end   -- new, or somebody has damaged it
 local owner, declares = r[6] or '', given.declared == '1'
 
 if declares and r[7] == '1' then

@@ -1,16 +1,17 @@
 -- Let a paused schedule go on with what is expected next; what it missed is not made up for.
 -- KEYS: the public queue. ARGV: id, generation seen, expected (ms, ''), due (ms, '').
--- Answers: resumed, running (it was not paused), changed, or unknown.
+-- Answers: resumed, running (it was not paused), changed, unknown, or damaged: its record cannot be read.
 -- flags: allow-oom
--- use: schedules
+-- use: schedules damage
 local schedules, id = scheduling(), ARGV[1]
 schedules.make_way(id)
+if schedules.is_damaged(id) then return 'damaged' end
 local r = call('HMGET', schedules.hash(id), 'generation', 'paused', 'ended')
 if not r[1] then return 'unknown' end
 if r[2] == '' then return 'running' end
 if r[1] ~= ARGV[2] then return 'changed' end
 call('HSET', schedules.hash(id), 'paused', '', 'until', '')
 if r[3] == '' and ARGV[3] ~= '' then call('HSET', schedules.hash(id), 'expected', ARGV[3], 'due', ARGV[4]) end
-schedules.index(id)
+if not attempt(schedules.index, id) then return 'damaged' end
 schedules.chronicle(id, 'resumed', ARGV[3], '', '')
 return 'resumed'

@@ -112,11 +112,12 @@ local function batching()
     if r.submitted >= r.expected then seal(batch, 'producer') end
   end
 
-  -- True if somebody has put something else under a key of the batch.
+  -- True if somebody has put something else under a key of the batch, or has taken its digest away.
   local function is_damaged(batch)
     if whole[batch] then return false end
     local facts = redis.pcall('HLEN', KEY.batch .. batch)
-    whole[batch] = type(facts) == 'number' and type(redis.pcall('ZCARD', KEY.batch_tasks .. batch)) == 'number'
+    local is_whole = type(facts) == 'number' and (facts == 0 or call('HEXISTS', KEY.batch .. batch, 'digest') == 1)
+    whole[batch] = is_whole and type(redis.pcall('ZCARD', KEY.batch_tasks .. batch)) == 'number'
     return not whole[batch]
   end
 
@@ -177,7 +178,7 @@ local function batching()
 
   local function batch_of(field) return (select(4, parse(field))) end
 
-  made_batching = {parse = parse, facts_of = facts_of, count_in = count_in, count_end = count_end, seal = seal,
+  made_batching = {parse = parse, facts_of = facts_of, is_damaged = is_damaged, count_in = count_in, count_end = count_end, seal = seal,
     put_back = put_back, refusal = refusal, join = join, replace = replace, batch_of = batch_of}
   return made_batching
 end

@@ -105,7 +105,7 @@ local function each_task(id, lane, leave, act, ...)
   local went, answer = attempt(act, id, ...)
   if went then return answer end
   if leave then leave(id) end
-  set_task_aside(id, answer, lane)
+  set_task_aside(id, flaw_of(id) or answer, lane)
 end
 
 -- Calls `act(raw, lane)` for one of many entries of a lane; the caller pops it. Answers what `act` answers.
@@ -113,7 +113,7 @@ local function each_entry(raw, lane, act)
   local went, answer = attempt(act, raw, lane)
   if went then return answer end
   local id = own(raw)
-  if id then set_task_aside(id, answer, lane) else set_aside('it cannot be taken: ' .. answer, raw, lane) end
+  if id then set_task_aside(id, flaw_of(id) or answer, lane) else set_aside('it cannot be taken: ' .. answer, raw, lane) end
 end
 
 -- Has a task that was set aside looked at again, whatever it waits for: its record may be whole by now.

@@ -25,7 +25,8 @@ local function scheduling()
 
   -- The last lines, the newest last.
   local function lines_of(id, limit)
-    local lines = call('LRANGE', history_of(id), -limit, -1)
+    local lines = redis.pcall('LRANGE', history_of(id), -limit, -1)
+    if lines.err then lines = {} end
     local earlier = redis.pcall('LRANGE', schedule_of(id) .. NAME.of_history, -limit, -1)
     for _, line in ipairs(earlier) do lines[#lines + 1] = line end   -- of an error nothing
     return lines
@@ -36,6 +37,9 @@ local function scheduling()
     local r = redis.pcall('HMGET', schedule_of(id), ...)
     return r.err and {} or r
   end
+
+  -- True if its key holds something else than a record.
+  local function is_damaged(id) return type(redis.pcall('HLEN', schedule_of(id))) ~= 'number' end
 
   local function all_fields_of(id)
     local r = redis.pcall('HGETALL', schedule_of(id))
@@ -73,11 +77,18 @@ local function scheduling()
     if at ~= '' and call('ZRANK', KEY.schedules, id) == 0 and call('LLEN', alarm) == 0 then call('RPUSH', alarm, 'due') end
   end
 
-  -- Moves a schedule from one owner's index to another's: an owner finds its schedules without a look at all.
+  local function owned_by(owner)
+    local key = KEY.owner .. owner
+    if type(redis.pcall('ZCARD', key)) ~= 'number' then call('UNLINK', key) end
+    return key
+  end
+
+  -- Moves a schedule from one owner's index to another's: an owner finds its schedules without a look at all. Nobody but us writes
+  -- there: what is no index is removed.
   local function belong(id, before, owner)
     if before == owner then return end
-    if before and before ~= '' then call('ZREM', KEY.owner .. before, id) end
-    if owner ~= '' then call('ZADD', KEY.owner .. owner, 0, id) end
+    if before and before ~= '' then call('ZREM', owned_by(before), id) end
+    if owner ~= '' then call('ZADD', owned_by(owner), 0, id) end
   end
 
   local function owner_of(id) return fields_of(id, 'owner')[1] or '' end
@@ -186,6 +197,6 @@ local function scheduling()
     end
   end
 
-  return {hash = schedule_of, fields = fields_of, all_fields = all_fields_of, lines = lines_of, make_way = make_way, chronicle = chronicle, index = index_schedule, belong = belong, mark = mark, adopt = adopt, owner = owner_of, forget = forget_schedule,
+  return {hash = schedule_of, fields = fields_of, is_damaged = is_damaged, all_fields = all_fields_of, lines = lines_of, make_way = make_way, chronicle = chronicle, index = index_schedule, belong = belong, mark = mark, adopt = adopt, owner = owner_of, forget = forget_schedule,
     pause = pause_schedule, set_aside = set_schedule_aside, fire_ended = fire_ended, catch_up = catch_up, go_on_without = go_on_without}
 end

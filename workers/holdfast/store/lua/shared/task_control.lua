@@ -1,6 +1,7 @@
 -- use: task_record journal task_end messages parents gates pause_requests workers joined_messages
 -- provides: cancel pause resume CONTROL
--- Cancel, pause and resume of a task in any state. Each answers `damaged` if the key of the record holds something else.
+-- Cancel, pause and resume of a task in any state. Each answers `damaged` if the key of the record holds something else, and fails where
+-- the record lacks what it needs: callers take it in a guard.
 -- Cancels a task. This is the compare-and-set that decides: afterwards no settlement of this task is recorded.
 local function cancel(id, reason)
   local r = read(id, 'state', 'lane', 'owner', 'claim')
@@ -13,8 +14,8 @@ local function cancel(id, reason)
   if TERMINAL[state] then return state end
   if state ~= 'working' then leave_index(id, state, r[2], r[3])
   else
-    bounds().vacate(id)
     hint(r[3], 'cancel:' .. id .. ':' .. r[4])
+    bounds().vacate(id)
   end
   finish(id, 'canceled', reason, has_rest(id))
   note_end('canceled', id, reason)

@@ -3,5 +3,5 @@
 -- Answers: the state afterwards (canceled, or the terminal state it had), damaged, or unknown: kept for a task that comes later.
 -- Keeps: I1, I3, I5, I9.
 -- flags: allow-oom
--- use: task_control
-return cancel(ARGV[1], ARGV[2])
+-- use: task_control damage
+return each_task(ARGV[1], nil, nil, cancel, ARGV[2]) or 'damaged'

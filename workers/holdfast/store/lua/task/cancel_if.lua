@@ -3,9 +3,9 @@
 -- Answers: 1 if this call has ended it, else 0.
 -- Keeps: I1, I3, I5, I9.
 -- flags: allow-oom
--- use: task_control task_record
+-- use: task_control task_record damage
 local state = read(ARGV[1], 'state')[1]
 for i = 3, #ARGV do
-  if state == ARGV[i] then return cancel(ARGV[1], ARGV[2]) == 'canceled' and not TERMINAL[state] and 1 or 0 end
+  if state == ARGV[i] then return each_task(ARGV[1], nil, nil, cancel, ARGV[2]) == 'canceled' and not TERMINAL[state] and 1 or 0 end
 end
 return 0

@@ -3,5 +3,5 @@
 -- Answers: the state afterwards (working: asked), unknown or damaged.
 -- Keeps: I1, I3, I5, I9.
 -- flags: allow-oom
--- use: task_control
-return pause(ARGV[1], ARGV[2])
+-- use: task_control damage
+return each_task(ARGV[1], nil, nil, pause, ARGV[2]) or 'damaged'

@@ -3,5 +3,5 @@
 -- Answers: the state afterwards, unknown or damaged.
 -- Keeps: I1, I3, I5, I9.
 -- flags: allow-oom
--- use: task_control
-return resume(ARGV[1], ARGV[2])
+-- use: task_control damage
+return each_task(ARGV[1], nil, nil, resume, ARGV[2]) or 'damaged'
