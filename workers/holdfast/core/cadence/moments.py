@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo
@@ -11,6 +12,11 @@ from holdfast.errors import InvalidScheduleError
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WEEK = 7 * 86_400_000
 OF_A_HOST = frozenset({"localtime", "posixrules"})  # files beside the zones: each host has its own
+_RULE_DATE = re.compile(
+    r"[1-9]\d{7}(?:T\d{4}(?:\d{2})?Z?)?"
+    r"|[1-9]\d{3}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.0{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?",
+    re.ASCII,
+)
 LATEST = 253_402_214_400_000  # 9999-12-31: datetime ends there, and with it every search
 
 
@@ -74,6 +80,18 @@ def _halved(low: int, high: int, name: str) -> int:
         else:
             high = middle
     return high
+
+
+def wall_of(text: str, name: str) -> tuple[datetime, str]:
+    """A date, or date and time, of RFC 5545 or ISO 8601 (`20270131T093000Z`, `2027-01-31T09:30:00+01:00`): the local
+    time, and its zone. With Z it is UTC, with another offset `name`. ValueError for anything else."""
+    if not _RULE_DATE.fullmatch(text):
+        raise ValueError(text)
+    when = datetime.fromisoformat(text)
+    if when.tzinfo is None:
+        return when, name
+    its_zone = "UTC" if text.endswith("Z") else name
+    return local(moment_of(when), its_zone).replace(tzinfo=None), its_zone
 
 
 def read_moment(text: str, name: str) -> int:

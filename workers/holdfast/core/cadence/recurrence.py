@@ -1,8 +1,7 @@
-"""One RRULE. dateutil finds its days, `times` its times of day; both searches are bounded.
+"""One RRULE: `rule_parts` finds its days, `times_of_day` their times; both searches are bounded.
 
-dateutil's own search walks from DTSTART: it is given a start near by, moved on by whole intervals, so that the phase is
-kept. Times of day are not left to it, as it would try each second, and write out whole years of them. Only the BYSETPOS
-of a week or longer is its alone, as that counts days and times together.
+A search begins near the moment that is asked for, with the period (year, month or week) that has it, so that the phase
+is kept and BYSETPOS counts in the whole period, also in the one that has DTSTART.
 """
 
 from __future__ import annotations
@@ -12,18 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import islice
-from math import lcm
+from itertools import dropwhile, groupby, islice, takewhile
 
 from holdfast.core.cadence.every import Every
 from holdfast.core.cadence.moments import exists, local, moment_at
-from holdfast.core.cadence.rule_parts import Parts, dates_only, days, each_day
+from holdfast.core.cadence.rule_parts import Parts, days, each_day, numbers, periods
 from holdfast.core.cadence.times_of_day import STEPS, Clock, clock
 
-_DAYS = {"DAILY": timedelta(days=1), "WEEKLY": timedelta(weeks=1)}
 _EMPTY = 4000  # days in a row, of those that the date parts name, which are searched for a time
 _YEARS = 60  # more than the longest gap of a sensible rule (29 February on a Monday: 40 years, around 2100)
-_LAST = datetime(9999, 12, 30)  # noqa: DTZ001 - a local time, after which nothing is searched
+_LAST = datetime(9999, 12, 20)  # noqa: DTZ001 - a local time, after which nothing is searched
+_LONGEST = timedelta(days=373)  # of a period: a year and what a week has beyond it
 _SHIFT = timedelta(hours=3)  # more than any clock is put back
 
 
@@ -71,34 +69,20 @@ class Recurrence:
 
     def _within(self, start: datetime, begin: datetime, end: datetime) -> Iterator[datetime]:
         """Local times from `begin` to `end`, both included."""
-        midnight = _midnight(begin)
-        by_day = self.frequency in STEPS or self.frequency == "DAILY"
-        if any(name == "BYSETPOS" for name, _ in self.parts) and not by_day:
-            near = self._near(start, begin)
-            yield from days(self.frequency, self.interval, self.parts, near, end).xafter(begin, inc=True)
-            return
-        dates = dates_only(self.parts)
-        if by_day:
+        midnight, of_day = _midnight(begin), clock(self.frequency, self.interval, self.parts, start)
+        if self.frequency in STEPS or self.frequency == "DAILY":
             every = self.interval if self.frequency == "DAILY" else 1
-            named = each_day(every, dates, _midnight(start), midnight, end)
-        else:
-            near = self._near(_midnight(start), begin)
-            named = days(self.frequency, self.interval, dates, near, end).xafter(midnight, inc=True)
-        yield from _times(named, clock(self.frequency, self.interval, self.parts, start), begin, end)
-
-    def _near(self, start: datetime, first: datetime) -> datetime:
-        """The last start in phase with `start` that lies one interval or more before `first`, or `start` itself."""
-        if self.frequency in _DAYS:
-            step = _DAYS[self.frequency] * self.interval
-            return start + max(0, (first - start) // step - 1) * step
-        months = self.interval * (12 if self.frequency == "YEARLY" else 1)
-        step_months = months if start.day <= 28 else lcm(months, 48)  # so that 29 February stays one
-        apart = (first.year - start.year) * 12 + first.month - start.month
-        to = start.year * 12 + start.month - 1 + max(0, (apart - months) // step_months) * step_months
-        try:
-            return start.replace(year=to // 12, month=to % 12 + 1)
-        except ValueError:  # 29 February 2100
-            return start
+            return _times(each_day(every, self.parts, _midnight(start), midnight, end), of_day, begin, end)
+        within, positions = periods(self.frequency, self.interval, self.parts), numbers(self.parts, "BYSETPOS")
+        if not positions:
+            return _times(days(within, self.parts, start, midnight, end), of_day, begin, end)
+        named = days(within, self.parts, start, midnight, min(_LAST, end + _LONGEST))
+        walls = (
+            wall
+            for _, of_period in groupby(named, within.number)
+            for wall in _at_positions(list(of_period), of_day.offsets, positions)
+        )
+        return takewhile(lambda wall: wall <= end, dropwhile(lambda wall: wall < begin, walls))
 
     def __str__(self) -> str:
         pairs: list[tuple[str, object]] = [("FREQ", self.frequency), ("INTERVAL", self.interval), *self.parts]
@@ -118,6 +102,14 @@ def _last(rule: Recurrence, start: datetime, timezone: str) -> int | None:
 
 def _midnight(wall: datetime) -> datetime:
     return wall.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _at_positions(named: list[datetime], offsets: tuple[int, ...], positions: tuple[int, ...]) -> Iterator[datetime]:
+    """Of the times of a period, in order, those at these places: 1 is the first, -1 the last."""
+    number = len(named) * len(offsets)
+    places = {place - 1 if place > 0 else number + place for place in positions}
+    for day, time in (divmod(place, len(offsets)) for place in sorted(places) if 0 <= place < number):
+        yield named[day] + timedelta(seconds=offsets[time])
 
 
 def _times(named: Iterator[datetime], of_day: Clock, begin: datetime, end: datetime) -> Iterator[datetime]:

@@ -1,20 +1,22 @@
-"""Reads one RRULE: each part is checked by name before dateutil sees it."""
+"""Reads one RRULE: each part is checked by name, and what RFC 5545 does not allow beside it is refused."""
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
-from datetime import datetime, timedelta
-from math import prod
+from datetime import timedelta
 
-from holdfast.core.cadence.moments import moment_at
+from holdfast.core.cadence.moments import moment_at, wall_of
 from holdfast.core.cadence.recurrence import Recurrence
-from holdfast.core.cadence.rule_parts import Parts, numbers
 from holdfast.errors import InvalidScheduleError
 
 FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY")
-LONG = FREQUENCIES[:3]
-MOST_TIMES = 60  # of a day, where BYSETPOS has all of a period written out: 366 days of them at worst
+WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_ONLY_OF = {  # the frequencies beside which a part may stand
+    "BYWEEKNO": ("YEARLY",),
+    "BYYEARDAY": ("YEARLY", "HOURLY", "MINUTELY", "SECONDLY"),
+    "BYMONTHDAY": ("YEARLY", "MONTHLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY"),
+}
 MOST = 10_000  # the largest COUNT: the times before are counted again at each search
 
 _NUMBERS = r"[+-]?\d{1,3}(?:,[+-]?\d{1,3})*"
@@ -22,7 +24,7 @@ _SHAPES = {
     "FREQ": "|".join(FREQUENCIES),
     "INTERVAL": r"0*[1-9]\d{0,6}",
     "COUNT": r"0*[1-9]\d{0,4}",
-    "UNTIL": r"\d{8}(?:T\d{6}Z?)?",
+    "UNTIL": r"[\dTZ:.+-]+",  # read by wall_of
     "WKST": "MO|TU|WE|TH|FR|SA|SU",
     "BYDAY": r"(?:[+-]?\d{1,2})?(?:MO|TU|WE|TH|FR|SA|SU)(?:,(?:[+-]?\d{1,2})?(?:MO|TU|WE|TH|FR|SA|SU))*",
     "BYMONTH": _NUMBERS,
@@ -112,21 +114,27 @@ def _until(value: str | None, timezone: str) -> int | None:
     if value is None:
         return None
     try:
+        wall, its_zone = wall_of(value, timezone)
         if "T" not in value:
-            day = datetime.strptime(value, "%Y%m%d")  # noqa: DTZ007 - a local date
-            return moment_at(day + timedelta(days=1), timezone) - 1000
-        wall = datetime.strptime(value.removesuffix("Z"), "%Y%m%dT%H%M%S")  # noqa: DTZ007 - a local time
+            return moment_at(wall + timedelta(days=1), timezone) - 1000
+        return moment_at(wall, its_zone)
     except (ValueError, OverflowError) as error:
         raise InvalidScheduleError(f"rule: UNTIL is {value!r}, allowed: {_allowed('UNTIL')}") from error
-    return moment_at(wall, "UTC" if value.endswith("Z") else timezone)
 
 
 def _accepted(rule: Recurrence, text: str) -> Recurrence:
-    """Check with dateutil that the parts fit together, except those for which it would search up to the year 9999."""
+    """Check that the parts fit together; some are for some frequencies only (RFC 5545, 3.3.10)."""
     parts = dict(rule.parts)
+    for name, of in _ONLY_OF.items():
+        if name in parts and rule.frequency not in of:
+            raise InvalidScheduleError(
+                f"rule {text!r}: {name} is not for FREQ={rule.frequency}, but for {', '.join(of)}{_instead(name, rule)}"
+            )
     which = [int(number) for number in re.findall(r"[+-]?\d+", parts.get("BYDAY", ""))]
     if which and rule.frequency not in ("YEARLY", "MONTHLY"):
         raise InvalidScheduleError(f"rule {text!r}: BYDAY may say which of a month only with FREQ=MONTHLY or YEARLY")
+    if which and "BYWEEKNO" in parts:
+        raise InvalidScheduleError(f"rule {text!r}: BYDAY with BYWEEKNO has days of that week: leave the number out")
     most = 53 if rule.frequency == "YEARLY" and "BYMONTH" not in parts else 5
     if not all(1 <= abs(number) <= most for number in which):
         raise InvalidScheduleError(
@@ -136,16 +144,21 @@ def _accepted(rule: Recurrence, text: str) -> Recurrence:
         raise InvalidScheduleError(f"rule {text!r} never fires: none of these months has such a day")
     if "BYSETPOS" in parts and set(parts) <= {"BYSETPOS", "WKST"}:
         raise InvalidScheduleError(f"rule {text!r}: BYSETPOS chooses among the times of another BY part; give one")
-    if "BYSETPOS" in parts and rule.frequency in LONG and _times_a_day(rule.parts) > MOST_TIMES:
-        raise InvalidScheduleError(f"rule {text!r}: BYSETPOS chooses among at most {MOST_TIMES} times a day")
     return rule
+
+
+def _instead(name: str, rule: Recurrence) -> str:
+    """The rule that means the same with a part that is not for its frequency, where there is one."""
+    parts = dict(rule.parts)
+    if rule.frequency not in ("WEEKLY", "DAILY") or rule.interval > 1 or "BYSETPOS" in parts:
+        return ""
+    frequency = "DAILY" if name == "BYMONTHDAY" and "BYWEEKNO" not in parts else "YEARLY"
+    alone = rule.frequency == "DAILY" and not parts.keys() & {"BYDAY", "BYMONTHDAY", "BYYEARDAY"}
+    week = f" and BYDAY={','.join(WEEKDAYS)}" if alone else ""
+    return f": write FREQ={frequency} with the same parts{week}"
 
 
 def _has_such_a_day(parts: dict[str, str]) -> bool:
     months = [int(month) for month in parts.get("BYMONTH", "1").split(",")]
     days = [abs(int(day)) for day in parts.get("BYMONTHDAY", "1").split(",")]
     return min(days) <= max(monthrange(2000, month)[1] for month in months)
-
-
-def _times_a_day(parts: Parts) -> int:
-    return prod(max(1, len(numbers(parts, name))) for name in ("BYHOUR", "BYMINUTE", "BYSECOND"))

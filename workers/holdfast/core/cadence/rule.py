@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from functools import lru_cache
 
-from holdfast.core.cadence.moments import EPOCH, local, moment_at, zone
+from holdfast.core.cadence.moments import EPOCH, local, moment_at, wall_of, zone
 from holdfast.core.cadence.recurrence import Recurrence
 from holdfast.core.cadence.recurrence_parse import recurrence
 from holdfast.errors import InvalidScheduleError
 
-_LINE = re.compile(r"(DTSTART|RRULE|RDATE|EXDATE)((?:;[A-Z]+=[^:;]+)*):(.+)", re.ASCII)
-_DATE = re.compile(r"\d{8}(?:T\d{4}(?:\d{2})?Z?)?", re.ASCII)
+_LINE = re.compile(r"(DTSTART|RRULE|RDATE|EXDATE)((?:;[A-Z]+=(?:\"[^\"]*\"|[^\":;]+))*):(.+)", re.ASCII | re.IGNORECASE)
+_PARAMETER = re.compile(r";([A-Z]+)=(?:\"([^\"]*)\"|([^\":;]+))", re.ASCII | re.IGNORECASE)
+_SPACE_IN_TIME = re.compile(r"(?<=\d) (?=\d\d:)", re.ASCII)  # as Python writes a time
+_RULE_ALONE = re.compile(r"[A-Z]+=", re.ASCII | re.IGNORECASE)
 MOST_TEXT = 32_768  # characters
 MOST_DATES = 1000  # RDATEs and EXDATEs together
 
@@ -108,22 +109,23 @@ def _lines(text: str) -> list[str]:
 
 def _parted(line: str) -> tuple[str, dict[str, str], str]:
     """The name, the parameters and the value of a line; a bare `FREQ=…` is an RRULE."""
-    match = _LINE.fullmatch(line if ":" in line else f"RRULE:{line}")
+    match = _LINE.fullmatch(f"RRULE:{line}" if ":" not in line or _RULE_ALONE.match(line) else line)
     if match is None:
         raise InvalidScheduleError(
             f"rule line {line!r}: allowed are DTSTART, RRULE, RDATE and EXDATE, as in RRULE:FREQ=…"
         )
-    pairs = [pair.split("=", 1) for pair in match[2].split(";") if pair]
-    parameters = dict[str, str](pairs)
-    if len(parameters) < len(pairs) or parameters.keys() - {"TZID", "VALUE"} or (match[1] == "RRULE" and parameters):
+    pairs = [(name.upper(), quoted or value) for name, quoted, value in _PARAMETER.findall(match[2])]
+    parameters, name = dict(pairs), match[1].upper()
+    if len(parameters) < len(pairs) or parameters.keys() - {"TZID", "VALUE"} or (name == "RRULE" and parameters):
         raise InvalidScheduleError(
             f"rule line {line[:200]!r}: of parameters, dates may have one TZID and one VALUE, RRULE none"
         )
-    if parameters.get("VALUE", "DATE") not in ("DATE", "DATE-TIME"):
+    if parameters.get("VALUE", "DATE").upper() not in ("DATE", "DATE-TIME"):
         raise InvalidScheduleError(
             f"rule line {line[:200]!r}: VALUE is {parameters['VALUE']!r}, allowed: DATE and DATE-TIME"
         )
-    return match[1], parameters, match[3]
+    value = match[3].strip()
+    return name, parameters, value if name == "RRULE" else _SPACE_IN_TIME.sub("T", value)
 
 
 def _with(rule: RecurrenceRule, name: str, parameters: dict[str, str], value: str) -> RecurrenceRule:
@@ -131,8 +133,8 @@ def _with(rule: RecurrenceRule, name: str, parameters: dict[str, str], value: st
     zone(timezone)
     match name:
         case "DTSTART":
-            start, universal = _wall(value)
-            return replace(rule, start=start, timezone="UTC" if universal else timezone)
+            start, timezone = _wall(value, timezone)
+            return replace(rule, start=start, timezone=timezone)
         case "RDATE":
             times, days = _parted_dates(value)
             if days and rule.start.time() != time.min:
@@ -151,7 +153,7 @@ def _with(rule: RecurrenceRule, name: str, parameters: dict[str, str], value: st
             return replace(
                 rule,
                 without=tuple(sorted({*rule.without, *_moments(times, timezone)})),
-                without_days=rule.without_days | {_wall(day)[0].date() for day in days},
+                without_days=rule.without_days | {_wall(day, timezone)[0].date() for day in days},
             )
         case _:
             return replace(rule, recurrences=(*rule.recurrences, recurrence(value, rule.timezone)))
@@ -164,16 +166,16 @@ def _parted_dates(value: str) -> tuple[list[str], list[str]]:
 
 
 def _moments(texts: list[str], timezone: str) -> list[int]:
-    walls = map(_wall, texts)
-    return [moment_at(wall, "UTC" if universal else timezone) for wall, universal in walls]
+    return [moment_at(*_wall(text, timezone)) for text in texts]
 
 
-def _wall(text: str) -> tuple[datetime, bool]:
-    """A date and time of RFC 5545; True if it is one of UTC."""
-    if _DATE.fullmatch(text):
-        with suppress(ValueError):  # no such date or time
-            return datetime.fromisoformat(text.removesuffix("Z")), text.endswith("Z")
-    raise InvalidScheduleError(f"rule date {text!r} cannot be read: write 20270131T093000, with Z for UTC")
+def _wall(text: str, timezone: str) -> tuple[datetime, str]:
+    try:
+        return wall_of(text, timezone)
+    except (ValueError, OverflowError) as error:
+        raise InvalidScheduleError(
+            f"rule date {text!r} cannot be read: write 20270131T093000 or 2027-01-31T09:30:00, with Z for UTC"
+        ) from error
 
 
 def _dates(moments: tuple[int, ...]) -> str:
