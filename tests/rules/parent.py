@@ -6,6 +6,7 @@ from tests.rules.rule import Rule
 
 _HERE = "supervisor/holdfastd/parent"
 _DEATHS = "tests/supervisor/test_parent_deaths.py"
+_HOSTILE = "tests/supervisor/test_hostile_lines.py"
 _ENDS = "tests/supervisor/test_parent_ends.py"
 _NOTIFIER = "tests/supervisor/test_status_notifier.py"
 
@@ -220,5 +221,40 @@ PARENT = [
         "        service_folders.make_checked(folder, mode)\n",
         "        service_folders.make(folder.path, mode)\n",
         "tests/trust/test_folders.py::test_a_link_in_the_place_of_the_folder_is_not_followed",
+    ),
+    Rule(
+        "a client at which the parent fails is dropped alone",
+        "supervisor/holdfastd/control/server.py",
+        "            except Exception:\n",
+        "            except NotImplementedError:\n",
+        f"{_HOSTILE}::test_a_client_that_cannot_be_served_is_dropped_and_the_others_are_served",
+    ),
+    Rule(
+        "a request that is nested too deep or is not UTF-8 is refused",
+        "workers/holdfast/core/json_errors.py",
+        "(msgspec.DecodeError, UnicodeDecodeError, RecursionError)",
+        "(msgspec.DecodeError,)",
+        f"{_HOSTILE}::test_a_supervisor_survives_what_is_no_request",
+    ),
+    Rule(
+        "a child says nothing in the name of another",
+        "supervisor/holdfastd/core/child_events.py",
+        "    if senders is not None and child.slot.kind not in senders:\n",
+        "    if False:\n",
+        f"{_HOSTILE}::test_a_child_has_no_say_in_what_is_another_child_s",
+    ),
+    Rule(
+        "a loader names new children of the parent alone",
+        f"{_HERE}/fork.py",
+        "            if is_known(pid) or not _is_child(pid):",
+        "            if False:",
+        f"{_HOSTILE}::test_a_loader_cannot_name_a_process_that_is_no_new_child",
+    ),
+    Rule(
+        "an answer without an end is not kept",
+        "supervisor/holdfastd/control/client.py",
+        "            if len(self._received) > LONGEST_ANSWER:\n",
+        "            if False:\n",
+        f"{_HOSTILE}::test_an_answer_without_end_is_not_kept",
     ),
 ]

@@ -8,9 +8,8 @@ import anyio
 import msgspec
 from anyio.abc import SocketStream
 
-from holdfastd.control.socket_protocol import CONTROL_SOCKET, AskStatus, SupervisorStatus, encode
-
-LONGEST_ANSWER = 16 << 20  # bytes: the status of many workers
+from holdfast.core.json_errors import UNREADABLE_JSON
+from holdfastd.control.socket_protocol import CONTROL_SOCKET, LONGEST_ANSWER, AskStatus, SupervisorStatus, encode
 
 
 async def status_or_none(runtime_dir: Path, timeout: float) -> SupervisorStatus | None:
@@ -21,7 +20,7 @@ async def status_or_none(runtime_dir: Path, timeout: float) -> SupervisorStatus 
             async with await anyio.connect_unix(runtime_dir / CONTROL_SOCKET) as stream:
                 await stream.send(encode(AskStatus()))
                 return msgspec.json.decode(await _line(stream), type=SupervisorStatus)
-        except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, msgspec.DecodeError):
+        except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, *UNREADABLE_JSON):
             return None
     return None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import socket
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +12,13 @@ from typing import TypeVar, overload
 
 import msgspec
 
+from holdfast.core.json_errors import UNREADABLE_JSON
 from holdfast.exits import Exit
 from holdfast_config import running_pools
 from holdfastd.control.errors import ControlError, DeniedError, NotRunningError
 from holdfastd.control.socket_protocol import (
     CONTROL_SOCKET,
+    LONGEST_ANSWER,
     AskReload,
     AskScale,
     AskStacks,
@@ -33,6 +37,9 @@ from holdfastd.control.socket_protocol import (
 )
 
 ANSWER_TIMEOUT = 10.0  # seconds for an answer: the parent answers at once unless it is stopped
+CHUNK = 1 << 20  # bytes
+
+_CLOSED = "the supervisor closed the connection without an answer: it may be ending, or too many ask it"
 
 T = TypeVar("T", SupervisorStatus, Scaled, StacksOrdered, Reloading, ReloadResult, StopAnswer, StopResult)
 
@@ -59,7 +66,7 @@ def ask(
     """The supervisor's answer. NotRunningError if nobody listens there, ControlError if refused or late."""
     with _connection(runtime_dir, timeout) as stream:
         stream.sendall(encode(request))
-        line = _line(stream)
+        line = _Answers(stream).first(timeout)
     match request:
         case AskStatus():
             return _read(line, SupervisorStatus)
@@ -104,11 +111,10 @@ def _end_of(runtime_dir: Path, request: ControlRequest, begun: type[T], wait: fl
     connection ends without it."""
     with _connection(runtime_dir, ANSWER_TIMEOUT) as stream:
         stream.sendall(encode(request))
-        answers = stream.makefile("rb")
-        _read(answers.readline(), begun)
-        stream.settimeout(wait)
+        answers = _Answers(stream)
+        _read(answers.first(ANSWER_TIMEOUT), begun)
         try:
-            return answers.readline()
+            return answers.next(wait)
         except TimeoutError:
             return None
         except ConnectionError:
@@ -135,16 +141,43 @@ def _connection(runtime_dir: Path, timeout: float) -> Generator[socket.socket]:
             yield stream
         except TimeoutError as error:
             raise ControlError(f"the supervisor in {runtime_dir} did not answer within {timeout:g} s") from error
+        except ConnectionError as error:
+            raise ControlError(_CLOSED) from error
 
 
-def _line(stream: socket.socket) -> bytes:
-    parts: list[bytes] = []
-    while not (parts and parts[-1].endswith(b"\n")):
-        part = stream.recv(1 << 16)
-        if not part:
-            raise ControlError("the supervisor closed the connection without an answer: it may be ending")
-        parts.append(part)
-    return b"".join(parts)
+class _Answers:
+    """The answers on a connection, one a line. Who listens there may be anybody who could make the socket."""
+
+    def __init__(self, stream: socket.socket) -> None:
+        self._stream = stream
+        self._received = b""
+
+    def first(self, within: float) -> bytes:
+        """The answer to a request. Raises ControlError if the connection ends without it, else as `next`."""
+        line = self.next(within)
+        if not line:
+            raise ControlError(_CLOSED)
+        return line
+
+    def next(self, within: float | None) -> bytes:
+        """The next answer; empty if the connection ends without it. Raises TimeoutError, ConnectionError, and
+        ControlError for one that is too long."""
+        until = math.inf if within is None else time.monotonic() + within
+        while b"\n" not in self._received:
+            if len(self._received) > LONGEST_ANSWER:
+                raise ControlError(f"the supervisor's answer is longer than {LONGEST_ANSWER} bytes")
+            if not (part := self._receive(until)):
+                return b""
+            self._received += part
+        line, _, self._received = self._received.partition(b"\n")
+        return line
+
+    def _receive(self, until: float) -> bytes:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._stream.settimeout(None if math.isinf(left) else left)
+        return self._stream.recv(CHUNK)
 
 
 def _read(line: bytes, kind: type[T]) -> T:
@@ -153,5 +186,5 @@ def _read(line: bytes, kind: type[T]) -> T:
             refused = msgspec.json.decode(line, type=Refused)
             raise DeniedError(refused.error) if refused.denied else ControlError(refused.error)
         return msgspec.json.decode(line, type=kind)
-    except msgspec.DecodeError as error:
+    except UNREADABLE_JSON as error:
         raise ControlError(f"the supervisor's answer cannot be read ({error}): is it of another version?") from error

@@ -2,7 +2,7 @@
 
 In a turn of the loop each client gets one answer at most; equal requests share one answer. A client's next request is
 read once its last answer is sent. So a client that sends endless requests, or does not read, blocks nobody; it only
-costs a descriptor for a while.
+costs a descriptor for a while. A request that this process fails at is the end of its client, and of nobody else.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import msgspec
+import structlog
 
+from holdfast.core.json_errors import UNREADABLE_JSON
 from holdfastd.control import permissions
 from holdfastd.control.line_socket import LineSocket
 from holdfastd.control.socket_protocol import (
+    LONGEST_ANSWER,
     Answer,
     AskReload,
     AskStop,
@@ -34,12 +36,13 @@ from holdfastd.control.socket_protocol import (
     encode,
 )
 
-WRITE = selectors.EVENT_WRITE
+READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 LONGEST_REQUEST = 4096  # bytes
-MOST_UNSENT = 16 << 20  # bytes: the status of many workers
 MOST_CLIENTS = 64
 ACCEPT_PAUSE = 1.0  # seconds without looking for clients after none could be accepted
 CLIENT_TIMEOUT = 10.0  # seconds for a client to ask, and to read its answer
+
+_log = structlog.get_logger("holdfast.parent")
 
 
 class DescriptorWatcher(Protocol):
@@ -123,10 +126,24 @@ class ControlServer:
             stream.close()
             return
         client = ControlClient(
-            LineSocket(stream, LONGEST_REQUEST, MOST_UNSENT), self._now + CLIENT_TIMEOUT, user=permissions.peer(stream)
+            LineSocket(stream, LONGEST_REQUEST, LONGEST_ANSWER),
+            self._now + CLIENT_TIMEOUT,
+            user=permissions.peer(stream),
         )
         self._clients[stream.fileno()] = client
-        self._watcher.watch(stream.fileno(), lambda: self._serve(client))
+        self._watch(client, self._serve)
+
+    def _watch(self, client: ControlClient, step: Callable[[ControlClient], None], interest: int = READ) -> None:
+        """Take this step whenever the client's descriptor is ready."""
+
+        def guarded() -> None:
+            try:
+                step(client)
+            except Exception:
+                _log.exception("a client of the control socket cannot be served: it is dropped", uid=client.user)
+                self._drop(client)
+
+        self._watcher.watch(client.lines.stream.fileno(), guarded, interest)
 
     def _serve(self, client: ControlClient) -> None:
         """Answer one request; the next one is read when that answer is sent."""
@@ -136,17 +153,17 @@ class ControlServer:
         if client.lines.ended or client.lines.overrun:
             self._drop(client)
         elif client.lines.is_pending:
-            self._watcher.watch(client.lines.stream.fileno(), lambda: self._send_on(client), WRITE)
+            self._watch(client, self._send_on, WRITE)
 
     def _send_on(self, client: ControlClient) -> None:
         client.lines.flush()
         if not client.lines.is_pending:
-            self._watcher.watch(client.lines.stream.fileno(), lambda: self._serve(client))
+            self._watch(client, self._serve)
 
     def _respond(self, client: ControlClient, line: bytes) -> None:
         try:
             request = decode_request(line)
-        except msgspec.DecodeError as error:
+        except UNREADABLE_JSON as error:
             client.lines.send(encode(Refused(f"not a request: {error}")))
             return
         if why_not := permissions.denial(request, client.user, self._group_verbs):

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import msgspec
 
+from holdfast.core.json_errors import Real, Whole
 from holdfast_config import service_folders
 
 CONTROL_SOCKET = service_folders.CONTROL_SOCKET
+LONGEST_ANSWER = 16 << 20  # bytes: the status of many workers
 
 
 class AskStatus(msgspec.Struct, frozen=True, tag_field="do", tag="status"):
@@ -17,7 +19,7 @@ class AskStatus(msgspec.Struct, frozen=True, tag_field="do", tag="status"):
 class AskScale(msgspec.Struct, frozen=True, tag_field="do", tag="scale"):
     """Keep this many workers."""
 
-    workers: int
+    workers: Whole
 
 
 class AskStacks(msgspec.Struct, frozen=True, tag_field="do", tag="stacks"):
@@ -49,7 +51,7 @@ class StoreStatus(msgspec.Struct, frozen=True):
 
     url: str
     embedded: bool
-    pid: int | None = None
+    pid: Whole | None = None
     queue: str = ""
     storage: str = ""
 
@@ -59,45 +61,45 @@ class ProcessStatus(msgspec.Struct, frozen=True):
     None: could not be measured."""
 
     kind: str
-    slot: int
-    pid: int
+    slot: Whole
+    pid: Whole
     incarnation: str
     state: str
-    uptime: float
+    uptime: Real
     running: list[str]
-    settled: int
-    restarts: int
-    generation: int
-    silent: float
-    cpu_percent: float | None = None
-    memory_bytes: int | None = None
-    cpu_seconds: float | None = None
+    settled: Whole
+    restarts: Whole
+    generation: Whole
+    silent: Real
+    cpu_percent: Real | None = None
+    memory_bytes: Whole | None = None
+    cpu_seconds: Real | None = None
 
 
 class DeathStatus(msgspec.Struct, frozen=True):
     """The end of a child and its cause. `status`: exit code, or minus the signal; `running`: the first tasks of its
     last report; `peak_bytes`: its peak resident memory."""
 
-    at: float
+    at: Real
     kind: str
-    slot: int
-    pid: int
+    slot: Whole
+    pid: Whole
     incarnation: str
     cause: str
     detail: str
-    status: int = 0
+    status: Whole = 0
     running: list[str] = []
-    lived: float = 0.0
-    peak_bytes: int | None = None
+    lived: Real = 0.0
+    peak_bytes: Whole | None = None
 
 
 class Deaths(msgspec.Struct, frozen=True):
     """`total`: since the start; `recent`: the last ones, oldest first; `by_cause`: the total by kind of process and
     cause."""
 
-    total: int
+    total: Whole
     recent: list[DeathStatus]
-    by_cause: dict[str, dict[str, int]] = {}
+    by_cause: dict[str, dict[str, Whole]] = {}
 
 
 class QuarantineStatus(msgspec.Struct, frozen=True):
@@ -107,8 +109,8 @@ class QuarantineStatus(msgspec.Struct, frozen=True):
     `held_back`: the reason why none is forked for waiting suspects, or empty.
     """
 
-    waiting: int = 0
-    most: int = 1
+    waiting: Whole = 0
+    most: Whole = 1
     held_back: str = ""
 
 
@@ -118,14 +120,14 @@ class SupervisorStatus(msgspec.Struct, frozen=True):
     handler itself, empty if they share one import or need none."""
 
     version: str
-    pid: int
+    pid: Whole
     state: str
-    uptime: float
-    target: int
-    ready: int
+    uptime: Real
+    target: Whole
+    ready: Whole
     degraded: str
     breaker: str
-    generation: int
+    generation: Whole
     reloading: bool
     store: StoreStatus
     processes: list[ProcessStatus]
@@ -138,14 +140,14 @@ class SupervisorStatus(msgspec.Struct, frozen=True):
 class Scaled(msgspec.Struct, frozen=True):
     """The answer to AskScale."""
 
-    target: int
+    target: Whole
     ok: bool = True
 
 
 class StacksOrdered(msgspec.Struct, frozen=True):
     """The answer to AskStacks: the process that writes them now."""
 
-    pid: int
+    pid: Whole
     ok: bool = True
 
 
@@ -161,8 +163,8 @@ class ReloadResult(msgspec.Struct, frozen=True):
     `draining`: workers of old code that still finish their tasks.
     """
 
-    generation: int
-    draining: int
+    generation: Whole
+    draining: Whole
     error: str = ""
     traceback: str = ""
     ok: bool = True
@@ -177,7 +179,7 @@ class StopAnswer(msgspec.Struct, frozen=True):
 class StopResult(msgspec.Struct, frozen=True):
     """The answer at the end of a stop: the exit status of the service."""
 
-    code: int
+    code: Whole
     ok: bool = True
 
 
@@ -201,5 +203,5 @@ def encode(message: ControlRequest | Answer | FinalAnswer) -> bytes:
 
 
 def decode_request(line: bytes) -> ControlRequest:
-    """Raises msgspec.DecodeError for what is no request."""
+    """Raises an error of UNREADABLE_JSON for what is no request."""
     return _requests.decode(line)

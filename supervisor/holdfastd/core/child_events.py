@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from holdfast.ipc.channel import (
@@ -34,6 +35,15 @@ from holdfastd.core.parent_events import ChildStopped, Exited, Forked, ForkFaile
 from holdfastd.core.slots import CLAIMING, GIVEN_UP, STORE, BootError, Child, ChildKind, Forking
 from holdfastd.core.view import NAMED, RECENT, Death, Step, View, known, removed, seated
 
+# The messages that only these kinds of children send. Workers run the code of users, who could write to the channel.
+_SENDERS: Mapping[type[FromChild], frozenset[ChildKind]] = {
+    Drained: CLAIMING,
+    Acknowledged: frozenset({ChildKind.STEWARD}),
+    Left: frozenset({ChildKind.STEWARD}),
+    SuspectsWaiting: frozenset({ChildKind.STEWARD}),
+    Changed: frozenset({ChildKind.WATCHER}),
+}
+
 
 def forked(view: View, event: Forked, now: float) -> Step:
     seat = view.seats[event.slot]
@@ -55,6 +65,10 @@ def message_received(view: View, event: MessageReceived, now: float) -> Step:
     child = known(view, event.slot, event.incarnation)
     if child is None:
         return view, ()
+    senders = _SENDERS.get(type(event.message))
+    if senders is not None and child.slot.kind not in senders:
+        fields = {"slot": str(child.slot), "pid": child.pid, "kind": type(event.message).__name__}
+        return view, (Log("warning", "a message that no child of this kind sends was ignored", fields),)
     child = replace(child, last_message_at=now, dumped=False, sigstopped_at=None)
     return _read(seated(view, child.slot, child), child, event.message, now)
 

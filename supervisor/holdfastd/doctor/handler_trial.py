@@ -12,6 +12,7 @@ from functools import partial
 
 import msgspec
 
+from holdfast.core.json_errors import UNREADABLE_JSON
 from holdfast.errors import HandlerError
 from holdfast.handler.choose import check
 from holdfast_config import Settings
@@ -26,6 +27,7 @@ from holdfastd.parent.preload import preload
 POLL_INTERVAL = 0.1  # seconds between two checks for the end of the child
 STACK_TIMEOUT = 1.0  # seconds for a child that hangs to print its stacks
 KILL_TIMEOUT = 5.0  # seconds for the kernel to end it
+LONGEST_ANSWER = 16 << 20  # bytes: a registry may have many handlers
 
 _trials: msgspec.json.Decoder[Trial] = msgspec.json.Decoder(Trial)
 
@@ -47,7 +49,10 @@ def look(settings: Settings) -> Trial:
         return NotImported(f"importing {target} did not end within {settings.boot_timeout:g} s (--boot-timeout)")
     if not answer.endswith(b"\n"):
         return NotImported(f"importing {target} ended its process: {_ending(status)}")
-    return _trials.decode(answer)
+    try:
+        return _trials.decode(answer)
+    except UNREADABLE_JSON as error:  # the code that was imported has written to the channel
+        return NotImported(f"importing {target} has sent an answer that cannot be read: {error}")
 
 
 def _answer(child: ForkedChild, deadline: float) -> bytes | None:
@@ -58,13 +63,20 @@ def _answer(child: ForkedChild, deadline: float) -> bytes | None:
         if left <= 0:
             return None
         if _readable(child, min(left, POLL_INTERVAL)):
-            part = child.channel.recv(1 << 16)
-            if not part:
-                return answer
+            part = _part(child)
             answer += part
+            if not part or len(answer) > LONGEST_ANSWER:
+                return answer
         elif _has_ended(child.pid) and not _readable(child, 0.0):
             return answer
     return answer
+
+
+def _part(child: ForkedChild) -> bytes:
+    try:
+        return child.channel.recv(1 << 16)
+    except ConnectionError:
+        return b""
 
 
 def _readable(child: ForkedChild, seconds: float) -> bool:

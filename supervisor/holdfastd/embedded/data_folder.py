@@ -86,7 +86,7 @@ class DataFolder:
 
     def _writer(self) -> EngineVersion | None:
         try:
-            line = self._engine_file.read_text("utf-8")
+            line = self._engine_file.read_text("utf-8", "replace")
         except FileNotFoundError:
             return None
         writer = EngineVersion.recorded(line)

@@ -14,8 +14,8 @@ VALKEY = "valkey"
 REDIS = "redis"
 LAST_COMMON = (7, 2)
 
-_REPORTED = re.compile(r"^(Redis|Valkey) server v=(\d+)\.(\d+)(?:\.(\d+))?", re.IGNORECASE)
-_RECORDED = re.compile(r"^(redis|valkey) (\d+)\.(\d+)\.(\d+)\s*$")
+_REPORTED = re.compile(r"^(Redis|Valkey) server v=(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?", re.IGNORECASE)
+_RECORDED = re.compile(r"^(redis|valkey) (\d{1,9})\.(\d{1,9})\.(\d{1,9})\s*$")
 
 
 @dataclass(frozen=True, slots=True)

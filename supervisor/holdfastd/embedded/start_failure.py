@@ -7,7 +7,7 @@ from pathlib import Path
 
 TAIL = 1 << 14  # bytes of the log's end
 
-_SERIOUS = re.compile(r"(?P<pid>\d+):\w .{,40}? # (?P<words>.+)")
+_SERIOUS = re.compile(r"(?P<pid>\d{1,10}):\w .{,40}? # (?P<words>.+)")
 _EMPTY = ("oO0OoO0OoO0Oo", "WARNING")  # logged at every start
 _FAREWELL = "bye bye..."  # of a store that was asked to end: it had started
 

@@ -12,7 +12,7 @@ MEMBERSHIP = Path("/proc/self/cgroup")
 def groups(root: Path = ROOT, membership: Path = MEMBERSHIP) -> Iterator[Path]:
     """The folders of these control groups that exist. The limits of each one apply."""
     try:
-        lines = membership.read_text("ascii").splitlines()
+        lines = membership.read_text("utf-8", "surrogateescape").split("\n")  # a group may have any name
     except OSError:
         return
     own = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)

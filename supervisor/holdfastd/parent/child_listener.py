@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import msgspec
 import structlog
 
+from holdfast.core.json_errors import UNREADABLE_JSON
 from holdfast.ipc.channel import BootFailed, decode_from_child
 from holdfastd.core.parent_events import Event, MessageReceived
 from holdfastd.core.slots import Slot
@@ -65,7 +65,7 @@ class ChildListener:
     def _hear(self, process: ChildProcess, line: bytes) -> None:
         try:
             message = decode_from_child(line)
-        except msgspec.DecodeError:
+        except UNREADABLE_JSON:
             _log.warning("a child's message cannot be decoded", slot=str(process.slot), line=line[:200])
             return
         self._emit(MessageReceived(process.slot, process.incarnation, message))

@@ -74,7 +74,7 @@ class CommandExecutor:
         """A new child and its incarnation. A worker that the loader cannot fork is forked here, under another name."""
         if command.by_loader:
             try:
-                return self._child_factory.fork_by_loader(command.slot, self._kernel)
+                return self._child_factory.fork_by_loader(command.slot, self._children.of_pid, self._kernel)
             except ConnectionError as error:
                 self._children.signal(LOADER, signal.SIGKILL)  # what hangs here would hold up each restart
                 _log.warning(

@@ -52,12 +52,20 @@ def fork(setup: ChildSetup, kernel: Kernel = LINUX) -> ForkedChild:
     return _adopted(pid, ours, kernel)
 
 
-def fork_by_loader(request: ForkRequest, loader: LoaderClient, kernel: Kernel = LINUX) -> ForkedChild:
-    """Have the loader fork this worker, as a child of this process. On OSError no worker stays."""
+def fork_by_loader(
+    request: ForkRequest, loader: LoaderClient, is_known: Callable[[int], object], kernel: Kernel = LINUX
+) -> ForkedChild:
+    """Have the loader fork this worker, as a child of this process. On OSError no worker stays.
+
+    `is_known`: true for the pid of a child that this process has already.
+    """
     ours, theirs = socket.socketpair()
     with theirs:
         try:
-            return _adopted(loader.fork(request, theirs), ours, kernel)
+            pid = loader.fork(request, theirs)
+            if is_known(pid) or not _is_child(pid):  # the loader runs the code of users: nobody else is to be signalled
+                raise ConnectionError(f"the loader names process {pid}, which is no new child of this one")
+            return _adopted(pid, ours, kernel)
         except OSError:
             ours.close()  # a worker that was forked nevertheless ends, as its channel does
             raise
@@ -66,6 +74,15 @@ def fork_by_loader(request: ForkRequest, loader: LoaderClient, kernel: Kernel = 
 def _adopted(pid: int, channel: socket.socket, kernel: Kernel) -> ForkedChild:
     _lead_group(pid)
     return ForkedChild(pid, _pidfd(pid, kernel), channel)
+
+
+def _is_child(pid: int) -> bool:
+    """True for a child of this process, alive or not yet reaped."""
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except OSError:  # also for 0, which signals take for this process's own group
+        return False
+    return True
 
 
 def _run_in_child(setup: ChildSetup, channel: socket.socket, parent: int) -> NoReturn:

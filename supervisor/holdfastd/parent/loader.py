@@ -75,6 +75,9 @@ class Loader:
         received = loader_requests.receive(self.requests)
         if received is None:
             return False
+        if isinstance(received, ForkAnswer):
+            loader_requests.answer(self.requests, received)
+            return True
         request, channel = received
         with channel:
             try:

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from contextlib import suppress
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
+from holdfast.core.json_errors import UNREADABLE_JSON
 from holdfastd.core.slots import ChildKind, Slot
 
 ANSWER_TIMEOUT = 2.0  # seconds; the parent waits this long at most, once: then it ends the loader
 LONGEST = 4096  # bytes
+MOST_PID = 1 << 22  # see PID_MAX_LIMIT in proc(5)
+MOST_ERRNO = 4095
 
 
 class ForkRequest(msgspec.Struct, frozen=True):
     """Fork a worker of this incarnation for this slot."""
 
     incarnation: str
-    kind: str
-    number: int
+    kind: ChildKind
+    number: Annotated[int, Meta(ge=0, le=1 << 31)]
 
     @property
     def slot(self) -> Slot:
-        return Slot(ChildKind(self.kind), self.number)
+        return Slot(self.kind, self.number)
 
 
 class ForkAnswer(msgspec.Struct, frozen=True):
     """The worker's pid, or the error of the system call that failed."""
 
-    pid: int = 0
-    errno: int = 0
+    pid: Annotated[int, Meta(ge=0, le=MOST_PID)] = 0
+    errno: Annotated[int, Meta(ge=0, le=MOST_ERRNO)] = 0
 
 
 class LoaderClient:
@@ -53,7 +59,7 @@ class LoaderClient:
         try:
             socket.send_fds(self._ours, [msgspec.json.encode(request)], [channel.fileno()])
             answer = msgspec.json.decode(self._ours.recv(LONGEST), type=ForkAnswer)
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, *UNREADABLE_JSON) as error:
             self.close()  # a late answer would be taken for that of the next request
             raise ConnectionError(f"the loader does not answer: {error}") from error
         if answer.errno:
@@ -67,13 +73,21 @@ class LoaderClient:
             self._ours = None
 
 
-def receive(connection: socket.socket) -> tuple[ForkRequest, socket.socket] | None:
-    """The next request with the worker's channel; None once the parent has closed its end."""
+def receive(connection: socket.socket) -> tuple[ForkRequest, socket.socket] | ForkAnswer | None:
+    """The next request with the worker's channel; the answer to what is no request; None once the parent has closed its
+    end."""
     data, descriptors, _, _ = socket.recv_fds(connection, LONGEST, 1)
-    if not data or not descriptors:
+    if not data:
         return None
-    os.set_inheritable(descriptors[0], False)
-    return msgspec.json.decode(data, type=ForkRequest), socket.socket(fileno=descriptors[0])
+    try:
+        request = msgspec.json.decode(data, type=ForkRequest)
+        channel = socket.socket(fileno=descriptors.pop())
+    except (IndexError, *UNREADABLE_JSON):
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return ForkAnswer(errno=errno.EBADMSG)
+    channel.set_inheritable(False)
+    return request, channel
 
 
 def answer(connection: socket.socket, message: ForkAnswer) -> None:

@@ -24,9 +24,9 @@ class OomKills:
     def _count(self) -> int:
         try:
             lines = self._source.read_text("ascii").splitlines()
-        except OSError:
+            return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+        except (OSError, ValueError, IndexError):
             return 0
-        return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
 def _own_events() -> Path:

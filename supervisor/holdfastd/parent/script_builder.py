@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn, Self
 
@@ -38,8 +37,8 @@ class ScriptBuilder:
         """Wait for the scripts and keep them. What a child that failed has not sent is built when it is wanted."""
         with os.fdopen(self.reading, "rb") as pipe:
             packed = pipe.read()
-        os.waitpid(self.pid, 0)
-        with suppress(EOFError, pickle.UnpicklingError):
+        _, status = os.waitpid(self.pid, 0)
+        if status == 0:
             scripts.SHIPPED.update(pickle.loads(packed))  # noqa: S301 - written by our own child
 
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 import uuid
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed
@@ -82,10 +82,12 @@ class ChildFactory:
             self._requests.close()
             self._requests = None
 
-    def fork_by_loader(self, slot: Slot, kernel: Kernel = LINUX) -> tuple[str, ForkedChild]:
+    def fork_by_loader(
+        self, slot: Slot, is_known: Callable[[int], object], kernel: Kernel = LINUX
+    ) -> tuple[str, ForkedChild]:
         """Have the loader fork a worker; its incarnation. Raises OSError."""
-        incarnation = uuid.uuid4().hex
-        return incarnation, fork_by_loader(ForkRequest(incarnation, slot.kind, slot.number), self._loader, kernel)
+        request = ForkRequest(uuid.uuid4().hex, slot.kind, slot.number)
+        return request.incarnation, fork_by_loader(request, self._loader, is_known, kernel)
 
     def start_failure(self, slot: Slot, pid: int) -> BootFailed | None:
         """The error of a dead store from its log, as the store does not speak the channel protocol; None for other

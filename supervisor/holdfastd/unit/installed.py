@@ -45,7 +45,7 @@ def _variables(path: Path) -> str | None:
 def _settings(path: Path) -> str | None:
     try:
         return str(tomllib.loads(path.read_text("utf-8")).get("app_dir") or "") or None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+    except (OSError, ValueError, RecursionError):  # UnicodeDecodeError, TOMLDecodeError, or nested too deep
         return None
 
 

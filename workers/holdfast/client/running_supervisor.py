@@ -8,11 +8,13 @@ from pathlib import Path
 import anyio
 import msgspec
 
+from holdfast.core.json_errors import UNREADABLE_JSON, Whole
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast_config import ConfigError, Settings, service_folders
 
 ASK_STATUS = b'{"do":"status"}\n'
 ANSWER_TIMEOUT = 5.0  # seconds; a supervisor answers at once unless it is stopped
+LONGEST_ANSWER = 16 << 20  # bytes: the status of many workers
 MASKED = "***"
 ABSENT = (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)
 
@@ -27,7 +29,7 @@ class _Store(msgspec.Struct, frozen=True):
 class _Answer(msgspec.Struct, frozen=True):
     """The part of the supervisor's status that is read here."""
 
-    pid: int
+    pid: Whole
     store: _Store
 
 
@@ -70,7 +72,7 @@ async def running_supervisor(folder: Path) -> RunningSupervisor | None:
         raise StoreRefusedError(f"{path}: {error.strerror}: a supervisor runs there, but not for this user") from error
     except TimeoutError as error:
         raise StoreUnavailableError(f"the supervisor in {folder} did not answer in {ANSWER_TIMEOUT:g} s") from error
-    except (OSError, anyio.BrokenResourceError, anyio.EndOfStream, msgspec.DecodeError) as error:
+    except (OSError, anyio.BrokenResourceError, anyio.EndOfStream, *UNREADABLE_JSON) as error:
         raise StoreUnavailableError(f"the supervisor in {folder} cannot be asked for its store: {error}") from error
     store = answer.store
     return RunningSupervisor(folder, answer.pid, store.url, store.embedded, store.queue, store.storage)
@@ -81,5 +83,7 @@ async def _answer(path: Path) -> bytes:
         await stream.send(ASK_STATUS)
         line = b""
         while not line.endswith(b"\n"):
-            line += await stream.receive()
+            line += await stream.receive(LONGEST_ANSWER)
+            if len(line) > LONGEST_ANSWER:
+                raise StoreUnavailableError(f"{path}: the answer of the supervisor is too long")
     return line

@@ -27,6 +27,7 @@ from typing import NamedTuple
 import msgspec
 
 from holdfast.core.histogram import Buckets
+from holdfast.core.json_errors import UNREADABLE_JSON
 
 MINUTE = 60_000  # milliseconds
 TEN_MINUTES = 10 * MINUTE
@@ -263,7 +264,7 @@ def unpacked(text: bytes) -> Rollup:
     """The rollup that was packed; an empty one if it cannot be read."""
     try:
         fields = _unpack(bz2.decompress(text))
-    except (OSError, ValueError, msgspec.MsgspecError):
+    except (OSError, ValueError, *UNREADABLE_JSON):
         return {}
     return rollup_of((name.encode(), value) for name, value in fields.items())
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from holdfast.core.json_errors import UNREADABLE_JSON
 from holdfast.core.messages import Part
 from holdfast.core.result_document import Result
 from holdfast.core.tasks import TaskRecord
@@ -36,7 +37,6 @@ class _Operation(msgspec.Struct):
 
 _read_operation = msgspec.json.Decoder(_Operation).decode
 _read_result = msgspec.json.Decoder(Result).decode
-_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def as_it_is(value: Any) -> Any:
@@ -78,7 +78,7 @@ class TextSearch:
         """The arguments; all of a document that cannot be read, as of one that was cut."""
         try:
             message = _read_operation(document).params.message
-        except _UNREADABLE:
+        except UNREADABLE_JSON:
             yield self._as_text(document)
             return
         if message is not None:
@@ -88,7 +88,7 @@ class TextSearch:
     def _in_result(self, document: bytes) -> Iterator[str]:
         try:
             result = _read_result(document)
-        except _UNREADABLE:
+        except UNREADABLE_JSON:
             yield self._as_text(document)
             return
         yield from self._in_parts(result.parts)

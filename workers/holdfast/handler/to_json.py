@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import msgspec
 
+from holdfast.core.json_errors import UNREADABLE_JSON
+
 
 class NotJsonError(ValueError):
     """This value cannot be kept as JSON; the message says why."""
@@ -72,7 +74,7 @@ def _check(encoded: bytes) -> None:
         _skim(encoded)
         if not encoded.isascii():
             encoded.decode()
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE_JSON as error:
         raise NotJsonError(f"a msgspec.Raw in it holds no JSON: {error}") from None
 
 

@@ -6,9 +6,14 @@ that the parent is gone; the child's end closing means nothing (a grandchild may
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
+from msgspec import Meta
+
+from holdfast.core.json_errors import Real, Whole
+
+MOST_NAMED = 100  # tasks in one message
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
@@ -18,7 +23,7 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
 class BootFailed(msgspec.Struct, frozen=True, tag="boot-failed"):
     """Child: cannot start, and will exit with `code`. `error` is one line, `traceback` the user's if there is one."""
 
-    code: int
+    code: Annotated[int, Meta(ge=0, le=255)]
     error: str
     traceback: str = ""
 
@@ -26,12 +31,12 @@ class BootFailed(msgspec.Struct, frozen=True, tag="boot-failed"):
 class Beat(msgspec.Struct, frozen=True, tag="beat"):
     """Child: my event loop turns. Every second, and whenever running drops to none while draining.
 
-    `running` ids (at most 100), `settled` since the fork, `degraded`: why the store cannot be used, or empty;
+    `running` ids (at most MOST_NAMED), `settled` since the fork, `degraded`: why the store cannot be used, or empty;
     `recycle_reason`: why this worker should be replaced, or empty.
     """
 
-    running: list[str] = []
-    settled: int = 0
+    running: Annotated[list[str], Meta(max_length=MOST_NAMED)] = []
+    settled: Whole = 0
     degraded: str = ""
     recycle_reason: str = ""
 
@@ -40,15 +45,15 @@ class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged"):
     """Steward: `died` was recorded in the store, `recovered` tasks were put back."""
 
     incarnation: str
-    recovered: int
+    recovered: Whole
 
 
 class Drained(msgspec.Struct, frozen=True, tag="drained"):
     """Worker: about to exit, this many tasks were released unfinished; `held`: so many it could not give back, which
     are recovered when it has ended."""
 
-    released: int
-    held: int = 0
+    released: Whole
+    held: Whole = 0
 
 
 class Changed(msgspec.Struct, frozen=True, tag="changed"):
@@ -65,10 +70,10 @@ class Left(msgspec.Struct, frozen=True, tag="left"):
     """
 
     left: bool
-    ended: dict[str, int]
-    delayed: int = 0
-    due_in: float | None = None
-    unserved: int = 0
+    ended: dict[str, Whole]
+    delayed: Whole = 0
+    due_in: Real | None = None
+    unserved: Whole = 0
 
 
 class SuspectsWaiting(msgspec.Struct, frozen=True, tag="suspects"):
@@ -78,16 +83,16 @@ class SuspectsWaiting(msgspec.Struct, frozen=True, tag="suspects"):
     claim nothing, and what ends it, in words; empty where it claims.
     """
 
-    startable: int
-    alone: int = 0
+    startable: Whole
+    alone: Whole = 0
     quiet: str = ""
 
 
 class Drain(msgspec.Struct, frozen=True, tag="drain"):
     """Parent: stop claiming, finish by `deadline`; cancel handlers at `cancel_at`, release what is left."""
 
-    cancel_at: float
-    deadline: float
+    cancel_at: Real
+    deadline: Real
 
 
 class Born(msgspec.Struct, frozen=True, tag="born"):
@@ -108,7 +113,7 @@ class Died(msgspec.Struct, frozen=True, tag="died"):
     cause: str
     charged: bool
     ordered: bool = False
-    at: float | None = None
+    at: Real | None = None
 
 
 class Silent(msgspec.Struct, frozen=True, tag="silent"):
@@ -120,7 +125,7 @@ class Silent(msgspec.Struct, frozen=True, tag="silent"):
 class Leave(msgspec.Struct, frozen=True, tag="leave"):
     """Parent to steward: acknowledge what you were told and exit by `deadline`."""
 
-    deadline: float
+    deadline: Real
 
 
 class Logged(msgspec.Struct, frozen=True, tag="logged"):
@@ -159,12 +164,12 @@ def encode(message: FromChild | FromParent) -> bytes:
 
 
 def decode_from_child(line: bytes) -> FromChild:
-    """Raises msgspec.DecodeError for what is no message of a child."""
+    """Raises an error of UNREADABLE_JSON for what is no message of a child."""
     message: FromChild = _from_child.decode(line)
     return message
 
 
 def decode_from_parent(line: bytes) -> FromParent:
-    """Raises msgspec.DecodeError for what is no message of a parent."""
+    """Raises an error of UNREADABLE_JSON for what is no message of a parent."""
     message: FromParent = _from_parent.decode(line)
     return message

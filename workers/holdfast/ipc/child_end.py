@@ -11,9 +11,9 @@ import socket
 from collections import deque
 
 import anyio
-import msgspec
 import structlog
 
+from holdfast.core.json_errors import UNREADABLE_JSON
 from holdfast.ipc.channel import FromChild, FromParent, decode_from_parent, encode
 
 CHUNK = 1 << 16  # bytes read at once
@@ -84,6 +84,6 @@ class ParentLink:
 def _read(line: bytes) -> FromParent | None:
     try:
         return decode_from_parent(line)
-    except msgspec.DecodeError:
+    except UNREADABLE_JSON:
         _log.warning("a message of the parent cannot be read", line=line[:200])
         return None

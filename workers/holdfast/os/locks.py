@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 MARKED = b"process\n"
+LONGEST_MARK = len(MARKED) + 11  # bytes: more digits are no number of a process
 
 
 def hold(path: Path) -> int | None:
@@ -55,11 +56,13 @@ def marked_process(path: Path) -> int | None:
     """The number of the process to which the file is tied; None for none. A process that marked it locks it no more, so
     asking for its locks disturbs nobody."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(LONGEST_MARK)
     except OSError:
         return None
     number = content.removeprefix(MARKED).removesuffix(b"\n")
-    return int(number) if content.startswith(MARKED) and number.isdigit() else None
+    is_mark = content.startswith(MARKED) and content.endswith(b"\n")
+    return int(number) if is_mark and number.isdigit() else None
 
 
 def outlived(path: Path) -> bool:
