@@ -13,6 +13,7 @@ _BEGUN = "tests/faults/test_begun.py"
 _LIFESPAN, _MIDDLEWARE = "tests/worker/test_lifespan.py", "tests/worker/test_middleware.py"
 _HANDLER = "workers/holdfast/handler"
 _ENDING = "tests/worker/test_exit_work.py"
+_COPY = "workers/holdfast/os/forked_copy.py"
 _FORKED = "tests/worker/test_forked_copies.py"
 _MAIN_THREAD = "tests/worker/test_main_thread.py"
 
@@ -1041,15 +1042,15 @@ WORKER = [
     ),
     Rule(
         "a process that a handler forks does not tell its worker of signals",
-        "workers/holdfast/os/forked_copy.py",
+        _COPY,
         "    signal.set_wakeup_fd(-1)\n",
         "",
         f"{_FORKED}::test_a_child_has_no_signal_handler_of_its_worker",
     ),
     Rule(
         "a process that a handler forks is ended by SIGTERM",
-        "workers/holdfast/os/forked_copy.py",
-        "        if _is_of_worker(signal.getsignal(number)):\n",
+        _COPY,
+        "        if _is_of_worker(handler_of(number)):\n",
         "        if False:\n",
         f"{_FORKED}::test_a_child_that_is_told_to_end_ends_and_its_worker_does_not",
     ),
@@ -1069,10 +1070,73 @@ WORKER = [
     ),
     Rule(
         "a process that waits for the event loop of its worker ends",
-        "workers/holdfast/os/forked_copy.py",
-        "        _forking.loop.call_soon(_end, ChildExit.BUG)\n",
+        _COPY,
+        "        _end_first(_forking.loop)\n",
         "        pass\n",
         f"{_FORKED}::test_a_child_that_waits_for_the_event_loop_ends",
+    ),
+    Rule(
+        "a process that a handler forks ends before it calls what is ready for its worker",
+        _COPY,
+        "            each.rotate(1)\n",
+        "            pass\n",
+        f"{_FORKED}::test_a_child_that_waits_calls_nothing_that_is_ready_for_its_worker",
+    ),
+    Rule(
+        "a process that a handler forks has a watch of its own",
+        _COPY,
+        "    if (watch := _watch_of(loop)) is not None:\n",
+        "    if False:\n",
+        f"{_FORKED}::test_a_child_takes_nothing_from_the_event_loop_of_its_worker",
+    ),
+    Rule(
+        "a process that comes back to a thread of its own ends",
+        _COPY,
+        "    loop.call_soon_threadsafe = _end_teller",
+        "    loop.nothing = _end_teller",
+        f"{_FORKED}::test_a_child_that_comes_back_from_the_handler_ends",
+    ),
+    Rule(
+        "a process that a handler forks asks no signal handler of the user anything",
+        _COPY,
+        "    if type(handler) is types.MethodType:\n        if issubclass(type(handler.__self__), ",
+        "    if hasattr(handler, '__self__'):\n        if isinstance(handler.__self__, ",
+        f"{_FORKED}::test_a_child_asks_no_signal_handler_of_the_user_anything",
+    ),
+    Rule(
+        "a process that a handler forks and that cannot leave its worker ends",
+        _COPY,
+        "        os._exit(ChildExit.BUG)\n",
+        "        pass\n",
+        f"{_FORKED}::test_a_child_that_cannot_leave_its_worker_ends",
+    ),
+    Rule(
+        "a process that a handler forks has no signal blocked, whatever failed",
+        _COPY,
+        "    finally:\n        _restore()\n",
+        "    finally:\n        pass\n",
+        f"{_FORKED}::test_a_child_has_no_signal_handler_of_its_worker",
+    ),
+    Rule(
+        "a process that a handler forks cannot ask its worker for anything",
+        f"{_HERE}/run.py",
+        "            become_copy(running.task)\n",
+        "            pass\n",
+        f"{_FORKED}::test_a_child_that_asks_its_worker_for_something_gets_an_error",
+    ),
+    Rule(
+        "a process that a handler forks cannot call its handler from middleware",
+        "workers/holdfast/os/loop_threads.py",
+        "    if copied:\n        raise ForkedProcessError(",
+        "    if False:\n        raise ForkedProcessError(",
+        f"{_FORKED}::test_a_child_cannot_call_the_handler_of_its_middleware",
+    ),
+    Rule(
+        "a process that a handler forks submits through a connection of its own",
+        "workers/holdfast/os/loop_threads.py",
+        "    if copied:\n        return False\n",
+        "",
+        f"{_FORKED}::test_a_child_submits_through_a_connection_of_its_own",
     ),
     Rule(
         "a worker that ends flushes files and runs exit functions",

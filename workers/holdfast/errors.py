@@ -123,6 +123,10 @@ class WouldBlockError(HoldfastError):
     """A call without async was made in a coroutine, whose event loop it would hold up; nothing was written."""
 
 
+class ForkedProcessError(HoldfastError):
+    """A process that a handler has forked called its worker, which only the handler can; nothing was written."""
+
+
 class NotDueError(HoldfastError, TimeoutError):
     """A test waits for a task that cannot end at the test's time; the message says when it is due."""
 

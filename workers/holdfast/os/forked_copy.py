@@ -5,6 +5,11 @@ event loop of the worker, which would drain. Signals are blocked from before the
 `Process.start()` may be followed by `terminate()` at once.
 
 A copy that comes back from the handler would go on as a second worker with the same claims and connections. It ends.
+It has the worker's event loop, and must not run it: what waits for that loop in a coroutine ends the copy before
+anything else that is ready there, and so does a thread that tells the loop something. What the kernel watches for the
+loop is shared with the worker. So the copy gets a watch of its own, an empty one: it takes no event and closes nothing.
+
+Leaving is all or nothing. The user's objects are not asked anything on the way, and a copy that cannot leave ends.
 """
 
 from __future__ import annotations
@@ -12,34 +17,49 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import faulthandler
+import functools
+import gc
 import os
+import select
+import selectors
 import signal
 import sys
 import threading
+import types
+from collections import deque
 from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from holdfast.exits import ChildExit
-from holdfast_config.error_text import traceback_text
+from holdfast.os.signal_handlers import handler_of, set_handler
+from holdfast_config.error_text import is_error, shown, traceback_text
+from holdfast_config.standard_error import STREAM
 
 STACK_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)  # those on which a worker writes its stacks
 _ASYNCIO = "asyncio.unix_events"  # its handler of all signals that the loop hears
 _OURS = ("holdfast.", "holdfastd.")
+_REPORTERS = ("asyncio.futures", "anyio._backends._asyncio")  # they tell a loop what came of a function in a thread
+_UNREACHABLE = (
+    "a process that a handler has forked cannot use the event loop of its worker, and ends: have it do its work and "
+    "give what it has to the handler (a pipe, a queue, a pool)"
+)
 
 copied: list[int] = []  # the pid, in a process that a handler has forked
-_told: list[Callable[[], None]] = []
+_told: list[tuple[Callable[[], None], asyncio.AbstractEventLoop]] = []
 
 
 class _Forking(threading.local):
     """What the thread that forks has kept for both sides."""
 
-    mask: Any = ()
+    mask: Any = None
     loop: asyncio.AbstractEventLoop | None = None
 
 
 _forking = _Forking()
 _registered: list[int] = []
+_own_watches: list[select.epoll] = []  # kept, as one that is forgotten is closed
 
 
 def leave_worker_at_fork() -> None:
@@ -50,29 +70,41 @@ def leave_worker_at_fork() -> None:
 
 
 @contextmanager
-def told(become_copy: Callable[[], None]) -> Generator[None]:
-    """Within the block `become_copy` is called in each process that this one forks."""
-    _told.append(become_copy)
+def told(become_copy: Callable[[], None], loop: asyncio.AbstractEventLoop) -> Generator[None]:
+    """Within the block `become_copy` is called in each process that this one forks, which cannot use `loop`."""
+    member = (become_copy, loop)
+    _told.append(member)
     try:
         yield
     finally:
-        _told.remove(become_copy)
+        _told.remove(member)
 
 
 def end_copy(error: BaseException | None = None) -> NoReturn:
     """End a copy that came back from the handler, as Python would: 0, the status of its SystemExit, or 1."""
-    status = 0
-    if isinstance(error, SystemExit):
-        status = error.code if isinstance(error.code, int) else int(error.code is not None)
-    elif error is not None:
-        status = 1
-        with contextlib.suppress(Exception):
+    status = 1
+    try:
+        if error is None:
+            status = 0
+        elif is_error(error, SystemExit):
+            status = _status_of(error)
+        else:
             sys.stderr.write(traceback_text(error))
-    _end(status)
+    except BaseException:  # the streams may be the user's
+        _say(f"a process that a handler has forked ended by {shown(error)}")
+    finally:
+        _end(status)
+
+
+def _status_of(error: BaseException) -> int:
+    code = SystemExit.__dict__["code"].__get__(error)
+    return int(code) if type(code) in (int, bool) else int(code is not None)
 
 
 def _before() -> None:
-    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    _forking.mask = None
+    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())  # what waits is handled here, and may raise
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         _forking.loop = asyncio.get_running_loop()
     except RuntimeError:  # in a thread
@@ -80,41 +112,114 @@ def _before() -> None:
 
 
 def _restore() -> None:
-    signal.pthread_sigmask(signal.SIG_SETMASK, _forking.mask)
+    if _forking.mask is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, _forking.mask)
 
 
 def _leave() -> None:
     copied[:] = [os.getpid()]
+    try:
+        _leave_worker()
+    except BaseException as error:
+        _say(f"a process that a handler has forked could not leave its worker, and ends: {shown(error)}")
+        os._exit(ChildExit.BUG)
+    finally:
+        _restore()
+
+
+def _leave_worker() -> None:
+    for become_copy, loop in _told:
+        become_copy()
+        _leave_loop(loop)
+    _told.clear()
     signal.set_wakeup_fd(-1)
     for number in STACK_SIGNALS:
         faulthandler.unregister(number)
     for number in signal.valid_signals():
-        if _is_of_worker(signal.getsignal(number)):
-            signal.signal(number, _usual(number))
-    for become_copy in _told:
-        become_copy()
-    _told.clear()
+        if _is_of_worker(handler_of(number)):
+            set_handler(number, _usual(number))
     if _forking.loop is not None:  # it was forked by a coroutine: it ends as soon as that waits for anything
-        _forking.loop.call_soon(_end, ChildExit.BUG)
-    _restore()
+        _end_first(_forking.loop)
 
 
-def _is_of_worker(handler: object) -> bool:
-    """True for the handlers of event loops, and for our own; those of the user's code stay."""
-    function = getattr(handler, "func", handler)
-    owner = getattr(function, "__self__", None)
-    module = str(getattr(function, "__module__", ""))
-    return (
-        isinstance(owner, asyncio.AbstractEventLoop | asyncio.Runner) or module == _ASYNCIO or module.startswith(_OURS)
-    )
+def _is_of_worker(handler: Any) -> bool:
+    """True for the handlers of event loops, and for our own; those of the user's code stay. Types tell: what an object
+    says of itself is the user's code."""
+    if type(handler) is functools.partial:
+        handler = handler.func
+    if type(handler) is types.MethodType:
+        if issubclass(type(handler.__self__), (asyncio.AbstractEventLoop, asyncio.Runner)):
+            return True
+        handler = handler.__func__
+    module = _module_of(handler)
+    return module == _ASYNCIO or module.startswith(_OURS)
+
+
+def _module_of(function: Any) -> str:
+    """The module in which this function stands; empty for anything else."""
+    if type(function) is not types.FunctionType:
+        return ""
+    around = cast("dict[str, object]", function.__globals__)
+    name = dict[str, object].get(around, "__name__")
+    if type(name) is not str or type(module := sys.modules.get(name)) is not types.ModuleType:
+        return ""
+    return name if module.__dict__ is around else ""
+
+
+def _leave_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """Keep the copy from reading, closing and telling what belongs to the event loop of the worker."""
+    loop.call_soon_threadsafe = _end_teller  # type: ignore[method-assign]
+    if (watch := _watch_of(loop)) is not None:
+        os.close(watch)  # first, as there may be no other descriptor left
+        own = select.epoll()
+        _own_watches.append(own)
+        if own.fileno() != watch:
+            os.dup2(own.fileno(), watch, inheritable=False)
+
+
+def _watch_of(loop: Any) -> int | None:
+    """The descriptor with which the kernel watches for the event loop; None if it is of a kind that no fork shares."""
+    if not hasattr(select, "epoll"):
+        return None
+    if (ask := getattr(loop, "_get_backend_id", None)) is not None:  # uvloop
+        return cast("int", ask())
+    watch = getattr(loop, "_selector", None)
+    return watch.fileno() if type(watch) is selectors.EpollSelector else None
+
+
+def _end_first(loop: asyncio.AbstractEventLoop) -> None:
+    """End the copy as soon as the loop runs on: before the callbacks that are ready, which are the worker's."""
+    ending = loop.call_soon(_end, ChildExit.BUG)
+    held = gc.get_referents(loop)
+    for each in (*held, *gc.get_referents(*(one for one in held if type(one) is dict))):
+        if type(each) is deque and each and each[-1] is ending:
+            each.rotate(1)
+
+
+def _end_teller(callback: object, *args: object, **_context: object) -> NoReturn:
+    """In place of the loop's `call_soon_threadsafe`. It is given what came of a function that a thread has run for the
+    loop: the handler has come back. Or somebody asks the loop for something, and there is nobody to do it."""
+    if type(callback) is types.MethodType:
+        callback = callback.__func__
+    if args and _module_of(callback) in _REPORTERS:
+        last = args[-1]
+        end_copy(last.exception() if type(last) is Future else cast("BaseException | None", last))
+    _say(_UNREACHABLE)
+    _end(ChildExit.BUG)
 
 
 def _usual(number: int) -> Any:
-    return signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+    return signal.default_int_handler if number == signal.SIGINT else int(signal.SIG_DFL)
 
 
 def _end(status: int) -> NoReturn:
-    with contextlib.suppress(Exception):
+    try:
         sys.stdout.flush()
         sys.stderr.flush()
-    os._exit(status)
+    finally:
+        os._exit(status)
+
+
+def _say(words: str) -> None:
+    with contextlib.suppress(BaseException):
+        STREAM.write(f"{words}\n".encode())

@@ -8,7 +8,9 @@ from typing import Any, TypeVar, TypeVarTuple
 
 import anyio.from_thread
 
+from holdfast.errors import ForkedProcessError
 from holdfast.os import main_thread
+from holdfast.os.forked_copy import copied
 
 R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
@@ -16,7 +18,9 @@ Ts = TypeVarTuple("Ts")
 
 def is_thread_of_loop() -> bool:
     """True in a worker thread of anyio, and in the main thread where that carries out a call. Raises the loop's
-    cancellation if the code in it is to stop."""
+    cancellation if the code in it is to stop. A process that a handler has forked has no such thread."""
+    if copied:
+        return False
     if (call := _main_call()) is not None:
         if call.is_stopping:
             raise asyncio.CancelledError
@@ -29,7 +33,12 @@ def is_thread_of_loop() -> bool:
 
 
 def on_loop(function: Callable[[*Ts], Coroutine[Any, Any, R]], *args: *Ts) -> R:
-    """Run a coroutine function on the event loop while this thread, one of the loop's, waits; its value or error."""
+    """Run a coroutine function on the event loop while this thread, one of the loop's, waits; its value or error.
+    Raises ForkedProcessError."""
+    if copied:
+        raise ForkedProcessError(
+            "this process was forked by a handler and has no event loop: make this call in the handler itself"
+        )
     call = _main_call()
     return anyio.from_thread.run(function, *args) if call is None else main_thread.call_loop(call, function, *args)
 

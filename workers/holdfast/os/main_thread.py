@@ -32,6 +32,7 @@ import anyio.from_thread
 import anyio.lowlevel
 
 from holdfast.os.forked_copy import copied
+from holdfast.os.signal_handlers import handler_of, set_handler
 
 R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
@@ -158,7 +159,7 @@ class MainThread:
         call.loop.call_soon_threadsafe(call.over.set)
 
     def _call(self, call: MainCall) -> None:
-        handlers = {number: signal.getsignal(number) for number in KEPT}
+        handlers = {number: handler_of(number) for number in KEPT}
         try:
             self._running = call
             try:
@@ -175,8 +176,8 @@ class MainThread:
 def _restore(handlers: dict[signal.Signals, Any]) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0)
     for number, handler in handlers.items():
-        if handler is not None and signal.getsignal(number) is not handler:
-            signal.signal(number, handler)
+        if handler is not None and handler_of(number) is not handler:
+            set_handler(number, handler)
 
 
 def call_loop(call: MainCall, function: Callable[[*Ts], Coroutine[Any, Any, R]], *args: *Ts) -> R:

@@ -25,6 +25,8 @@ from typing import IO, Any
 
 import structlog
 
+from holdfast.os.signal_handlers import set_handler
+
 LEAST = 0.5  # seconds, also for a worker that is out of time; the parent kills it a second after its deadline
 SHARE_OF_SILENCE = 0.5  # of the time after which the parent takes a worker that says nothing for hung
 
@@ -43,7 +45,7 @@ def do_exit_work(status: int, seconds: float) -> None:
         threading.Thread(target=_end_late, args=(over, status, max(LEAST, seconds)), daemon=True).start()
     with suppress(ValueError):  # this is not the main thread
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _told_already)
+            set_handler(number, _told_already)
     flush_files()
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # there is no public name; it raises nothing
     flush_files()

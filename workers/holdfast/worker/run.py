@@ -39,6 +39,7 @@ from holdfast.handler.message_history import lacks_messages
 from holdfast.handler.run import OWN_TASK_CANCELLED, run, run_unbounded
 from holdfast.handler.steps import StepLog
 from holdfast.handler.task import Task
+from holdfast.handler.task_of_copy import become_copy
 from holdfast.handler.threads import Threads
 from holdfast.handler.turn import is_whole
 from holdfast.os import forked_copy
@@ -156,7 +157,7 @@ class RunningTasks:
         self._loop = asyncio.get_running_loop()
         self._failure = self._loop.create_future()
         try:
-            with forked_copy.told(self._become_copy):
+            with forked_copy.told(self._become_copy, self._loop):
                 while not self._failure.done():
                     await asyncio.wait((self._failure,), timeout=self.look)
                     self._end_abandoned()
@@ -172,8 +173,11 @@ class RunningTasks:
                     self._end_abandoned()
 
     def _become_copy(self) -> None:
-        """In a process that a handler has forked: the end of a delivery ends the process."""
+        """In a process that a handler has forked: the end of a delivery ends the process, and its tasks are the
+        worker's, to which their parts are left."""
         self.task_log = LogOfCopy("")
+        for running in self._running.values():
+            become_copy(running.task)
 
     def start(self, delivery: Delivery, now: float) -> None:
         """Begin this delivery, at `now` by the clock of the lease. The parent knows of a suspect first: it may end this

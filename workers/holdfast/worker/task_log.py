@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 
 import structlog
 
@@ -70,7 +71,8 @@ class LogOfCopy(TaskLog):
             case HandlerStopped() | Raised(Failure("asyncio.exceptions.CancelledError")):  # it never came to its end
                 end_copy(SystemExit(int(ChildExit.BUG)))
             case Raised(failure):
-                sys.stderr.write(failure.traceback or failure.message)
+                with suppress(BaseException):  # the stream may be the user's
+                    sys.stderr.write(failure.traceback or failure.message)
                 end_copy(SystemExit(1))
             case _:
                 end_copy()

@@ -1,0 +1,6 @@
+"""What `signal` is made of."""
+
+from typing import Any
+
+def getsignal(signalnum: int, /) -> Any: ...
+def signal(signalnum: int, handler: Any, /) -> Any: ...
