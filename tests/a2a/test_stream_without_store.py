@@ -1,10 +1,11 @@
-"""A stream of a task outlives a store that is away."""
+"""A stream of a task outlives a store that is away, and ends when it is to end."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, cast
@@ -57,3 +58,34 @@ async def test_a_stream_goes_on_when_the_store_is_back(short_path: Path, monkeyp
                         change = await following
                 assert isinstance(change, StatusChange)
                 assert change.status.state == "canceled"
+
+
+@pytest.mark.parametrize("steps", range(6))
+async def test_a_stream_that_is_ended_while_it_is_told_something_ends(
+    redis_settings: RedisSettings, steps: int
+) -> None:
+    """Whichever step of the event loop the end and the notice share."""
+    async with open_store(redis_settings) as store:
+        manager = TaskManager(store, queue=redis_settings.queue)
+        access = QueueAccess(store, manager, Settings(redis_url=redis_settings.url, queue_name=redis_settings.queue))
+        await manager.run_task("hello", task_id="t")
+        begun, happens = asyncio.Event(), asyncio.Event()
+
+        async def notices(_: str) -> AsyncGenerator[str]:
+            begun.set()
+            await happens.wait()
+            yield ""
+            await asyncio.Event().wait()
+
+        cast("Any", store).emitted = notices
+        async with aclosing(Agent(access).follow("t")) as told:
+            await anext(told)
+            following = asyncio.create_task(anext(told))
+            await begun.wait()
+            happens.set()
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            following.cancel()
+            async with asyncio.timeout(PATIENCE):
+                await asyncio.wait((following,))
+            assert following.cancelled()

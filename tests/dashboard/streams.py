@@ -35,8 +35,8 @@ class Served:
     store: Store
     manager: TaskManager
 
-    def stream(self, path: str = "/events/stream", **headers: str) -> Stream:
-        return Stream(self.port, path, headers)
+    def stream(self, path: str = "/events/stream", *, body: bytes | None = None, **headers: str) -> Stream:
+        return Stream(self.port, path, headers, body)
 
 
 @asynccontextmanager
@@ -45,8 +45,10 @@ async def served(
     role: Role = Role.OPERATOR,
     connection: type[PageConnection] = PageConnection,
     accounts: Accounts | None = None,
+    **more: Any,
 ) -> AsyncIterator[Served]:
-    settings = Settings(redis_url=redis.url, queue_name=redis.queue)
+    """`more`: settings of the web process."""
+    settings = Settings(redis_url=redis.url, queue_name=redis.queue, **more)
     async with open_store(redis) as store:
         manager = TaskManager(store, queue=redis.queue, retries=SHORT)
         app = application(QueueAccess(store, manager, settings), accounts or Accounts(TOKEN, role), AllowedHosts())
@@ -78,19 +80,24 @@ class Message:
 
 @dataclass
 class Stream:
-    """An event stream, from a request with the token; `status` and `headers` as they have come."""
+    """An event stream, from a request with the token; `status` and `headers` as they have come. With a body of JSON it
+    is a POST."""
 
     port: int
     path: str
     given: dict[str, str] = field(default_factory=dict[str, str])
+    body: bytes | None = None
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
     async def __aenter__(self) -> Stream:
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 22)
         wanted = {"host": "127.0.0.1", "accept": "text/event-stream", "authorization": f"Bearer {TOKEN}"} | self.given
+        if self.body is not None:
+            wanted |= {"content-type": "application/json", "content-length": str(len(self.body))}
         head = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in wanted.items() if value)
-        self.writer.write(f"GET {self.path} HTTP/1.1\r\n{head}\r\n".encode())
+        method = "GET" if self.body is None else "POST"
+        self.writer.write(f"{method} {self.path} HTTP/1.1\r\n{head}\r\n".encode() + (self.body or b""))
         first, *lines = (await self._within(self.reader.readuntil(b"\r\n\r\n"))).decode().strip().split("\r\n")
         self.status = int(first.split()[1])
         self.headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}

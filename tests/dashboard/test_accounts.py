@@ -248,7 +248,7 @@ async def test_the_proxy_names_the_user_who_has_the_role_of_the_file(
         assert "Log out" not in await here.page("/lanes")
         assert (await here.browser.post("/lanes/pause", data={"lane": redis_settings.queue})).status_code == 403, "csrf"
         assert (await here.change("/lanes/pause", lane=redis_settings.queue)).status_code == 303
-        (done,) = await here.store.activity_before("", 10)
+        done, _ = await here.store.activity_before("", 10)
         assert (done.who, done.origin) == ("nobody", "198.51.100.4")
         here.browser.headers["x-user"] = "grace"
         assert (await here.browser.post("/lanes/pause", data={"lane": redis_settings.queue})).status_code == 403

@@ -88,7 +88,7 @@ async def test_no_request_of_a_stranger_is_an_error_of_the_process(
 ) -> None:
     loop, failed = asyncio.get_running_loop(), list[str]()
     loop.set_exception_handler(lambda _, context: failed.append(str(context)))
-    async with served(redis_settings) as here:
+    async with served(redis_settings, web_a2a=True) as here:
         for pieces in BROKEN:
             await sent(here, pieces, cut=cut)
             await healthy(here)
@@ -101,7 +101,7 @@ async def test_a_request_that_breaks_within_its_answer_ends_it(
 ) -> None:
     loop, failed = asyncio.get_running_loop(), list[str]()
     loop.set_exception_handler(lambda _, context: failed.append(str(context)))
-    async with served(redis_settings) as here:
+    async with served(redis_settings, web_a2a=True) as here:
         reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
         writer.write(b"GET /events/stream " + CHUNKED + AS_OPERATOR + b"\r\n")
         async with asyncio.timeout(WITHIN):
@@ -117,7 +117,7 @@ async def test_a_request_that_breaks_within_its_answer_ends_it(
 async def test_a_request_in_chunks_is_the_last_of_its_connection(redis_settings: RedisSettings) -> None:
     """Whatever a proxy in front takes for the end of a chunk, no second request follows that it has not seen."""
     body = b"3\r\nx=y\r\n0\r\n\r\n"
-    async with served(redis_settings) as here:
+    async with served(redis_settings, web_a2a=True) as here:
         for path in (b"/login", b"/nowhere", b"/healthz"):
             reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
             writer.write(b"POST " + path + b" " + CHUNKED + b"\r\n" + body + b"GET /healthz " + HEAD + b"\r\n")

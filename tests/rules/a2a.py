@@ -10,6 +10,7 @@ _PUSH = "tests/a2a/test_push.py"
 _TASKS = "tests/a2a/test_tasks.py"
 _ORDER = "tests/a2a/test_queue_order.py"
 _VIEWER = "test_a_viewer_sees_no_secrets_and_who_may_send_gets_values_as_they_are"
+_STREAMS = "tests/a2a/test_stream_access.py"
 _PROCESS = "tests/a2a/test_process.py"
 
 A2A = (
@@ -23,7 +24,7 @@ A2A = (
     Rule(
         "a viewer sends the agent nothing",
         f"{_HERE}/endpoint.py",
-        "if method.changes and not visitor.may_change:",
+        "if method.change and not visitor.may_change:",
         "if False:",
         f"{_PROCESS}::test_a_viewer_reads_tasks_and_sends_none",
     ),
@@ -71,12 +72,32 @@ A2A = (
     ),
     Rule(
         "what the agent changes is written down, refusals too",
-        f"{_HERE}/methods.py",
-        "        await note(asking.agent.access, activity.refused(str(error)))\n"
-        "        raise\n"
-        "    await note(asking.agent.access, activity)\n",
-        "        raise\n",
+        f"{_HERE}/endpoint.py",
+        "noted(request, method.change, call.about)",
+        'noted(request, "", call.about)',
         f"{_REQUESTS}::test_what_was_sent_and_canceled_and_refused_is_written_down",
+    ),
+    Rule(
+        "a stream ends when it is to end, also while it is told something",
+        f"{_HERE}/task_stream.py",
+        "                async with asyncio.timeout(pause):  # wait_for of Python 3.11 may swallow the end\n"
+        "                    await noticed.wait()\n",
+        "                await asyncio.wait_for(noticed.wait(), pause)\n",
+        "tests/a2a/test_stream_without_store.py::test_a_stream_that_is_ended_while_it_is_told_something_ends",
+    ),
+    Rule(
+        "streams of the agent are streams as all others",
+        f"{_HERE}/endpoint.py",
+        "return await stream(request, _events(request, call, method), longest=None)",
+        "return __import__('starlette.responses').responses.StreamingResponse(_events(request, call, method))",
+        f"{_STREAMS}::test_a_stream_of_the_agent_ends_soon_after_its_user_is_removed",
+    ),
+    Rule(
+        "who waits for a task of the agent is told nothing once the login has ended",
+        f"{_HERE}/endpoint.py",
+        "        check_login_counts(request)\n",
+        "",
+        f"{_STREAMS}::test_who_waits_for_a_task_is_told_nothing_once_the_login_has_ended",
     ),
     Rule(
         "a run that begins anew replaces what the one before has emitted",

@@ -11,6 +11,7 @@ _BROKEN = "tests/dashboard/test_broken_requests.py"
 _LIVE = "tests/dashboard/test_live.py"
 _BULK_RUN = "supervisor/holdfastd/cli/tasks/bulk_run.py"
 _BULK = "tests/dashboard/test_bulk.py"
+_REFUSED = "tests/dashboard/test_refused_changes.py"
 _BULK_STEPS = "tests/conformance/test_bulk_changes.py"
 _BULK_CHANGES = "workers/holdfast/core/bulk_changes.py"
 _REDACTION = "tests/dashboard/test_redaction.py"
@@ -192,10 +193,33 @@ DASHBOARD = (
     ),
     Rule(
         "a change that was refused is written down, too",
-        f"{_HERE}/changes/carry_out.py",
-        "            await note(access, activity.refused(str(error)))\n",
+        f"{_HERE}/access/asked_change.py",
+        "        asked.refusal = _why(error)\n        await asked.write()\n",
         "",
-        f"{_PAGES}::test_activity_names_who_changed_what_from_where_and_what_was_refused",
+        f"{_REFUSED}::test_a_viewer_who_sends_a_form",
+    ),
+    Rule(
+        "what another site asks for is written down",
+        f"{_HERE}/access/guard.py",
+        "            await _note(scope, text)\n",
+        "",
+        f"{_REFUSED}::test_what_another_site_asks_for",
+    ),
+    Rule(
+        "who is refused again and again drives out no other",
+        f"{_HERE}/queue/activity_notes.py",
+        "        if count > MOST_REFUSALS:\n",
+        "        if False:\n",
+        f"{_REFUSED}::test_who_is_refused_again_and_again_drives_out_no_other",
+    ),
+    Rule(
+        "a stream counts from the moment at which it is asked for",
+        f"{_HERE}/live/stream_response.py",
+        '    over = streams.begin()\n    try:\n        first = await anext(messages, b"")\n',
+        "    over = asyncio.get_running_loop().create_future()\n"
+        '    try:\n        first = await anext(messages, b"")\n        over = streams.begin()\n',
+        "tests/a2a/test_stream_access.py::test_streams_of_the_agent_count_with_the_others_and_the_message_of_a_refused_one_"
+        "makes_no_task",
     ),
     Rule(
         "limits that are refused give their form again",
@@ -258,7 +282,7 @@ DASHBOARD = (
     Rule(
         "streams of events are bounded",
         f"{_HERE}/live/stream_response.py",
-        "if len(streams.open) >= streams.most:",
+        "if len(self.open) >= self.most:",
         "if False:",
         f"{_LIVE}::test_streams_are_bounded",
     ),
@@ -328,29 +352,22 @@ DASHBOARD = (
     Rule(
         "a viewer changes nothing over the API",
         f"{_HERE}/api/endpoint.py",
-        "            check_may_change(visitor)\n",
+        "                    check_may_change(visitor)\n",
         "",
         f"{_API}::test_a_viewer_changes_nothing_over_the_api",
     ),
     Rule(
         "a change over the API by a browser's session needs its secret",
         f"{_HERE}/api/endpoint.py",
-        '            check_secret(visitor, request.headers.get(CSRF, ""))\n',
+        '                    check_secret(visitor, request.headers.get(CSRF, ""))\n',
         "",
         f"{_API}::test_a_session_needs_its_secret_for_changes",
     ),
     Rule(
         "a change over the API is written down",
         f"{_HERE}/api/endpoint.py",
-        "        await self._note(replace(asked, subject=call.subject, outcome=call.outcome))\n",
-        "",
-        f"{_API}::test_each_change_is_written_down_with_name_and_address",
-    ),
-    Rule(
-        "a change over the API that was refused is written down, too",
-        f"{_HERE}/api/endpoint.py",
-        "            await self._note(replace(asked, subject=call.subject).refused(str(error)))\n",
-        "",
+        'noted(request, operation.change, "/".join(path.values()))',
+        'noted(request, "", "/".join(path.values()))',
         f"{_API}::test_each_change_is_written_down_with_name_and_address",
     ),
     Rule(
@@ -540,8 +557,8 @@ DASHBOARD = (
     Rule(
         "the activity names the task that was edited",
         f"{_HERE}/changes/carry_out.py",
-        "subject, related=related)",
-        "subject)",
+        "asked.subject, asked.related = form.last(change.field), form.last(change.related)",
+        "asked.subject = form.last(change.field)",
         f"{_SUBMIT}::test_an_edited_task_is_a_new_one_and_both_are_linked",
     ),
     Rule(
@@ -664,9 +681,9 @@ DASHBOARD = (
         f"{_BULK}::test_a_viewer_begins_stops_and_chooses_nothing",
     ),
     Rule(
-        "each change of chosen tasks is written down",
+        "what was refused of chosen tasks is written down",
         f"{_HERE}/changes/chosen_tasks.py",
-        "    await note(access, activity)\n",
+        '        asked.refusal = f"{len(refused)} refused: {\'; \'.join(refused)}" if refused else ""\n',
         "",
         f"{_BULK}::test_chosen_tasks_are_changed_and_refusals_are_told",
     ),

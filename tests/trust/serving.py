@@ -14,11 +14,13 @@ HANDLER = "examples.wordcount:handle"
 
 
 @contextmanager
-def serving(user: User, *options: str, cwd: Path, before: Sequence[str] = ()) -> Iterator[subprocess.Popen[str]]:
-    """`supervisor start` of this user, ready."""
+def serving(
+    user: User, *options: str, cwd: Path, before: Sequence[str] = (), log: list[str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """`supervisor start` of this user, ready. `log` has its lines afterwards."""
     process = user.popen("start", HANDLER, *options, cwd=cwd, before=before, stderr=subprocess.PIPE)
     assert process.stderr is not None
-    seen: list[str] = []
+    seen = [] if log is None else log
     for line in process.stderr:
         seen.append(line)
         if "worker ready" in line:

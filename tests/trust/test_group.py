@@ -25,8 +25,8 @@ def places(home: Path) -> tuple[str, ...]:
 
 
 def test_a_member_of_the_group_sees_and_changes_nothing(home: Path) -> None:
-    here = places(home)[:2]
-    with serving(ADA, *places(home), cwd=home) as process:
+    here, log = places(home)[:2], list[str]()
+    with serving(ADA, *places(home), cwd=home, log=log) as process:
         assert MEMBER_OF_HERS.supervisor("status", *here, cwd=home).status == 0
         assert MEMBER_OF_HERS.supervisor("workers", "--deaths", *here, cwd=home).status == 0
         for words in (["scale", "2"], ["reload"], ["stop"]):
@@ -41,6 +41,9 @@ def test_a_member_of_the_group_sees_and_changes_nothing(home: Path) -> None:
         assert ROOT.supervisor("scale", "2", *here, cwd=home).status == 0
         assert ADA.supervisor("reload", "--wait", *here, cwd=home).status == 0
         assert ADA.supervisor("stop", *here, cwd=home).status == 0
+    refused = [line for line in log if "request on the control socket is refused" in line]
+    assert len(refused) == 3
+    assert all(f'"uid": {MEMBER}' in line for line in refused), refused
 
 
 def test_a_member_of_the_group_may_do_what_is_listed(home: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from holdfast.errors import (
@@ -34,13 +33,12 @@ class RpcCode(IntEnum):
     VERSION_NOT_SUPPORTED = -32009
 
 
-@dataclass
-class RpcError(Exception):
+class RpcError(HoldfastError):
     """`status`: that of the HTTP answer; 200 for all that the request itself is to blame for."""
 
-    code: RpcCode
-    message: str
-    status: int = 200
+    def __init__(self, code: RpcCode, message: str, status: int = 200) -> None:
+        self.code, self.message, self.status = code, message, status
+        super().__init__(message)
 
 
 _CODES: tuple[tuple[type[HoldfastError], RpcCode, int], ...] = (

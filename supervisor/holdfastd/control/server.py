@@ -167,6 +167,7 @@ class ControlServer:
             client.lines.send(encode(Refused(f"not a request: {error}")))
             return
         if why_not := permissions.denial(request, client.user, self._group_verbs):
+            _log.warning("a request on the control socket is refused", uid=client.user, reason=why_not)
             client.lines.send(encode(Refused(why_not, denied=True)))
             return
         answer, line = self._answered(request)

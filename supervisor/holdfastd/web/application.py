@@ -46,6 +46,7 @@ from holdfastd.web.pages import (
     workers,
 )
 from holdfastd.web.pages.login import LoginPage
+from holdfastd.web.queue.activity_notes import RefusalBound
 from holdfastd.web.queue.bulk_work import BulkWork
 from holdfastd.web.queue.current_problems import CurrentProblems
 from holdfastd.web.queue.period_reports import PeriodReports
@@ -118,6 +119,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
     app.state.counts = QueueCounts(access)
     app.state.reports = reports
     app.state.feed, app.state.streams = EventFeed(access), OpenStreams.bounded()
+    app.state.refusals = RefusalBound()
     app.state.bulk_work = BulkWork(access)
     return app
 

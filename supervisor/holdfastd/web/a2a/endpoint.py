@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
-from contextlib import suppress
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import structlog
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 from holdfast.client.submit_trace import trace_of_header
 from holdfast.errors import HoldfastError
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError, rpc_error
 from holdfastd.web.a2a.agent import Agent, AgentClient
 from holdfastd.web.a2a.json_rpc import RpcCall
-from holdfastd.web.a2a.methods import Asking, Method, Stream, method_of
-from holdfastd.web.access.forms import read_body, visitor_of
+from holdfastd.web.a2a.methods import Asking, Method, StreamMethod, method_of
+from holdfastd.web.access.asked_change import noted
+from holdfastd.web.access.forms import check_login_counts, read_body, visitor_of
 from holdfastd.web.access.visitor import Login
+from holdfastd.web.live.stream_response import stream
 from holdfastd.web.queue.activity_notes import origin
 from holdfastd.web.queue.queue_access import queue_of
 
 VERSION_HEADER = "a2a-version"
 AROUND = 65536  # bytes of a request around its message
-KEEP_ALIVE = 15.0  # seconds without an event after which a comment is sent, so that nothing between closes the stream
 
 _log = structlog.get_logger("holdfast.web")
 
@@ -35,41 +36,54 @@ async def endpoint(request: Request) -> Response:
     call = RpcCall()
     try:
         return await _answer(request, call)
+    except ClientDisconnect:  # nobody waits for an answer
+        raise
     except Exception as error:
         known = _known(error)
-        return _json(call.failure(known), known.status)
+        answer = _json(call.failure(known), known.status)
+        answer.headers.update((error.headers or {}) if isinstance(error, HTTPException) else {})
+        return answer
 
 
 async def _answer(request: Request, call: RpcCall) -> Response:
     if visitor_of(request).login is not Login.HEADER:
-        raise RpcError(RpcCode.INVALID_REQUEST, "a program logs in with Authorization: Bearer TOKEN", 403)
+        async with noted(request, "a2a"):
+            raise RpcError(RpcCode.INVALID_REQUEST, "a program logs in with Authorization: Bearer TOKEN", 403)
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise RpcError(RpcCode.CONTENT_TYPE_NOT_SUPPORTED, "Content-Type: application/json is expected", 415)
     call.take(await read_body(request, queue_of(request).settings.max_message_bytes + AROUND))
     method = method_of(call.method, request.headers.get(VERSION_HEADER) or request.query_params.get("A2A-Version", ""))
-    result = await method.call(_asking(request, call, method))
-    if isinstance(result, AsyncGenerator):
-        return await _streamed(call, result)
-    return _json(call.answer(result))
+    match method:
+        case Method():
+            async with _asking(request, call, method) as asking:
+                result = await method.call(asking)
+            return _json(call.answer(result))
+        case StreamMethod():
+            return await stream(request, _events(request, call, method), longest=None)
 
 
-def _asking(request: Request, call: RpcCall, method: Method) -> Asking:
+@asynccontextmanager
+async def _asking(request: Request, call: RpcCall, method: Method | StreamMethod) -> AsyncGenerator[Asking]:
+    """The call of a method. A change is written down, also one that is refused here."""
     visitor = visitor_of(request)
-    if method.changes and not visitor.may_change:
-        raise RpcError(RpcCode.INVALID_REQUEST, "a viewer may change nothing: log in as an operator", 403)
 
     async def patiently(work: Awaitable[None]) -> None:
         await _unless_gone(request, work)
+        check_login_counts(request)
 
-    return Asking(
-        Agent(queue_of(request)),
-        AgentClient(visitor.name, origin(request), trace_of_header(request.headers.get("traceparent", ""))),
-        str(request.base_url),
-        call.read_params(method.params),
-        patiently,
-        visitor.may_change,
-        _as_it_is if visitor.may_change else queue_of(request).redaction.value,
-    )
+    async with noted(request, method.change, call.about) as asked:
+        if method.change and not visitor.may_change:
+            raise RpcError(RpcCode.INVALID_REQUEST, "a viewer may change nothing: log in as an operator", 403)
+        yield Asking(
+            Agent(queue_of(request)),
+            AgentClient(visitor.name, origin(request), trace_of_header(request.headers.get("traceparent", ""))),
+            str(request.base_url),
+            call.read_params(method.params),
+            patiently,
+            asked,
+            visitor.may_change,
+            _as_it_is if visitor.may_change else queue_of(request).redaction.value,
+        )
 
 
 def _as_it_is(value: Any) -> Any:
@@ -94,36 +108,17 @@ async def _gone(request: Request) -> None:
         pass
 
 
-async def _streamed(call: RpcCall, results: Stream) -> Response:
-    """Errors of the beginning are answered as any; the first event is read before the stream begins."""
-    first = await anext(results)
-    return StreamingResponse(
-        _events(call, first, results), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
-    )
-
-
-async def _events(call: RpcCall, first: object, results: Stream) -> AsyncGenerator[bytes]:
-    coming: asyncio.Task[dict[str, object]] | None = None
-    try:
-        yield _event(call.answer(first))
-        while True:
-            coming = coming or asyncio.ensure_future(anext(results))
-            done, _ = await asyncio.wait((coming,), timeout=KEEP_ALIVE)
-            if not done:
-                yield b": \n\n"
-                continue
-            result, coming = coming.result(), None
-            yield _event(call.answer(result))
-    except StopAsyncIteration:
-        pass
-    except Exception as error:
-        yield _event(call.failure(_known(error)))
-    finally:
-        if coming is not None:
-            coming.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await coming
-        await results.aclose()
+async def _events(request: Request, call: RpcCall, method: StreamMethod) -> AsyncGenerator[bytes]:
+    """Errors of the beginning are raised, and are the answer; a later one is the last event."""
+    async with _asking(request, call, method) as asking:
+        results = await method.call(asking)
+    async with aclosing(results):
+        yield _event(call.answer(await anext(results)))
+        try:
+            async for each in results:
+                yield _event(call.answer(each))
+        except Exception as error:
+            yield _event(call.failure(_known(error)))
 
 
 def _known(error: Exception) -> RpcError:
@@ -132,7 +127,8 @@ def _known(error: Exception) -> RpcError:
         case RpcError():
             return error
         case HTTPException():
-            return RpcError(RpcCode.INVALID_REQUEST, str(error.detail), error.status_code)
+            code = RpcCode.INVALID_REQUEST if error.status_code < 500 else RpcCode.INTERNAL_ERROR
+            return RpcError(code, str(error.detail), error.status_code)
         case HoldfastError():
             return rpc_error(error)
         case _:

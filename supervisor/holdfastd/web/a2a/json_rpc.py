@@ -48,6 +48,14 @@ class RpcCall:
             raise RpcError(RpcCode.INVALID_REQUEST, "method: a text is expected")
         self.method, self.params = method, request.get("params")
 
+    @property
+    def about(self) -> str:
+        """The task that the parameters name, if they do, before anybody has looked at them."""
+        fields = cast("dict[str, Any]", self.params) if isinstance(self.params, dict) else {}
+        message = fields.get("message")
+        of_message = cast("dict[str, Any]", message).get("taskId") or "new task" if isinstance(message, dict) else None
+        return str(of_message or fields.get("taskId") or fields.get("id") or "")
+
     def read_params(self, kind: type[P]) -> P:
         """Raises RpcError, which names the field."""
         try:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from holdfast.core.activity import Activity
-from holdfast.errors import HoldfastError
 from holdfastd.a2a import wire_0_3, wire_1_0
 from holdfastd.a2a.agent_task import AgentTask, Sending, Told
 from holdfastd.a2a.push_target import PushTarget
@@ -16,7 +13,7 @@ from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.web.a2a.agent import Agent, AgentClient
 from holdfastd.web.a2a.agent_card import card, handlers_of
 from holdfastd.web.a2a.hidden_fields import Hide, target_without, task_without, told_without
-from holdfastd.web.queue.activity_notes import note
+from holdfastd.web.access.asked_change import AskedChange
 
 Written = dict[str, Any] | list[dict[str, Any]] | None
 Stream = AsyncGenerator[dict[str, Any]]
@@ -25,27 +22,39 @@ Stream = AsyncGenerator[dict[str, Any]]
 @dataclass(frozen=True, slots=True)
 class Asking:
     """A call of a method: by whom, at which URL, with which parameters. `patiently` waits for something, but no longer
-    than the client waits for the answer. `may_change`: the client is no viewer; `hide`: leaves of a value what it may
-    see."""
+    than the client waits for the answer. `asked`: the change as Activity will have it; `may_change`: the client is no
+    viewer; `hide`: leaves of a value what it may see."""
 
     agent: Agent
     client: AgentClient
     base_url: str
     params: Any
     patiently: Callable[[Awaitable[None]], Awaitable[None]]
+    asked: AskedChange
     may_change: bool
     hide: Hide
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
-    """`changes`: not for viewers."""
+class _NamedMethod:
+    """`change`: its name in Activity, for operators alone; empty for what only reads."""
 
     version: str
     name: str
+    change: str
     params: type
-    call: Callable[[Asking], Awaitable[Written | Stream]]
-    changes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Method(_NamedMethod):
+    call: Callable[[Asking], Awaitable[Written]]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamMethod(_NamedMethod):
+    """Its change is made when the stream begins."""
+
+    call: Callable[[Asking], Awaitable[Stream]]
 
 
 def _send(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[Written]]:
@@ -87,8 +96,7 @@ def _get(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[
 
 def _cancel(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[Written]]:
     async def cancel(asking: Asking) -> Written:
-        async with _noted(asking, "a2a/cancel", asking.params.id):
-            return write(await asking.agent.cancel(asking.params.id, asking.client))
+        return write(await asking.agent.cancel(asking.params.id, asking.client))
 
     return cancel
 
@@ -103,9 +111,8 @@ async def _list(asking: Asking) -> Written:
 def _set_push(write: Callable[[str, PushTarget], Written]) -> Callable[[Asking], Awaitable[Written]]:
     async def set_push(asking: Asking) -> Written:
         params = asking.params
-        async with _noted(asking, "a2a/push", params.task_id):
-            task = await asking.agent.view(params.task_id)
-            return write(task.task_id, await asking.agent.targets.set(task.task_id, params.target))
+        task = await asking.agent.view(params.task_id)
+        return write(task.task_id, await asking.agent.targets.set(task.task_id, params.target))
 
     return set_push
 
@@ -135,10 +142,9 @@ def _list_push(write: Callable[[str, list[PushTarget], slice], Written]) -> Call
 def _remove_push(removed: Written) -> Callable[[Asking], Awaitable[Written]]:
     async def remove_push(asking: Asking) -> Written:
         params = asking.params
-        async with _noted(asking, "a2a/push-remove", params.task_id):
-            task = await asking.agent.view(params.task_id)
-            await asking.agent.targets.remove(task.task_id, params.target_id)
-            return removed
+        task = await asking.agent.view(params.task_id)
+        await asking.agent.targets.remove(task.task_id, params.target_id)
+        return removed
 
     return remove_push
 
@@ -152,45 +158,39 @@ def _extended_card(version: str) -> Callable[[Asking], Awaitable[Written]]:
     return extended_card
 
 
-METHODS = (
-    Method("1.0", "SendMessage", wire_1_0.SendParams10, _send(wire_1_0.sent), changes=True),
-    Method("1.0", "SendStreamingMessage", wire_1_0.SendParams10, _stream(wire_1_0.told), changes=True),
-    Method("1.0", "GetTask", wire_1_0.TaskParams10, _get(wire_1_0.write_task)),
-    Method("1.0", "ListTasks", wire_1_0.ListParams10, _list),
-    Method("1.0", "CancelTask", wire_1_0.TaskParams10, _cancel(wire_1_0.write_task), changes=True),
-    Method("1.0", "SubscribeToTask", wire_1_0.TaskParams10, _subscribe(wire_1_0.told)),
+SEND, CANCEL, PUSH, PUSH_REMOVE, READ = "a2a/send", "a2a/cancel", "a2a/push", "a2a/push-remove", ""
+
+METHODS: tuple[Method | StreamMethod, ...] = (
+    Method("1.0", "SendMessage", SEND, wire_1_0.SendParams10, _send(wire_1_0.sent)),
+    StreamMethod("1.0", "SendStreamingMessage", SEND, wire_1_0.SendParams10, _stream(wire_1_0.told)),
+    Method("1.0", "GetTask", READ, wire_1_0.TaskParams10, _get(wire_1_0.write_task)),
+    Method("1.0", "ListTasks", READ, wire_1_0.ListParams10, _list),
+    Method("1.0", "CancelTask", CANCEL, wire_1_0.TaskParams10, _cancel(wire_1_0.write_task)),
+    StreamMethod("1.0", "SubscribeToTask", READ, wire_1_0.TaskParams10, _subscribe(wire_1_0.told)),
+    Method("1.0", "CreateTaskPushNotificationConfig", PUSH, wire_1_0.PushParams10, _set_push(wire_1_0.write_target)),
+    Method("1.0", "GetTaskPushNotificationConfig", READ, wire_1_0.PushKey10, _get_push(wire_1_0.write_target)),
     Method(
-        "1.0",
-        "CreateTaskPushNotificationConfig",
-        wire_1_0.PushParams10,
-        _set_push(wire_1_0.write_target),
-        changes=True,
+        "1.0", "ListTaskPushNotificationConfigs", READ, wire_1_0.PushListParams10, _list_push(wire_1_0.write_targets)
     ),
-    Method("1.0", "GetTaskPushNotificationConfig", wire_1_0.PushKey10, _get_push(wire_1_0.write_target)),
-    Method("1.0", "ListTaskPushNotificationConfigs", wire_1_0.PushListParams10, _list_push(wire_1_0.write_targets)),
-    Method("1.0", "DeleteTaskPushNotificationConfig", wire_1_0.PushKey10, _remove_push({}), changes=True),
-    Method("1.0", "GetExtendedAgentCard", wire_1_0.NoParams, _extended_card("1.0")),
-    Method("0.3", "message/send", wire_0_3.SendParams03, _send(wire_0_3.write_task), changes=True),
-    Method("0.3", "message/stream", wire_0_3.SendParams03, _stream(wire_0_3.told), changes=True),
-    Method("0.3", "tasks/get", wire_0_3.TaskParams03, _get(wire_0_3.write_task)),
-    Method("0.3", "tasks/cancel", wire_0_3.TaskParams03, _cancel(wire_0_3.write_task), changes=True),
-    Method("0.3", "tasks/resubscribe", wire_0_3.TaskParams03, _subscribe(wire_0_3.told)),
+    Method("1.0", "DeleteTaskPushNotificationConfig", PUSH_REMOVE, wire_1_0.PushKey10, _remove_push({})),
+    Method("1.0", "GetExtendedAgentCard", READ, wire_1_0.NoParams, _extended_card("1.0")),
+    Method("0.3", "message/send", SEND, wire_0_3.SendParams03, _send(wire_0_3.write_task)),
+    StreamMethod("0.3", "message/stream", SEND, wire_0_3.SendParams03, _stream(wire_0_3.told)),
+    Method("0.3", "tasks/get", READ, wire_0_3.TaskParams03, _get(wire_0_3.write_task)),
+    Method("0.3", "tasks/cancel", CANCEL, wire_0_3.TaskParams03, _cancel(wire_0_3.write_task)),
+    StreamMethod("0.3", "tasks/resubscribe", READ, wire_0_3.TaskParams03, _subscribe(wire_0_3.told)),
+    Method("0.3", "tasks/pushNotificationConfig/set", PUSH, wire_0_3.PushParams03, _set_push(wire_0_3.write_target)),
+    Method("0.3", "tasks/pushNotificationConfig/get", READ, wire_0_3.PushKey03, _get_push(wire_0_3.write_target)),
     Method(
-        "0.3",
-        "tasks/pushNotificationConfig/set",
-        wire_0_3.PushParams03,
-        _set_push(wire_0_3.write_target),
-        changes=True,
+        "0.3", "tasks/pushNotificationConfig/list", READ, wire_0_3.PushListParams03, _list_push(wire_0_3.write_targets)
     ),
-    Method("0.3", "tasks/pushNotificationConfig/get", wire_0_3.PushKey03, _get_push(wire_0_3.write_target)),
-    Method("0.3", "tasks/pushNotificationConfig/list", wire_0_3.PushListParams03, _list_push(wire_0_3.write_targets)),
-    Method("0.3", "tasks/pushNotificationConfig/delete", wire_0_3.PushKey03, _remove_push(None), changes=True),
-    Method("0.3", "agent/getAuthenticatedExtendedCard", wire_1_0.NoParams, _extended_card("0.3")),
+    Method("0.3", "tasks/pushNotificationConfig/delete", PUSH_REMOVE, wire_0_3.PushKey03, _remove_push(None)),
+    Method("0.3", "agent/getAuthenticatedExtendedCard", READ, wire_1_0.NoParams, _extended_card("0.3")),
 )
 VERSIONS = tuple(dict.fromkeys(method.version for method in METHODS))
 
 
-def method_of(name: str, version: str) -> Method:
+def method_of(name: str, version: str) -> Method | StreamMethod:
     """The method that a client of this version calls; empty: of the version that has such a method. Raises RpcError."""
     known = ".".join(version.split(".")[:2])
     if version and known not in VERSIONS:
@@ -206,30 +206,10 @@ def method_of(name: str, version: str) -> Method:
 
 
 async def _accept(asking: Asking, sending: Sending) -> str:
-    activity = _activity(asking, "a2a/send", sending.message.task_id or "new task")
-    try:
-        task_id = await asking.agent.accept(sending, asking.client)
-    except (RpcError, HoldfastError) as error:
-        await note(asking.agent.access, activity.refused(str(error)))
-        raise
-    await note(asking.agent.access, replace(activity, subject=task_id))
+    """The id of the task. It is written down now, as the task may take long."""
+    task_id = asking.asked.subject = await asking.agent.accept(sending, asking.client)
+    await asking.asked.write()
     return task_id
-
-
-@asynccontextmanager
-async def _noted(asking: Asking, change: str, subject: str) -> AsyncGenerator[None]:
-    """Writes the change down, also one that is refused."""
-    activity = _activity(asking, change, subject)
-    try:
-        yield
-    except (RpcError, HoldfastError) as error:
-        await note(asking.agent.access, activity.refused(str(error)))
-        raise
-    await note(asking.agent.access, activity)
-
-
-def _activity(asking: Asking, change: str, subject: str) -> Activity:
-    return Activity(asking.client.who, asking.client.origin, change, subject)
 
 
 async def _written(

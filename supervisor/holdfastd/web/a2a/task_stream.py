@@ -49,7 +49,8 @@ async def changes(
         follower, pause = _StreamFollower(access, task, view, task.position or last), SOON
         while follower.status.state not in AT_REST:
             with suppress(TimeoutError):
-                await asyncio.wait_for(noticed.wait(), pause)
+                async with asyncio.timeout(pause):  # wait_for of Python 3.11 may swallow the end
+                    await noticed.wait()
             noticed.clear()
             told = list[Told]()
             with suppress(StoreUnavailableError):

@@ -1,8 +1,9 @@
-"""The fields of a form that a browser has sent, read only when it may change something."""
+"""The form that a browser has sent. Its fields are given only to a change that the browser may ask for."""
 
 from __future__ import annotations
 
 import hmac
+from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
@@ -26,19 +27,45 @@ def visitor_of(request: Request) -> Visitor:
     return visitor
 
 
-async def read_form(request: Request) -> dict[str, str]:
-    """The fields of a change, of several with one name the last. Raises as `read_fields`."""
-    return dict(await read_fields(request))
+def login_counts(request: Request) -> bool:
+    """True if the login of this request counts still, as it did when the guard let it in."""
+    return bool(request.app.state.visitors.keeps(visitor_of(request), request.scope))
 
 
-async def read_fields(request: Request) -> list[tuple[str, str]]:
-    """The fields of a change. Raises HTTPException for a viewer (403), a form without this session's secret (403), or
-    one that is too large (413)."""
-    visitor = visitor_of(request)
-    check_may_change(visitor)
-    fields = parse_qsl((await read_body(request)).decode("utf-8", "replace"), keep_blank_values=True)
-    check_secret(visitor, dict(fields).get(CSRF, ""))
-    return [(name, value) for name, value in fields if name != CSRF]
+def check_login_counts(request: Request) -> None:
+    """Of a request that has waited long. Raises HTTPException 401."""
+    if not login_counts(request):
+        raise HTTPException(401, "the login of this request counts no more: log in again")
+
+
+@dataclass(frozen=True, slots=True)
+class SentForm:
+    """A form as it has come. `last` and `every` tell what it is about, for the note of a change that may be refused.
+    Its fields are for changes that are allowed."""
+
+    _visitor: Visitor
+    _pairs: list[tuple[str, str]]
+
+    def last(self, field: str) -> str:
+        return next(iter(reversed(self.every(field))), "")
+
+    def every(self, field: str) -> list[str]:
+        """The values of a field in a form that nobody has looked at."""
+        return [value for name, value in self._pairs if name == field]
+
+    def allowed(self) -> dict[str, str]:
+        """The fields of a change, of several with one name the last. Raises HTTPException 403 for a viewer, and for a
+        form without the secret of this session."""
+        check_may_change(self._visitor)
+        fields = dict(self._pairs)
+        check_secret(self._visitor, fields.pop(CSRF, ""))
+        return fields
+
+
+async def read_form(request: Request) -> SentForm:
+    """Raises HTTPException 413 for one that is too large."""
+    pairs = parse_qsl((await read_body(request)).decode("utf-8", "replace"), keep_blank_values=True)
+    return SentForm(visitor_of(request), pairs)
 
 
 def check_may_change(visitor: Visitor) -> None:

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from holdfast.core.activity import Activity
 from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.visitors import RequestRefusedError, Visitors
 from holdfastd.web.http.problems import API, problem
+from holdfastd.web.queue.activity_notes import note, origin
 
 PUBLIC = ("/login", "/static/", "/healthz", "/.well-known/agent-card.json", "/.well-known/agent.json")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -70,7 +72,9 @@ class Guard:
         if scope["visitor"] is None and not scope["path"].startswith(PUBLIC):
             return _log_in_first(scope, headers, with_users=self.visitors.accounts.users is not None)
         if scope["method"] not in SAFE and self._is_of_another_site(headers):
-            return _refused(scope, 403, "another site asks for this change: it is refused")
+            text = "another site asks for this change: it is refused"
+            await _note(scope, text)
+            return _refused(scope, 403, text)
         return None
 
     def _is_of_another_site(self, headers: Headers) -> bool:
@@ -94,6 +98,14 @@ def _two_ends(scope: Scope, headers: Headers) -> Response | None:
     answer = _refused(scope, 400, "Content-Length and Transfer-Encoding: one of them is expected")
     answer.headers["connection"] = "close"
     return answer
+
+
+async def _note(scope: Scope, why: str) -> None:
+    """Write down a change that is refused before anything has looked at it. Strangers' requests are none."""
+    request, visitor = Request(scope), scope["visitor"]
+    if visitor is not None:
+        asked = Activity(visitor.name, origin(request), scope["path"].removeprefix("/"), "")
+        await note(request, asked.refused(why))
 
 
 def _refused(scope: Scope, status: int, text: str, wait: float = 0.0) -> Response:

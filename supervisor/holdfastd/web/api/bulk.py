@@ -79,7 +79,7 @@ async def begin_bulk_change(call: ApiCall, body: BulkBody) -> BulkDocument:
     """
     change = await bulk_work_of(call.request).begin(_change(call, body.verb, body, body.reason))
     begun = change.begun_words(call.access.redaction.query)
-    call.subject, call.outcome, call.status = change.change_id, f"{change.verb} {begun}", 202
+    call.asked.subject, call.asked.outcome, call.status = change.change_id, f"{change.verb} {begun}", 202
     return _document(call, change, change.begun_ms)
 
 

@@ -10,23 +10,27 @@ from starlette.requests import Request
 from holdfast.client.manager import TaskManager
 from holdfast.store.protocol import Store
 from holdfastd.doctor.finding import Finding
+from holdfastd.web.access.asked_change import AskedChange
 from holdfastd.web.queue.period_reports import PeriodReports
 from holdfastd.web.queue.queue_access import QueueAccess
 
 
 @dataclass(slots=True)
 class ApiCall:
-    """`who` asks, and from where; `problems`: reads what is wrong now; `reports`: of periods. A function that
-    changes something may set `status`, of its answer, `subject`, what it has changed, and `outcome`, what is noted."""
+    """`asked`: the change as Activity will have it; `problems`: reads what is wrong now; `reports`: of periods. A
+    function that changes something may set `status`, of its answer, and what stands in `asked`."""
 
     access: QueueAccess
-    who: str
+    asked: AskedChange
     request: Request
     problems: Callable[[], Awaitable[list[Finding]]]
     reports: PeriodReports
     status: int = 200
-    subject: str = ""
-    outcome: str = ""
+
+    @property
+    def who(self) -> str:
+        """Who asks, and from where."""
+        return f"{self.asked.who} over the API, from {self.asked.origin}"
 
     @property
     def manager(self) -> TaskManager:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from holdfast.core.activity import Activity
 from holdfast.errors import HoldfastError, InvalidScheduleError, InvalidTaskError
+from holdfastd.web.access.asked_change import noted
 from holdfastd.web.access.forms import check_may_change, check_secret, visitor_of
 from holdfastd.web.api import openapi
 from holdfastd.web.api.call import ApiCall
@@ -23,7 +23,6 @@ from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.api.request_body import InvalidRequestError, read_json, read_query, read_segments
 from holdfastd.web.errors import status_of
 from holdfastd.web.http.problems import problem
-from holdfastd.web.queue.activity_notes import note, origin
 from holdfastd.web.queue.current_problems import CurrentProblems
 from holdfastd.web.queue.period_reports import PeriodReports
 from holdfastd.web.queue.queue_access import QueueAccess
@@ -59,27 +58,23 @@ class Api:
         if chosen is None:
             allowed = ", ".join(sorted({*found, "HEAD"} if "GET" in found else found))
             return problem(405, f"{request.method} is not allowed here: {allowed}", headers={"allow": allowed})
-        try:
-            return await self._perform(request, *chosen)
-        except InvalidRequestError as error:
-            return problem(400, str(error), "invalid-request", error.field)
+        return await self._perform(request, *chosen)
 
     async def _perform(self, request: Request, operation: ApiOperation, path: dict[str, str]) -> Response:
-        visitor = visitor_of(request)
-        if operation.change:
-            check_may_change(visitor)
-            check_secret(visitor, request.headers.get(CSRF, ""))
-        given = {**path, **await self._decoded(request, operation)}
-        asked = Activity(visitor.name, origin(request), operation.change, "/".join(path.values()))
-        who = f"{asked.who} over the API, from {asked.origin}"
-        call = ApiCall(self.access, who, request, self.problems.read, self.reports, subject=asked.subject)
+        visitor, given = visitor_of(request), dict[str, Any](path)
         try:
-            answer = await operation.function(call, **given)
+            async with noted(request, operation.change, "/".join(path.values())) as asked:
+                if operation.change:
+                    check_may_change(visitor)
+                    check_secret(visitor, request.headers.get(CSRF, ""))
+                given |= await self._decoded(request, operation)
+                call = ApiCall(self.access, asked, request, self.problems.read, self.reports)
+                answer = await operation.function(call, **given)
+        except InvalidRequestError as error:
+            return problem(400, str(error), "invalid-request", error.field)
         except HoldfastError as error:
-            await self._note(replace(asked, subject=call.subject).refused(str(error)))
             detail = self.access.redaction.text(str(error))
             return problem(status_of(error), detail, _kind(error), _field_of(error, given))
-        await self._note(replace(asked, subject=call.subject, outcome=call.outcome))
         if isinstance(answer, Response):
             return answer
         shown = self.access.redaction.value(answer)
@@ -92,10 +87,6 @@ class Api:
         if BODY in hints:
             found[BODY] = await read_json(request, hints[BODY], MESSAGES * self.access.settings.max_message_bytes)
         return found
-
-    async def _note(self, activity: Activity) -> None:
-        if activity.change:
-            await note(self.access, activity)
 
 
 def _matching(segments: tuple[str, ...]) -> Iterator[tuple[str, tuple[ApiOperation, dict[str, str]]]]:

@@ -70,14 +70,14 @@ async def list_hosts(call: ApiCall) -> HostList:
 
 async def quiet_hosts(call: ApiCall, body: QuietRequest) -> OrderDocument:
     """Let all hosts, or one host, claim no more tasks until they are resumed. Running tasks finish."""
-    host = call.subject = _known(body.host)
+    host = call.asked.subject = _known(body.host)
     reason = check_reason(call.reason("ordered", body.reason))
     return order_document(host, "quiet", await call.store.quiet_host(host, call.who, reason))
 
 
 async def resume_hosts(call: ApiCall, body: HostRequest) -> OrderDocument:
     """Let all hosts, or one host, claim tasks again."""
-    host = call.subject = _known(body.host)
+    host = call.asked.subject = _known(body.host)
     return order_document(host, "resumed", await call.store.resume_host(host, call.who))
 
 

@@ -38,10 +38,10 @@ async def submit_tasks(call: ApiCall, body: TaskSpec | TaskSpecs) -> TaskReceipt
     """
     if isinstance(body, TaskSpec):
         [receipt] = await _submit(call, [_identified(body)])
-        call.subject = receipt.task_id
+        call.asked.subject = receipt.task_id
         return _document(receipt)
     receipts = await _submit(call, [_identified(spec) for spec in body])
-    call.subject = f"{receipts[0].task_id} and {len(receipts) - 1} more"
+    call.asked.subject = f"{receipts[0].task_id} and {len(receipts) - 1} more"
     return [_document(receipt) for receipt in receipts]
 
 

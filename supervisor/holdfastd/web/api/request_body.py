@@ -10,6 +10,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from holdfast.errors import HoldfastError
 from holdfastd.web.access.forms import read_body
 
 _PLACE = re.compile(r" - at `\$\.?(.*)`$")
@@ -17,7 +18,7 @@ _UNKNOWN = re.compile(r"unknown field `(.*?)`")
 _MOST_FIELDS = 100  # of a query
 
 
-class InvalidRequestError(Exception):
+class InvalidRequestError(HoldfastError):
     """A request that does not fit; `field`: the one to mend, empty for the whole."""
 
     def __init__(self, detail: str, field: str = "") -> None:

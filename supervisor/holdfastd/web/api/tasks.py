@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, TypedDict
 
@@ -16,6 +17,7 @@ from holdfast.errors import InvalidTaskError
 from holdfast.why.document import WhyDocument
 from holdfastd.documents import task_documents
 from holdfastd.documents.task_documents import ListedTask, WholeTask
+from holdfastd.web.access.forms import check_login_counts
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.task_query import TaskQuery, wanted_of
@@ -110,10 +112,9 @@ async def list_tasks(call: ApiCall, query: TaskListQuery) -> TaskList:
 async def get_task(call: ApiCall, task_id: str, query: WaitQuery) -> WholeTask:
     """Show one task in full, with its result; with `wait` once it has ended or asks for input."""
     if query.wait:
-        try:
-            return task_documents.whole(await call.manager.wait(task_id, query.wait))
-        except TimeoutError:
-            pass
+        with suppress(TimeoutError):
+            await call.manager.wait(task_id, query.wait)
+        check_login_counts(call.request)
     return task_documents.whole(await call.manager.get_task(task_id))
 
 

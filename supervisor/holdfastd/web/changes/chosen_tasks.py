@@ -10,13 +10,12 @@ from starlette.responses import Response
 
 from holdfast.client.bulk_filter import checked_verb
 from holdfast.client.manager import TaskManager
-from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.plurals import counted
 from holdfast.core.task_states import State
 from holdfast.errors import HoldfastError
-from holdfastd.web.access.forms import read_fields, visitor_of
-from holdfastd.web.queue.activity_notes import note, origin
+from holdfastd.web.access.asked_change import noted
+from holdfastd.web.access.forms import read_form
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
@@ -25,20 +24,18 @@ MOST = 100  # tasks of one form
 
 async def change_chosen(request: Request) -> Response:
     """Change each of them, and say what was refused."""
-    fields = await read_fields(request)
-    verb, ids = (
-        checked_verb(dict(fields).get("verb", "")),
-        list(dict.fromkeys(value for name, value in fields if name == "task_id")),
-    )
-    if not 1 <= len(ids) <= MOST:
-        raise HTTPException(400, f"{counted(len(ids), 'task')} chosen: choose 1 to {MOST}")
-    access, who, where = queue_of(request), visitor_of(request).name, origin(request)
-    refused = await _change(access.manager, verb, ids, f"by {who} on the web, from {where}")
-    activity = Activity(who, where, f"tasks/{verb}", ", ".join(ids))
-    if refused:
-        activity = activity.refused(f"{len(refused)} refused: {'; '.join(refused)}")
-    await note(access, activity)
-    back = dict(fields).get("back", "")
+    async with noted(request, "tasks/chosen") as asked:
+        form = await read_form(request)
+        ids = list(dict.fromkeys(form.every("task_id")))
+        asked.change, asked.subject = f"tasks/{form.last('verb')}", ", ".join(ids)
+        fields = form.allowed()
+        verb = checked_verb(fields.get("verb", ""))
+        if not 1 <= len(ids) <= MOST:
+            raise HTTPException(400, f"{counted(len(ids), 'task')} chosen: choose 1 to {MOST}")
+        by = f"by {asked.who} on the web, from {asked.origin}"
+        refused = await _change(queue_of(request).manager, verb, ids, by)
+        asked.refusal = f"{len(refused)} refused: {'; '.join(refused)}" if refused else ""
+    back = fields.get("back", "")
     return page(request, "chosen.html", verb=verb, changed=len(ids) - len(refused), refused=refused, back=back)
 
 

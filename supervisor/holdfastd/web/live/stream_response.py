@@ -3,8 +3,10 @@
     return await stream(request, messages)   # an async generator of bytes; an error of its first item is the answer
 
 The stream ends with its messages, when its client has gone or its login counts no more, when the process is told to
-stop, and after an hour: then a browser connects again, and shows that it is still logged in. While nothing comes, a
-comment every fifteen seconds keeps proxies from closing it. Only so many streams are open at once.
+stop, and after an hour: then a browser connects again, and shows that it is still logged in. A stream of the agent has
+no such hour, as its clients do not come back by themselves. While nothing comes, a comment every fifteen seconds keeps
+proxies from closing it. Only so many streams are open at once, those of the dashboard, the API and the agent together;
+one counts from the moment at which it is asked for.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from holdfast.errors import HoldfastError
-from holdfastd.web.access.forms import visitor_of
+from holdfastd.web.access.forms import login_counts
 from holdfastd.web.live.messages import HEARTBEAT, message
 
 HEARTBEAT_EVERY = 15.0  # seconds
@@ -34,37 +36,54 @@ RETRY_AFTER = 30  # seconds after which a client that was refused may ask again
 
 @dataclass(slots=True)
 class OpenStreams:
-    """The streams of the process, each as a task that ends with it."""
+    """The streams of the process, each as a future that is done when the stream is to end."""
 
     most: int
-    open: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    open: set[asyncio.Future[None]] = field(default_factory=set[asyncio.Future[None]])
 
     @classmethod
     def bounded(cls) -> OpenStreams:
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         return cls(MOST if files < 0 else max(1, min(MOST, files - OTHERS)))
 
+    def begin(self) -> asyncio.Future[None]:
+        """Count one more. Raises HTTPException 503 if too many are open."""
+        if len(self.open) >= self.most:
+            text = f"{self.most} streams of events are open, the most that are allowed: try again in {RETRY_AFTER} s"
+            raise HTTPException(503, text, {"retry-after": str(RETRY_AFTER)})
+        over = asyncio.get_running_loop().create_future()
+        self.open.add(over)
+        return over
+
     def end(self) -> None:
         for each in self.open:
             each.cancel()
 
 
-async def stream(request: Request, messages: AsyncGenerator[bytes]) -> Response:
-    """Raises HTTPException 503 if too many streams are open, and the error of the first message."""
+async def stream(request: Request, messages: AsyncGenerator[bytes], *, longest: float | None = LONGEST) -> Response:
+    """Raises HTTPException 503 if too many streams are open, and the error of the first message. `longest`: seconds,
+    None: as long as it goes on."""
     streams: OpenStreams = request.app.state.streams
-    if len(streams.open) >= streams.most:
-        text = f"{streams.most} streams of events are open, the most that are allowed: try again in {RETRY_AFTER} s"
-        raise HTTPException(503, text, {"retry-after": str(RETRY_AFTER)})
-    first = await anext(messages, b"")
-    visitor, visitors = visitor_of(request), request.app.state.visitors
-    return EventStreamResponse(streams, messages, first, lambda: visitors.keeps(visitor, request.scope))
+    over = streams.begin()
+    try:
+        first = await anext(messages, b"")
+    except BaseException:
+        streams.open.discard(over)
+        raise
+    return EventStreamResponse(streams, over, messages, first, lambda: login_counts(request), longest)
 
 
 class EventStreamResponse(Response):
     media_type = "text/event-stream"
 
     def __init__(
-        self, streams: OpenStreams, messages: AsyncGenerator[bytes], first: bytes, may_read: Callable[[], bool]
+        self,
+        streams: OpenStreams,
+        over: asyncio.Future[None],
+        messages: AsyncGenerator[bytes],
+        first: bytes,
+        may_read: Callable[[], bool],
+        longest: float | None,
     ) -> None:
         # The body has no length, and a proxy may not collect it.
         self.status_code, self.background = 200, None
@@ -73,24 +92,27 @@ class EventStreamResponse(Response):
             (b"cache-control", b"no-store"),
             (b"x-accel-buffering", b"no"),
         ]
-        self._streams, self._messages, self._first, self._may_read = streams, messages, first, may_read
+        self._streams, self._over, self._longest = streams, over, longest
+        self._messages, self._first, self._may_read = messages, first, may_read
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        over = asyncio.create_task(_until_gone(receive))
-        self._streams.open.add(over)
-        too_long = asyncio.get_running_loop().call_later(LONGEST, over.cancel)
+        over = self._over
+        gone = asyncio.create_task(_until_gone(receive))
+        gone.add_done_callback(lambda _: over.cancel())
+        too_long = None if self._longest is None else over.get_loop().call_later(self._longest, over.cancel)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             if scope["method"] != "HEAD":
                 await self._send_all(over, send)
             await send({"type": "http.response.body", "body": b""})
         finally:
-            too_long.cancel()
-            over.cancel()
+            if too_long is not None:
+                too_long.cancel()
+            gone.cancel()
             self._streams.open.discard(over)
             await self._messages.aclose()
 
-    async def _send_all(self, over: asyncio.Task[None], send: Send) -> None:
+    async def _send_all(self, over: asyncio.Future[None], send: Send) -> None:
         message, following, looked_at = self._first, None, time.monotonic()
         try:
             while not over.done():
