@@ -44,6 +44,8 @@ def test_a_run_is_the_documented_envelope_in_compact_form() -> None:
             "context_id": "c-1",
             "message": {
                 "message_id": "m-1",
+                "task_id": "t-1",
+                "context_id": "c-1",
                 "kind": "message",
                 "role": "user",
                 "parts": [{"kind": "text", "text": "hello"}],

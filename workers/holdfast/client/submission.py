@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.handler.registry import Handlers
 
 
-AROUND = 16384  # bytes of an operation around its message, at most: ids of up to 1,000 characters, baggage of 4 KB
+AROUND = 32768  # bytes of an operation around its message, at most: ids of up to 1,000 characters, baggage of 4 KB
 
 
 class Draft(NamedTuple):

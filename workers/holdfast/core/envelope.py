@@ -100,13 +100,15 @@ def build_run_of(
     trace_flags: str | None = None,
     baggage: str | None = None,
 ) -> Built:
-    """As `build_run`, of a message that is encoded already."""
-    ids = b'{"task_id":"%b","context_id":%b,"message":{' % (_checked(task_id).encode(), _encoded(context_id or task_id))
+    """As `build_run`, of a message that is encoded already. The message names its task and its context as well: a
+    strict consumer of the list demands it."""
+    ids = b'"task_id":"%b","context_id":%b' % (_checked(task_id).encode(), _encoded(context_id or task_id))
+    begin = b'{%b,"message":{' % ids
     rest = (
         b"%b}" % message[1:] if history_length is None else b'%b,"history_length":%d}' % (message[1:], history_length)
     )
-    chosen = fitting_message_id(message_id) if message_id else derived_message_id(task_id, ids + rest)
-    content = b'%b"message_id":"%b",%b' % (ids, chosen.encode(), rest)
+    chosen = fitting_message_id(message_id) if message_id else derived_message_id(task_id, begin + rest)
+    content = b'%b"message_id":"%b",%b,%b' % (begin, chosen.encode(), ids, rest)
     operation = b'{"operation":"run","params":%b,%b' % (content, _trace(trace_id, span_id, trace_flags, baggage))
     return Built(operation, chosen, sha1_hex(content))
 

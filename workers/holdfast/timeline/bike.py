@@ -31,12 +31,16 @@ class Bike:
             settings.redis, database=settings.postgres, max_message_bytes=settings.max_message_bytes
         )
 
-    def set(self, jobid: str, schedule: str, after: float | None = None) -> int | None:
-        """Give a job its schedule: a rule, NOW, AT:<time>, CONTINUE or STOP; its next run, in Unix seconds.
+    def set(self, jobid: str, schedule: str | None, after: float | None = None) -> int | None:
+        """Give a job its schedule: a rule, NOW, AT:<time>, CONTINUE or STOP; its next run, in Unix seconds. Without a
+        schedule (None) it is removed, as by `unset`.
 
         `after` (Unix seconds): fires of a rule up to then count as made; else those up to now. Raises
         InvalidScheduleError.
         """
+        if schedule is None:
+            self.unset(jobid)
+            return None
         moment = None if after is None else read_moment(f"{after}", "UTC")
         put: Put = self._ask(jobs.set_job, jobid, schedule, moment)
         return None if put.expected is None else put.expected // 1000
