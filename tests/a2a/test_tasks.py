@@ -36,6 +36,22 @@ def test_a_viewer_sees_no_secrets_and_who_may_send_gets_values_as_they_are(
     assert ("hunter2" in str(done["artifacts"]), "hunter2" in str(viewer.get(done["id"]))) == (True, False)
 
 
+def test_a_viewer_sees_no_secrets_in_the_ids_that_clients_choose(client: ThinClient, pool: ServedPool) -> None:
+    named = f"customer {client.version} api_key=hunter2"
+    task = client.send("ask day?", message_id=f"{named} 1", contextId=named)
+    viewer = pool.client(client.version, token=VIEWER)
+    subscribe = "SubscribeToTask" if client.version == "1.0" else "tasks/resubscribe"
+    with viewer.stream(subscribe, {"id": task["id"]}) as events:
+        told = [next(events)]
+        client.send("Friday", message_id=f"{named} 2", taskId=task["id"], contextId=named)
+        told += events
+    if client.version == "1.0":
+        told += viewer.call("ListTasks", {"historyLength": 9})["tasks"]
+    seen = str([viewer.get(task["id"]), *told])
+    assert (client.get(task["id"])["contextId"], "hunter2" in seen) == (named, False)
+    assert f"'contextId': 'customer {client.version} api_key=***'" in seen
+
+
 def test_the_same_message_twice_is_one_task(client: ThinClient) -> None:
     one, again, other = (client.send("hello", message_id=name) for name in ("m-1", "m-1", "m-2"))
     assert one["id"] == again["id"] != other["id"]

@@ -170,6 +170,13 @@ A2A = (
         f"{_TASKS}::{_VIEWER}",
     ),
     Rule(
+        "viewers of the agent see no secrets in the names of conversations",
+        f"{_HERE}/hidden_fields.py",
+        "        context_id=hide(task.context_id),\n",
+        "",
+        f"{_TASKS}::test_a_viewer_sees_no_secrets_in_the_ids_that_clients_choose",
+    ),
+    Rule(
         "viewers of the agent see no token of push settings",
         f"{_HERE}/hidden_fields.py",
         ', **hide({"token": target.token}))',

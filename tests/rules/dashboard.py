@@ -59,8 +59,8 @@ DASHBOARD = (
     Rule(
         "the filter of a change of many tasks shows no secret",
         f"{_HERE}/queue/redaction.py",
-        "shown = [(name, self.text(value)) for",
-        "shown = [(name, value) for",
+        "HIDDEN if self.hides(name) else self.text(value)) for",
+        "value) for",
         f"{_REDACTION}::test_the_filter_of_a_change_of_many_tasks_shows_no_secret",
     ),
     Rule(
@@ -83,6 +83,48 @@ DASHBOARD = (
         ", _redaction(session).value",
         "",
         "tests/cli/test_bulk.py::test_hidden_values_are_not_searched",
+    ),
+    Rule(
+        "a text is looked through in linear time",
+        f"{_HERE}/queue/secret_pairs.py",
+        r"((?<!\\)\\*+[" + "\"'`])|[{}",
+        r"(\\*[" + "\"'`])|[{}",
+        f"{_REDACTION}::test_twice_as_long_a_text_takes_twice_as_long",
+    ),
+    Rule(
+        "what is nested too deeply fails nothing",
+        f"{_HERE}/queue/redaction.py",
+        "        if not deeper and isinstance(value, Mapping | list | tuple):\n            return TOO_DEEP\n",
+        "",
+        f"{_REDACTION}::test_what_is_nested_deeply_hides_what_is_named_and_fails_nothing",
+    ),
+    Rule(
+        "a long text is cut before it is looked through",
+        f"{_HERE}/queue/redaction.py",
+        "        if len(text) > LONGEST:\n",
+        "        if False:\n",
+        f"{_REDACTION}::test_of_a_long_text_the_beginning_is_shown_and_the_rest_is_counted",
+    ),
+    Rule(
+        "the value of a header is hidden to its end",
+        f"{_HERE}/queue/secret_pairs.py",
+        "        end = _end_of_line(text, start, found.around)\n",
+        "        end = _end_of_word(text, start)\n",
+        f"{_REDACTION}::test_a_text_hides_what_is_named",
+    ),
+    Rule(
+        "what stands in the name of a field is hidden as well",
+        f"{_HERE}/queue/redaction.py",
+        "key = self._key(name)\n",
+        "key = name\n",
+        f"{_REDACTION}::test_a_text_hides_what_is_named",
+    ),
+    Rule(
+        "a document that has a name twice is read as a text",
+        f"{_HERE}/queue/redaction.py",
+        ", object_pairs_hook=_without_doubles",
+        "",
+        f"{_REDACTION}::test_a_text_hides_what_is_named",
     ),
     Rule(
         "a search finds no hidden value",
@@ -324,8 +366,8 @@ DASHBOARD = (
     Rule(
         "a page hides the secrets of payloads",
         f"{_HERE}/queue/redaction.py",
-        "HIDDEN if self.hides(name) and each is not None else self.value(each)",
-        "self.value(each)",
+        "shown[key] = HIDDEN if is_hidden else",
+        "shown[key] =",
         "tests/dashboard/test_redaction.py::test_pages_show_no_secret_of_a_task",
     ),
     Rule(

@@ -27,6 +27,7 @@ def task_without(hide: Hide, task: AgentTask) -> AgentTask:
     """The task with what `hide` leaves of its values."""
     return replace(
         task,
+        context_id=hide(task.context_id),
         status=_status(hide, task.status),
         artifacts=[_artifact(hide, each) for each in task.artifacts],
         history=[_message(hide, each) for each in task.history],
@@ -46,9 +47,9 @@ def told_without(hide: Hide, told: Told) -> Told:
         case AgentTask():
             return task_without(hide, told)
         case StatusChange():
-            return replace(told, status=_status(hide, told.status))
+            return replace(told, context_id=hide(told.context_id), status=_status(hide, told.status))
         case ArtifactChange():
-            return replace(told, artifact=_artifact(hide, told.artifact))
+            return replace(told, context_id=hide(told.context_id), artifact=_artifact(hide, told.artifact))
 
 
 def _status(hide: Hide, status: AgentStatus) -> AgentStatus:
@@ -60,4 +61,11 @@ def _artifact(hide: Hide, artifact: AgentArtifact) -> AgentArtifact:
 
 
 def _message(hide: Hide, message: AgentMessage) -> AgentMessage:
-    return replace(message, parts=hide(message.parts), metadata=hide(message.metadata))
+    """Ids of messages and conversations are texts of a client, too."""
+    return replace(
+        message,
+        message_id=hide(message.message_id),
+        context_id=hide(message.context_id),
+        parts=hide(message.parts),
+        metadata=hide(message.metadata),
+    )

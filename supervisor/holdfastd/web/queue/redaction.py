@@ -3,13 +3,15 @@
 A field is hidden by its name, wherever the name stands: as a key of JSON, or in a text as `name=value`,
 `name: value` or quoted JSON, as in messages, errors and tracebacks. A secret that stands alone in a text has no name
 and is not known.
+
+Producers choose what is read here. So the time is linear, long texts are cut before they are read, and what is nested
+too deeply is shown as such: no value makes a page or a list fail.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, TypeGuard
@@ -18,39 +20,31 @@ from urllib.parse import parse_qsl, unquote_plus, urlencode
 import msgspec
 
 from holdfast.core.published_handlers import PublishedHandler
-from holdfast_config.secret_texts import HIDDEN, mask
+from holdfast_config.secret_texts import mask
+from holdfastd.web.queue.secret_pairs import HIDDEN, without_values
 
-# Behind the name and its sign: a quoted text (its quotes may be escaped), an object, a list, or a word.
-_VALUE = (
-    r"""(\\+(["']).*?(?:\\+\3|\Z)|[bBrRuUfF]{0,2}(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?)|\{[^{}]*\}?|\[[^\[\]]*\]?"""
-    r"""|(?:(?:Bearer|Basic|Digest|Token)[ ]+)?[^\s,;&|)}\]"'<>\\]+)"""
-)
 ENCODINGS = 3  # of a text in an address, one around the other, that are looked through
+DEEPEST = 120  # values in values, of which a producer sends 100 at most; texts that are JSON count as well
+LONGEST = 1 << 20  # characters of one text that are read and shown
+TOO_DEEP = "(nested too deeply to be shown)"
 SHORT = 100  # characters of a name that is kept with its answer
 SHORT_NAMES = 1000  # of these are kept: the same ones come again with each task
 _NAMED_SCHEMAS = frozenset({"properties", "$defs"})
 _EXAMPLES = frozenset({"default", "examples", "const"})
-_QUOTE_OR_BRACKET = re.compile(r"""(\\*["'])|[{}\[\]()]""")
-_OPENING = re.compile(r"[{\[(]")
-_QUOTED = re.compile(r"""([A-Za-z]{0,2}\\*["'])(.*?)(\\*["'])?""", re.DOTALL)
+_JOINERS = str.maketrans("", "", "-_ ")
 
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """`patterns`: names of fields in lower case, with * for any letters; `_` is also `-`, or nothing."""
+    """`patterns`: names of fields, with * for any letters; the case of letters does not matter, and `_` is also `-`, or
+    nothing."""
 
     patterns: tuple[str, ...]
-    _name: re.Pattern[str] | None = field(init=False)
-    _named: re.Pattern[str] | None = field(init=False)
+    _globs: tuple[tuple[str, ...], ...] = field(init=False)
     _hides_short: Callable[[str], bool] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        names = "|".join(map(_expression, self.patterns))
-        sign = r"""(?:\\*["'])?\]?[ \t]*(?:=>|[:=]|%3[AD])(?:\s*(?=\\*["'{\[(])|[ \t\xa0]*)"""
-        whole = re.compile(rf"(?:{names})", re.IGNORECASE) if names else None
-        named = re.compile(rf"(?<![\w-])((?:{names})(?![\w-]){sign}){_VALUE}", re.IGNORECASE | re.DOTALL)
-        object.__setattr__(self, "_name", whole)
-        object.__setattr__(self, "_named", named if names else None)
+        object.__setattr__(self, "_globs", tuple(tuple(_folded(each).split("*")) for each in self.patterns))
         object.__setattr__(self, "_hides_short", lru_cache(SHORT_NAMES)(self._fits))
 
     @classmethod
@@ -60,24 +54,46 @@ class Redaction:
 
     def hides(self, name: object) -> bool:
         """True if the value of a field of this name is hidden."""
-        if self._name is None or not isinstance(name, str):
+        if not isinstance(name, str):
             return False
         return self._hides_short(name) if len(name) <= SHORT else self._fits(name)
 
     def value(self, value: Any) -> Any:
         """The value of JSON with *** for what is hidden in it."""
+        return self._value(value, DEEPEST, ENCODINGS)
+
+    def _value(self, value: Any, deeper: int, encodings: int) -> Any:
         if isinstance(value, str):
-            return self.text(value)
-        if value is None or isinstance(value, int | float):
-            return value
+            return self._text(value, deeper, encodings)
+        if not deeper and isinstance(value, Mapping | list | tuple):
+            return TOO_DEEP
         if _is_object(value):
-            return {
-                name: HIDDEN if self.hides(name) and each is not None else self.value(each)
-                for name, each in value.items()
-            }
-        if _is_list(value):
-            return [self.value(each) for each in value]
-        return value
+            return self._object(value, deeper - 1, encodings)
+        return self._list(value, deeper - 1, encodings) if _is_list(value) else value
+
+    def _list(self, value: Sequence[Any], deeper: int, encodings: int) -> list[Any]:
+        """A flag of a command line hides the word behind it, and the name of a header its value."""
+        if _is_headers(value):
+            return [[name, HIDDEN if self.hides(name) else self._text(each, deeper, encodings)] for name, each in value]
+        shown, is_hidden = list[Any](), False
+        for each in value:
+            shown.append(HIDDEN if is_hidden else self._value(each, deeper, encodings))
+            is_hidden = isinstance(each, str) and each.startswith("--") and self.hides(each)
+        return shown
+
+    def _object(self, value: Mapping[str, Any], deeper: int, encodings: int) -> dict[str, Any]:
+        """`{"name": "Cookie", "value": "…"}` is a pair as well: so tools write the headers of a request."""
+        is_pair = "value" in value and (self.hides(value.get("name")) or self.hides(value.get("key")))
+        shown: dict[str, Any] = {}
+        for number, (name, each) in enumerate(value.items(), 1):
+            is_hidden = each is not None and (self.hides(name) or (is_pair and name == "value"))
+            key = self._key(name)
+            key = key if key == name or key not in shown else f"{key} ({number})"  # two names may be shown alike
+            shown[key] = HIDDEN if is_hidden else self._value(each, deeper, encodings)
+        return shown
+
+    def _key(self, name: Any) -> Any:
+        return self.text(name) if isinstance(name, str) and any(sign in name for sign in "=:%") else name
 
     def handler(self, handler: PublishedHandler) -> PublishedHandler:
         """A handler as its workers have published it, without the defaults of hidden arguments."""
@@ -85,73 +101,97 @@ class Redaction:
 
     def schema(self, schema: Any) -> Any:
         """A JSON schema of arguments, with *** for the defaults and examples of what is hidden."""
+        return self._schema(schema, DEEPEST)
+
+    def _schema(self, schema: Any, deeper: int) -> Any:
+        if not deeper:
+            return TOO_DEEP
         if _is_list(schema):
-            return [self.schema(each) for each in schema]
-        return {name: self._keyword(name, each) for name, each in schema.items()} if _is_object(schema) else schema
+            return [self._schema(each, deeper - 1) for each in schema]
+        if _is_object(schema):
+            return {name: self._keyword(name, each, deeper - 1) for name, each in schema.items()}
+        return schema
 
     def _fits(self, name: str) -> bool:
-        return self._name is not None and self._name.fullmatch(name) is not None
+        folded = _folded(name)
+        return any(_matches(parts, folded) for parts in self._globs)
 
-    def _keyword(self, name: str, value: Any) -> Any:
+    def _keyword(self, name: str, value: Any, deeper: int) -> Any:
         if name in _NAMED_SCHEMAS and _is_object(value):
-            return {field: self._of_field(field, each) for field, each in value.items()}
-        return self.value(value) if name in _EXAMPLES else self.schema(value)
+            return {field: self._of_field(field, each, deeper) for field, each in value.items()}
+        return self.value(value) if name in _EXAMPLES else self._schema(value, deeper)
 
-    def _of_field(self, field: str, schema: Any) -> Any:
-        shown = self.schema(schema)
+    def _of_field(self, field: str, schema: Any, deeper: int) -> Any:
+        shown = self._schema(schema, deeper)
         if not (self.hides(field) and _is_object(shown)):
             return shown
         return {name: HIDDEN if name in _EXAMPLES else each for name, each in shown.items()}
 
     def text(self, text: str) -> str:
         """The text with *** for what is hidden in it. A text that is JSON stays JSON. One that hides something only in
-        its URL encoding is shown without that."""
-        shown = decoded = self._of_plain(text)
-        for _ in range(ENCODINGS):
-            if "%" not in decoded:
-                break
+        its URL encoding is shown without that. Of a long text the beginning is shown, and how much is left out."""
+        return self._text(text, DEEPEST, ENCODINGS)
+
+    def _text(self, text: str, deeper: int, encodings: int) -> str:
+        if len(text) > LONGEST:
+            return f"{self._text(text[:LONGEST], deeper, encodings)}… ({len(text) - LONGEST} characters more)"
+        shown = decoded = self._plain(text, deeper, encodings)
+        while encodings and "%" in decoded and _document(decoded) is None:
+            encodings -= 1
             before = unquote_plus(decoded)
-            decoded = self._of_plain(before)
+            decoded = self._plain(before, deeper, encodings)
             if decoded != before:
                 shown = decoded
         return shown
 
-    def _of_plain(self, text: str) -> str:
-        if self._named is None or not (":" in text or "=" in text):
-            return mask(text)
-        if text.lstrip()[:1] in ("{", "[") and (document := _document(text)) is not None:
-            shown = self.value(document)
-            return text if shown == document else json.dumps(shown, ensure_ascii=False)
-        return mask("".join(_without_values(self._named, text)))
+    def _plain(self, text: str, deeper: int, encodings: int) -> str:
+        """As `_text`, of a text as it is spelled. Each text of a document is looked through by itself."""
+        document = _document(text) if deeper else None
+        if document is None:
+            return mask(without_values(text, self.hides))
+        shown = self._value(document, deeper, encodings)
+        if shown == document:
+            return text
+        spelled = _spelled(shown)
+        return spelled if TOO_DEEP not in spelled else mask(without_values(text, self.hides))
 
     def query(self, query: str) -> str:
         """The query of an address with *** for what is hidden in its values."""
-        shown = [(name, self.text(value)) for name, value in parse_qsl(query)]
+        shown = [(name, HIDDEN if self.hides(name) else self.text(value)) for name, value in parse_qsl(query)]
         return urlencode(shown, safe="*")
 
     def restored(self, edited: Any, original: Any) -> Any:
         """`edited`, made from what `value` has shown of `original`, with each value that is still hidden in it as it
         was. Raises ValueError for a hidden value whose place or text has changed."""
+        return self._restored(edited, original, self.value(original), DEEPEST)
+
+    def _restored(self, edited: Any, original: Any, shown: Any, deeper: int) -> Any:
+        if isinstance(edited, str):
+            return original if edited == shown else _without_hidden(edited, original)
+        if not deeper and isinstance(edited, Mapping | list):
+            raise ValueError(f"it is nested deeper than {DEEPEST} values")
         if _is_object(edited):
-            before: Mapping[str, Any] = original if _is_object(original) else {}
+            names: dict[str, str] = dict(zip(shown, original, strict=True)) if _is_object(shown) else {}
+            before: Mapping[str, Any] = original if names else {}
             return {
-                name: before[name]
-                if each == HIDDEN and self.hides(name) and name in before
-                else self.restored(each, before.get(name))
+                (own := names.get(name, name)): self._restored(
+                    each, before.get(own), shown[name] if name in names else None, deeper - 1
+                )
                 for name, each in edited.items()
             }
         if _is_list(edited):
-            earlier: Sequence[Any] = original if _is_list(original) else ()
-            same = len(earlier) == len(edited)
-            return [self.restored(each, earlier[place] if same else None) for place, each in enumerate(edited)]
-        return self._restored_text(edited, original) if isinstance(edited, str) else edited
-
-    def _restored_text(self, edited: str, original: Any) -> str:
-        if isinstance(original, str) and edited == self.text(original):
-            return original
-        if HIDDEN in edited and edited.count(HIDDEN) > str(original).count(HIDDEN):
-            raise ValueError(f"a hidden value ({HIDDEN}) stands in what was changed: write the value itself")
+            pairs = list(zip(original, shown, strict=True)) if _is_list(shown) else []
+            same = pairs if len(pairs) == len(edited) else [(None, None)] * len(edited)
+            return [self._restored(each, *pair, deeper - 1) for each, pair in zip(edited, same, strict=True)]
         return edited
+
+
+def _without_hidden(edited: str, original: Any) -> str:
+    """Raises ValueError for a text with something hidden that was not so before."""
+    for remark in (HIDDEN, TOO_DEEP):
+        if edited.count(remark) > str(original).count(remark):
+            raise ValueError(f"a hidden value ({remark}) stands in what was changed: write the value itself")
+    return edited
 
 
 def _is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
@@ -162,38 +202,57 @@ def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, list | tuple)
 
 
-def _expression(pattern: str) -> str:
-    """A glob as a regular expression. The bounds keep a search in a long text linear."""
-    return re.escape(pattern).replace(r"\*", r"[\w.-]{0,60}").replace(r"\-", "_").replace("_", "[-_]?")
+def _is_headers(value: Sequence[Any]) -> TypeGuard[Sequence[Sequence[str]]]:
+    """True for a list of pairs of texts."""
+    return bool(value) and all(_is_list(each) and len(each) == 2 and all(map(_is_text, each)) for each in value)
 
 
-def _without_values(named: re.Pattern[str], text: str) -> Iterator[str]:
-    """The text in pieces, with *** for each value behind a hidden name."""
-    at = 0
-    while match := named.search(text, at):
-        quoted = _QUOTED.fullmatch(match[2])
-        yield text[at : match.end(1)]
-        yield f"{quoted[1]}{HIDDEN}{quoted[3] or ''}" if quoted else HIDDEN
-        opening = None if quoted else _OPENING.search(match[2])
-        at = _end_of_brackets(text, match.start(2) + opening.start()) if opening else match.end()
-    yield text[at:]
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
-def _end_of_brackets(text: str, start: int) -> int:
-    """The place behind the bracket that closes the one at `start`; the end of the text where none does."""
-    depth, open_quote = 0, None
-    for match in _QUOTE_OR_BRACKET.finditer(text, start):
-        if quote := match[1]:
-            open_quote = quote if open_quote is None else None if quote == open_quote else open_quote
-        elif open_quote is None:
-            depth += 1 if match[0] in "{[(" else -1
-            if depth == 0:
-                return match.end()
-    return len(text)
+def _folded(name: str) -> str:
+    return name.casefold().translate(_JOINERS)
+
+
+def _matches(parts: Sequence[str], name: str) -> bool:
+    """True for a name that has these parts in their order, the first at its beginning and the last at its end."""
+    first, *rest = parts
+    if not rest:
+        return name == first
+    if not name.startswith(first):
+        return False
+    at = len(first)
+    for part in rest[:-1]:
+        if (found := name.find(part, at)) < 0:
+            return False
+        at = found + len(part)
+    return len(name) - len(rest[-1]) >= at and name.endswith(rest[-1])
 
 
 def _document(text: str) -> Any:
+    """The object or list that the text is, as JSON. None for another text, and for one that cannot be read as a whole:
+    it is nested too deeply, or has a name twice."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_without_doubles)
     except (ValueError, RecursionError):
         return None
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice")
+    return found
+
+
+def _spelled(document: Any) -> str:
+    """As JSON. Half of a character, which no page can have, is escaped."""
+    text = json.dumps(document, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(document)
+    return text
