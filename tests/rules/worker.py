@@ -1167,6 +1167,27 @@ WORKER = [
         f"{_ENDING}::test_an_exit_function_or_file_that_takes_too_long_is_left_behind",
     ),
     Rule(
+        "files are closed, as a compressed one or an archive is whole only then",
+        f"{_HERE}/exit_work.py",
+        "    close_files()\n    over.set()",
+        "    flush_files()\n    over.set()",
+        f"{_ENDING}::test_files_of_all_kinds_are_as_whole_as_python_leaves_them",
+    ),
+    Rule(
+        "a file is closed before those that are inside of it",
+        f"{_HERE}/exit_work.py",
+        "        self._innermost_first.reverse()\n",
+        "",
+        f"{_ENDING}::test_files_of_all_kinds_are_as_whole_as_python_leaves_them",
+    ),
+    Rule(
+        "objects of the standard library that write when they are forgotten are closed",
+        f"{_HERE}/exit_work.py",
+        "[*_open_files(), *_closed_when_forgotten()]",
+        "_open_files()",
+        f"{_ENDING}::test_files_of_all_kinds_are_as_whole_as_python_leaves_them",
+    ),
+    Rule(
         "what an import has written is written once, and files that it opened are flushed in workers",
         f"{_HERE}/exit_work.py",
         "    flush_files()\n    _kept[:] = [weakref.ref(file) for file in _open_files()]",

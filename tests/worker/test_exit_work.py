@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -17,6 +20,7 @@ from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from tests.cli.conftest import running, until_replaced
+from tests.worker import unclosed_files
 from tests.worker.processes import WorkerProcess, booting
 from tests.worker.test_worker import settled, submit
 
@@ -36,8 +40,8 @@ def begin(redis_settings: RedisSettings, short_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("NOTES_FOLDER", str(short_path))
 
     @contextmanager
-    def begun(handler: str, **flags: object) -> Iterator[WorkerProcess]:
-        target, url, queue = f"tests.worker.ending_apps:{handler}", redis_settings.url, redis_settings.queue
+    def begun(handler: str, module: str = "ending_apps", **flags: object) -> Iterator[WorkerProcess]:
+        target, url, queue = f"tests.worker.{module}:{handler}", redis_settings.url, redis_settings.queue
         with booting(target, folder=short_path, url=url, queue=queue, **flags) as process:
             process.expect(Ready)
             yield process
@@ -58,8 +62,8 @@ def assert_all_is_written(folder: Path, pid: int) -> None:
     assert sorted((folder / "at-import").read_text("utf-8").splitlines()[1:]) == sorted(WORDS)
     assert (folder / f"exit-{pid}").exists()
     assert not list(folder.glob("shared-*"))
-    with (folder / "notes.gz").open("rb") as file:
-        assert b"word-7\n" in gzip.GzipFile(fileobj=file).read1()
+    with gzip.open(folder / "notes.gz", "rt", encoding="utf-8") as file:
+        assert sorted(file.read().splitlines()) == sorted(WORDS)
 
 
 async def test_files_that_are_open_are_flushed_and_exit_functions_run(
@@ -70,6 +74,28 @@ async def test_files_that_are_open_are_flushed_and_exit_functions_run(
         process.drain()
         assert process.wait() == ChildExit.OK
     assert_all_is_written(short_path, process.pid)
+
+
+async def test_files_of_all_kinds_are_as_whole_as_python_leaves_them(
+    store: RedisStore, begin: Any, short_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_and_end(tmp_path)
+    with begin("write", module="unclosed_files") as process:
+        await done(store)
+        process.drain()
+        assert process.wait() == ChildExit.OK
+    found: list[dict[str, int | str]] = []
+    for folder in (tmp_path, short_path):
+        monkeypatch.setattr(unclosed_files, "FOLDER", folder)
+        found.append(unclosed_files.found())
+    assert found[1] == found[0]
+    assert {each for each in found[0].values() if isinstance(each, int)} == {20, 21, 40, 0}
+
+
+def write_and_end(folder: Path) -> None:
+    """The same in a program that ends as Python ends."""
+    script = [sys.executable, "-m", "tests.worker.unclosed_files", *WORDS]
+    subprocess.run(script, env={**os.environ, "NOTES_FOLDER": str(folder)}, check=True)
 
 
 @pytest.mark.parametrize("handler", ["never_end", "fail_late"])

@@ -1,7 +1,12 @@
-"""Does at the end of a worker what Python does at the end of a program: files are flushed, exit functions run.
+"""Does at the end of a worker what Python does at the end of a program: exit functions run, files are closed.
 
 A worker ends by `os._exit`, as the code of the process that forked it must not go on in it. So Python's own end of a
 program never comes, and what completed tasks have left in a buffer, or given to an exporter, would be lost.
+
+Python closes a file that nobody has closed when it forgets it: the outermost first, such as a text file around a
+compressed one around the file on the disk. Only its `close` writes the end of a compressed file or the table of an
+archive. A few classes of the standard library that are no files do the same, and are named here. Other objects are not
+forgotten: their `__del__` is not called, as nobody knows what it does or how long it takes.
 
 The time is bounded: an exit function that does not return is left behind. Threads are not waited for.
 """
@@ -16,8 +21,9 @@ import signal
 import stat
 import sys
 import threading
+import types
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -26,11 +32,25 @@ from typing import IO, Any
 import structlog
 
 from holdfast.os.signal_handlers import set_handler
+from holdfast_config.standard_error import STDERR
 
 LEAST = 0.5  # seconds, also for a worker that is out of time; the parent kills it a second after its deadline
+MOST_LOOKED_AT = 100_000  # objects, to find out which file is around which
 SHARE_OF_SILENCE = 0.5  # of the time after which the parent takes a worker that says nothing for hung
 
 _ANY_FILE: Any = io.IOBase.__base__  # its class is `type`: to compare with it calls nothing of the user's
+
+_CLOSED_WHEN_FORGOTTEN = {  # by their modules; each of their `close` may be called twice
+    "zipfile": "ZipFile",
+    "tarfile": "_Stream",
+    "shelve": "Shelf",
+    "dbm.dumb": "_Database",
+    "wave": "Wave_write",
+    "aifc": "Aifc_write",
+    "sunau": "Au_write",
+    "tempfile": "_TemporaryFileWrapper",
+}
+_NO_OWNERS = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.FrameType, types.CodeType)
 
 _kept: list[weakref.ref[IO[Any]]] = []
 
@@ -38,8 +58,8 @@ _log = structlog.get_logger("holdfast.worker")
 
 
 def do_exit_work(status: int, seconds: float) -> None:
-    """Flush files, run the exit functions, flush what they wrote. After `seconds` (LEAST at least) the process ends
-    with `status`."""
+    """Flush files, run the exit functions, close files. After `seconds` (LEAST at least) the process ends with
+    `status`."""
     over = threading.Event()
     with suppress(RuntimeError):  # no thread can be started: the parent bounds it
         threading.Thread(target=_end_late, args=(over, status, max(LEAST, seconds)), daemon=True).start()
@@ -48,7 +68,7 @@ def do_exit_work(status: int, seconds: float) -> None:
             set_handler(number, _told_already)
     flush_files()
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # there is no public name; it raises nothing
-    flush_files()
+    close_files()
     over.set()
 
 
@@ -60,8 +80,19 @@ def seconds_for(left: float, hang_timeout: float) -> float:
 def flush_files() -> None:
     """Flush all open files of this process; those on a disk first, as the reader of a pipe may not read."""
     for file in sorted(_open_files(), key=_may_wait):
-        with suppress(Exception):  # one that cannot be written keeps no other
+        with suppress(BaseException):  # one that cannot be written keeps no other
             file.flush()
+
+
+def close_files() -> None:
+    """Close all files that are open for writing: what is outside first, those on a disk before those that may wait.
+    Standard streams are flushed, as the process goes on a little."""
+    for file in _Order([*_open_files(), *_closed_when_forgotten()]).files:
+        with suppress(BaseException):  # as above
+            if _is_standard(file):
+                file.flush()
+            else:
+                file.close()
 
 
 def share_import() -> None:
@@ -86,15 +117,68 @@ def _open_files() -> list[IO[Any]]:
 def _is_open(file: IO[Any]) -> bool:
     try:
         return not file.closed and file.writable()
-    except Exception:  # torn, or of a class that fails
+    except BaseException:  # torn, or of a class that fails
         return False
 
 
-def _may_wait(file: IO[Any]) -> bool:
+def _closed_when_forgotten() -> list[Any]:
+    named = ((sys.modules.get(module), name) for module, name in _CLOSED_WHEN_FORGOTTEN.items())
+    kinds = tuple(kind for module, name in named if isinstance(kind := getattr(module, name, None), type))
+    return [each for each in gc.get_objects() if issubclass(type(each), kinds)] if kinds else []
+
+
+class _Order:
+    """Each file before those inside of it; of those that do not belong together, files on a disk before others."""
+
+    def __init__(self, files: list[Any]) -> None:
+        self._known = {id(file): file for file in files}
+        self._looks = MOST_LOOKED_AT
+        self._waits: dict[int, bool] = {}
+        self._innermost_first: list[Any] = []
+        for file in files:
+            self._visit(file)
+        self._innermost_first.reverse()
+        self.files = sorted(self._innermost_first, key=lambda file: self._waits[id(file)])
+
+    def _visit(self, file: Any) -> bool:
+        """True if this file, or what is inside of it, may wait for a reader."""
+        if id(file) not in self._waits:
+            self._waits[id(file)] = False  # for a circle
+            inside = [self._visit(each) for each in list(self._inside(file))]
+            self._waits[id(file)] = any(inside) if inside else _may_wait(file)
+            self._innermost_first.append(file)
+        return self._waits[id(file)]
+
+    def _inside(self, file: Any) -> Iterator[Any]:
+        """The other files that this one holds, though not within another one."""
+        seen = {id(file)}
+        level: list[Any] = [file]
+        while level and self._looks > 0:
+            held = gc.get_referents(*level)
+            self._looks -= len(held)
+            level = []
+            for each in held:
+                if id(each) in seen or issubclass(type(each), _NO_OWNERS):
+                    continue
+                seen.add(id(each))
+                if id(each) in self._known:
+                    yield each
+                else:
+                    level.append(each)
+
+
+def _may_wait(file: Any) -> bool:
     try:
         return not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-    except Exception:  # it has no descriptor: what it writes to may have one
+    except BaseException:  # it has no descriptor: what it writes to may have one
         return True
+
+
+def _is_standard(file: Any) -> bool:
+    try:
+        return bool(file.fileno() <= STDERR)
+    except BaseException:  # it has no descriptor
+        return False
 
 
 def _end_late(over: threading.Event, status: int, seconds: float) -> None:
