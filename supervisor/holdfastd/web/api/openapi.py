@@ -28,7 +28,7 @@ _REFUSED = {
     403: "A viewer asks for a change, a session does so without its secret, or this login may not come this way.",
     404: "There is no such task, lane, schedule, batch, entry or operation.",
     405: "The method is not allowed here; the header `allow` names those that are.",
-    409: "It cannot be done as things are: the task has ended, or has not; the id is taken. Nothing was changed.",
+    409: "It cannot be done as things are: the task has ended, or has not; the id is taken.",
     413: "The body is too large.",
     415: "The body is not `application/json`.",
     421: "The name in the header `host` is not served here.",
@@ -118,7 +118,7 @@ def _document() -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/api/v1"}],
-        "security": [{"token": []}, {"session": []}],
+        "security": [{"token": []}, {"login": []}, {"session": []}],
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "paths": paths,
         "components": {
@@ -126,6 +126,11 @@ def _document() -> dict[str, Any]:
             "responses": {_name(status): _problem(status, text) for status, text in _REFUSED.items()},
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer", "description": "A token of the web process."},
+                "login": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "The name and the password of a user, where the web process has a users file.",
+                },
                 "session": {
                     "type": "apiKey",
                     "in": "cookie",
