@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from holdfast_config import redis_topology
 
@@ -130,6 +130,15 @@ def with_options(url: str, options: Mapping[str, str | Path | None]) -> str:
     taken = {name: str(value) for name, value in options.items() if value and name in known}
     added = urlencode(taken, safe="/", quote_via=quote)
     return parts._replace(query="&".join(filter(None, (parts.query, added)))).geturl() if added else url
+
+
+def server_of(url: str) -> tuple[str, int] | None:
+    """Returns the host and the port, or the path of the socket and 0; None if the URL names no server, or those that
+    know it (Sentinel, Cluster)."""
+    parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return unquote(parts.path), 0
+    return (parts.hostname, parts.port or 6379) if parts.scheme in {"redis", "rediss"} and parts.hostname else None
 
 
 def option(url: str, name: str) -> str | None:

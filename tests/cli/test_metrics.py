@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import stat
@@ -82,6 +83,16 @@ def test_deliveries_are_counted_with_their_times(pool: tuple[Cli, Scraper]) -> N
     again = scraper.until(lambda now: now.value("holdfast_task_wait_seconds_count") >= before + 3)
     assert again.value("holdfast_task_run_seconds_bucket", le="+Inf") == again.value("holdfast_task_run_seconds_count")
     assert again.value("holdfast_payload_bytes_total", content="operation") > 0
+
+
+def test_promtool_finds_nothing_to_mend(pool: tuple[Cli, Scraper]) -> None:
+    """Names, units, kinds and help texts are as Prometheus wants them."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool, of the package prometheus, is not on the path")
+    text = pool[1].get("/metrics")[1]
+    done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_a_killed_worker_is_counted(pool: tuple[Cli, Scraper]) -> None:

@@ -16,7 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from hatch_build import absolute, urls
-from holdfastd.version import installed
+from holdfast.version import installed
 
 ROOT = Path(__file__).parents[2]
 NAME = f"holdfast_supervisor-{installed()}"

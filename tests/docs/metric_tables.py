@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from holdfast.telemetry.metric_table import TABLE, Metric, Scope
+from holdfast.telemetry.metric_table import TABLE, Kind, Metric, Scope
 
 HEADER = "| metric | kind | labels | meaning |\n|---|---|---|---|\n"
 
@@ -23,7 +23,8 @@ def _table(scope: Scope) -> str:
 def _row(metric: Metric) -> str:
     labels = ", ".join(f"`{label}`" for label in metric.labels)
     name = metric.name if metric.only_otlp else metric.prometheus_name
-    return f"| `{name}` | {metric.kind} | {labels} | {metric.meaning} |\n"
+    kind = f"gauge ({metric.kind})" if metric.kind is Kind.UP_DOWN else metric.kind
+    return f"| `{name}` | {kind} | {labels} | {metric.meaning} |\n"
 
 
 def _behind(part: str) -> str:

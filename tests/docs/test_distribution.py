@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.version import DISTRIBUTION, installed
+from holdfast.version import DISTRIBUTION, installed
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -28,11 +28,24 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests.otlp.receiver_process import GRPC, HEADER, HTTP, Mode, Signal
 
-__all__ = ["GRPC", "HTTP", "Mode", "Received", "Receiver", "Signal", "attributes", "receiving"]
+__all__ = ["GRPC", "HTTP", "Mode", "Origin", "Received", "Receiver", "Signal", "attributes", "receiving"]
 
 PATIENCE = 60.0  # seconds; reached only by a test that fails
 
 T = TypeVar("T")
+
+
+class Origin(NamedTuple):
+    """The scope of a span, metric or log record, and the schemas of its resource and of its scope."""
+
+    name: str
+    version: str
+    resource_schema: str
+    scope_schema: str
+
+    @classmethod
+    def of(cls, group: Any, scope: Any) -> Origin:
+        return cls(scope.scope.name, scope.scope.version, group.schema_url, scope.schema_url)
 
 
 class Received(NamedTuple):
@@ -40,6 +53,7 @@ class Received(NamedTuple):
 
     resource: dict[str, Any]
     item: Any
+    origin: Origin
 
 
 @dataclass
@@ -64,7 +78,7 @@ class Receiver:
     def spans_with_resource(self) -> list[Received]:
         """All spans so far, in the order in which they came."""
         return [
-            Received(attributes(group.resource.attributes), span)
+            Received(attributes(group.resource.attributes), span, Origin.of(group, scope))
             for request in list(self._traces)
             for group in request.resource_spans
             for scope in group.scope_spans
@@ -77,7 +91,7 @@ class Receiver:
     def metrics_with_resource(self) -> list[Received]:
         """All metrics so far, each as often as it was sent; the newest last."""
         return [
-            Received(attributes(group.resource.attributes), metric)
+            Received(attributes(group.resource.attributes), metric, Origin.of(group, scope))
             for request in list(self._metrics)
             for group in request.resource_metrics
             for scope in group.scope_metrics
@@ -89,7 +103,7 @@ class Receiver:
 
     def logs_with_resource(self) -> list[Received]:
         return [
-            Received(attributes(group.resource.attributes), record)
+            Received(attributes(group.resource.attributes), record, Origin.of(group, scope))
             for request in list(self._logs)
             for group in request.resource_logs
             for scope in group.scope_logs

@@ -16,6 +16,7 @@ import pytest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, SeverityNumber
 
 from holdfast.telemetry.logs import SHUTDOWN_SECONDS
+from holdfast.telemetry.semantic_names import SCHEMA_URL
 from tests.cli.commands import ROOT
 from tests.cli.conftest import running
 from tests.otlp.receiver import GRPC, HTTP, PATIENCE, Mode, Received, Receiver, attributes, receiving
@@ -59,6 +60,12 @@ def test_records_of_the_block_arrive_as_they_were_written(receiver: Receiver) ->
     assert (sent["url"], sent["password"]) == ("redis://user:***@host/0", "***")
     assert sent["deep"] == "{'a': '***'}"
     assert receiver.logs_with_resource()[0].resource["service.name"] == "child"
+    origins = [each.origin for each in receiver.logs_with_resource()]
+    assert {(each.name, each.version, each.scope_schema) for each in origins} == {
+        ("child", "", ""),
+        ("library", "", ""),
+    }
+    assert {each.resource_schema for each in origins} == {SCHEMA_URL}
 
 
 def test_logs_are_not_sent_where_the_standards_variable_says_so() -> None:

@@ -26,6 +26,12 @@ from tests.otlp.receiver import GRPC, HTTP, Mode, Receiver, Signal, attributes, 
 OFTEN = {"OTEL_METRIC_EXPORT_INTERVAL": "1000"}
 LANE = "bindu:tasks"
 OF_LEDGER = {"holdfast.ledger.lag", "holdfast.ledger.waiting"}
+KINDS = {
+    Kind.GAUGE: "gauge",
+    Kind.UP_DOWN: "sum",
+    Kind.COUNTER: "sum",
+    Kind.HISTOGRAM: "exponential_histogram",
+}
 LATER = {"holdfast.host.recovered", "holdfast.task.recovery"}
 
 
@@ -75,8 +81,12 @@ def test_a_collector_gets_the_metrics_that_prometheus_gets(pool: tuple[Cli, Scra
     assert sorted(sent) == sorted(metric.name for metric in TABLE if metric.name not in OF_LEDGER | LATER)
     for metric in TABLE:
         if each := sent.get(metric.name):
-            kind = {Kind.GAUGE: "gauge", Kind.COUNTER: "sum", Kind.HISTOGRAM: "exponential_histogram"}[metric.kind]
-            assert (each.WhichOneof("data"), each.unit, each.description) == (kind, metric.unit, metric.meaning)
+            assert (each.WhichOneof("data"), each.unit, each.description) == (
+                KINDS[metric.kind],
+                metric.unit,
+                metric.meaning,
+            )
+            assert each.sum.is_monotonic == (metric.kind is Kind.COUNTER)
     scrape = scraper.until(lambda now: now.value("holdfast_task_run_seconds_count") == 3)
     assert scrape.value("holdfast_task_run_seconds_sum") == newest(receiver, "holdfast.task.run").sum
     assert not [name for name, _, _ in scrape.samples if name.startswith("messaging")]

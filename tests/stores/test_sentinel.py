@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from holdfast.core.store_info import ServerAddress
 from holdfast.core.task_states import State
 from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
 from holdfast.store.redis import RedisStore
@@ -41,7 +42,9 @@ async def test_work_is_done_on_the_master_that_sentinel_names(group: Sentinels) 
 
 async def test_the_doctor_is_told_which_server_it_is_and_who_follows(group: Sentinels) -> None:
     async with opened(group.url) as (store, queue):
+        assert store.address() is None, "nobody was asked yet"
         server = (await store.examine([queue], 0.0)).server
+        assert store.address() == ServerAddress(group.master.host, group.master.port)
     assert server is not None
     assert (server.found_by, server.address, server.replicas) == ("sentinel", group.master.address, 1)
     assert not server.careful

@@ -100,12 +100,17 @@ def test_after_another_steward_has_reported_deltas_begin_anew(gap: list[Readings
     assert point.value == 1
 
 
-def test_gauges_stay_as_they_are() -> None:
+def test_gauges_and_up_down_counters_stay_as_they_are() -> None:
+    """As the standard has it: a collector that missed a delta would have a wrong depth for ever."""
     since = deltas()
     for second in (10, 20):
-        assert [
-            point.value for point in points(since.since_taken(at(second, delivered(5))), "holdfast.lane.depth")
-        ] == [7]
+        readings = delivered(5)
+        readings.set(table.LANE_OLDEST, 3, "q", "lane")
+        metrics = since.since_taken(at(second, readings))
+        assert [point.value for point in points(metrics, "holdfast.lane.depth")] == [7]
+        assert [point.value for point in points(metrics, "holdfast.lane.oldest")] == [3]
+        [depth] = [each.data for each in _metrics(metrics) if each.name == "holdfast.lane.depth"]
+        assert (depth.is_monotonic, depth.aggregation_temporality) == (False, AggregationTemporality.CUMULATIVE)
         since.taken()
 
 
@@ -121,6 +126,7 @@ def test_with_lowmemory_counters_are_cumulative_and_histograms_deltas() -> None:
         for metric in _metrics(metrics)
         if hasattr(metric.data, "aggregation_temporality")
     } == {
+        "holdfast.lane.depth": AggregationTemporality.CUMULATIVE,
         "holdfast.deliveries": AggregationTemporality.CUMULATIVE,
         "holdfast.task.run": AggregationTemporality.DELTA,
     }

@@ -17,8 +17,9 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from holdfast.core.delivery import Delivery, Verdict
 from holdfast.core.envelope import build_parts, build_run
 from holdfast.core.outcomes import Completed, Failure, HandlerStopped, InputAsked, Outcome, Raised
+from holdfast.core.store_info import ServerAddress
 from holdfast.handler.task import Task
-from holdfast.telemetry import GRPC, HTTP, span_exporters
+from holdfast.telemetry import GRPC, HTTP, Tracing, span_exporters
 from holdfast.telemetry.resource import resource
 from holdfast.telemetry.span_exporters import takes_records, taking_records
 from holdfast.telemetry.span_providers import BatchingProvider
@@ -30,6 +31,7 @@ from tests.worker.telemetry_collector import attributes
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TIMES = {"start_time_unix_nano", "end_time_unix_nano", "time_unix_nano"}
 ABOUT = resource("holdfast-test")
+SERVER = ServerAddress("redis.example.org", 6380)
 
 
 class Kept(SpanExporter):
@@ -53,7 +55,7 @@ class Traced:
     def __init__(self, *, records: bool, mode: str = "link") -> None:
         self.kept = (taking_records(Kept, ABOUT) if records else Kept)()
         self.provider = BatchingProvider(self.kept, ABOUT)
-        self._tracer = TaskTracer(self.provider, mode, keeps_baggage=False)
+        self._tracer = TaskTracer(self.provider, Tracing(mode, server=lambda: SERVER))
 
     def sent(self, delivery: Delivery, outcome: Outcome, within: Callable[[trace.Span], object]) -> list[Span]:
         """All spans, those first that ended first."""

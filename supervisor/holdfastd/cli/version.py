@@ -6,10 +6,10 @@ import platform
 
 import rich_click
 
+from holdfast.version import installed
 from holdfastd.cli.common import output
 from holdfastd.cli.common.options import common, pass_session
 from holdfastd.cli.common.session import Session
-from holdfastd.version import installed
 
 
 @rich_click.command(epilog="Example: supervisor version --json")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from holdfast.version import installed
 from holdfastd.control.socket_protocol import (
     Deaths,
     DeathStatus,
@@ -19,7 +20,6 @@ from holdfastd.control.socket_protocol import (
 from holdfastd.core import quarantine
 from holdfastd.core.slots import STEWARD, STORE, Child, ChildKind
 from holdfastd.core.view import Death, View
-from holdfastd.version import installed
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from holdfast.core.store_info import StoreInfo
 from holdfast.errors import StoreError
 from holdfast.store.protocol import MOST_PEEKS
 from holdfast.store.redis.keys import Keys
+from holdfast.version import installed
 from holdfast_config import Settings
 from holdfastd.control.running_service import RunningInfo
 from holdfastd.control.running_service import look as look_at_service
@@ -37,7 +38,6 @@ from holdfastd.doctor.handler_import import Imported, Trial
 from holdfastd.doctor.resources import Need
 from holdfastd.doctor.store import Expectation
 from holdfastd.embedded import project_data
-from holdfastd.version import installed
 
 CHECK_TIMEOUT = 20.0  # seconds
 WORKER_CONNECTIONS = 4  # that a busy worker has open

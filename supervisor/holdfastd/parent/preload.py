@@ -6,8 +6,8 @@ import importlib
 from contextlib import suppress
 
 from holdfast.store.redis.scripts import product
+from holdfast.version import installed
 from holdfastd.parent import lean_imports, memory_image
-from holdfastd.version import installed
 
 MODULES = (
     "anyio._backends._asyncio",  # anyio imports it lazily, which would cost every child 70 ms

@@ -114,7 +114,7 @@ async def _steward(
 ) -> AsyncGenerator[InProcessLink]:
     """Run the same steward as for a pool of processes, while the block runs."""
     link = InProcessLink()
-    telemetry = open_in_steward(settings)
+    telemetry = open_in_steward(settings, store.address)
     spec = StewardSpec(settings, first=True, metrics=metrics, has_pool=False)
     life = Steward(spec, store, link, telemetry, own_process=False)
 

@@ -47,7 +47,6 @@ def _sent_logs(settings: Settings) -> AbstractContextManager[object]:
 
 
 async def _serve(settings: Settings, announce: Announce, metrics: socket.socket | None) -> int:
-    telemetry = open_in_steward(settings)
     link, systemd = InProcessLink(), Notifier()
     code = ChildExit.BUG
 
@@ -56,6 +55,7 @@ async def _serve(settings: Settings, announce: Announce, metrics: socket.socket 
         link.tell(Leave(time.monotonic() + LEAVE_WITHIN))
 
     async with open_store(settings.redis, settings.postgres) as store:
+        telemetry = open_in_steward(settings, store.address)
         seen = await SubmitRetries().call(store.last_halt, socket.gethostname())
         spec = StewardSpec(settings, first=True, halt=seen, metrics=metrics, has_pool=False)
         async with anyio.create_task_group() as group:

@@ -37,8 +37,8 @@ def run(spec: StewardSpec, channel: socket.socket) -> int:
 
 async def _serve(spec: StewardSpec, channel: socket.socket, logs: SentLogs) -> ChildExit:
     link = ParentLink(channel)
-    telemetry = open_in_steward(spec.settings)
     async with open_store(spec.settings.redis, spec.settings.postgres) as store:
+        telemetry = open_in_steward(spec.settings, store.address)
         code = await Steward(spec, store, link, telemetry, log_of_parent=logs.relay).live()
         await link.flush(SAY_GOODBYE)
     logs.flush_beside(telemetry.shutdown)

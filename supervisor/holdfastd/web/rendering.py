@@ -18,11 +18,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from holdfast.core.duration_words import fine_duration
+from holdfast.version import installed
 from holdfast.why.times import span
 from holdfast_config.escape import escape
 from holdfastd.documents import lane_words
 from holdfastd.documents.lane_documents import rate_words
-from holdfastd.version import installed
 from holdfastd.web.menu import MENU
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.queue.redaction import Redaction

@@ -17,7 +17,7 @@ from holdfast.client.submit_trace import submit_spans
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.tasks import Receipt, Submission
 from holdfast.errors import StoreError
-from holdfast.store.protocol import ProducerStore
+from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
     from holdfast.handler.registry import Handlers
@@ -41,7 +41,7 @@ class Submitter:
 
     def __init__(
         self,
-        store: ProducerStore,
+        store: Store,
         queue: str,
         retries: SubmitRetries,
         max_bytes: int,
@@ -51,6 +51,7 @@ class Submitter:
     ) -> None:
         self._baggage = baggage
         self._store = store
+        self._server = store.address
         self._call = retries.call
         self._queue = queue
         self._max_bytes = max_bytes
@@ -79,7 +80,7 @@ class Submitter:
         if spans is None:
             one = self._built(checked)
             return one, await self.submit_one(one)
-        with spans.send(checked.spec.lane or self._queue) as span:
+        with spans.send(checked.spec.lane or self._queue, self._server()) as span:
             one = self._built(checked)
             span.about(one)
             return one, await self.submit_one(one)
@@ -112,7 +113,7 @@ class Submitter:
         spans = submit_spans()
         if spans is None:
             return await self._submit_drafts(drafts, None)
-        with spans.send_batch(len(drafts)) as span:
+        with spans.send_batch(len(drafts), self._server()) as span:
             return await self._submit_drafts(drafts, span)
 
     async def _submit_drafts(
@@ -142,7 +143,7 @@ class Submitter:
         spans = submit_spans()
         if spans is None:
             return self._built(checked)
-        with spans.create(checked.spec.lane or self._queue, batch) as span:
+        with spans.create(checked.spec.lane or self._queue, self._server(), batch) as span:
             one = self._built(checked)
             span.about(one)
             return one

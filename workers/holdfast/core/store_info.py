@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast.core.lanes import LaneState
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.schedule_records import Undeclared
 from holdfast.core.tasks import Counts, LedgerStatus
+
+
+class ServerAddress(NamedTuple):
+    """The server behind a store; for a socket its path, with port 0."""
+
+    host: str
+    port: int
 
 
 @dataclass(frozen=True, slots=True)

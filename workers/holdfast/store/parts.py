@@ -46,6 +46,7 @@ class ComposedStore:
 
         self.ping = parts.server.ping
         self.preflight = parts.server.preflight
+        self.address = parts.server.address
 
         self.register = parts.worker.register
         self.reconnected = parts.worker.reconnected

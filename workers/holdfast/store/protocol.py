@@ -36,7 +36,7 @@ from holdfast.core.schedule_records import (
 )
 from holdfast.core.served import ServedState
 from holdfast.core.steps import SleepKept, StepHead, StepKept, StepRecord
-from holdfast.core.store_info import Gauges, KeyCount, LaneHead, StoreInfo, Tended
+from holdfast.core.store_info import Gauges, KeyCount, LaneHead, ServerAddress, StoreInfo, Tended
 from holdfast.core.task_search import TextSearch
 from holdfast.core.tasks import (
     MAX_CRASHES,
@@ -84,6 +84,10 @@ class ServerStore(Protocol):
 
         Raises StoreUnavailableError or StoreRefusedError.
         """
+        ...
+
+    def address(self) -> ServerAddress | None:
+        """The address of the server in use; None if there is none, or it was not found yet."""
         ...
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from holdfast.telemetry.disabled import DisabledTelemetry
 from holdfast.telemetry.port import Span, Telemetry
 
 if TYPE_CHECKING:
+    from holdfast.core.store_info import ServerAddress
     from holdfast_config import Settings
 
 __all__ = [
@@ -28,50 +30,57 @@ HTTP = "http/protobuf"
 GRPC = "grpc"
 
 
+Server = Callable[[], "ServerAddress | None"]
+
+
+def no_server() -> None:
+    """The server of a store that has none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tracing:
     """`mode`: link or parent; `baggage`: that of the producer reaches the handler; `is_global`: spans that others make
-    in this process are sent, too, unless somebody has set a provider of spans: then that one is used."""
+    in this process are sent, too, unless somebody has set a provider of spans: then that one is used. `server`: asked
+    for the address of the store's server, which each span names."""
 
     mode: str = "link"
     baggage: bool = False
     is_global: bool = False
+    server: Server = no_server
 
     @classmethod
-    def of_worker(cls, settings: Settings) -> Tracing:
-        return cls(settings.trace_mode, settings.trace_baggage, is_global=True)
+    def of_worker(cls, settings: Settings, server: Server) -> Tracing:
+        return cls(settings.trace_mode, settings.trace_baggage, is_global=True, server=server)
 
     @classmethod
-    def of_steward(cls, settings: Settings) -> Tracing:
-        return cls(settings.trace_mode)
+    def of_steward(cls, settings: Settings, server: Server) -> Tracing:
+        return cls(settings.trace_mode, server=server)
 
 
-def open_in_worker(settings: Settings) -> Telemetry:
+def open_in_worker(settings: Settings, server: Server) -> Telemetry:
     """Telemetry of a worker process, opened after the import of its handler: spans go through a provider that the
     handler's module has set, even where we have no collector."""
     if settings.otlp_endpoint is None and _handler_traces():
         from holdfast.telemetry.otlp import OtlpTelemetry
         from holdfast.telemetry.providers import Providers
 
-        return OtlpTelemetry(Providers.of_handler(), Tracing.of_worker(settings))
-    return open_telemetry(
-        settings.otlp_endpoint, "holdfast-worker", settings.otlp_protocol, Tracing.of_worker(settings)
-    )
+        return OtlpTelemetry(Providers.of_handler(), Tracing.of_worker(settings, server))
+    tracing = Tracing.of_worker(settings, server)
+    return open_telemetry(settings.otlp_endpoint, "holdfast-worker", settings.otlp_protocol, tracing)
 
 
-def open_in_steward(settings: Settings) -> Telemetry:
-    return open_telemetry(
-        settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol, Tracing.of_steward(settings)
-    )
+def open_in_steward(settings: Settings, server: Server) -> Telemetry:
+    tracing = Tracing.of_steward(settings, server)
+    return open_telemetry(settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol, tracing)
 
 
-def open_inside(settings: Settings) -> Telemetry:
+def open_inside(settings: Settings, server: Server) -> Telemetry:
     """The same within an application, whose own telemetry may go on where nothing is sent by us."""
     if settings.otlp_endpoint is None:
         from holdfast.telemetry.context_only import ContextOnlyTelemetry
 
         return ContextOnlyTelemetry()
-    return open_in_worker(settings)
+    return open_in_worker(settings, server)
 
 
 def open_telemetry(

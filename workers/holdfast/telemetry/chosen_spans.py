@@ -19,6 +19,7 @@ from holdfast.telemetry.producer_span import producer
 from holdfast.telemetry.run_record import StartedRun
 from holdfast.telemetry.span_providers import BatchingProvider
 from holdfast.telemetry.usual_span import Plan, UsualSpan
+from holdfast.version import installed
 
 if TYPE_CHECKING:
     from holdfast.core.operations import Run
@@ -34,7 +35,7 @@ class ChosenSpans:
 
     def __init__(self, provider: TracerProvider) -> None:
         self._provider = provider if isinstance(provider, BatchingProvider) else None
-        self._tracer = tracer = provider.get_tracer(semantic_names.HOLDFAST)
+        self._tracer = tracer = provider.get_tracer(semantic_names.HOLDFAST, installed(), semantic_names.SCHEMA_URL)
         self._sampler: Sampler | None = None
         self._chosen, self._lock = _Chosen(), Lock()
         self._sampling = ""

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
 
     from holdfast.core.schedule_records import Fire
+    from holdfast.telemetry import Server
 
 
 class FireTracer:
-    def __init__(self, provider: TracerProvider) -> None:
+    def __init__(self, provider: TracerProvider, server: Server) -> None:
         self._spans = ChosenSpans(provider)
+        self._server = server
 
     def names(self, task_id: str) -> tuple[str, str, str]:
         # The sampler alone knows the flags: this span is made for its context, and is not sent.
@@ -40,6 +42,7 @@ class FireTracer:
                     semantic_names.TASK_ID: fire.task.task_id,
                     semantic_names.SCHEDULE_ID: schedule_id,
                     semantic_names.LATENESS: max(0.0, time.time() - fire.scheduled_at / 1000),
+                    **semantic_names.of_server(self._server()),
                 }
             )
         span.end()

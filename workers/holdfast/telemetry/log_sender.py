@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from opentelemetry._logs import LogRecord, SeverityNumber
+from opentelemetry._logs import Logger, LogRecord, SeverityNumber
 from opentelemetry.context import Context
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter
@@ -25,6 +25,8 @@ from opentelemetry.trace import (
 )
 
 from holdfast.telemetry.resource import resource
+from holdfast.telemetry.semantic_names import HOLDFAST, SCHEMA_URL
+from holdfast.version import installed
 from holdfast_config.error_text import shown, text_of
 from holdfast_config.secret_texts import mask
 
@@ -65,11 +67,18 @@ class LogSender:
         """Take a record as it is written to standard error; returns at once."""
         name = str(event.get("logger", ""))
         if name.split(".")[0] not in _EXPORTERS:
-            self._provider.get_logger(name).emit(_record(event, time.time_ns()))
+            _logger(self._provider, name).emit(_record(event, time.time_ns()))
 
     def relay(self, event: Mapping[str, Any]) -> None:
         """The same for a record of the parent, which was written a while ago."""
-        self._of_parent.get_logger(str(event.get("logger", ""))).emit(_record(event, _written_ns(event)))
+        _logger(self._of_parent, str(event.get("logger", ""))).emit(_record(event, _written_ns(event)))
+
+
+def _logger(provider: LoggerProvider, name: str) -> Logger:
+    """Records of the user's code are of another version than ours."""
+    if name.partition(".")[0] == HOLDFAST:
+        return provider.get_logger(name, installed(), SCHEMA_URL)
+    return provider.get_logger(name)
 
 
 def _written_ns(event: Mapping[str, Any]) -> int:

@@ -97,6 +97,8 @@ class MetricDeltas:
     def _counted(self, metric: Metric) -> Sequence[Point]:
         """Its points, if they are to be deltas."""
         data = metric.data
+        if isinstance(data, Sum) and not data.is_monotonic:
+            return ()  # the standard has up-down counters cumulative always
         if isinstance(data, Sum | ExponentialHistogram) and isinstance(data, self._kinds):
             return data.data_points
         return ()

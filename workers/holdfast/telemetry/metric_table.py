@@ -36,9 +36,11 @@ BOUNDS = (
 
 
 class Kind(StrEnum):
-    """`counter`: it only grows, until its process ends."""
+    """`counter`: it only grows, until its process ends. `up-down counter`: the values of all that have it make a sum,
+    as numbers of tasks do; Prometheus knows it as a gauge. `gauge`: they do not, as ages do not."""
 
     GAUGE = "gauge"
+    UP_DOWN = "up-down counter"
     COUNTER = "counter"
     HISTOGRAM = "histogram"
 
@@ -110,14 +112,14 @@ DEGRADED = _host(
 BREAKER_OPEN = _host(
     "breaker.open", Kind.GAUGE, Unit.YES, "1 while workers die so early that they are started one at a time."
 )
-WORKERS_WANTED = _host("workers.wanted", Kind.GAUGE, Unit.WORKERS, "Workers that the supervisor keeps running.")
-WORKERS_READY = _host("workers.ready", Kind.GAUGE, Unit.WORKERS, "Workers that take tasks now.")
-WORKERS_BUSY = _host("workers.busy", Kind.GAUGE, Unit.WORKERS, "Workers that run a task.")
-HOST_TASKS = _host("host.tasks", Kind.GAUGE, Unit.TASKS, "Tasks that run in this host's workers.")
+WORKERS_WANTED = _host("workers.wanted", Kind.UP_DOWN, Unit.WORKERS, "Workers that the supervisor keeps running.")
+WORKERS_READY = _host("workers.ready", Kind.UP_DOWN, Unit.WORKERS, "Workers that take tasks now.")
+WORKERS_BUSY = _host("workers.busy", Kind.UP_DOWN, Unit.WORKERS, "Workers that run a task.")
+HOST_TASKS = _host("host.tasks", Kind.UP_DOWN, Unit.TASKS, "Tasks that run in this host's workers.")
 PROCESSES = _host(
-    "processes", Kind.GAUGE, Unit.PROCESSES, "Processes of the supervisor by kind and state.", "kind", "state"
+    "processes", Kind.UP_DOWN, Unit.PROCESSES, "Processes of the supervisor by kind and state.", "kind", "state"
 )
-PROCESS_MEMORY = _host("process.memory", Kind.GAUGE, Unit.BYTES, "Resident memory of a process.", "process")
+PROCESS_MEMORY = _host("process.memory", Kind.UP_DOWN, Unit.BYTES, "Resident memory of a process.", "process")
 PROCESS_CPU = _host(
     "process.cpu", Kind.COUNTER, Unit.SECONDS, "Processor time of a process since its start.", "process"
 )
@@ -141,17 +143,17 @@ HOST_RECOVERED = _host(
     "cause",
 )
 
-LANE_DEPTH = _queue("lane.depth", Kind.GAUGE, Unit.TASKS, "Tasks that wait in a lane.", "lane")
-LANE_RUNNING = _queue("lane.running", Kind.GAUGE, Unit.TASKS, "Tasks of a lane that are in flight.", "lane")
+LANE_DEPTH = _queue("lane.depth", Kind.UP_DOWN, Unit.TASKS, "Tasks that wait in a lane.", "lane")
+LANE_RUNNING = _queue("lane.running", Kind.UP_DOWN, Unit.TASKS, "Tasks of a lane that are in flight.", "lane")
 LANE_OLDEST = _queue(
     "lane.oldest", Kind.GAUGE, Unit.SECONDS, "Age of the task that waits longest in a lane; 0 if none waits.", "lane"
 )
 LANE_WORKERS = _queue("lane.workers", Kind.GAUGE, Unit.WORKERS, "Live workers of all hosts that serve a lane.", "lane")
 LANE_PAUSED = _queue("lane.paused", Kind.GAUGE, Unit.YES, "1 while a lane is paused.", "lane")
-TASKS = _queue("tasks", Kind.GAUGE, Unit.TASKS, "Tasks that are kept, by state.", "state")
-DEAD_LETTERS = _queue("dead.letters", Kind.GAUGE, Unit.TASKS, "Dead letters that were not retried.")
-UNREADABLE = _queue("unreadable", Kind.GAUGE, Unit.ENTRIES, "Entries that could not be read and were set aside.")
-SUSPECTS = _queue("suspects", Kind.GAUGE, Unit.TASKS, "Suspects that wait to run apart from other tasks.")
+TASKS = _queue("tasks", Kind.UP_DOWN, Unit.TASKS, "Tasks that are kept, by state.", "state")
+DEAD_LETTERS = _queue("dead.letters", Kind.UP_DOWN, Unit.TASKS, "Dead letters that were not retried.")
+UNREADABLE = _queue("unreadable", Kind.UP_DOWN, Unit.ENTRIES, "Entries that could not be read and were set aside.")
+SUSPECTS = _queue("suspects", Kind.UP_DOWN, Unit.TASKS, "Suspects that wait to run apart from other tasks.")
 DELIVERIES = _queue(
     "deliveries",
     Kind.COUNTER,
@@ -186,7 +188,14 @@ PROCESS_DURATION = Metric(
     "messaging.process.duration",
     Kind.HISTOGRAM,
     Unit.SECONDS,
-    ("messaging.system", "messaging.operation.name", "messaging.destination.name", "error.type"),
+    (
+        "messaging.system",
+        "messaging.operation.name",
+        "messaging.destination.name",
+        "error.type",
+        "server.address",
+        "server.port",
+    ),
     "Only over OTLP: time for which handlers ran, by lane; `error.type` is the outcome if it is an error.",
     since_report=True,
     only_otlp=True,
@@ -198,19 +207,19 @@ ACCEPTED = _queue("tasks.accepted", Kind.COUNTER, Unit.TASKS, "Tasks that were a
 RECOVERED = _queue(
     "tasks.recovered", Kind.COUNTER, Unit.TASKS, "Tasks that were put back after the death of their worker."
 )
-LEASES = _queue("leases", Kind.GAUGE, Unit.WORKERS, "Workers of all hosts by their lease: held or silent.", "state")
-SCHEDULES = _queue("schedules", Kind.GAUGE, Unit.SCHEDULES, "Schedules, paused ones included.")
+LEASES = _queue("leases", Kind.UP_DOWN, Unit.WORKERS, "Workers of all hosts by their lease: held or silent.", "state")
+SCHEDULES = _queue("schedules", Kind.UP_DOWN, Unit.SCHEDULES, "Schedules, paused ones included.")
 SCHEDULES_LATENESS = _queue(
     "schedules.lateness", Kind.GAUGE, Unit.SECONDS, "Time for which the earliest due schedule has not fired."
 )
-WEBHOOKS_WAITING = _queue("webhooks.waiting", Kind.GAUGE, Unit.WEBHOOKS, "Webhook calls that were not delivered yet.")
+WEBHOOKS_WAITING = _queue("webhooks.waiting", Kind.UP_DOWN, Unit.WEBHOOKS, "Webhook calls that were not delivered yet.")
 LEDGER_LAG = _queue(
     "ledger.lag", Kind.GAUGE, Unit.SECONDS, "Age of the newest event in PostgreSQL while there are newer ones in Redis."
 )
 LEDGER_WAITING = _queue(
-    "ledger.waiting", Kind.GAUGE, Unit.REQUESTS, "Requests in PostgreSQL that Redis has not got yet."
+    "ledger.waiting", Kind.UP_DOWN, Unit.REQUESTS, "Requests in PostgreSQL that Redis has not got yet."
 )
-STORE_MEMORY = _queue("store.memory", Kind.GAUGE, Unit.BYTES, "Memory that the store uses.")
-STORE_MEMORY_LIMIT = _queue("store.memory.limit", Kind.GAUGE, Unit.BYTES, "The store's maxmemory; 0: none is set.")
+STORE_MEMORY = _queue("store.memory", Kind.UP_DOWN, Unit.BYTES, "Memory that the store uses.")
+STORE_MEMORY_LIMIT = _queue("store.memory.limit", Kind.UP_DOWN, Unit.BYTES, "The store's maxmemory; 0: none is set.")
 
 TABLE: tuple[Metric, ...] = tuple(metric for metric in list(globals().values()) if isinstance(metric, Metric))

@@ -20,8 +20,8 @@ class OtlpTelemetry:
     def __init__(self, providers: Providers, tracing: Tracing) -> None:
         self._providers = providers
         tracers = providers.spans.tracers
-        self._tracer = TaskTracer(tracers, tracing.mode, keeps_baggage=tracing.baggage)
-        self._fires = FireTracer(tracers)
+        self._tracer = TaskTracer(tracers, tracing)
+        self._fires = FireTracer(tracers, tracing.server)
 
     @property
     def traces(self) -> bool:

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import socket
 
-from opentelemetry.sdk.resources import HOST_NAME, SERVICE_INSTANCE_ID, SERVICE_NAME, OTELResourceDetector, Resource
+from opentelemetry.sdk.resources import (
+    HOST_NAME,
+    SERVICE_INSTANCE_ID,
+    SERVICE_NAME,
+    SERVICE_VERSION,
+    OTELResourceDetector,
+    Resource,
+)
+
+from holdfast.telemetry.semantic_names import SCHEMA_URL
+from holdfast.version import installed
 
 
 def resource(service: str) -> Resource:
-    """The SDK's attributes, our service name and the host; the user's OTEL_* variables override them."""
-    ours = Resource({SERVICE_NAME: service, HOST_NAME: socket.gethostname()})
-    return Resource.create().merge(ours).merge(OTELResourceDetector().detect())
+    """The SDK's attributes, our service with its version, and the host; the user's OTEL_* variables override them."""
+    ours = Resource({SERVICE_NAME: service, SERVICE_VERSION: installed(), HOST_NAME: socket.gethostname()})
+    merged = Resource.create().merge(ours).merge(OTELResourceDetector().detect())
+    # Attached last: resources with two schemas cannot be merged, and a detector of the user's may have one.
+    return Resource(merged.attributes, merged.schema_url or SCHEMA_URL)
 
 
 def hostless(resource: Resource) -> Resource:
     """The same for metrics that any host may send: their series go on where another host does."""
     of_a_host = {HOST_NAME, SERVICE_INSTANCE_ID}
-    return Resource({key: value for key, value in resource.attributes.items() if key not in of_a_host})
+    kept = {key: value for key, value in resource.attributes.items() if key not in of_a_host}
+    return Resource(kept, resource.schema_url)

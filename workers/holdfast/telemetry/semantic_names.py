@@ -1,9 +1,13 @@
 """Names of spans, events, metrics and their attributes: the messaging semantic conventions, and our own beside them.
 
-The conventions are still in development; a change of theirs is a change of this file.
+The conventions are still in development; a change of theirs is a change of this file, with SCHEMA_URL.
 """
 
 from __future__ import annotations
+
+from holdfast.core.store_info import ServerAddress
+
+SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"  # the version of the conventions from which the names are
 
 SYSTEM = "messaging.system"
 OPERATION_NAME = "messaging.operation.name"
@@ -15,6 +19,8 @@ CONVERSATION_ID = "messaging.message.conversation_id"
 ENVELOPE_SIZE = "messaging.message.envelope.size"
 BATCH_COUNT = "messaging.batch.message_count"
 ERROR_TYPE = "error.type"
+SERVER_ADDRESS = "server.address"
+SERVER_PORT = "server.port"
 EXCEPTION_EVENT = "exception"
 EXCEPTION_TYPE = "exception.type"
 EXCEPTION_STACK = "exception.stacktrace"
@@ -59,3 +65,10 @@ PRODUCER = "producer"
 EARLIER = "earlier delivery"
 
 CAUSE = "holdfast.recovery.cause"
+
+
+def of_server(address: ServerAddress | None) -> dict[str, str | int]:
+    """The attributes of the server in which the messages are. A socket has no port."""
+    if address is None:
+        return {}
+    return {SERVER_ADDRESS: address.host} | ({SERVER_PORT: address.port} if address.port else {})

@@ -18,6 +18,7 @@ from opentelemetry.trace import SpanContext
 from holdfast.telemetry import semantic_names
 from holdfast.telemetry.encoded_spans import encode
 from holdfast.telemetry.usual_span import EndedSpan
+from holdfast.version import installed
 
 _Exporter = TypeVar("_Exporter", bound=SpanExporter)
 
@@ -26,7 +27,7 @@ class SpanEncoder:
     """Encodes spans of the SDK as it does, and encodes records beside them."""
 
     def __init__(self, resource: Resource) -> None:
-        scope = InstrumentationScope(semantic_names.HOLDFAST, "")
+        scope = InstrumentationScope(semantic_names.HOLDFAST, installed(), semantic_names.SCHEMA_URL)
         example = ReadableSpan("", SpanContext(1, 1, is_remote=False), resource=resource, instrumentation_scope=scope)
         self._empty: ResourceSpans = encode_spans([example]).resource_spans[0]
         del self._empty.scope_spans[0].spans[:]

@@ -12,42 +12,47 @@ from functools import lru_cache
 from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 from opentelemetry.util.types import AttributeValue
 
+from holdfast.core.store_info import ServerAddress
 from holdfast.core.tasks import Submission
 from holdfast.telemetry import semantic_names
 from holdfast.telemetry.global_provider import provider_in_use
+from holdfast.version import installed
 
 
 class SubmitSpans:
     def __init__(self, provider: TracerProvider) -> None:
-        self._tracer = provider.get_tracer(semantic_names.HOLDFAST)
+        self._tracer = provider.get_tracer(semantic_names.HOLDFAST, installed(), semantic_names.SCHEMA_URL)
 
     @contextmanager
-    def send(self, lane: str) -> Generator[SubmitSpan]:
-        """Around the submit of one task to `lane`."""
-        with self._started(semantic_names.SEND, SpanKind.PRODUCER, lane) as span:
+    def send(self, lane: str, server: ServerAddress | None) -> Generator[SubmitSpan]:
+        """Around the submit of one task to `lane`. `server`: of the store, where it is known."""
+        with self._started(semantic_names.SEND, SpanKind.PRODUCER, lane, server) as span:
             yield span
 
     @contextmanager
-    def create(self, lane: str, batch: SubmitSpan | None = None) -> Generator[SubmitSpan]:
+    def create(self, lane: str, server: ServerAddress | None, batch: SubmitSpan | None = None) -> Generator[SubmitSpan]:
         """Around the making of one task that is submitted later; the span of its `batch` links to it."""
-        with self._started(semantic_names.CREATE, SpanKind.PRODUCER, lane) as span:
+        with self._started(semantic_names.CREATE, SpanKind.PRODUCER, lane, server) as span:
             if batch is not None:
                 batch.link(span)
             yield span
 
     @contextmanager
-    def send_batch(self, count: int) -> Generator[SubmitSpan]:
+    def send_batch(self, count: int, server: ServerAddress | None) -> Generator[SubmitSpan]:
         """Around the submit of a batch."""
-        with self._started(semantic_names.SEND, SpanKind.CLIENT, "") as span:
+        with self._started(semantic_names.SEND, SpanKind.CLIENT, "", server) as span:
             span.set(semantic_names.BATCH_COUNT, count)
             yield span
 
     @contextmanager
-    def _started(self, operation: str, kind: SpanKind, lane: str) -> Generator[SubmitSpan]:
+    def _started(
+        self, operation: str, kind: SpanKind, lane: str, server: ServerAddress | None
+    ) -> Generator[SubmitSpan]:
         attributes: dict[str, AttributeValue] = {
             semantic_names.SYSTEM: semantic_names.HOLDFAST,
             semantic_names.OPERATION_NAME: operation,
             semantic_names.OPERATION_TYPE: operation,
+            **semantic_names.of_server(server),
         }
         if lane:
             attributes[semantic_names.DESTINATION] = lane

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.core.delivery import Delivery
     from holdfast.core.operations import Run
     from holdfast.handler.task import Task
+    from holdfast.telemetry import Tracing
     from holdfast.telemetry.lost_run import LostRun
 
 PARENT = "parent"
@@ -34,10 +35,11 @@ _NS = 1_000_000  # of a millisecond
 
 
 class TaskTracer:
-    def __init__(self, provider: TracerProvider, mode: str, *, keeps_baggage: bool) -> None:
+    def __init__(self, provider: TracerProvider, tracing: Tracing) -> None:
         self._spans = ChosenSpans(provider)
-        self._is_parent = mode == PARENT
-        self._keeps_baggage = keeps_baggage
+        self._is_parent = tracing.mode == PARENT
+        self._keeps_baggage = tracing.baggage
+        self._server = tracing.server
 
     def delivery(self, delivery: Delivery, task: Task, handler: str) -> DeliverySpan:
         operation = task.operation
@@ -55,7 +57,7 @@ class TaskTracer:
             int(trace_ids.trace_id(record.task_id), 16),
             int(trace_ids.span_id(record.task_id, record.delivery), 16),
             SpanKind.CONSUMER,
-            record.attributes(),
+            record.attributes() | semantic_names.of_server(self._server()),
             self._parent(origin),
             origin,
             self._links(record.task_id, record.delivery, origin),
@@ -71,7 +73,11 @@ class TaskTracer:
                 int(trace_ids.trace_id(run.task_id), 16),
                 int(trace_ids.span_id(run.task_id, run.delivery), 16),
                 SpanKind.CONSUMER,
-                {**_task_attributes(run.lane, run.task_id, run.operation, run.size), **run.attributes()},
+                {
+                    **_task_attributes(run.lane, run.task_id, run.operation, run.size),
+                    **run.attributes(),
+                    **semantic_names.of_server(self._server()),
+                },
                 self._parent(origin),
                 origin,
                 self._links(run.task_id, run.delivery, origin),

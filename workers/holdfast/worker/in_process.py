@@ -94,7 +94,7 @@ async def open_worker(
     spec = WorkerSpec(uuid4().hex, slot, settings, halt=halt)
     worker = InProcessWorker(WorkerContext(spec, store, on_verdict))
     worker.context.state.is_ready = ready
-    telemetry = open_inside(settings)
+    telemetry = open_inside(settings, store.address)
 
     async def run() -> None:
         belong_to_context(settings, store)

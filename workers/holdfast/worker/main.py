@@ -108,9 +108,10 @@ async def _serve(
 ) -> tuple[int, float]:
     """The exit status, and by when the exit functions are to be over."""
     link = ParentLink(channel)
-    telemetry = open_in_worker(forked_with)
+    store = store_of(forked_with)
+    telemetry = open_in_worker(forked_with, store.address)
     code, ends_at = ChildExit.BUG, 0.0
-    async with aclosing(store_of(forked_with)) as store, anyio.create_task_group() as group:
+    async with aclosing(store), anyio.create_task_group() as group:
         worker = QueueWorker(context(store), handler, link, telemetry, group)
         code = await worker.run()
         ends_at = time.monotonic() + worker.exit_seconds()

@@ -15,9 +15,9 @@ import anyio
 
 from holdfast.core.tasks import HostFacts
 from holdfast.store.protocol import StewardStore
+from holdfast.version import installed
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.roster import WorkerRoster
-from holdfastd.version import installed
 
 ROUNDS_PER_LEASE = 3
 

@@ -9,11 +9,11 @@ from typing import Protocol
 
 from holdfast.telemetry import metric_table as table
 from holdfast.telemetry.readings import BoundedNames, Readings
+from holdfast.version import installed
 from holdfastd.control.async_client import status_or_none
 from holdfastd.control.socket_protocol import ProcessStatus, SupervisorStatus
 from holdfastd.core.death import EXPECTED, Reason
 from holdfastd.core.slots import CLAIMING, ChildKind
-from holdfastd.version import installed
 
 ANSWER_TIMEOUT = 2.0  # seconds: the parent answers at once unless it is stopped
 

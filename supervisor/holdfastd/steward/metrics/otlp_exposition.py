@@ -29,9 +29,10 @@ from holdfast.core.rollup import Histogram
 from holdfast.telemetry.metric_table import Kind, Metric, Scope, Unit
 from holdfast.telemetry.readings import Exemplar, Labels, Readings
 from holdfast.telemetry.resource import hostless
-from holdfast.telemetry.semantic_names import HOLDFAST
+from holdfast.telemetry.semantic_names import HOLDFAST, SCHEMA_URL, SERVER_PORT
+from holdfast.version import installed
 
-_SCOPE = InstrumentationScope(HOLDFAST)
+_SCOPE = InstrumentationScope(HOLDFAST, installed(), SCHEMA_URL)
 _CUMULATIVE = AggregationTemporality.CUMULATIVE
 _UNKNOWN = cast("float", None)  # the shortest and the longest sample: the encoder leaves them out
 
@@ -51,7 +52,7 @@ class OtlpExposition:
 
 
 def _of_resource(resource: Resource, metrics: list[Exported]) -> ResourceMetrics:
-    return ResourceMetrics(resource, [ScopeMetrics(_SCOPE, metrics, "")], "")
+    return ResourceMetrics(resource, [ScopeMetrics(_SCOPE, metrics, SCHEMA_URL)], resource.schema_url)
 
 
 def _all(readings: Readings, now: int) -> Iterator[tuple[Metric, DataT]]:
@@ -71,11 +72,13 @@ def _numbers(metric: Metric, values: Mapping[Labels, float], began: int, now: in
     points = [
         NumberDataPoint(_attributes(metric, labels), began, now, spell(value)) for labels, value in values.items()
     ]
-    return Sum(points, _CUMULATIVE, is_monotonic=True) if metric.kind is Kind.COUNTER else Gauge(points)
+    if metric.kind is Kind.GAUGE:
+        return Gauge(points)
+    return Sum(points, _CUMULATIVE, is_monotonic=metric.kind is Kind.COUNTER)
 
 
 def _point(
-    attributes: dict[str, str], histogram: Histogram, began: int, now: int, exemplars: Sequence[Exemplar]
+    attributes: dict[str, str | int], histogram: Histogram, began: int, now: int, exemplars: Sequence[Exemplar]
 ) -> ExponentialHistogramDataPoint:
     first, last = min(histogram.buckets), max(histogram.buckets)
     counts = [histogram.buckets[bucket] for bucket in range(first, last + 1)]
@@ -100,6 +103,7 @@ def _exemplar(given: Exemplar) -> Spelled:
     return Spelled({}, given.value, given.at_ms * 1_000_000, int(given.span_id, 16), int(given.trace_id, 16))
 
 
-def _attributes(metric: Metric, labels: Labels) -> dict[str, str]:
+def _attributes(metric: Metric, labels: Labels) -> dict[str, str | int]:
     """Those that have a value."""
-    return {name: value for name, value in zip(metric.labels, labels, strict=True) if value}
+    given = zip(metric.labels, labels, strict=True)
+    return {name: int(value) if name == SERVER_PORT else value for name, value in given if value}

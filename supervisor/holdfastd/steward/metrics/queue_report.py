@@ -9,6 +9,7 @@ from holdfast.core.store_info import Gauges
 from holdfast.core.tasks import Counts, LedgerStatus
 from holdfast.store.protocol import Ledger, Store
 from holdfast.telemetry import metric_table as table
+from holdfast.telemetry import semantic_names
 from holdfast.telemetry.readings import BoundedNames, Exemplar, Readings
 from holdfast.telemetry.semantic_names import HOLDFAST, PROCESS
 from holdfast_config import Settings
@@ -91,8 +92,7 @@ class QueueReport:
                 readings.add_histogram(table.TASK_RECOVERY, figures.recovery, queue, lane)
             for outcome, run in figures.runs.items():
                 readings.add_histogram(table.TASK_RUN, run, queue, handler)
-                error = outcome if outcome in _ERRORS else ""
-                readings.add_histogram(table.PROCESS_DURATION, run, HOLDFAST, PROCESS, lane, error)
+                readings.add_histogram(table.PROCESS_DURATION, run, *self._of_messaging(lane, outcome))
 
     def _set_exemplars(self, readings: Readings, totals: Rollup, now_ms: int) -> None:
         queue = self._queue
@@ -104,8 +104,12 @@ class QueueReport:
                 wait = run._replace(value=one.waited_ms / 1000)
                 readings.add_exemplar(table.TASK_WAIT, wait, queue, lane)
                 readings.add_exemplar(table.TASK_RUN, run, queue, handler)
-                error = outcome if outcome in _ERRORS else ""
-                readings.add_exemplar(table.PROCESS_DURATION, run, HOLDFAST, PROCESS, lane, error)
+                readings.add_exemplar(table.PROCESS_DURATION, run, *self._of_messaging(lane, outcome))
+
+    def _of_messaging(self, lane: str, outcome: str) -> tuple[str, ...]:
+        server = semantic_names.of_server(self._store.address())
+        at = server.get(semantic_names.SERVER_ADDRESS, ""), server.get(semantic_names.SERVER_PORT, "")
+        return HOLDFAST, PROCESS, lane, outcome if outcome in _ERRORS else "", *map(str, at)
 
     def _set_ledger(self, readings: Readings, ledger: LedgerStatus) -> None:
         readings.set(table.LEDGER_LAG, ledger.behind_ms / 1000, self._queue)

@@ -18,8 +18,8 @@ from starlette.responses import Response
 
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.errors import StoreError
+from holdfast.version import installed
 from holdfast_config import Settings
-from holdfastd.version import installed
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 
 PATH = "/a2a"

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from holdfast.core.batches import BATCH_ID
 from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.identity import TASK_ID
-from holdfastd.version import installed
+from holdfast.version import installed
 from holdfastd.web.access.session_cookie import COOKIE
 from holdfastd.web.api.operation import BODY, QUERY, ApiOperation
 from holdfastd.web.api.operations import OPERATIONS

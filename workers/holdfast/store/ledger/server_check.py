@@ -17,6 +17,7 @@ class LedgerServer:
         self._redis = redis
         self._database = database
         self._replication = replication
+        self.address = redis.address
 
     async def ping(self) -> None:
         await self._redis.ping()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import anyio
 from redis.exceptions import NoScriptError, RedisError
 
+from holdfast.core.store_info import ServerAddress
 from holdfast.errors import StoreRefusedError, UnreadableRecordError
 from holdfast.store.redis.clients import Clients, clients_of
 from holdfast.store.redis.direct_client import DirectClient, Offer
@@ -16,7 +17,7 @@ from holdfast.store.redis.keys import Keys
 from holdfast.store.redis.notifications import Notifications
 from holdfast.store.redis.redirects import Redirecting
 from holdfast.store.redis.scripts import SHIPPED, Script, Scripts, build, operations
-from holdfast_config import redis_topology
+from holdfast_config import redis_topology, redis_urls
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -38,6 +39,7 @@ class Connection:
         self.in_cluster = redis_topology.is_cluster(settings.url)
         self.keys = Keys(settings.queue, in_cluster=self.in_cluster)
         self.url = settings.masked_url
+        self._named = redis_urls.server_of(settings.url)
         self._explained = Explained(self.url)
         self._declared = self.keys.declared
         self._answer_timeout = settings.answer_timeout
@@ -129,6 +131,12 @@ class Connection:
     def address(self) -> str:
         """The address of the server that was found last; empty if the URL names it."""
         return "" if self._locator is None else self._locator.address
+
+    @property
+    def server(self) -> ServerAddress | None:
+        """The server that the URL names, or that was found last; None if there is none yet."""
+        found = self._named if self._locator is None else self._locator.found
+        return None if found is None else ServerAddress(*found)
 
     @property
     def database(self) -> int:

@@ -41,13 +41,13 @@ class ServerLocator(ABC):
     def __init__(self, hosts: Iterable[Address], options: Mapping[str, Any], *, tls: bool) -> None:
         self._hosts = list(hosts)
         self._options = {"connection_class": SSLConnection if tls else Connection, **options}
-        self._found: Address | None = None
+        self.found: Address | None = None  # the last one
         self.changed: Callable[[], Awaitable[None]] | None = None  # called when the server has changed
 
     @property
     def address(self) -> str:
         """The last address that was found."""
-        return f"{self._found[0]}:{self._found[1]}" if self._found else ""
+        return f"{self.found[0]}:{self.found[1]}" if self.found else ""
 
     def prefer(self, host: Address) -> None:
         """Ask this server first."""
@@ -56,7 +56,7 @@ class ServerLocator(ABC):
     async def discover_master(self, service_name: str) -> Address:
         """The address to connect to; the name is the library's."""
         master = await self._ask_around(service_name)
-        earlier, self._found = self._found, master
+        earlier, self.found = self.found, master
         if earlier not in {None, master} and self.changed is not None:
             await self.changed()
         return master

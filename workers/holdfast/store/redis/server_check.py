@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from holdfast.core.store_info import ServerAddress
 from holdfast.errors import StoreRefusedError
 from holdfast.store.redis.acl import needed
 from holdfast.store.redis.connection import Connection
@@ -37,6 +38,9 @@ class RedisServer(RedisPart):
         await self._check_eviction()
         await self._connection.check_types()
         await self._check_schema()
+
+    def address(self) -> ServerAddress | None:
+        return self._connection.server
 
     async def _check_server(self) -> None:
         report = info(await self._command("INFO", "server"))
