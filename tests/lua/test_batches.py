@@ -552,7 +552,7 @@ async def test_a_task_without_a_batch_writes_nothing_of_batches(space: Namespace
 async def test_a_task_of_a_damaged_batch_is_refused_before_anything_is_written(space: Namespace, key: str) -> None:
     await space.do("SET", space.key(key), "x")
     before = await space.store.snapshot()
-    assert await submit(space, placed(space, THEN), placed(space, 1)) == [Accepted.OTHER_BATCH] * 2
+    assert await submit(space, placed(space, THEN), placed(space, 1)) == [Accepted.DAMAGED] * 2
     assert await space.store.snapshot() == before
 
 

@@ -3,16 +3,22 @@ back, what was recorded in part is found and recorded whole."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from holdfast.core.delivery import Delivery, Settle
+from holdfast.core.tasks import Accepted
 from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
+from holdfast.store.redis.ledger import RedisLedger
 from holdfast_config import RedisSettings
+from tests.lua import test_damaged_neighbours as neighbours
+from tests.lua.invariants import breaches
 from tests.lua.namespace import Namespace, settlement
+from tests.lua.test_damage_fuzz import audit
 
 pytestmark = pytest.mark.anyio
 
@@ -121,3 +127,83 @@ async def test_a_cancel_that_was_cut_off_is_ended_by_the_next_recovery(space: Na
     await space.crash("a")
     assert await space.state("t1") == "canceled"
     assert await space.do("ZRANGE", space.key("finished"), 0, -1) == [b"t1"]
+
+
+# Each of these a submission or a retry runs behind its first write.
+WRITES = ("zadd", "hincrby", "xadd", "rpush", "sadd", "hset", "set", "hdel", "del", "unlink", "exists")
+EPOCH = "1-e"
+
+
+async def require_sound(space: Namespace) -> None:
+    """All invariants hold when the stewards have looked. Some that were refused are counted as accepted."""
+    await space.clock.advance(neighbours.FAR_MS)
+    await space.store.promote(100)
+    await audit(space)
+    found = breaches(await space.store.snapshot(), space.queue)
+    assert not [line for line in found if not re.search("entries of|I6", line)]
+
+
+@pytest.mark.parametrize("command", WRITES)
+async def test_a_submission_that_was_cut_off_is_made_when_it_comes_again(space: Namespace, command: str) -> None:
+    """Also where its producer has never heard that it was accepted: it is not told that the task is there."""
+    await neighbours.build(space)
+    made = neighbours.operations(space.queue)
+    ours = space.store
+    async with without(space, f"-{command}") as store:
+        space.store = store
+        for operation in made.values():
+            await neighbours.tried(space, operation)
+        space.store = ours
+    for name, operation in made.items():
+        assert await operation(space) in {Accepted.NEW, Accepted.DUPLICATE}, name
+    await require_sound(space)
+    await neighbours.all_run(space, [space.queue])
+    assert {await space.state(name) for name in made} == {"completed"}
+
+
+@pytest.mark.parametrize("command", WRITES)
+async def test_a_retry_that_was_cut_off_leaves_no_task_behind(space: Namespace, command: str) -> None:
+    await neighbours.build(space)
+    ours = space.store
+    async with without(space, f"-{command}") as store:
+        space.store = store
+        for name in neighbours.RETRIED:
+            await neighbours.retried(space, name)
+        space.store = ours
+    for name in neighbours.RETRIED[:-1]:
+        word = await neighbours.retried(space, name)
+        assert word in {f"new {name}.r1", f"again {name}.r1"}
+    await require_sound(space)
+    await neighbours.all_run(space, [space.queue])
+    assert {await space.state(f"{name}.r1") for name in neighbours.RETRIED[:-1]} == {"completed"}
+
+
+@pytest.mark.parametrize("verb", ["cancel", "pause", "resume"])
+@pytest.mark.parametrize("state", ["submitted", "working", "delayed", "suspended"])
+@pytest.mark.parametrize("command", ["zadd", "zrem", "hincrby", "xadd", "rpush", "exists"])
+async def test_an_order_of_a_ledger_that_was_cut_off_is_carried_out_when_it_comes_again(
+    space: Namespace, verb: str, state: str, command: str
+) -> None:
+    """It was not noted as carried out before it was."""
+    await space.register("a")
+    await space.do("HSET", space.key("meta"), "ledger", EPOCH)
+    await space.submit("t", delay_ms=1000 if state == "delayed" else None)
+    if state == "working":
+        await space.take("a")
+    elif state == "suspended":
+        await space.store.pause("t", "wait")
+    async with without(space, f"-{command}") as store:
+        try:
+            await RedisLedger(store.connection).ask(EPOCH, 5, verb, "t", "asked")
+        except StoreError:
+            assert await space.do("HGET", space.key("task:t"), "asked") is None or command == "hset"
+    ledger = RedisLedger(space.store.connection)
+    word = await ledger.ask(EPOCH, 5, verb, "t", "asked")
+    assert word == {"cancel": "canceled", "pause": "working" if state == "working" else "suspended"}.get(
+        verb, "submitted" if state == "suspended" else state
+    )
+    assert await space.do("HGET", space.key("task:t"), "asked") == b"5"
+    assert await ledger.ask(EPOCH, 5, "cancel", "t", "asked") == word
+    if state == "working" and verb == "cancel":
+        await space.crash("a")
+    await require_sound(space)

@@ -12,6 +12,7 @@ from holdfast.core.delivery import Settle
 from holdfast.core.submit_options import IfParentFails, SubmitOptions
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Accepted, Receipt, Submission
+from holdfast.errors import StoreError
 from holdfast.store.redis.ledger import RedisLedger
 from holdfast.store.results_of_parents import results_of_parents
 from tests.lua.namespace import Namespace
@@ -187,3 +188,23 @@ async def test_the_message_that_a_task_has_is_not_set_aside(space: Namespace) ->
 async def test_a_promised_task_whose_id_is_taken_outside_of_its_batch_is_set_aside(space: Namespace) -> None:
     await give(space, submission("t1", space.queue, "m0"), placed(space, 1))
     assert await space.reasons() == ["task t1 is there and is not of the batch of this one"]
+
+
+@pytest.mark.parametrize(("key", "state"), [("pending", "submitted"), ("history", "input-required")])
+async def test_a_message_at_which_redis_fails_is_taken_when_it_comes_again(
+    space: Namespace, key: str, state: str
+) -> None:
+    """Somebody has damaged a key of its task. It is not noted as one that the task has."""
+    await space.register("a")
+    await space.submit("t")
+    if state == "input-required":
+        [delivery] = await space.take("a")
+        await space.settle("a", delivery, Settle.INPUT_REQUIRED)
+    await space.do("SET", space.key(f"{key}:t"), "no list")
+    message = submission("t", space.queue, "m2")
+    with pytest.raises(StoreError):
+        await give(space, message, verb="message")
+    await space.do("DEL", space.key(f"{key}:t"))
+    assert await space.state("t") == state
+    [receipt] = await give(space, message, verb="message")
+    assert receipt.accepted == (Accepted.PENDING if state == "submitted" else Accepted.TURN)

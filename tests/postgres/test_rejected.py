@@ -177,6 +177,53 @@ async def test_one_at_which_redis_fails_holds_up_no_other(books: Ledger, away: P
     assert await books.states() == {"a": "submitted", "b": "submitted"}
 
 
+async def test_what_waits_for_one_at_which_redis_fails_waits_with_it(books: Ledger, away: PostgresStore) -> None:
+    """Its parent is accepted, and Redis does not know it yet: rejected, it would be lost when the parent is given."""
+    await accept(away, unique(books, "a"), behind(books, "child", "a"))
+    await accept(away, behind(books, "grandchild", "child"))
+    assert await away.submit([submission("b", books.queue)]) == [Accepted.NEW]
+    await books.redis.do("SET", books.redis.key("unique"), "no hash")
+    for _ in range(2):
+        async with books.store.database.transaction() as sql:
+            await sql.execute(LONG_AGO, books.queue)
+        await books.keep()
+    assert await books.states() == {"b": "submitted"}
+    assert [row["task_id"] for row in await books.requests()] == ["a", "child", "grandchild"]
+    await books.redis.do("DEL", books.redis.key("unique"))
+    await back(books)
+    assert await books.states() == {"a": "submitted", "b": "submitted", "child": "waiting", "grandchild": "waiting"}
+
+
+async def test_what_waits_for_one_that_was_put_off_before_waits_with_it(books: Ledger, away: PostgresStore) -> None:
+    """Its parent was put off a moment ago and is not given again yet."""
+    await accept(away, unique(books, "a"))
+    await accept(away, behind(books, "child", "a"))
+    await books.redis.do("SET", books.redis.key("unique"), "no hash")
+    async with books.store.database.transaction() as sql:
+        await sql.execute(f"{LONG_AGO} AND task_id = 'child'", books.queue)
+    for _ in range(2):
+        await books.keep()
+    assert await books.states() == {}
+    await books.redis.do("DEL", books.redis.key("unique"))
+    await back(books)
+    assert await books.states() == {"a": "submitted", "child": "waiting"}
+
+
+async def test_a_task_of_a_damaged_batch_waits_until_that_is_mended(books: Ledger, away: PostgresStore) -> None:
+    of_batch = placed(books.redis, 1)
+    await accept(away, of_batch, behind(books, "child", of_batch.task_id))
+    assert await away.submit([submission("b", books.queue)]) == [Accepted.NEW]
+    await books.redis.do("SET", books.redis.key("batch:b"), "no hash")
+    async with books.store.database.transaction() as sql:
+        await sql.execute(LONG_AGO, books.queue)
+    for _ in range(2):
+        await books.keep()
+    assert await books.states() == {"b": "submitted"}
+    await books.redis.do("DEL", books.redis.key("batch:b"))
+    await back(books)
+    assert await books.states() == {of_batch.task_id: "submitted", "b": "submitted", "child": "waiting"}
+
+
 async def test_a_cancel_at_which_redis_fails_holds_up_no_other(books: Ledger, away: PostgresStore) -> None:
     await books.submit("a")
     await books.keep()
@@ -190,8 +237,10 @@ async def test_a_cancel_at_which_redis_fails_holds_up_no_other(books: Ledger, aw
     for _ in range(2):
         await books.keep()
     assert (await books.states())["c"] == "submitted"
-    assert "b" not in {row["task_id"] for row in await books.requests()}
+    assert {row["task_id"] for row in await books.requests()} == {"a"}
     await books.redis.do("DEL", books.redis.key("finished"))
+    await back(books)
+    assert (await books.states())["a"] == "canceled"
 
 
 async def test_a_message_that_its_task_does_not_take_any_more_is_set_aside(books: Ledger, away: PostgresStore) -> None:

@@ -61,9 +61,37 @@ PRODUCER = [
     Rule(
         "a kept request at which Redis fails holds up no other",
         "workers/holdfast/store/ledger/deliver.py",
-        "        return all([await _give_promised(sql, redis, epoch, [one], verb) for one in some])\n",
+        "        return all([await _give_promised(sql, redis, epoch, [one], verb, put_off) for one in some])\n",
         "        raise\n",
         f"{_REJECTED}::test_one_at_which_redis_fails_holds_up_no_other",
+    ),
+    Rule(
+        "a task that is to run after one at which Redis fails waits with it",
+        "workers/holdfast/store/ledger/deliver.py",
+        "            put_off.add(some[0].task_id)\n",
+        "",
+        f"{_REJECTED}::test_what_waits_for_one_at_which_redis_fails_waits_with_it",
+    ),
+    Rule(
+        "a task that is to run after one that still waits to be given waits, too",
+        "workers/holdfast/store/ledger/deliver.py",
+        "    put_off = await _waiting_parents(sql, queue, open_ones)\n",
+        "    put_off = set[str]()\n",
+        f"{_REJECTED}::test_what_waits_for_one_that_was_put_off_before_waits_with_it",
+    ),
+    Rule(
+        "an order for a damaged task waits",
+        "workers/holdfast/store/ledger/deliver.py",
+        "if word == DAMAGED:",
+        "if False:",
+        f"{_REJECTED}::test_a_cancel_at_which_redis_fails_holds_up_no_other",
+    ),
+    Rule(
+        "what is damaged beside a kept request is no refusal",
+        "workers/holdfast/store/redis/ledger.py",
+        "if receipt.accepted is Accepted.DAMAGED:",
+        "if False:",
+        f"{_REJECTED}::test_a_task_of_a_damaged_batch_waits_until_that_is_mended",
     ),
     Rule(
         "a message for a task that the ledger knows to be over is set aside",

@@ -24,6 +24,7 @@ from holdfast.errors import (
     InvalidTaskError,
     LaneTypeError,
     MessageConflictError,
+    StoreRefusedError,
     TaskEndedError,
     TooManyMessagesError,
     UnknownTaskError,
@@ -146,10 +147,14 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
             text = f"lane {shown(one.lane)}: its {key} holds something else than a list"
             return LaneTypeError(f"{text}; rename it (RENAME), or name another lane")
         case word:
-            return _refused_by_batch(one, word)
+            return _refused_by_others(one, word, answer.task_id)
 
 
-def _refused_by_batch(one: Submission, word: Accepted) -> HoldfastError:
+def _refused_by_others(one: Submission, word: Accepted, flaw: str) -> HoldfastError:
+    """The error of a task that cannot be tied to others: to those of its batch, or because of a flaw there."""
+    if word is Accepted.DAMAGED:
+        text = f"task {one.task_id} is not accepted, as it could not be tied to others: {flaw}"
+        return StoreRefusedError(f"{text}; somebody else has changed that in Redis: mend, rename or delete it")
     batch = one.options.batch.batch if one.options and one.options.batch else ""
     if word is Accepted.OTHER_BATCH:
         text = f"batch {batch} was submitted before with other tasks"

@@ -58,12 +58,13 @@ class Accepted(StrEnum):
     OTHER_BATCH = "other-batch"  # its batch was submitted before with other tasks; nothing changed
     BATCH_CLOSED = "batch-closed"  # an operator has sealed or canceled its batch; nothing changed
     TAKEN = "taken"  # the task is there and is not of this batch; nothing changed
+    DAMAGED = "damaged"  # what it is to be tied to cannot be read: its batch, a task it is to wait for; nothing changed
     REJECTED = "rejected"  # to a ledger alone: a promised task that cannot be made; its record says why
 
 
 class Receipt(msgspec.Struct, frozen=True):
     """The answer to a submission. `task_id`: the task that stands for it, which for a duplicate by its unique key is
-    another one; or the unknown parent."""
+    another one; or the unknown parent; or what is damaged."""
 
     accepted: Accepted
     task_id: str

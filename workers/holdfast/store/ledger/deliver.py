@@ -20,6 +20,7 @@ from holdfast.store.redis.ledger import ELSEWHERE, RedisLedger
 LIMIT = 100
 
 MESSAGES = ("run", "message")
+UNKNOWN = "unknown"
 REFUSALS = {
     Accepted.CONFLICT,
     Accepted.TERMINAL,
@@ -53,13 +54,30 @@ async def _give_messages(sql: Any, queue: str, redis: RedisLedger, epoch: str, s
     batch = [one.submission for one in open_ones if one.submission]
     await put_back_parents(sql, queue, redis, epoch, batch)
     late = [one for one in some if not one.known and one.ended]
-    return await _give_promised(sql, redis, epoch, open_ones, some[0].verb) and await _give_promised(
-        sql, redis, epoch, late, "message"
+    put_off = await _waiting_parents(sql, queue, open_ones)
+    return await _give_promised(sql, redis, epoch, open_ones, some[0].verb, put_off) and await _give_promised(
+        sql, redis, epoch, late, "message", set()
     )
 
 
-async def _give_promised(sql: Any, redis: RedisLedger, epoch: str, some: list[Waiting], verb: str) -> bool:
-    """Give these in one call; each by itself where Redis fails at one of them, whose keys somebody has damaged."""
+async def _waiting_parents(sql: Any, queue: str, some: list[Waiting]) -> set[str]:
+    """The tasks that tasks of these are to wait for, and whose own submissions are not given with these: Redis has
+    failed at them."""
+    parents = {parent for one in some for parent in _after(one)}
+    return await requests.still_waiting(sql, queue, parents, [one.request for one in some]) if parents else set()
+
+
+def _after(one: Waiting) -> tuple[str, ...]:
+    return one.submission.options.after if one.submission and one.submission.options else ()
+
+
+async def _give_promised(
+    sql: Any, redis: RedisLedger, epoch: str, some: list[Waiting], verb: str, put_off: set[str]
+) -> bool:
+    """Give these in one call; each by itself where Redis fails at one of them, whose keys somebody has damaged. A task
+    that is to wait for one that is `put_off` is put off with it: Redis does not know that one yet, and would reject it.
+    """
+    some = [one for one in some if not await _is_put_off(sql, one, put_off)]
     batch = [(one.submission, True) for one in some if one.submission]
     try:
         receipts = await redis.give(epoch, batch, verb) if batch else []
@@ -67,9 +85,10 @@ async def _give_promised(sql: Any, redis: RedisLedger, epoch: str, some: list[Wa
         raise
     except StoreError as error:
         if len(some) == 1:
-            await _put_off(sql, some[0], error)
+            await _put_off(sql, some[0], str(error))
+            put_off.add(some[0].task_id)
             return True
-        return all([await _give_promised(sql, redis, epoch, [one], verb) for one in some])
+        return all([await _give_promised(sql, redis, epoch, [one], verb, put_off) for one in some])
     if receipts is None:
         return False
     for one, receipt in zip(some, receipts, strict=True):
@@ -96,11 +115,13 @@ async def _give_asks(sql: Any, _: str, redis: RedisLedger, epoch: str, some: lis
         except (StoreUnavailableError, StoreFullError):
             raise
         except StoreError as error:
-            await _put_off(sql, one, error)
+            await _put_off(sql, one, str(error))
             continue
         if word is None:
             return False
-        if word in {"unknown", DAMAGED}:  # ended long ago, never known, or damaged
+        if word == DAMAGED:
+            await _put_off(sql, one, "the record of its task is damaged")
+        elif word == UNKNOWN:  # ended long ago, or never known
             await requests.drop(sql, [one.request])
         else:
             await requests.given(sql, [one.request])
@@ -133,10 +154,20 @@ async def _give_change(sql: Any, redis: RedisLedger, epoch: str, one: change_req
     return await requests.given(sql, [one.request])
 
 
-async def _put_off(sql: Any, one: Waiting, error: StoreError) -> None:
+async def _put_off(sql: Any, one: Waiting, reason: str) -> None:
     """Redis fails at a request: it is given again later, and others do not wait for it."""
-    _log.warning("Redis fails at a kept request: it is given again later", task=one.task_id, reason=str(error))
+    _log.warning("Redis fails at a kept request: it is given again later", task=one.task_id, reason=reason)
     await requests.put_off(sql, one.request)
+
+
+async def _is_put_off(sql: Any, one: Waiting, put_off: set[str]) -> bool:
+    """Put a task off that is to wait for one that was; True if it was."""
+    parent = next((parent for parent in _after(one) if parent in put_off), None)
+    if parent is None:
+        return False
+    await _put_off(sql, one, f"task {parent}, after which it is to run, was not given yet")
+    put_off.add(one.task_id)
+    return True
 
 
 async def _refused(sql: Any, one: Waiting, word: Accepted) -> None:

@@ -109,10 +109,10 @@ class Connection:
                     f"rename it (RENAME {key} …)"
                 )
 
-    async def refuse_damaged(self, task_id: str) -> NoReturn:
+    async def refuse_damaged(self, task_id: str, reason: str = "") -> NoReturn:
         """Raises an error for a task whose record could not be read: StoreRefusedError if a key has another type."""
         await self._check_types_of(task_id)
-        flaw = await self.command("HGET", self.keys.record(task_id), "aside")
+        flaw = reason.encode() or await self.command("HGET", self.keys.record(task_id), "aside")
         why = flaw.decode(errors="backslashreplace") if flaw else "somebody has changed it meanwhile; ask again"
         raise UnreadableRecordError(f"the record of task {task_id!a} cannot be read: {why}")
 

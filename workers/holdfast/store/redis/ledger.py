@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.core.tasks import Accepted, Receipt, Submission
+from holdfast.errors import StoreError
 from holdfast.store.redis.connection import Value
 from holdfast.store.redis.part import RedisPart
 from holdfast.store.redis.producer import submitted_with_options
@@ -148,7 +149,8 @@ class RedisLedger(RedisPart):
         """`submit_with_options`, or `message` for each, for a ledger; None where this Redis does not follow it.
 
         Beside each submission stands whether it was promised: its producer was told that it is accepted. Such a task
-        that cannot be made is recorded as rejected, and such a message that is refused is set aside.
+        that cannot be made is recorded as rejected, and such a message that is refused is set aside. Raises StoreError
+        where one is to be tied to what is damaged: it may be made when that is mended.
         """
         if verb == "message":
             words = [await self._give_message(epoch, one, promised) for one, promised in submissions]
@@ -159,7 +161,13 @@ class RedisLedger(RedisPart):
             for value in submitted_with_options(self._keys, one, promised=promised)
         ]
         answer = await self._connection.run_behind("guard", "submit_with_options", *args, epoch)
-        return None if answer == ELSEWHERE else [Receipt(Accepted(word.decode()), of.decode()) for word, of in answer]
+        if answer == ELSEWHERE:
+            return None
+        receipts = [Receipt(Accepted(word.decode()), of.decode()) for word, of in answer]
+        for (one, _), receipt in zip(submissions, receipts, strict=True):
+            if receipt.accepted is Accepted.DAMAGED:
+                raise StoreError(f"task {one.task_id} cannot be tied to others: {receipt.task_id}")
+        return receipts
 
     async def _give_message(self, epoch: str, one: Submission, promised: bool) -> Receipt | None:
         lane = (self._keys.name(one.lane),) if promised else ()

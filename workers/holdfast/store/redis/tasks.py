@@ -85,7 +85,7 @@ class RedisTasks(RedisPart):
         while word == b"more":
             word, new = await self._run("retry", task_id, reason, change)
         if word == DAMAGED.encode():
-            await self._connection.refuse_damaged(task_id)
+            await self._connection.refuse_damaged(task_id, new.decode())
         return RetryAnswer(word.decode(), new.decode())
 
     async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:

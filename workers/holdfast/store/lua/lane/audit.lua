@@ -75,13 +75,15 @@ end
 
 local function leave(id) call('ZREM', KEY.submitted .. lane, id) end
 local function look_at(id)
-  local r = read(id, 'seq', 'delivery', 'solo', 'held')
+  local r = read(id, 'seq', 'delivery', 'solo', 'held', 'state')
   last = tonumber(r[1] or nil) and r[1] or last
   local key = id .. ':' .. (r[1] or '') .. ':' .. (r[2] or '0')
   local flaw = flaw_in(facts(id))
   if flaw then
     leave(id)   -- its record was deleted or damaged by somebody
     set_task_aside(id, flaw, lane)
+  elseif r[5] ~= 'submitted' then
+    leave(id)   -- an error has left it here
   elseif waits_beside(id, r[3], r[4]) then
     -- it needs no entry in the lane
   elseif previous[key] then

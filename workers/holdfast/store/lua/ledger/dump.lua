@@ -61,7 +61,9 @@ for i = 4, #ARGV do
   if bytes >= most then break end
   local id = ARGV[i]
   local is_whole, task = attempt(dumped, id)
-  if not is_whole or (task and flaw_in(facts(id))) then damaged[#damaged + 1] = id
+  local r = task and facts(id)
+  local is_new = r and r[12] == 'submitted' and not r[3]
+  if not is_whole or (r and flaw_in(r)) or (is_new and is_half_made(id)) then damaged[#damaged + 1] = id
   elseif task then tasks[#tasks + 1] = task end
   looked = looked + 1
 end

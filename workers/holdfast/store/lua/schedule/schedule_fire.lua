@@ -15,8 +15,8 @@ local schedules = scheduling()
 -- The task of a fire that was made before, perhaps by an earlier version, whose id another fire's may have been, too.
 local function made_before(id, fire)
   local task, made, earlier = fire[2], fire[10], fire[11]
-  if made ~= '' then return made end
-  if call('EXISTS', KEY.task .. task) == 1 then return task end
+  if made ~= '' and not unmake(made) then return made end
+  if call('EXISTS', KEY.task .. task) == 1 and not unmake(task) then return task end
   return earlier ~= '' and read(earlier, 'schedule')[1] == id and earlier
 end
 

@@ -20,10 +20,10 @@ local function batching()
 
   -- Facts of a batch; none where it is not known, or somebody has damaged it.
   local function facts_of(batch)
-    local r = redis.pcall('HMGET', KEY.batch .. batch, 'digest', 'expected', 'submitted', 'sealed', 'ended', 'callback')
+    local r = redis.pcall('HMGET', KEY.batch .. batch, 'digest', 'expected', 'submitted', 'sealed', 'ended', 'callback', 'sealed_by')
     if r.err then r = {} end
     return {digest = r[1], expected = tonumber(r[2] or nil) or 0, submitted = tonumber(r[3] or nil) or 0, sealed = r[4], ended = r[5],
-      callback = r[6]}
+      callback = r[6], sealed_by = r[7]}
   end
 
   -- The number of its tasks in a band; nil where somebody has damaged it.
@@ -83,26 +83,37 @@ local function batching()
     return true
   end
 
-  local function open(batch, expected, digest)
+  local function open(batch)
     if opened[batch] or call('EXISTS', KEY.batch .. batch) == 1 then
       opened[batch] = true
       return
     end
-    call('HSET', KEY.batch .. batch, 'created', NOW, 'digest', digest, 'expected', expected, 'submitted', 0)
     call('ZADD', KEY.batches, NOW, batch)
     call('ZADD', KEY.batch_looks, NOW, batch)
+    call('HSET', KEY.batch .. batch, 'created', NOW)
+  end
+
+  -- How many of its tasks were submitted: those in the set, but a task and its retries are one. It is counted anew each time, so
+  -- nothing that was written beside the set by somebody else, or left by an error, is built upon.
+  local function number_of(batch)
+    local tasks = KEY.batch_tasks .. batch
+    return call('ZCARD', tasks) - call('ZCOUNT', tasks, BANDS.retried * BAND, '(' .. (BANDS.retried + 1) * BAND)
+  end
+
+  local function describe(batch, expected, digest)
+    call('HSET', KEY.batch .. batch, 'digest', digest, 'expected', expected, 'submitted', number_of(batch))
   end
 
   -- Puts a task into its batch, at the place that its record names, in the band of the end that it has come to (0: none).
   local function put(id, field, band)
     local place, expected, digest, batch = parse(field)
-    open(batch, expected, digest)
+    open(batch)
     if place == '0' then
       call('HSET', KEY.batch .. batch, 'callback', id)
     elseif not score_of(id, batch) then
       call('ZADD', KEY.batch_tasks .. batch, place + band * BAND, id)
-      if band ~= BANDS.retried then call('HINCRBY', KEY.batch .. batch, 'submitted', 1) end
     end
+    describe(batch, expected, digest)
     return batch, place
   end
 
@@ -133,7 +144,7 @@ local function batching()
     local before = t.retry_of and score_of(t.retry_of, batch)
     if before and before < BANDS.retried * BAND then   -- this retry was forgotten here, not its task
       call('ZADD', KEY.batch_tasks .. batch, 'XX', place + BANDS.retried * BAND, t.retry_of)
-      call('HINCRBY', KEY.batch .. batch, 'submitted', -1)
+      call('HSET', KEY.batch .. batch, 'submitted', number_of(batch))
     end
     count_end(id, batch, t.state)
     seal_if_full(batch)
@@ -141,12 +152,14 @@ local function batching()
 
   -- Why a submission is not to be made as a task of this batch; nil if it is.
   -- closed: an operator has sealed or canceled the batch before all its tasks had come. taken: the task is there, and of no or another batch.
+  -- damaged: see is_damaged. A task that is not there comes again where all had come: it was deleted.
   local function refusal(id, field)
     local place, _, digest, batch = parse(field)
+    if is_damaged(batch) then return 'damaged' end
     local r = facts_of(batch)
-    if (r.digest and r.digest ~= digest) or is_damaged(batch) then return 'other-batch' end
+    if r.digest and r.digest ~= digest then return 'other-batch' end
     if r.callback == id or score_of(id, batch) then return 'duplicate' end
-    if r.digest and r.submitted >= r.expected and place ~= '0' then return 'duplicate' end
+    if r.sealed_by == 'producer' and place ~= '0' then return 'duplicate' end
     if call('EXISTS', KEY.task .. id) == 1 then return read(id, 'batch')[1] == field and 'duplicate' or 'taken' end
     if r.sealed and place ~= '0' then return 'batch-closed' end
   end
@@ -173,6 +186,7 @@ local function batching()
     if place == '0' or not score then return end
     call('ZADD', KEY.batch_tasks .. batch, 'XX', place + BANDS.retried * BAND, id)
     call('ZADD', KEY.batch_tasks .. batch, place, new)
+    call('HSET', KEY.batch .. batch, 'submitted', number_of(batch))
     call('SADD', KEY.ties .. new, 'batch|' .. batch)
   end
 

@@ -1,5 +1,5 @@
 -- use: task_record journal lane agenda workers schedules
--- provides: FACTS facts flaw_in flaw_in_content flaw_of is_held is_for_damaged pass_over attempt set_task_aside note_no_state each_task each_entry look_again
+-- provides: FACTS facts is_state flaw_in flaw_in_content flaw_of is_held is_for_damaged pass_over attempt set_task_aside note_no_state each_task each_entry look_again
 -- A record that somebody has damaged is the trouble of its task alone: the task is set aside with the reason, as the entry that
 -- stands for it in a lane, and keeps its state. When the record is whole again, the entry can be read again.
 -- Work on many tasks takes each of them in `attempt` or `each_task`. An error that the content of a record has caused takes this

@@ -23,9 +23,10 @@ local function expiry()
     if flaw then return false, flaw end
     local r = read(id, 'state', 'lane', 'delivery', 'expires')
     if not may_expire(r[1], r[3], r[4]) then return false end
-    leave_index(id, r[1], r[2], nil, is_taken)
+    if PARKED[r[1]] then leave_index(id, r[1], r[2]) end
     finish(id, 'canceled', EXPIRED, true)
     note_end('expired', id, EXPIRED)
+    if not PARKED[r[1]] then leave_index(id, r[1], r[2], nil, is_taken) end   -- last: see cancel
     return true
   end
 

@@ -1,6 +1,6 @@
 -- use: task_record clock limits journal agenda gate_keys workers
 -- provides: list_of is_turned on_lane ring entry own add_suspect operation_of to_tail to_head owned_last_first to_later begin
--- provides: is_list rung
+-- provides: is_list require_number require_places rung
 -- A lane: a list of entries, a bell, a sequence. Own entries are the producer's bytes with one more key in front.
 local function list_of(lane)
   if lane == QUEUE or string.find(lane, ':', 1, true) then return lane end
@@ -65,9 +65,10 @@ local function to_front(lane, raw, seq)
 end
 
 -- With `operation` it was just made: nothing of its record is to be emptied, and a record without empty fields is smaller.
+-- The index comes first: an error leaves no state that no index knows.
 local function enqueue(id, lane, seq, solo, push, operation)
-  if operation then write(id, 'seq', seq) else write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '', 'queued', NOW) end
   call('ZADD', KEY.submitted .. lane, seq, id)
+  if operation then write(id, 'seq', seq) else write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '', 'queued', NOW) end
   if solo == '1' then   -- its lane is not rung: suspects are for no worker that waits for its bell
     return add_suspect(id, lane, seq)
   end
@@ -115,14 +116,41 @@ end
 
 -- Delays a task until `due`.
 local function to_later(id, due)
+  call('ZADD', KEY.due, due, id)
   write(id, 'state', 'delayed', 'owner', '', 'due', due)
   note('delayed', id, due)
-  call('ZADD', KEY.due, due, id)
   alarm(KEY.due, id)
 end
 
 local function begin(id, at, lane, operation)
   if at > NOW then to_later(id, at) else to_tail(id, lane, operation) end
+end
+
+-- Raises an error where the numbers of a lane, as somebody has written them, are too large to be counted on.
+local function require_number(lane, number)
+  if number >= 90000000000000 then error('the numbers of lane ' .. lane .. ' in ' .. KEY.seq .. ' are out of range', 0) end
+end
+
+-- Raises the server's error where a key that a new task of this lane touches holds something else, before its record is written.
+-- `is_later`: it is delayed, and touches no key of the lane yet.
+local placed = {}
+local function require_places(lane, is_later)
+  local place = is_later and '' or lane
+  if placed[place] then return end
+  call('HINCRBY', KEY.counters, 'accepted', 0)   -- a number, too
+  call('XLEN', KEY.events)
+  call('ZCARD', KEY.cancels)
+  if is_later then
+    call('ZCARD', KEY.due)
+    call('LLEN', KEY.steward_control)
+  else
+    require_number(lane, call('HINCRBY', KEY.seq, lane, 0))
+    call('ZCARD', KEY.submitted .. lane)
+    call('LLEN', KEY.bell .. lane)
+    call('HLEN', KEY.closed)
+    is_turned(lane)
+  end
+  placed[place] = true
 end
 
 -- True if a lane's key holds a list, or nothing yet. A task in any other lane would be half made.

@@ -1,13 +1,23 @@
--- use: task_record lane journal task_end limits parents acceptance pause_requests joined_messages clock
--- provides: create canceled_early cancel_early new_turn seen deliver_message answer_task UNKNOWN refuse next_pending record
+-- use: task_record lane journal task_end limits parents acceptance pause_requests joined_messages clock damage
+-- provides: create unmake canceled_early cancel_early new_turn seen deliver_message answer_task UNKNOWN refuse next_pending record
 -- provides: beginning
 -- Operations that are submitted: each makes a task, or is one more message for a task.
 local function create(id, lane, operation, message, digest, origin, seq)
+  count('accepted')
+  tell('accepted', id, origin)
   call('SET', KEY.op .. id, operation)
   write(id, 'state', 'submitted', 'lane', lane, 'turn', 1, 'message', message, 'digest', digest, 'seq', seq,
     'origin', origin, 'created', NOW)
-  count('accepted')
-  tell('accepted', id, origin)
+end
+
+-- Removes the record of a half-made task, so that whoever has it again makes it anew, with the ties that it has. Answers whether
+-- it was one, and the batch that it has joined.
+local function unmake(id)
+  if not is_half_made(id) then return false end
+  local batch = read(id, 'batch')[1]
+  call('UNLINK', KEY.task .. id)
+  count('accepted', -1)
+  return true, batch
 end
 
 local cancels_wait   -- 1 if there are cancels that came before their tasks, 0 if not, nil before the first look
@@ -71,9 +81,12 @@ end
 local function deliver_message(id, operation, message, digest)
   local verdict = seen(id, message, digest)
   if verdict then return verdict end
-  local r = read(id, 'state', 'message', 'digest', 'lane', 'claim', 'pause')
+  local r = read(id, 'state', 'message', 'digest', 'lane', 'claim', 'pause', 'turn')
   if TERMINAL[r[1]] then return 'terminal' end
+  if not (r[2] and r[3] and r[4] and whole(r[7])) then error('the record of task ' .. id .. ' cannot be read: ' .. (flaw_in(facts(id)) or 'no state'), 0) end
   if (not PARKED[r[1]] or r[1] == 'suspended') and is_full(id) then return 'full' end
+  if PARKED[r[1]] then call('LLEN', KEY.history .. id) end   -- before a message is noted as seen
+  if not PARKED[r[1]] or r[1] == 'suspended' then wait(id, message, digest, operation) end
   call('HSET', KEY.messages .. id, r[2], r[3], message, digest)
   count('messages')
   if PARKED[r[1]] and r[1] ~= 'suspended' then
@@ -83,7 +96,6 @@ local function deliver_message(id, operation, message, digest)
     go_on(id)
     return 'turn'
   end
-  wait(id, message, digest, operation)
   if r[1] == 'suspended' then
     joins().go_on(id, r[4])
     return 'turn'

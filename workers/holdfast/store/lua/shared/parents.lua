@@ -7,8 +7,8 @@ local function waiting()
   local ties, results = ties(), parent_results()
 
   local function hold(id)
-    write(id, 'state', 'waiting', 'owner', '')
     call('ZADD', KEY.waiting, NOW, id)
+    write(id, 'state', 'waiting', 'owner', '')
     local r = read(id, 'waits_for', 'batch')
     local batch = r[2] and batching().batch_of(r[2])
     local is_open = batch and call('SISMEMBER', KEY.ties .. id, 'callback|' .. batch) == 1

@@ -1,8 +1,8 @@
 -- use: task_record lane journal expiry parents unique_keys suspect_queue joined_messages clock limits task_end ties damage
 -- provides: submit_due promote
 local function submit_due(id, why)
-  call('ZREM', KEY.due, id)
   to_tail(id)
+  call('ZREM', KEY.due, id)   -- after that: an error before leaves it delayed
   note('promoted', id, why)
 end
 

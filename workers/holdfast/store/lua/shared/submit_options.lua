@@ -1,4 +1,4 @@
--- use: task_record task_control ties parents lane parent_results
+-- use: task_record task_control ties parents lane parent_results damage
 -- provides: hold_debounce replace unknown_of start_after
 -- Submit options: the tasks that a submission waits for, and the submission that it replaces.
 local UNDECIDED = {delayed = true, waiting = true}   -- states in which a later submission with the same debounce key replaces a task
@@ -7,15 +7,20 @@ local tied, held, results = ties(), waiting(), parent_results()
 -- The next submission with this key replaces this one. Answers the task that held it before, or nil.
 local function hold_debounce(id, key)
   local before = tied.holder_of(NAME.debounce, key)
-  call('HSET', KEY.debounce, key, id .. '|')
   tied.tie(id, 'debounce', key)
-  if before then tied.cut(before, 'debounce', key) end
+  if before == id then return nil end   -- an error has cut it off when it was first submitted
+  if before then attempt(tied.cut, before, 'debounce', key) end
+  call('HSET', KEY.debounce, key, id .. '|')
   return before
 end
 
+-- A damaged one is set aside; the submission that takes its key is whole.
 local function replace(before, id)
   local r = read(before, 'state', 'delivery')
-  if UNDECIDED[r[1]] and (r[2] or '0') == '0' then cancel(before, 'replaced by ' .. id) end
+  if UNDECIDED[r[1]] and (r[2] or '0') == '0' then
+    local flaw = flaw_of(before)
+    if flaw then set_task_aside(before, flaw) else each_task(before, nil, nil, cancel, 'replaced by ' .. id) end
+  end
 end
 
 -- The first of these tasks that is not known, or nil.

@@ -11,15 +11,20 @@ local function cancel(id, reason)
     cancel_early(id)
     return 'unknown'
   end
-  if TERMINAL[state] then return state end
-  if state ~= 'working' then leave_index(id, state, r[2], r[3])
-  else
+  if TERMINAL[state] then
+    end_again(id, state == 'canceled')   -- an error may have cut off an earlier cancel
+    return state
+  end
+  if PARKED[state] then leave_index(id, state, r[2])
+  elseif state == 'working' then
     hint(r[3], 'cancel:' .. id .. ':' .. r[4])
     bounds().vacate(id)
+  else
+    call('ZSCORE', state == 'submitted' and KEY.submitted .. r[2] or state == 'delayed' and KEY.due or KEY.waiting, id)   -- fails before anything is written
   end
   finish(id, 'canceled', reason, has_rest(id))
   note_end('canceled', id, reason)
-  if state == 'working' then leave_index(id, state, r[2], r[3]) end   -- last: an error before leaves a hint to what was begun
+  if not PARKED[state] then leave_index(id, state, r[2], r[3]) end   -- last: an error before leaves a hint to what was begun
   return 'canceled'
 end
 
@@ -41,6 +46,7 @@ local function pause(id, reason)
   elseif state == 'suspended' then
     joins().stop(id)   -- it goes on no more
   end
+  end_again(id)
   return state
 end
 

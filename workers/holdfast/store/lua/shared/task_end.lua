@@ -64,11 +64,18 @@ end
 
 -- Does what follows of an end, or of a stop for an answer, that an error has cut off behind the record: no index has the task. The server
 -- refuses a command where a right was taken away, say. Whoever meets such a task calls this: a settlement that comes again, a recovery or a
--- renewal that finds it in `running`, a search for strays. Answers whether it was one.
-local function end_again(id)
-  local r = read(id, 'state', 'schedule', 'generation', 'turn', 'webhook', 'reason', 'last_claim')
+-- renewal that finds it in `running`, a search for strays. Answers whether it was one. `may_be_left`: it may stand in an index where it
+-- has waited.
+local function end_again(id, may_be_left)
+  local r = read(id, 'state', 'schedule', 'generation', 'turn', 'webhook', 'reason', 'last_claim', 'lane', 'held')
   local state, is_over = r[1], TERMINAL[r[1]]
-  if not (is_over or PARKED[state]) or call('ZSCORE', is_over and KEY.finished or KEY.parked, id) then return false end
+  if not (is_over or PARKED[state]) then return false end
+  local is_whole = call('ZSCORE', is_over and KEY.finished or KEY.parked, id)
+  if is_whole and not may_be_left then return false end
+  for _, key in ipairs({KEY.due, KEY.waiting, KEY.solo}) do call('ZREM', key, id) end
+  if r[8] then call('ZREM', KEY.submitted .. r[8], id) end
+  if r[8] and (r[9] or '') ~= '' then leave_gate(id, r[8], r[9]) end
+  if is_whole then return false end
   if is_over then follow_end(id, state, r[6] or '', has_rest(id), {r[2], r[3], r[4], r[5]})
   else
     park(id, state, r[6] or '')

@@ -1,5 +1,5 @@
 -- use: clock gate_keys workers
--- provides: TERMINAL PARKED whole read write count_unbegun tally count_in tell_waiters park hold_in_order note_lowest leave_gate leave_index
+-- provides: TERMINAL PARKED whole read write is_half_made count_unbegun tally count_in tell_waiters park hold_in_order note_lowest leave_gate leave_index
 -- The task record, and the sets that hold its id by state.
 local TERMINAL = {completed = true, failed = true, rejected = true, canceled = true}
 local PARKED = {['input-required'] = true, ['auth-required'] = true, suspended = true}
@@ -15,6 +15,13 @@ end
 
 local function write(id, ...)
   call('HSET', KEY.task .. id, ...)
+end
+
+-- True for a new task that no index has: the server has refused a command between its record and its index, as a right was taken away.
+-- It never ran, and its producer was told an error. One that was set aside waits for its record to be mended.
+local function is_half_made(id)
+  local r = read(id, 'state', 'lane', 'delivery', 'aside')
+  return r[1] == 'submitted' and r[2] and not r[3] and not r[4] and not call('ZSCORE', KEY.submitted .. r[2], id)
 end
 
 -- Counts a hand-over that was given back before it had begun: it was no run.
@@ -84,8 +91,10 @@ local function leave_index(id, state, lane, owner, is_taken)
   elseif state == 'waiting' then
     call('ZREM', KEY.waiting, id)
   elseif PARKED[state] then
-    call('ZREM', KEY.parked, id)
     tally(state, -1)
+    if redis.pcall('ZREM', KEY.parked, id) == 1 then return end
+    tally(state, 1)   -- an error has cut it off before, or does now
+    call('ZREM', KEY.parked, id)
   elseif state == 'working' and owner and owner ~= '' then
     call('HDEL', running_of(owner), id)
   end

@@ -3,6 +3,7 @@
 -- it accepts any, and its functions are made only then. All is read and decided before anything is written: at the first
 -- thing that is not as usual, the operation does the whole call. Both write and answer the same.
 -- Usual: tasks that are not known, to begin now, without a concurrency key; no cancel waits for its task, no lane is turned or closed.
+-- Records are written last: an error before leaves numbers and entries of no task, and whoever submits again is told `new`.
 -- Each function costs every call, so there are few.
 local WIDTH, MOST = 11, 1000   -- values of a submission, and submissions
 local NEW_LANE = ARGV[5]
@@ -31,20 +32,24 @@ local function accept_usual()
   local ids, origins, answers, index, entries = {}, {}, {}, {}, {}
   local number, at = #ARGV / WIDTH, tostring(NOW)   -- to make a text of a number costs as much as a write
   local before = call('HINCRBY', KEY.seq, NEW_LANE, number) - number
+  require_number(NEW_LANE, before)
   for n = 1, number do
-    local id, message, digest, operation, _, _, _, name, attempts, timeout = unpack(ARGV, (n - 1) * WIDTH + 1, n * WIDTH)
-    local seq = tostring(before + n)
-    call('SET', KEY.op .. id, operation)
-    call('HSET', KEY.task .. id, 'state', 'submitted', 'lane', NEW_LANE, 'turn', '1', 'message', message, 'digest', digest, 'seq', seq,
-      'origin', 'own', 'created', at, options_of(name, attempts, timeout))
-    ids[n], origins[n], answers[n], entries[n] = id, 'own', 'new', entry(id, seq, operation)
+    local first = (n - 1) * WIDTH
+    local id, seq = ARGV[first + 1], tostring(before + n)
+    ids[n], origins[n], answers[n], entries[n] = id, 'own', 'new', entry(id, seq, ARGV[first + 4])
     index[2 * n - 1], index[2 * n] = seq, id
   end
+  ring(NEW_LANE)
   call('HINCRBY', KEY.counters, 'accepted', number)
   tell_each('accepted', ids, origins)
   call('ZADD', KEY.submitted .. NEW_LANE, unpack(index))
   call('RPUSH', list_of(NEW_LANE), unpack(entries))
-  ring(NEW_LANE)
+  for n = 1, number do
+    local id, message, digest, operation, _, _, _, name, attempts, timeout = unpack(ARGV, (n - 1) * WIDTH + 1, n * WIDTH)
+    call('SET', KEY.op .. id, operation)
+    call('HSET', KEY.task .. id, 'state', 'submitted', 'lane', NEW_LANE, 'turn', '1', 'message', message, 'digest', digest, 'seq', index[2 * n - 1],
+      'origin', 'own', 'created', at, options_of(name, attempts, timeout))
+  end
   return answers
 end
 

@@ -3,11 +3,12 @@
 -- KEYS: the public queue. ARGV: task id, reason, change of many tasks that retries it ('' for none).
 -- Answers: {word, id}. more: its earlier turns are copied in steps; ask again. new: that task was made. again: it was made before, or the
 --       same change has made this task or has made it due. due: the same task, due now. And with the id
---       that was asked for: unknown; damaged: its key holds something else; long: the new id would be; or the task's state, in which it cannot be retried.
+--       that was asked for: unknown; long: the new id would be; or the task's state, in which it cannot be retried. Or damaged and the reason,
+--       and nothing was written.
 -- Keeps: I3, I4, I6, I9: of the ended task only that it was retried is written.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: messages promotion limits journal lane task_record parent_results batches amendments
+-- use: messages promotion limits journal lane task_record parent_results batches amendments damage
 local LONGEST_ID = 128
 local AGAIN = {failed = true, rejected = true, canceled = true}
 local KEPT = {'name', 'concurrency_key', 'max_attempts', 'timeout', 'webhook'}   -- what its producer asked for
@@ -56,10 +57,26 @@ local function remember_change(of)
   if change ~= '' then write(of, 'bulk_change', change) end
 end
 
+-- What is damaged of this task or of the keys that are copied; nil if nothing is. Raises the server's error where a key of the lane is.
+local function flaw_for(new)
+  local flaw = flaw_of(id)
+  if flaw then return flaw end
+  for _, key in ipairs({KEY.steps .. id, KEY.parents .. id, KEY.steps .. new, KEY.parents .. new}) do
+    if type(redis.pcall('HLEN', key)) ~= 'number' then return 'key ' .. key .. ' is no hash' end
+  end
+  local batch = batching().batch_of(read(id, 'batch')[1])
+  if batch and batching().is_damaged(batch) then return 'a key of batch ' .. batch .. ' has another type' end
+  if type(redis.pcall('SCARD', KEY.ties .. new)) ~= 'number' then return 'key ' .. KEY.ties .. new .. ' is no set' end
+  require_places(read(id, 'lane')[1])
+end
+
 local function once_more(root, number)
-  while call('EXISTS', KEY.task .. root .. '.r' .. number) == 1 do number = number + 1 end
-  local new = root .. '.r' .. number
+  local function name() return root .. '.r' .. number end
+  while call('EXISTS', KEY.task .. name()) == 1 and not unmake(name()) do number = number + 1 end
+  local new = name()
   if #new > LONGEST_ID then return {'long', id} end
+  local flaw = flaw_for(new)
+  if flaw then return {'damaged', flaw} end
   if read(id, 'turn')[1] ~= '1' and not copy_history() then return {'more', id} end
   copy(new, root, number)
   remember_change(new)
@@ -72,13 +89,18 @@ local function once_more(root, number)
 end
 
 local r = read(id, 'state', 'retried_as', 'root', 'retry', 'bulk_change')
-if not r[1] then return {r[1] == nil and 'damaged' or 'unknown', id} end
+if not r[1] and call('EXISTS', KEY.task .. id) == 0 then return {'unknown', id} end
+if not r[1] then return {'damaged', flaw_in(facts(id)) or 'no state'} end
 if r[2] then return {'again', r[2]} end
 if change ~= '' and r[5] == change then return {'again', id} end
 if r[1] == 'delayed' then
-  remember_change(id)
+  local flaw = flaw_of(id)
+  if flaw then return {'damaged', flaw} end
+  call('ZCARD', KEY.due)
+  require_places(read(id, 'lane')[1])
   submit_due(id, reason)
+  remember_change(id)
   return {'due', id}
 end
 if not AGAIN[r[1]] then return {r[1], id} end
-return once_more(r[3] or id, (r[4] or 0) + 1)
+return once_more(r[3] or id, (whole(r[4]) or 0) + 1)

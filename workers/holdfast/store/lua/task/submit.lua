@@ -8,15 +8,20 @@
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- before: usual_submit
--- use: messages lane
+-- use: clock messages lane
 local WIDTH = 11
 
 local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, key)
-  if call('EXISTS', KEY.task .. id) == 1 then return deliver_message(id, operation, message, digest) end
+  if call('EXISTS', KEY.task .. id) == 1 then
+    local word = deliver_message(id, operation, message, digest)
+    if word ~= 'duplicate' or not unmake(id) then return word end
+  end
   if not is_list(lane) then return 'no-list' end
+  local at = beginning(due, delay)
+  require_places(lane, at > NOW)
   record(id, message, digest, operation, lane, name, attempts, timeout, key)
   if canceled_early(id) then return 'new' end
-  begin(id, beginning(due, delay), lane, operation)
+  begin(id, at, lane, operation)
   return 'new'
 end
 

@@ -6,14 +6,15 @@
 --       if a producer was told before that it is accepted.
 -- Answers: per submission {word, task id}: new, turn, pending, duplicate, conflict, terminal or no-list as from submit.lua; duplicate
 --       with the id of the task that holds the unique key; no-parent with the id that is not known, other-batch, batch-closed or
---       taken where it cannot be a task of its batch, and nothing was written. What was promised and cannot be made leaves a record,
---       as a task that has ended: rejected. A message that was promised, and that the task of its id does not take, is set aside.
+--       taken where it cannot be a task of its batch, damaged with what is damaged beside it, and nothing was written. What was
+--       promised and cannot be made leaves a record, as a task that has ended: rejected. Not so a damaged one: it may be made when that
+--       is mended. A message that was promised, and that the task of its id does not take, is set aside.
 -- Keeps: I3, I4, I6, I14, I15: a task that waits is known to all that it waits for. I19: a batch counts each of its tasks once.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: messages submit_options unique_keys expiry clock lane task_record batches parent_results task_end
+-- use: messages submit_options unique_keys expiry clock lane task_record batches parent_results task_end ties damage
 local WIDTH = 12
-local keys, times = unique(), expiry()
+local keys, times, ties_of = unique(), expiry(), ties()
 
 -- Why a promised task cannot be made, by the word of its refusal.
 local function reason_of(word, other, lane, batch)
@@ -56,11 +57,36 @@ local function make(id, submission, options, word, other)
   if before then replace(before, id) end
 end
 
+-- What is damaged of that which this task is to be tied to; nil if nothing is.
+local damaged = {}   -- tasks that this call has not made for that: others of this call may be to wait for them
+local function flaw_beside(id, options)
+  local function is_a(count, key, what) return type(redis.pcall(count, key)) ~= 'number' and 'key ' .. key .. ' is no ' .. what end
+  for _, parent in ipairs(options[1]) do
+    local flaw = damaged[parent] or is_a('ZCARD', ties_of.children_of(parent), 'sorted set') or is_a('HLEN', KEY.task .. parent, 'hash')
+    if flaw then return flaw end
+    local state = read(parent, 'state')[1]
+    if not is_state(state) and call('HLEN', KEY.task .. parent) > 0 then return 'task ' .. parent .. ' has no state that a task can have' end
+  end
+  return is_a('SCARD', KEY.ties .. id, 'set') or is_a('HLEN', KEY.parents .. id, 'hash') or nil
+end
+
+-- Raises the server's error where a key of this queue that its options touch holds something else, before its record is written.
+local function require_indexes(options)
+  local parents, _, expires, expires_in, debounce, _, only_for, _, batch = unpack(options)
+  if debounce ~= '' then call('HLEN', KEY.debounce) end
+  if expires ~= '' or expires_in ~= '' or only_for ~= '' then
+    call('ZCARD', KEY.agenda)
+    call('LLEN', KEY.steward_control)
+  end
+  for _, key in ipairs(batch ~= '' and {KEY.batches, KEY.batch_looks, KEY.batches_ended} or {}) do call('ZCARD', key) end
+  if #parents > 0 or batch ~= '' then call('ZCARD', KEY.waiting) end
+end
+
 -- The word and, if it is not that of the submission, the task of a refusal; nil if the task can be made.
-local function refusal(lane, options)
+local function refusal(id, lane, options)
   if not is_list(lane) then return 'no-list' end
   local first = options[6] ~= '' and keys.holder(options[6])
-  if first then return 'duplicate', first end
+  if first and first ~= id then return 'duplicate', first end
   local unknown = unknown_of(options[1])
   if unknown then return 'no-parent', unknown end
 end
@@ -68,15 +94,29 @@ end
 local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, key, packed)
   local options = packed ~= '' and cmsgpack.unpack(packed) or {{}, '', '', '', '', '', '', '', '', ''}
   local promised = options[10] == 1
-  local word, other = options[9] ~= '' and batching().refusal(id, options[9]) or nil, nil
-  if call('EXISTS', KEY.task .. id) == 1 then
+  local is_known = call('EXISTS', KEY.task .. id) == 1
+  local joined, word, other
+  if is_known and seen(id, message, digest) == 'duplicate' then
+    local is_new, batch = unmake(id)
+    is_known, joined = not is_new, batch
+  end
+  if options[9] ~= '' and options[9] ~= joined then word = batching().refusal(id, options[9]) end
+  if word == 'damaged' then
+    damaged[id] = 'a key of batch ' .. batching().batch_of(options[9]) .. ' has another type'
+    return {word, damaged[id]}
+  end
+  if is_known then
     word = word or deliver_message(id, operation, message, digest)
     if promised and seen(id, message, digest) ~= 'duplicate' then refuse(word, id, message, operation, lane) end
     return {word, id}
   end
   if word == 'duplicate' then return {word, id} end
-  if not word then word, other = refusal(lane, options) end
+  damaged[id] = flaw_beside(id, options)
+  if damaged[id] then return {'damaged', damaged[id]} end
+  if not word then word, other = refusal(id, lane, options) end
   if word and not promised then return {word, other or id} end
+  require_places(lane, beginning(due, delay) > NOW)
+  require_indexes(options)
   make(id, {message, digest, operation, lane, due, delay, name, attempts, timeout, key}, options, word, other)
   return {word and 'rejected' or 'new', id}
 end

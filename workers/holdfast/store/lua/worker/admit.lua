@@ -16,7 +16,10 @@ if redis.sha1hex(raw) ~= sha then return 'gone' end
 local digest = 'f' .. sha
 
 local function admit_run()
-  if call('EXISTS', KEY.task .. id) == 1 then return deliver_message(id, raw, message, digest) end
+  if call('EXISTS', KEY.task .. id) == 1 then
+    local verdict = deliver_message(id, raw, message, digest)
+    if verdict ~= 'duplicate' or not unmake(id) then return verdict end
+  end
   call('HSETNX', KEY.heads, lane, 0)
   create(id, lane, raw, message, digest, 'foreign', call('HGET', KEY.heads, lane))
   if name ~= '' then write(id, 'name', name) end
