@@ -9,8 +9,23 @@ _SCRIPTS = "workers/holdfast/store/lua"
 _DOUBT = "tests/postgres/test_doubt.py"
 _BEHIND = "tests/worker/test_pull_behind_bell.py"
 _AFTER = "tests/postgres/test_after_the_end.py"
+_GIVEN = "tests/postgres/test_given_requests.py"
 
 LEDGER = [
+    Rule(
+        "what Redis was given and has lost unread is given again",
+        f"{_HERE}/replicate.py",
+        "                await self._look_for_lost_requests(sql)\n",
+        "                pass\n",
+        f"{_GIVEN}::test_tasks_messages_orders_and_changes_come_back",
+    ),
+    Rule(
+        "what Redis was given a moment ago is left to its event",
+        f"{_HERE}/tables/requests.py",
+        "given < now() - $2::float8 * interval '1 second' AND",
+        "given IS NOT NULL AND $2::float8 IS NOT NULL AND",
+        f"{_GIVEN}::test_what_was_given_a_moment_ago_is_left_to_its_event",
+    ),
     Rule(
         "a retry is a later moment of the task that has ended",
         f"{_SCRIPTS}/ledger/restore.lua",

@@ -6,11 +6,13 @@ next round; the one that holds the lock on the queue's row does this one.
 
 Redis may lose data: flushed, replaced, restarted empty, or set back to an earlier moment. That shows in the epoch that
 a followed Redis holds, and in the last event that was read, which must still be there. Then a new epoch begins, and
-Redis is rebuilt: see `rebuild`.
+Redis is rebuilt: see `rebuild`. A Redis that was set back to just that event shows nothing of it. What it has lost was
+not read yet, so its requests are still here: once a second those whose effect does not come are given again.
 """
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Any
 
 from holdfast.core.tasks import KeptTask, LedgerStatus
@@ -25,6 +27,7 @@ from holdfast.store.ledger.tables.queues import Queue, RebuildPhase
 from holdfast.store.redis.ledger import EventPage, RedisLedger
 
 EVENTS = 500  # ingested in one round
+LOOK = 1.0  # seconds between two looks for requests that were given and whose effect does not come
 
 
 class Replication:
@@ -37,6 +40,7 @@ class Replication:
         self._ingesting = Ingestion(queue, redis)
         self._rebuilding = Rebuild(queue, database.url, redis, self._ingesting)
         self._last: Queue | None = None
+        self._looked = 0.0
 
     async def round(self) -> KeptTask:
         """Do the next step, unless another steward does it. While PostgreSQL is away workers go on: then this Redis is
@@ -135,8 +139,15 @@ class Replication:
         more = look.more
         if not look.more:
             after, more = await self._ingesting.settings(sql, after)
+            if not more:
+                await self._look_for_lost_requests(sql)
             await deliver.give_changes(
                 sql, self._name, self._redis, queue.epoch, min_age=request_order.PRODUCER_TIMEOUT
             )
         gave = await deliver.give(sql, self._name, self._redis, queue.epoch)
         return after, more or gave
+
+    async def _look_for_lost_requests(self, sql: Any) -> None:
+        if monotonic() - self._looked >= LOOK:
+            await requests.give_lost_again(sql, self._name, LOOK)
+            self._looked = monotonic()

@@ -1,12 +1,13 @@
 """The requests of producers, from their acceptance until the ledger has read their effect.
 
 A request waits, then it is given to Redis, and it is deleted in the transaction that ingests its effect. After Redis
-has lost data, the requests that are left are given again, in their order: each may be given twice.
+has lost data, the requests that are left are given again, in their order: each may be given twice. So are those whose
+effect is not there when all events were read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,6 +42,9 @@ _PUT_OFF = """
 UPDATE holdfast_requests r SET created = now() FROM holdfast_requests o
 WHERE o.id = $1 AND r.queue = o.queue AND r.task_id = o.task_id AND r.id >= o.id
     AND r.given IS NULL AND r.refused IS NULL"""
+_STILL_WAITING = """
+SELECT DISTINCT task_id FROM holdfast_requests WHERE queue = $1 AND task_id = ANY($2) AND id <> ALL($3)
+    AND verb = 'run' AND given IS NULL AND refused IS NULL"""
 _REFUSED = "UPDATE holdfast_requests SET refused = $2 WHERE id = $1"
 _DROP = "DELETE FROM holdfast_requests WHERE id = ANY($1)"
 _WAITING = """
@@ -57,6 +61,9 @@ DELETE FROM holdfast_requests r USING holdfast_tasks t
 WHERE r.queue = $1 AND r.task_id = ANY($2) AND r.refused IS NULL AND t.queue = r.queue AND t.task_id = r.task_id
     AND CASE WHEN r.message_id <> '' THEN r.message_id = ANY(t.message_ids) ELSE r.id <= t.asked END"""
 _AGAIN = "UPDATE holdfast_requests SET given = NULL WHERE queue = $1 AND given IS NOT NULL AND refused IS NULL"
+_LOST = """
+UPDATE holdfast_requests SET given = NULL
+WHERE queue = $1 AND given < now() - $2::float8 * interval '1 second' AND refused IS NULL"""
 _COUNT = "SELECT count(*) FROM holdfast_requests WHERE queue = $1 AND given IS NULL AND refused IS NULL"
 
 
@@ -140,6 +147,11 @@ async def put_off(sql: Any, request: int) -> None:
     await sql.execute(_PUT_OFF, request)
 
 
+async def still_waiting(sql: Any, queue: str, task_ids: Collection[str], ours: Collection[int]) -> set[str]:
+    """Those of these tasks whose submissions wait to be given, `ours` not counted."""
+    return {row["task_id"] for row in await sql.fetch(_STILL_WAITING, queue, list(task_ids), list(ours))}
+
+
 async def refused(sql: Any, request: int, word: str) -> None:
     """Mark a request that Redis has refused; the row stays for callers that ask for its outcome."""
     await sql.execute(_REFUSED, request, word)
@@ -157,6 +169,13 @@ async def confirm(sql: Any, queue: str, task_ids: Sequence[str]) -> None:
 async def give_again(sql: Any, queue: str) -> None:
     """Redis has lost data: every request that is not confirmed is to be given once more."""
     await sql.execute(_AGAIN, queue)
+
+
+async def give_lost_again(sql: Any, queue: str, given_before: float) -> None:
+    """All events were read in this transaction. A request that was given more than so many seconds before it began, and
+    whose effect was not among them, was forgotten by a Redis that was set back to the last event that was read before.
+    """
+    await sql.execute(_LOST, queue, given_before)
 
 
 async def waiting(sql: Any, queue: str, older_than: float, limit: int) -> tuple[list[Waiting], bool]:
