@@ -32,6 +32,29 @@ def test_a_schedule_is_set_shown_paused_run_and_unset(inside: Inside) -> None:
     assert inside("schedules", "show", "nightly").status == 1
 
 
+def test_the_options_of_a_submission_are_those_of_a_schedule(inside: Inside) -> None:
+    words = ("--expires", "10m", "--unique", "sync", "--unique-for", "1h", "--concurrency-key", "tenant-7")
+    more = ("--webhook", "https://example.com/told", "--backoff", "30s", "--max-attempts", "4", "--timeout", "5m")
+    assert inside("schedules", "set", "j", "go", "--every", "1h", "--overlap", "allow", *words, *more).status == 0
+    assert inside("schedules", "show", "j", "--json").document["spec"] == {
+        "every": "1h",
+        "text": "go",
+        "overlap": "allow",
+        "expires": 600.0,
+        "unique": "sync",
+        "unique_for": 3600.0,
+        "concurrency_key": "tenant-7",
+        "webhook": "https://example.com/told",
+        "backoff": "30s",
+        "max_attempts": 4,
+        "timeout": 300.0,
+    }
+    task_id = inside("schedules", "run", "j").out.strip()
+    assert inside("tasks", "show", task_id, "--json").document["expires"] is not None
+    again = inside("schedules", "run", "j")
+    assert (again.status, "its unique key is held by this task" in again.err) == (1, True)
+
+
 def test_next_shows_zone_utc_and_words_and_stores_nothing(inside: Inside) -> None:
     words = (
         "--cron",
@@ -60,7 +83,7 @@ def test_next_shows_zone_utc_and_words_and_stores_nothing(inside: Inside) -> Non
         (("set", "j", "--every", "5"), "nothing to run"),
         (("set", "j\nj", "x", "--every", "5"), "schedule id 'j\\nj'"),
         (("set", "j", "x", "--every", "5", "--timezone", "Mars/Base"), "Mars/Base"),
-        (("set", "j", "x", "--every", "5", "--backoff", "2"), "backoff '2' is for schedules with CONTINUE only"),
+        (("set", "j", "x", "--every", "5", "--backoff", "soon"), "backoff 'soon'"),
         (("set", "j", "--every", "5", "--name", "n", "--data", "[1]"), "--data with --name"),
         (("set", "j", "x", "--every", "5", "--timeout", "5x"), "'5x' is not a duration"),
         (("next", "--rrule", "FREQ=DAILY;BYHOUR=25"), "BYHOUR is '25'"),

@@ -66,6 +66,11 @@ BAD_FIELDS: dict[str, list[Any]] = {
     "lane": [5, "", "a b", "a\n", "x" * 201, "{bindu:tasks}:due", Hostile()],
     "max_attempts": [0, -1, 1001, 1.5, "3", True, Hostile()],
     "timeout": [*BAD_NUMBERS, 0, 1e12],
+    "expires": [0, *BAD_LENGTHS],
+    "unique": [5, "", "x" * 1_001, "\udc80", b"x", [1], Hostile()],
+    "unique_for": [0, *BAD_LENGTHS],
+    "concurrency_key": [5, "", "x" * 129, "a\n", "\udc80", b"x", Hostile()],
+    "webhook": [5, "", "example.com", "ftp://example.com/x", "\udc80", b"x", Hostile()],
     "metadata": [5, "x", {"a": object()}, {1: 2}],
 }
 WAYS = {"cron", "every", "rrule", "at", "schedule"}
@@ -75,7 +80,8 @@ def beside(field: str, bad: object) -> dict[str, object]:
     """The bad value, with what makes it the only thing wrong."""
     when = {} if field in WAYS else {"every": 60}
     what = {} if field in {"data", "text"} else {"name": "x"} if field == "kwargs" else {"text": "x"}
-    return {**when, **what, field: bad}
+    key = {"unique": "k"} if field == "unique_for" else {}
+    return {**when, **what, **key, field: bad}
 
 
 BAD_SPECS = [beside(field, bad) for field, values in BAD_FIELDS.items() for bad in values]

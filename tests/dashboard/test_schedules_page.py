@@ -35,6 +35,12 @@ async def test_a_schedule_is_made_by_the_form_and_shows_its_next_fires(redis_set
             misfire="all:3",
             max_attempts="2",
             timeout="5m",
+            backoff="10s",
+            expires="10m",
+            unique="close",
+            unique_for="1h",
+            concurrency_key="billing",
+            webhook="https://example.com/told",
         )
         assert (answer.status_code, answer.headers["location"]) == (303, "/schedule?id=nightly")
         assert await spec_of(here, "nightly") == {
@@ -46,11 +52,23 @@ async def test_a_schedule_is_made_by_the_form_and_shows_its_next_fires(redis_set
             "misfire": "all:3",
             "max_attempts": 2,
             "timeout": 300.0,
+            "backoff": "10s",
+            "expires": "10m",
+            "unique": "close",
+            "unique_for": "1h",
+            "concurrency_key": "billing",
+            "webhook": "https://example.com/told",
         }
         shown = await here.page("/schedule?id=nightly")
         assert shown.count("02:00:00 CE") == 10, "the next fires in its zone"
         edited = await here.page("/schedules/edit?id=nightly")
-        for text in ('value="0 2 * * *"', 'value="Europe/Berlin"', "<option selected>queue-one", 'value="all:3"'):
+        for text in (
+            'value="0 2 * * *"',
+            'value="Europe/Berlin"',
+            "<option selected>queue-one",
+            'value="all:3"',
+            'value="billing"',
+        ):
             assert text in edited
 
 

@@ -13,6 +13,7 @@ from holdfast.core.webhook_notice import Answered
 from tests.conformance import test_emitted_parts as emitted
 from tests.conformance import test_orders as orders
 from tests.conformance import test_parent_results as parent_results
+from tests.conformance import test_schedule_options as schedule_options
 from tests.conformance import test_sleeps as sleeps
 from tests.conformance import test_steps as steps
 from tests.lua import test_after as after
@@ -563,6 +564,11 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("the owner of a stray is not declared dead", "strays", "if reason ~= 'not held' and owner ~= '' then recover(death) end", "", strays.test_tasks_of_a_silent_owner_go_back_uncharged_and_it_is_told),
     ("a living owner is declared dead", "strays", "if reason ~= 'not held' and owner ~= '' then", "if true then", strays.test_a_task_that_its_owner_does_not_hold_goes_back_alone),
     ("a fire is made for each that saw it", "schedule_fire", "if kind == 'due' and r[2] ~= seen then return 'changed' end", "", on_stage(scenarios.test_22_two_stewards_make_one_task)),
+    ("a fire asks nobody for its key", "schedule_fire", "local holder = not made and fire[15] ~= '' and unique().holder(fire[15])", "local holder = nil", schedule_options.test_a_fire_whose_key_is_held_is_skipped_and_names_the_holder),
+    ("a fire holds no key", "schedule_fire", "  if only ~= '' then unique().hold(task, only, only_for) end\n", "", schedule_options.test_a_fire_whose_key_is_held_is_skipped_and_names_the_holder),
+    ("a fire's task never expires", "schedule_fire", "  if expires_in ~= '' then expiry().set(task, NOW + expires_in) end\n", "", schedule_options.test_what_nobody_takes_in_time_is_canceled),
+    ("a fire's task is bound by no key", "schedule_fire", "  add('concurrency_key', key)\n", "", schedule_options.test_tasks_with_one_concurrency_key_run_one_at_a_time),
+    ("a fire's task tells nobody", "schedule_fire", "  add('webhook', webhook)\n", "", schedule_options.test_the_end_of_a_task_is_told_to_its_webhook),
     ("a fire of an earlier generation is made", "schedule_fire", "if tonumber(r[1]) ~= generation then return 'changed' end", "", on_stage(scenarios.test_a_fire_that_was_decided_before_a_change_is_not_made)),
     ("a paused schedule fires", "schedule_fire", "if kind ~= 'extra' and r[3] ~= '' then return 'paused' end", "", on_stage(scenarios.test_15_a_pause_lets_a_fire_that_was_seen_do_nothing)),
     ("a fire is half made", "schedule_fire", "if fires[1] and not is_list(fires[1][6]) then", "if false then", on_stage(scenarios.test_a_schedule_whose_lane_is_no_list_submits_nothing_and_stops_no_other)),

@@ -42,6 +42,21 @@ async def code(books: Ledger) -> AsyncIterator[Stage]:
     await space.aclose()
 
 
+async def test_a_task_of_a_schedule_keeps_its_options_when_redis_has_lost_it(books: Ledger, stage: Stage) -> None:
+    asked = {"unique": "k", "concurrency_key": "c", "webhook": URL, "expires": "2m", "backoff": "5m"}
+    await stage.set("j", every="1m", overlap="allow", **asked)
+    [task_id] = await stage.until(60)
+    await books.keep()
+    await books.lose()
+    kept = await stage.space.do("HMGET", books.redis.key(f"task:{task_id}"), "concurrency_key", "webhook")
+    assert kept == [b"c", URL.encode()]
+    assert await stage.until(120) == []  # its key is held
+    assert (await stage.schedules.history("j", 1))[0].task == task_id
+    await books.redis.advance(60_000)
+    await stage.space.store.promote(10)
+    assert await stage.state(task_id) == "canceled"  # it has expired
+
+
 async def fires_of(stage: Stage, schedule_id: str) -> int:
     return (await stage.schedules.get(schedule_id)).fires
 

@@ -182,6 +182,20 @@ async def test_a_schedule_fires_at_each_of_its_moments(broker: MemoryBroker) -> 
     assert len(broker.submitted(note)) == 6
 
 
+async def test_a_task_of_a_schedule_is_tried_again_after_the_pauses_that_the_schedule_says(
+    broker: MemoryBroker,
+) -> None:
+    await stumble.every(3600, id="hourly", backoff="1000s", limit=1).schedule(2)
+    await broker.move_time(seconds=3600 + 499)  # a pause may be half as long
+    assert ran == [1]
+    await broker.move_time(seconds=501)
+    assert ran == [1, 2]
+    await broker.move_time(seconds=499)
+    assert ran == [1, 2]
+    await broker.move_time(seconds=2001)
+    assert ran == [1, 2, 3]
+
+
 async def test_a_cron_schedule_goes_by_the_time_of_the_test(broker: MemoryBroker) -> None:
     broker.begin_at(datetime.datetime(2040, 1, 31, 5, tzinfo=datetime.UTC))
     await note.cron("0 6 * * *", id="daily").schedule("six")

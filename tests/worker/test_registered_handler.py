@@ -261,6 +261,8 @@ async def test_misused_options_are_named() -> None:
             await add.submit_many([rest.spec("a")])
         with pytest.raises(InvalidTaskError, match="options delay are for a task, not for a schedule, which takes "):
             await add.options(delay=3).every(60, id="sums").schedule(1)
+        with pytest.raises(InvalidScheduleError, match="expires"):
+            await add.options(expires=datetime.datetime.now(datetime.UTC)).every(60, id="sums").schedule(1)
         with pytest.raises(InvalidScheduleError):
             await add.cron("whenever", id="sums").schedule(1)
         assert await broker.manager.count_tasks() == 0

@@ -10,12 +10,14 @@ from datetime import datetime
 import msgspec
 
 from holdfast.client.arguments import check
+from holdfast.client.option_checks import checked_options
 from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.cadence import Cadence, Every, RecurrenceRule, cron, every, read, rule, stored
 from holdfast.core.cadence.every import LONGEST
 from holdfast.core.cadence.moments import moment_at, read_moment, zone
 from holdfast.core.cadence.once import At, Continue, Stop
+from holdfast.core.operations import RETRY_BACKOFF
 from holdfast.core.plain_json import shown
 from holdfast.core.schedule_records import Definition, read_misfire
 from holdfast.core.schedules import MOST_AT_ONCE, Bounds, Overlap, SchedulePolicy, expected_after
@@ -125,8 +127,10 @@ def check_schedule_id(value: object) -> str:
 def _check_task(spec: ScheduleSpec) -> None:
     if spec.schedule is not None and spec.schedule.strip().upper() == "STOP":
         return  # nothing will run
+    task = task_of(spec)
     try:
-        check(task_of(spec))
+        check(task)
+        checked_options(task)
     except InvalidTaskError as error:
         raise InvalidScheduleError(str(error)) from None
 
@@ -141,8 +145,25 @@ def task_of(spec: ScheduleSpec) -> TaskSpec:
         lane=spec.lane,
         max_attempts=spec.max_attempts,
         timeout=spec.timeout,
-        metadata=spec.metadata,
+        expires=_seconds("expires", spec.expires),
+        unique=spec.unique,
+        unique_for=_seconds("unique_for", spec.unique_for),
+        concurrency_key=spec.concurrency_key,
+        webhook=spec.webhook,
+        metadata=_metadata(spec),
     )
+
+
+def _metadata(spec: ScheduleSpec) -> Mapping[str, object] | None:
+    """The metadata of its tasks: workers find the pause before a retry there. That of a CONTINUE is its own pause."""
+    backoff = _length("backoff", spec.backoff)
+    if not backoff or (spec.schedule or "").strip().upper() == "CONTINUE":
+        return spec.metadata
+    return {**(spec.metadata or {}), RETRY_BACKOFF: backoff / 1000}
+
+
+def _seconds(what: str, value: float | str | None) -> float | None:
+    return None if value is None else _length(what, value) / 1000
 
 
 def _cadence(spec: ScheduleSpec, now: int) -> Cadence:
@@ -200,9 +221,14 @@ def _policy(spec: ScheduleSpec, cadence: Cadence) -> SchedulePolicy:
 
 
 def _backoff(spec: ScheduleSpec, cadence: Cadence) -> int:
+    """The pause of a CONTINUE after each run."""
     backoff = _length("backoff", spec.backoff)
-    if backoff and not isinstance(cadence, Continue | Stop):
-        raise InvalidScheduleError(f"backoff {spec.backoff!r} is for schedules with CONTINUE only")
+    if not isinstance(cadence, Continue):
+        return 0
+    if spec.unique is not None:
+        raise InvalidScheduleError(
+            f"unique {shown(spec.unique)}: a CONTINUE goes on when its run has ended, which a skipped one never does"
+        )
     return backoff
 
 

@@ -21,8 +21,11 @@ class ScheduleSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     the previous fire has not ended, `overlap` decides about the next: forbid (skipped), allow, queue-one (runs after
     it) or replace (the previous task is canceled). Of missed fires, `misfire` runs the latest, none (skip) or the
     oldest N (all:N); none that is later than `start_deadline`. After a failed task it goes on, or with `on_failure`
-    stop it ends. A CONTINUE runs again `backoff` after its run has ended. `owner`: the application or file that may
-    remove it when it no longer names it.
+    stop it ends. `owner`: the application or file that may remove it when it no longer names it.
+
+    `backoff` is the pause before a failed task is tried again the first time; it doubles with each attempt. A CONTINUE
+    runs again `backoff` after its run has ended. `expires`, `unique`, `unique_for`, `concurrency_key` and `webhook` are
+    those of TaskSpec; a fire whose `unique` key is held by a task is skipped.
     """
 
     cron: str | None = None
@@ -50,6 +53,11 @@ class ScheduleSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     lane: str | None = None
     max_attempts: int | None = None
     timeout: float | None = None
+    expires: float | str | None = None
+    unique: str | None = None
+    unique_for: float | str | None = None
+    concurrency_key: str | None = None
+    webhook: str | None = None
     metadata: Mapping[str, object] | None = None
 
     def __post_init__(self) -> None:

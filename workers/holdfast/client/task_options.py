@@ -48,4 +48,6 @@ class ScheduleOptions(TypedDict, total=False):
 
 
 OF_ONE_TASK = frozenset({"task_id", "message_id", "key"})  # two tasks cannot both have it
-OF_SCHEDULED = frozenset({"lane", "max_attempts", "timeout", "metadata"})  # TaskOptions that schedules know, too
+OF_SCHEDULED = frozenset(  # TaskOptions that schedules know, too
+    {"lane", "max_attempts", "timeout", "metadata", "expires", "unique", "unique_for", "concurrency_key", "webhook"}
+)

@@ -10,6 +10,7 @@ from holdfast.core.messages import Message
 from holdfast.errors import HoldfastError
 
 USUAL_TIMEOUT = "usual_timeout"  # a key of a message's metadata
+RETRY_BACKOFF = "retry_backoff"  # another: schedules write it
 LONGEST_RUN = 366 * 86_400  # seconds
 
 Verb = Literal["cancel", "pause", "resume"]
@@ -41,7 +42,15 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def usual_timeout(self) -> float | None:
         """The producer's timeout in seconds, for a run that has no other."""
-        match self.metadata.get(USUAL_TIMEOUT):
+        return self._seconds(USUAL_TIMEOUT)
+
+    @property
+    def retry_backoff(self) -> float | None:
+        """Seconds before the first retry, for a task that has a pause of its own."""
+        return self._seconds(RETRY_BACKOFF)
+
+    def _seconds(self, name: str) -> float | None:
+        match self.metadata.get(name):
             case None | bool():
                 return None
             case int() | float() as seconds if 0 < seconds <= LONGEST_RUN:

@@ -356,8 +356,10 @@ class RunningTasks:
         return self.handler.options(running.task.operation.name)
 
     def _retry_policy_of(self, running: RunningTask) -> RetryPolicy:
-        attempts = self._options(running).max_attempts
-        return replace(self._retry_policy, max_attempts=attempts) if attempts else self._retry_policy
+        policy, attempts = self._retry_policy, self._options(running).max_attempts
+        if (base := running.task.operation.retry_backoff) is not None:
+            policy = replace(policy, base=base, cap=max(policy.cap, base))
+        return replace(policy, max_attempts=attempts) if attempts else policy
 
     async def _run(self, delivery: Delivery, running: RunningTask) -> Outcome:
         delivery = await self._with_history(delivery, running.task)

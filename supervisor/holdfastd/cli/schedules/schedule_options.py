@@ -29,7 +29,7 @@ _POLICY = (
     ("misfire", "Missed fires to run: latest, skip (none), or all:N (up to N)."),
     ("start_deadline", "Skip a fire that is late by more than this duration."),
     ("on_failure", "After a failed task: continue or stop."),
-    ("backoff", "Pause of a CONTINUE schedule after each run."),
+    ("backoff", "Pause before a failed task is tried again, doubled each time; of a CONTINUE schedule after each run."),
     ("owner", "Owner, whose `schedules apply` may delete it."),
 )
 
@@ -55,6 +55,15 @@ def when(command: F) -> F:
 def what(command: F) -> F:
     """Adds the options for the task that a fire submits."""
     for each in (
+        click.option("--webhook", metavar="URL", help="URL to notify when a task ends or asks for input."),
+        click.option("--concurrency-key", help="Run only one task with this key at a time."),
+        click.option(
+            "--unique-for", type=DURATION, help="With --unique: for this time instead, even after it has ended."
+        ),
+        click.option("--unique", metavar="KEY", help="Skip a fire while a task with this key has not ended."),
+        click.option(
+            "--expires", type=DURATION, help="Cancel a task if no worker claims it within this time after its fire."
+        ),
         click.option("--timeout", type=DURATION, metavar="DURATION", help="Maximum time of one run: 90, 5m."),
         click.option(
             "--max-attempts",

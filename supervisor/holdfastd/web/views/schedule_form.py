@@ -15,7 +15,7 @@ WAYS = ("cron", "every", "rrule", "at", "schedule")
 # fmt: off
 TEXTS = (
     "timezone", "anchor", "start", "end", "jitter", "overlap", "misfire", "start_deadline", "on_failure", "backoff",
-    "owner", "text", "name", "lane",
+    "owner", "text", "name", "lane", "expires", "unique", "unique_for", "concurrency_key", "webhook",
 )
 # fmt: on
 

@@ -23,6 +23,7 @@ from holdfast.core.schedule_records import (
     read_policy,
 )
 from holdfast.core.schedules import Bounds
+from holdfast.core.submit_options import SubmitOptions
 from holdfast.errors import UnreadableScheduleError
 from holdfast.store.redis.connection import DAMAGED, Value
 from holdfast.store.redis.decode import pairs
@@ -36,6 +37,9 @@ HALTED = b"halted"  # the caller is to make no fires
 GONE = b"gone"  # a schedule of the index that has no record
 
 _pack = msgspec.msgpack.Encoder().encode
+
+
+_NO_OPTIONS = SubmitOptions()
 
 
 def _text(number: int | None) -> str:
@@ -257,6 +261,7 @@ def _order(order: FireOrder, lane_name: Any) -> list[Any]:
 
 def _fire(fire: Fire, lane_name: Any) -> list[Any]:
     task = fire.task
+    options = task.options or _NO_OPTIONS
     return [
         str(fire.scheduled_at),
         task.task_id,
@@ -269,6 +274,11 @@ def _fire(fire: Fire, lane_name: Any) -> list[Any]:
         _text(task.timeout_ms),
         fire.made,
         fire.earlier,
+        task.concurrency_key,
+        options.webhook,
+        _text(options.expires_in_ms),
+        options.unique,
+        _text(options.unique_ms),
     ]
 
 

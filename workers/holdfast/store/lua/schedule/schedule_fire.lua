@@ -2,14 +2,14 @@
 -- KEYS: the public queue.
 -- ARGV: a MessagePack list of orders: id, generation, seen, kind (due, waited, extra), good from, good until, expected,
 --       due, first missed, last missed, why missed, fires; a fire: scheduled at, task id, message id, digest, operation, lane, name,
---       max attempts, timeout, the task that is known to have been made for it, the id that earlier versions give its task; ''
---       where there is none. Then the host of who asks ('' for one that no halt is for), the last halt that counts no more for it.
+--       max attempts, timeout, the task that is known to have been made for it, the id that earlier versions give its task,
+--       concurrency key, webhook, expires in (ms), unique key, unique for (ms, '' until it has ended); '' where there is none. Then the host of who asks ('' for one that no halt is for), the last halt that counts no more for it.
 -- Answers: per order fired, stale (decided for another moment), paused, changed (it is not as it was seen), gone, no-list:
 --       the key of its lane holds something else, so it is paused; or halted: this host is to make no fires.
 -- Keeps: a fire is made once, however many stewards try; none of an earlier generation, none of a paused schedule.
 -- Refused when out of memory, before anything is written: the fire is late then, not lost.
 -- flags:
--- use: schedules messages task_control lane hosts clock task_record damage
+-- use: unique_keys expiry schedules messages task_control lane hosts clock task_record damage
 local schedules = scheduling()
 
 -- The task of a fire that was made before, perhaps by an earlier version, whose id another fire's may have been, too.
@@ -21,7 +21,7 @@ local function made_before(id, fire)
 end
 
 local function submit(task, id, generation, fire)
-  local at, _, message, digest, operation, lane, name, attempts, timeout = unpack(fire)
+  local at, _, message, digest, operation, lane, name, attempts, timeout, _, _, key, webhook, expires_in, only, only_for = unpack(fire)
   create(task, lane, operation, message, digest, 'schedule', 0)
   local fields = {'schedule', id, 'generation', generation}
   local function add(field, value)
@@ -30,7 +30,11 @@ local function submit(task, id, generation, fire)
   add('name', name)
   add('max_attempts', attempts)
   add('timeout', timeout)
+  add('concurrency_key', key)
+  add('webhook', webhook)
   write(task, unpack(fields))
+  if expires_in ~= '' then expiry().set(task, NOW + expires_in) end
+  if only ~= '' then unique().hold(task, only, only_for) end
   to_tail(task)
 end
 
@@ -58,6 +62,8 @@ local function make(id, generation, overlap, last, fire)
   end
   if before and overlap == 'replace' then each_task(before, nil, nil, cancel, 'replaced by the next fire of its schedule') end
   local made = made_before(id, fire)
+  local holder = not made and fire[15] ~= '' and unique().holder(fire[15])
+  if holder then schedules.chronicle(id, 'skipped', at, holder, 'its unique key is held by this task') return last end
   local task = made or fire[2]
   call('HSET', schedules.hash(id), 'task', task, 'last', at)
   if not made then each_task(task, fire[6], nil, submit, id, generation, fire) end

@@ -1,0 +1,122 @@
+"""The options that a schedule has for its tasks are those of a submission: the same in every store."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from holdfast.client.schedule_fire import ScheduleFirer
+from holdfast.client.schedules import Schedules
+from holdfast.core.delivery import Settle
+from holdfast.core.webhook_notice import Notice
+from tests.conformance.stand import Stand
+
+pytestmark = pytest.mark.anyio
+
+SECOND = 1000
+MOST_BYTES = 1_000_000
+
+
+async def fire(stand: Stand, seconds: int = 1) -> list[str]:
+    """Let the time go by, make the fires that are due; the ids of all tasks that were made for `j`."""
+    await stand.advance(seconds * SECOND)
+    await ScheduleFirer(stand.store, stand.queue, MOST_BYTES).round()
+    lines = reversed(await Schedules(stand.store, stand.queue).history("j", 100))
+    return [line.task for line in lines if line.what == "fired"]
+
+
+async def set_(stand: Stand, **options: Any) -> None:
+    await Schedules(stand.store, stand.queue).upsert(
+        "j", **{"every": "1s", "text": "go", "overlap": "allow", **options}
+    )
+
+
+async def skipped(stand: Stand) -> list[tuple[str, str]]:
+    lines = await Schedules(stand.store, stand.queue).history("j", 100)
+    return [(line.task, line.detail) for line in lines if line.what == "skipped"]
+
+
+async def test_what_nobody_takes_in_time_is_canceled(stand: Stand) -> None:
+    await stand.register("a")
+    await set_(stand, expires="500ms", limit=1)
+    [task_id] = await fire(stand)
+    await stand.advance(500)
+    assert await stand.take("a") == []
+    task = await stand.task(task_id)
+    assert (task.state, task.reason) == ("canceled", "expired")
+
+
+async def test_one_that_is_taken_in_time_does_not_expire(stand: Stand) -> None:
+    await stand.register("a")
+    await set_(stand, expires=0.5, limit=1)
+    [task_id] = await fire(stand)
+    [delivery] = await stand.take("a")
+    await stand.advance(SECOND)
+    assert await stand.settle("a", delivery, Settle.COMPLETED) == "OK"
+    assert await stand.state(task_id) == "completed"
+
+
+async def test_a_fire_whose_key_is_held_is_skipped_and_names_the_holder(stand: Stand) -> None:
+    await stand.register("a")
+    await set_(stand, unique="sync")
+    [first] = await fire(stand)
+    assert await fire(stand) == [first]
+    assert await skipped(stand) == [(first, "its unique key is held by this task")]
+    [delivery] = await stand.take("a")
+    await stand.settle("a", delivery, Settle.COMPLETED)
+    assert len(await fire(stand)) == 2
+
+
+async def test_a_key_that_is_held_for_a_time_outlasts_its_task(stand: Stand) -> None:
+    await stand.register("a")
+    await set_(stand, unique="sync", unique_for="3s")
+    [first] = await fire(stand)
+    [delivery] = await stand.take("a")
+    await stand.settle("a", delivery, Settle.COMPLETED)
+    assert await fire(stand) == [first]
+    assert await fire(stand) == [first]
+    assert len(await fire(stand)) == 2
+
+
+async def test_tasks_with_one_concurrency_key_run_one_at_a_time(stand: Stand) -> None:
+    await stand.register("a")
+    await set_(stand, concurrency_key="tenant-7")
+    await fire(stand)
+    assert len(await fire(stand)) == 2
+    [first] = await stand.take("a")
+    assert await stand.take("a") == []
+    await stand.settle("a", first, Settle.COMPLETED)
+    [second] = await stand.take("a")
+    assert second.task_id != first.task_id
+
+
+async def test_the_end_of_a_task_is_told_to_its_webhook(stand: Stand) -> None:
+    await stand.register("a")
+    await set_(stand, webhook="https://example.com/told", limit=1)
+    [task_id] = await fire(stand)
+    [delivery] = await stand.take("a")
+    await stand.settle("a", delivery, Settle.COMPLETED)
+    [notice], _ = await stand.store.take_notices(10, SECOND)
+    assert isinstance(notice, Notice)
+    assert (notice.task_id, notice.url) == (task_id, "https://example.com/told")
+
+
+async def test_the_pause_before_a_retry_is_with_the_task(stand: Stand) -> None:
+    await stand.register("a")
+    await set_(stand, backoff="2m", metadata={"a": 1}, limit=1)
+    await fire(stand)
+    [delivery] = await stand.take("a")
+    assert json.loads(delivery.operation)["params"]["message"]["metadata"] == {"a": 1, "retry_backoff": 120.0}
+
+
+async def test_the_pause_of_a_continue_is_its_own(stand: Stand) -> None:
+    await stand.register("a")
+    await set_(stand, every=None, schedule="CONTINUE", backoff=2)
+    [first] = await fire(stand)
+    [delivery] = await stand.take("a")
+    assert json.loads(delivery.operation)["params"]["message"]["metadata"] == {}
+    await stand.settle("a", delivery, Settle.COMPLETED)
+    assert await fire(stand) == [first]
+    assert len(await fire(stand)) == 2
