@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import os
+import signal
+from pathlib import Path
 
+import pytest
+import redis.asyncio
+
+from holdfast.store import open_store
 from holdfast_config import RedisSettings
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
@@ -13,6 +19,7 @@ from holdfastd.web.access.visitor import Role
 from holdfastd.web.application import PAGES
 from holdfastd.web.changes.all_changes import CHANGES
 from tests.dashboard.site import HTML, TOKEN, site
+from tests.servers import serve
 
 pytestmark = pytest.mark.anyio
 
@@ -177,6 +184,44 @@ async def test_after_a_logout_the_browser_has_no_session(redis_settings: RedisSe
         await here.change("/logout")
         assert COOKIE not in here.browser.cookies
         assert (await here.browser.get("/lanes", headers=HTML)).status_code == 303
+
+
+async def test_a_copied_cookie_counts_no_more_after_the_logout_in_any_process(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here, site(redis_settings) as there:
+        copied, csrf = {"cookie": f"{COOKIE}={here.browser.cookies[COOKIE]}"}, await here.csrf()
+        for one in (here, there):
+            assert (await one.stranger.get("/lanes", headers=copied)).status_code == 200
+        await here.change("/logout")
+        async with site(redis_settings) as restarted:
+            for one in (here, there, restarted):
+                assert (await one.stranger.get("/api/v1/lanes", headers=copied)).status_code == 401
+                form = {"csrf": csrf, "lane": redis_settings.queue}
+                assert (await one.stranger.post("/lanes/pause", data=form, headers=copied)).status_code == 401
+        assert (await there.browser.get("/lanes")).status_code == 200, "another session goes on"
+
+
+async def test_a_session_that_the_store_does_not_have_counts_nowhere(short_path: Path) -> None:
+    with serve(short_path) as server:
+        async with site(RedisSettings(url=server.url, queue="q")) as here:
+            assert (await here.browser.get("/api/v1/lanes")).status_code == 200
+            async with redis.asyncio.Redis.from_url(server.url) as client:
+                await client.flushall()
+            assert (await here.browser.get("/api/v1/lanes")).status_code == 401, "the store has lost it"
+            await here.browser.post("/login", data={"token": TOKEN})
+            os.kill(server.pid, signal.SIGKILL)
+            assert (await here.browser.get("/api/v1/lanes")).status_code == 503
+            assert (await here.browser.post("/workers/scale", data={"csrf": "x"})).status_code == 503
+            assert (await here.browser.get("/login")).status_code == 200
+            assert (await here.browser.get("/static/pages.js")).status_code == 200
+
+
+async def test_sessions_that_are_over_are_forgotten(redis_settings: RedisSettings) -> None:
+    async with open_store(redis_settings) as store:
+        await store.begin_web_session("old", 1_000, 2_000)
+        await store.begin_web_session("new", 1_500, 3_000)
+        assert (await store.has_web_session("old"), await store.has_web_session("new")) == (True, True)
+        await store.begin_web_session("later", 2_000, 4_000)
+        assert (await store.has_web_session("old"), await store.has_web_session("new")) == (False, True)
 
 
 async def test_a_body_that_is_too_large_is_refused(redis_settings: RedisSettings) -> None:

@@ -17,6 +17,7 @@ from holdfast import Handlers, TaskSpec, create_broker
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.web_users import User
 from holdfastd.web.access.accounts import Accounts
+from holdfastd.web.access.session_cookie import COOKIE
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.http.connection import PageConnection
 from holdfastd.web.live import stream_response
@@ -24,6 +25,7 @@ from holdfastd.web.live.event_batch import EventBatch
 from holdfastd.web.live.event_feed import KEPT, EventFeed
 from holdfastd.web.live.event_selection import EventSelection
 from holdfastd.web.serve import HEAD_BYTES
+from tests.dashboard.site import TOKEN as SITE_TOKEN
 from tests.dashboard.site import site
 from tests.dashboard.streams import TOKEN, WITHIN, served, until
 from tests.dashboard.test_accounts import ADA, GRACE, HASHES, basic, write
@@ -182,6 +184,23 @@ async def test_a_stream_ends_soon_after_a_change_of_its_login(
         (tmp_path / "users").write_text(f"{User('ada', role, changed)}\n")
         await here.manager.run_task("hello", task_id="after")
         assert await stream.message() is None
+
+
+async def test_a_stream_ends_soon_after_its_user_has_logged_out(
+    redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another process, too: the one that reads the stream only sees that the store has the session no more."""
+    monkeypatch.setattr(stream_response, "LOGIN_EVERY", 0.0)
+    accounts = Accounts(SITE_TOKEN)
+    async with served(redis_settings, accounts=accounts) as here, site(redis_settings, accounts=accounts) as there:
+        await there.stranger.post("/login", data={"token": SITE_TOKEN})
+        cookie = f"{COOKIE}={there.stranger.cookies[COOKIE]}"
+        async with here.stream(authorization="", cookie=cookie) as stream:
+            await here.manager.run_task("hello", task_id="before")
+            assert (await stream.named())["id"] == "before"
+            assert (await there.stranger.post("/logout")).status_code == 303
+            await here.manager.run_task("hello", task_id="after")
+            assert await stream.message() is None
 
 
 async def test_a_client_that_has_gone_is_noticed(redis_settings: RedisSettings) -> None:

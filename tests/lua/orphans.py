@@ -47,6 +47,7 @@ SINGLE = frozenset(
         "dead",
         "unreadable",
         "activity",
+        "web_sessions",
         "bulk_changes",
         "events",
         "counters",

@@ -95,7 +95,7 @@ A2A = (
     Rule(
         "who waits for a task of the agent is told nothing once the login has ended",
         f"{_HERE}/endpoint.py",
-        "        check_login_counts(request)\n",
+        "        await check_login_counts(request)\n",
         "",
         f"{_STREAMS}::test_who_waits_for_a_task_is_told_nothing_once_the_login_has_ended",
     ),

@@ -148,6 +148,27 @@ DASHBOARD = (
         f"{_LIVE}::test_a_request_whose_end_two_headers_name_is_refused",
     ),
     Rule(
+        "a log out ends the session in all processes",
+        f"{_HERE}/pages/login.py",
+        "            await self.visitors.open.end(visitor)\n",
+        "            pass\n",
+        f"{_ACCESS}::test_a_copied_cookie_counts_no_more_after_the_logout_in_any_process",
+    ),
+    Rule(
+        "a stream ends with its session",
+        f"{_HERE}/access/visitors.py",
+        "return self._of_cookie(scope) is not None and await self.open.has(visitor)",
+        "return self._of_cookie(scope) is not None",
+        f"{_LIVE}::test_a_stream_ends_soon_after_its_user_has_logged_out",
+    ),
+    Rule(
+        "a session that the store does not have counts nowhere",
+        f"{_HERE}/access/visitors.py",
+        "return visitor if visitor and await self.open.has(visitor) else None",
+        "return visitor",
+        f"{_ACCESS}::test_a_session_that_the_store_does_not_have_counts_nowhere",
+    ),
+    Rule(
         "a request in chunks is the last of its connection",
         f"{_HERE}/access/guard.py",
         'is_last = "transfer-encoding" in headers',
@@ -487,7 +508,7 @@ DASHBOARD = (
     Rule(
         "a stream ends with the login that opened it",
         f"{_HERE}/live/stream_response.py",
-        "                    if not self._may_read():\n",
+        "                    if not await self._may_read():\n",
         "                    if False:\n",
         f"{_LIVE}::test_a_stream_ends_soon_after_its_user_is_removed",
     ),

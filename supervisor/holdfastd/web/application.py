@@ -19,7 +19,7 @@ from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.guard import Guard
 from holdfastd.web.access.proxy import Proxy
-from holdfastd.web.access.session_cookie import SessionCookies
+from holdfastd.web.access.session_cookie import OpenSessions, SessionCookies
 from holdfastd.web.access.visitors import Visitors
 from holdfastd.web.api.endpoint import PREFIX, Api
 from holdfastd.web.changes import bulk_changes
@@ -95,7 +95,7 @@ OF_MANY_TASKS = (
 
 def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, proxy: Proxy | None = None) -> Starlette:
     """The pages of this queue for these accounts, and for the users of the proxy."""
-    visitors = Visitors(accounts, SessionCookies(accounts), proxy or Proxy())
+    visitors = Visitors(accounts, SessionCookies(accounts), OpenSessions(access), proxy or Proxy())
     login, problems, reports = LoginPage(visitors), CurrentProblems(access), PeriodReports(access)
     app = Starlette(
         routes=[
@@ -111,7 +111,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
             *(Route(change.path, carry_out(change), methods=["POST"]) for change in CHANGES),
             *(Route(path, endpoint, methods=["POST"]) for path, endpoint in OF_MANY_TASKS),
         ],
-        middleware=[Middleware(Guard, visitors=visitors, hosts=hosts)],
+        middleware=[Middleware(Guard, visitors=visitors, hosts=hosts, failed=errors.failed)],
         exception_handlers={HTTPException: errors.refused, HoldfastError: errors.failed, Exception: errors.broken},
     )
     app.state.access, app.state.visitors = access, visitors

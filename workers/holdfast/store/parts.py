@@ -29,6 +29,7 @@ class StoreParts:
     webhooks: protocol.WebhookStore
     conversations: protocol.ConversationStore
     activity: protocol.ActivityStore
+    web_sessions: protocol.WebSessionStore
     bulk_changes: protocol.BulkChangeStore
     handlers: protocol.HandlerStore
     rollups: protocol.RollupStore
@@ -197,6 +198,10 @@ class ComposedStore:
 
         self.note_activity = parts.activity.note_activity
         self.activity_before = parts.activity.activity_before
+
+        self.begin_web_session = parts.web_sessions.begin_web_session
+        self.end_web_session = parts.web_sessions.end_web_session
+        self.has_web_session = parts.web_sessions.has_web_session
 
         self.begin_bulk = parts.bulk_changes.begin_bulk
         self.note_bulk = parts.bulk_changes.note_bulk

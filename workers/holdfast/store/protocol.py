@@ -799,6 +799,18 @@ class ActivityStore(Protocol):
         ...
 
 
+class WebSessionStore(Protocol):
+    """The calls about browsers that are logged in to the dashboard: all its processes see the same ones."""
+
+    async def begin_web_session(self, session: str, now_ms: int, until_ms: int) -> None:
+        """Keep it; those that have lasted until now are forgotten. `now_ms` and `until_ms`: by the caller's clock."""
+        ...
+
+    async def end_web_session(self, session: str) -> None: ...
+
+    async def has_web_session(self, session: str) -> bool: ...
+
+
 class HandlerStore(Protocol):
     """The calls about the handlers that workers publish: how a task of each is submitted."""
 
@@ -888,6 +900,7 @@ class Store(
     WebhookStore,
     ConversationStore,
     ActivityStore,
+    WebSessionStore,
     BulkChangeStore,
     HandlerStore,
     RollupStore,

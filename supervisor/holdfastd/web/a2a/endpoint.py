@@ -69,7 +69,7 @@ async def _asking(request: Request, call: RpcCall, method: Method | StreamMethod
 
     async def patiently(work: Awaitable[None]) -> None:
         await _unless_gone(request, work)
-        check_login_counts(request)
+        await check_login_counts(request)
 
     async with noted(request, method.change, call.about) as asked:
         if method.change and not visitor.may_change:

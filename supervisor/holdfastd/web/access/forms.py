@@ -27,14 +27,14 @@ def visitor_of(request: Request) -> Visitor:
     return visitor
 
 
-def login_counts(request: Request) -> bool:
+async def login_counts(request: Request) -> bool:
     """True if the login of this request counts still, as it did when the guard let it in."""
-    return bool(request.app.state.visitors.keeps(visitor_of(request), request.scope))
+    return bool(await request.app.state.visitors.keeps(visitor_of(request), request.scope))
 
 
-def check_login_counts(request: Request) -> None:
+async def check_login_counts(request: Request) -> None:
     """Of a request that has waited long. Raises HTTPException 401."""
-    if not login_counts(request):
+    if not await login_counts(request):
         raise HTTPException(401, "the login of this request counts no more: log in again")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
@@ -12,6 +13,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.core.activity import Activity
+from holdfast.errors import StoreError
 from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.visitors import RequestRefusedError, Visitors
 from holdfastd.web.http.problems import API, problem
@@ -36,11 +38,13 @@ FRESH = "no-store"  # pages show what is now, and hold what only this visitor ma
 
 @dataclass(slots=True)
 class Guard:
-    """ASGI middleware. `scope["visitor"]` is who asks; a page behind the guard always has one, unless it is PUBLIC."""
+    """ASGI middleware. `scope["visitor"]` is who asks; a page behind the guard always has one, unless it is PUBLIC.
+    `failed` answers where the store cannot say if a session counts."""
 
     app: ASGIApp
     visitors: Visitors
     hosts: AllowedHosts
+    failed: Callable[[Request, Exception], Awaitable[Response]]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -69,6 +73,9 @@ class Guard:
             scope["visitor"] = await self.visitors.of(scope, headers)
         except RequestRefusedError as error:
             return _refused(scope, error.status, str(error), error.wait)
+        except StoreError as error:
+            if not scope["path"].startswith(PUBLIC):
+                return await self.failed(Request(scope), error)
         if scope["visitor"] is None and not scope["path"].startswith(PUBLIC):
             return _log_in_first(scope, headers, with_users=self.visitors.accounts.users is not None)
         if scope["method"] not in SAFE and self._is_of_another_site(headers):

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import binascii
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
@@ -13,13 +14,14 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
+from holdfast.errors import StoreError
 from holdfastd.web.access.accounts import Account, Accounts, TooManyLoginsError
 from holdfastd.web.access.login_attempts import LoginAttempts, place_of
 from holdfastd.web.access.proxy import Proxy
-from holdfastd.web.access.session_cookie import COOKIE, SessionCookies
+from holdfastd.web.access.session_cookie import COOKIE, OpenSessions, SessionCookies
 from holdfastd.web.access.visitor import Login, Visitor
 
-OPEN = ("/static/", "/healthz", "/.well-known/")  # a proxy may ask for these without naming a user
+OPEN = ("/static/", "/healthz", "/.well-known/")  # these ask nobody for a login
 
 
 class RequestRefusedError(Exception):
@@ -36,6 +38,7 @@ class Visitors:
 
     accounts: Accounts
     sessions: SessionCookies
+    open: OpenSessions
     proxy: Proxy = field(default_factory=Proxy)
     attempts: LoginAttempts = field(default_factory=LoginAttempts)
     _turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = field(
@@ -43,8 +46,9 @@ class Visitors:
     )
 
     async def of(self, scope: Scope, headers: Headers) -> Visitor | None:
-        """None for a stranger, who may log in. Raises RequestRefusedError. For a request of the proxy the scope has the
-        address of the proxy's client afterwards."""
+        """None for a stranger, who may log in. Raises RequestRefusedError, and StoreError for a session of a browser,
+        which counts if the store has it. For a request of the proxy the scope has the address of the proxy's client
+        afterwards."""
         if self.proxy.sends(scope):
             self.proxy.see_through(scope, headers)
             return await self._through_proxy(scope, headers)
@@ -52,8 +56,13 @@ class Visitors:
             raise RequestRefusedError(403, "logins would come in clear: connect to the proxy in front")
         if headers.get("authorization"):
             return await self._of_header(scope, headers)
-        cookie = HTTPConnection(scope).cookies.get(COOKIE)
-        return self.sessions.read(cookie) if cookie else None
+        if scope["path"].startswith(OPEN):
+            return None
+        visitor = self._of_cookie(scope)
+        return visitor if visitor and await self.open.has(visitor) else None
+
+    def _of_cookie(self, scope: Scope) -> Visitor | None:
+        return self.sessions.read(HTTPConnection(scope).cookies.get(COOKIE, ""))
 
     async def log_in(self, address: str, name: str, password: str) -> Account | None:
         """The account of this login; of a token if `name` is empty. Raises RequestRefusedError where they come too
@@ -77,8 +86,9 @@ class Visitors:
             self.attempts.succeeded(address, name)
         return account
 
-    def keeps(self, visitor: Visitor, scope: Scope) -> bool:
-        """True if the login of a visitor who has sent this request counts still."""
+    async def keeps(self, visitor: Visitor, scope: Scope) -> bool:
+        """True if the login of a visitor who has sent this request counts still. While the store is away, which tells
+        nothing then, a session that counted does."""
         match visitor.login:
             case Login.PROXY:
                 return self.accounts.of_proxy(visitor.name) is not None
@@ -86,7 +96,9 @@ class Visitors:
                 account = self.accounts.named(visitor.name)
                 return account is not None and self.sessions.with_header(account) == visitor
             case Login.COOKIE:
-                return self.sessions.read(HTTPConnection(scope).cookies.get(COOKIE, "")) is not None
+                with suppress(StoreError):
+                    return self._of_cookie(scope) is not None and await self.open.has(visitor)
+                return True
 
     async def _account(self, name: str, password: str) -> Account | None:
         return await self.accounts.with_password(name, password) if name else self.accounts.with_token(password)

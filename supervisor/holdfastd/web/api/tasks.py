@@ -114,7 +114,7 @@ async def get_task(call: ApiCall, task_id: str, query: WaitQuery) -> WholeTask:
     if query.wait:
         with suppress(TimeoutError):
             await call.manager.wait(task_id, query.wait)
-        check_login_counts(call.request)
+        await check_login_counts(call.request)
     return task_documents.whole(await call.manager.get_task(task_id))
 
 

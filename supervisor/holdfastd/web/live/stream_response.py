@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import resource
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 from starlette.exceptions import HTTPException
@@ -82,7 +82,7 @@ class EventStreamResponse(Response):
         over: asyncio.Future[None],
         messages: AsyncGenerator[bytes],
         first: bytes,
-        may_read: Callable[[], bool],
+        may_read: Callable[[], Awaitable[bool]],
         longest: float | None,
     ) -> None:
         # The body has no length, and a proxy may not collect it.
@@ -117,7 +117,7 @@ class EventStreamResponse(Response):
         try:
             while not over.done():
                 if time.monotonic() - looked_at >= LOGIN_EVERY:
-                    if not self._may_read():
+                    if not await self._may_read():
                         return
                     looked_at = time.monotonic()
                 await send({"type": "http.response.body", "body": message, "more_body": True})

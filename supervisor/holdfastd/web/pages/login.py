@@ -8,8 +8,9 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from holdfastd.web.access.forms import read_body
+from holdfastd.web.access.forms import read_body, visitor_of
 from holdfastd.web.access.session_cookie import COOKIE, LASTS
+from holdfastd.web.access.visitor import Login
 from holdfastd.web.access.visitors import RequestRefusedError, Visitors
 from holdfastd.web.rendering import page
 
@@ -38,10 +39,13 @@ class LoginPage:
         if account is None:
             problem = "this name and password do not fit" if name else "this token is not known"
             return self._form(request, there, problem, 403, name)
+        cookie = self.visitors.sessions.issue(account)
+        if visitor := self.visitors.sessions.read(cookie):
+            await self.visitors.open.begin(visitor)
         answer = RedirectResponse(there, 303)
         answer.set_cookie(
             COOKIE,
-            self.visitors.sessions.issue(account),
+            cookie,
             max_age=LASTS,
             httponly=True,
             samesite="strict",
@@ -50,6 +54,10 @@ class LoginPage:
         return answer
 
     async def log_out(self, request: Request) -> Response:
+        """Ends the session: copies of its cookie count no more in any process."""
+        visitor = visitor_of(request)
+        if visitor.login is Login.COOKIE:
+            await self.visitors.open.end(visitor)
         answer = RedirectResponse("/login", 303)
         answer.delete_cookie(COOKIE)
         return answer

@@ -127,6 +127,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "meta": "meta",  # hash: version, ledger and settings of the namespace
         "events": "events",  # stream: what happened
         "activity": "activity",  # stream: what operators have changed on the dashboard
+        "web_sessions": "web_sessions",  # sorted set: browsers that are logged in to the dashboard, by when that ends
         "bulk_changes": "bulk_changes",  # sorted set: changes of many tasks, by when they began
         "bulk_change": "bulk_change:",  # hash: one of them
         "rollup": "rollup:",  # hash: the figures of a minute, by lane and handler

@@ -116,6 +116,10 @@ class Keys:
         return self._key("activity")
 
     @property
+    def web_sessions(self) -> str:
+        return self._key("web_sessions")
+
+    @property
     def published(self) -> str:
         return self._key("published")
 

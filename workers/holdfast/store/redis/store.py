@@ -24,6 +24,7 @@ from holdfast.store.redis.server_check import RedisServer
 from holdfast.store.redis.steward import RedisSteward
 from holdfast.store.redis.tasks import RedisTasks
 from holdfast.store.redis.unreadable import RedisUnreadable
+from holdfast.store.redis.web_sessions import RedisWebSessions
 from holdfast.store.redis.webhooks import RedisWebhooks
 from holdfast.store.redis.worker import RedisWorker
 
@@ -61,6 +62,7 @@ class RedisStore(ComposedStore):
             webhooks=RedisWebhooks(connection),
             conversations=RedisConversations(connection),
             activity=RedisActivity(connection),
+            web_sessions=RedisWebSessions(connection),
             bulk_changes=RedisBulkChanges(connection),
             handlers=RedisHandlers(connection),
             rollups=RedisRollups(connection),
