@@ -30,6 +30,17 @@ def counted(scene: Scene, task_id: str) -> tuple[int, int]:
     return int(crashes or 0), int(recoveries or 0)
 
 
+def die_with_an_unread_claim(scene: Scene) -> None:
+    """Task t ends a run; the answer claims it again, and the worker dies before it has read that. No crash counts."""
+    unread = scene.proxy.on("pull", Action.DELAY, times=1000)
+    scene.go("t")
+    scene.happened("claimed", "t", 2)
+    unread.end()
+    kill_worker(scene)
+    scene.proxy.clear()
+    assert counted(scene, "t") == (0, 0)
+
+
 async def test_a_crash_is_charged_to_what_had_begun_alone(short_path: Path) -> None:
     async with stage(short_path, workers=1, kill_at=[Point.PULLED]) as scene:
         await scene.submit("begun", text="wait")
@@ -117,13 +128,7 @@ async def test_a_retry_that_was_claimed_and_not_read_is_not_charged(short_path: 
     async with stage(short_path, workers=1, proxied=True) as scene:
         await scene.submit("t", text="again")
         scene.started("t")
-        unread = scene.proxy.on("pull", Action.DELAY, times=1000)
-        scene.go("t")
-        scene.happened("claimed", "t", 2)
-        unread.end()
-        kill_worker(scene)
-        scene.proxy.clear()
-        assert counted(scene, "t") == (0, 0)
+        die_with_an_unread_claim(scene)
         assert ", before it had begun " in scene.happened("recovered", "t")["detail"]
         scene.go("t")
         record = await scene.completed("t")
@@ -135,13 +140,7 @@ async def test_a_turn_that_was_claimed_behind_another_and_not_read_is_not_charge
         await scene.submit("t", text="wait")
         scene.started("t")
         assert await scene.store.submit([submission("t", "echo")]) == [Accepted.PENDING]
-        unread = scene.proxy.on("pull", Action.DELAY, times=1000)
-        scene.go("t")
-        scene.happened("claimed", "t", 2)
-        unread.end()
-        kill_worker(scene)
-        scene.proxy.clear()
-        assert counted(scene, "t") == (0, 0)
+        die_with_an_unread_claim(scene)
         scene.happened("settled", "t", 2)
         assert scene.runs("t") == 2
 

@@ -27,7 +27,6 @@ from tests.lua import test_damaged as damaged
 from tests.lua import test_damaged_neighbours as neighbours
 from tests.lua import test_earlier_host as earlier_host
 from tests.lua import test_early_cancel as early_cancel
-from tests.lua import test_envelopes as envelopes
 from tests.lua import test_examine as examine
 from tests.lua import test_expires as expires
 from tests.lua import test_foreign as foreign
@@ -786,7 +785,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a turned lane is searched from the wrong end", "lane_front", "return at and call('LLEN', list_of(lane)) - 1 - at", "return at", turned.test_its_front_is_what_is_shown_and_cleared_first),
     ("a turned lane stays turned", "bound_changes", "and 'SADD' or 'SREM'", "and 'SADD' or 'SCARD'", turned.test_where_it_is_said_no_more_the_head_is_the_front),
     ("what has not ended is forgotten", "forget_tasks", "if TERMINAL[read(id, 'state')[1]] then", "if read(id, 'state')[1] then", forgetting.test_only_what_has_ended_is_forgotten),
-    ("null is an operation", "envelope", "return value == nil or type(value) == 'userdata' end", "return value == nil end", envelopes.test_null_is_absent, (b'{"operation": null, "type": "run", "task_id": "f1"}',)),
+    ("null is an operation", "envelope", "return value == nil or type(value) == 'userdata' end", "return value == nil end", foreign.test_both_envelopes_are_served, (foreign.SERVED["flat, no operation"],)),
     ("what is beside a task outlives it", "deletion", "    if beside and redis.pcall('ZSCORE', KEY.abouts, id) then attempt(forget_about, id) end\n", "", forgetting.test_nothing_that_is_kept_beside_a_task_outlives_it),
     ("a queue is deleted under its workers", "obliterate", "if workers > 0 and not force then", "if false then", forgetting.test_a_namespace_with_workers_is_obliterated_only_by_force),
     ("lists of any name stay", "obliterate", "if empty_lanes() then return {cursor, 0} end", "", forgetting.test_nothing_is_left_of_an_obliterated_namespace),

@@ -148,19 +148,3 @@ async def test_what_both_read_is_the_same_and_scripts_refuse_nothing_that_worker
             counts["both"] += 1
             assert scripts == worker, raw
     assert min(counts.values()) > ENVELOPES // 50, counts
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b'{"operation": null, "type": "run", "task_id": "f1"}',
-        b'{"type": null, "operation": "run", "params": {"task_id": "f1"}, "task_id": null}',
-        b'{"operation": "run", "params": {"task_id": "f1", "message": null, "messages": null}}',
-    ],
-)
-async def test_null_is_absent(space: Namespace, raw: bytes) -> None:
-    await space.register("a")
-    await space.push(raw)
-    [delivery] = await space.take("a")
-    assert delivery.task_id == "f1"
-    assert by_worker(raw)[:2] == ("run", "f1")

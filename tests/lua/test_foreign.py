@@ -33,7 +33,18 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize("raw", [run("f1", "m1"), flat("f1", "m1")], ids=["nested", "flat"])
+SERVED = {
+    "nested": run("f1", "m1"),
+    "flat": flat("f1", "m1"),
+    "flat, no operation": b'{"operation": null, "type": "run", "task_id": "f1", "message": {"message_id": "m1"}}',
+    "nested, no type": b'{"type": null, "operation": "run", "task_id": null,'
+    b' "params": {"task_id": "f1", "message": {"message_id": "m1"}}}',
+    "nested, no messages": b'{"operation": "run",'
+    b' "params": {"task_id": "f1", "messages": null, "message": {"message_id": "m1"}}}',
+}
+
+
+@pytest.mark.parametrize("raw", SERVED.values(), ids=SERVED)
 async def test_both_envelopes_are_served(space: Namespace, raw: bytes) -> None:
     await space.register("a")
     await space.push(raw)

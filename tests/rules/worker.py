@@ -1052,7 +1052,7 @@ WORKER = [
         _COPY,
         "        if _is_of_worker(handler_of(number)):\n",
         "        if False:\n",
-        f"{_FORKED}::test_a_child_that_is_told_to_end_ends_and_its_worker_does_not",
+        f"{_FORKED}::test_processes_of_multiprocessing_end_and_their_worker_does_not",
     ),
     Rule(
         "a process that comes back from a coroutine that forked it ends",

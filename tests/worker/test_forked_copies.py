@@ -71,29 +71,18 @@ async def still_serves(store: RedisStore, process: WorkerProcess) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("method", METHODS)
-async def test_a_child_that_is_told_to_end_ends_and_its_worker_does_not(
-    store: RedisStore, process: WorkerProcess, method: str, way: str
+@pytest.mark.parametrize(
+    "expected",
+    [
+        pytest.param({"terminated": -signal.SIGTERM}, id="a child that is told to end"),
+        pytest.param({"left_pool": [2, 4]}, id="a pool that is left while its processes are busy"),
+        pytest.param({"managed": [1, 2], "executed": [2, 4]}, id="a manager and an executor"),
+    ],
+)
+async def test_processes_of_multiprocessing_end_and_their_worker_does_not(
+    store: RedisStore, process: WorkerProcess, expected: dict[str, Any], method: str, way: str
 ) -> None:
-    assert await result(store, f"terminated{way}", method=method) == -signal.SIGTERM
-    await still_serves(store, process)
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("method", METHODS)
-async def test_a_pool_is_left_while_its_processes_are_busy(
-    store: RedisStore, process: WorkerProcess, method: str, way: str
-) -> None:
-    assert await result(store, f"left_pool{way}", method=method) == [2, 4]
-    await still_serves(store, process)
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("method", METHODS)
-async def test_a_manager_and_an_executor_of_processes_end(
-    store: RedisStore, process: WorkerProcess, method: str, way: str
-) -> None:
-    assert await result(store, f"managed{way}", method=method) == [1, 2]
-    assert await result(store, f"executed{way}", method=method) == [2, 4]
+    assert {name: await result(store, f"{name}{way}", method=method) for name in expected} == expected
     await still_serves(store, process)
 
 

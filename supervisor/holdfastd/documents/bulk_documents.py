@@ -11,9 +11,9 @@ from holdfastd.documents.times import Moment, moment
 
 class BulkDocument(TypedDict):
     """A change of many tasks. `filter`: as the address of the page of tasks has it, empty for all tasks; `changed`:
-    tasks so far, of the `searched` ones; `refused`: those that it could not change; `moved`: those that were found, and
-    had left the filter when their turn came; `pass_number`: it looks again, until a pass changes nothing; `told`: when
-    it last said how far it is."""
+    tasks so far, of the `searched` ones; `refused`: those that it could not change; `moved`: only those that were
+    found and had left the filter when their turn came; `pass_number`: it looks again, until a pass changes nothing;
+    `told`: when it last said how far it is."""
 
     change_id: str
     verb: BulkVerb
