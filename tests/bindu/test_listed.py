@@ -1,4 +1,4 @@
-"""What our producers put into the list is an operation as the framework's types have it: a strict consumer takes it."""
+"""Producers of Holdfast push operations of the framework's own types to the list: a strict consumer takes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an error says: as Python says it, and in bounds and without an error whatever class it is of."""
+"""The text of an error is the one of Python. It has bounds, and reading it never fails, whatever the error's class."""
 
 from __future__ import annotations
 

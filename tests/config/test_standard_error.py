@@ -48,7 +48,7 @@ def _program(source: str) -> list[str]:
 
 
 def _unread(kind: str) -> tuple[int, int]:
-    """What the test reads and what the program writes to."""
+    """Two descriptors: the end of the test, which reads nothing, and the end to which the program writes."""
     if kind == "socket":
         ours, theirs = (end.detach() for end in socket.socketpair())
     elif kind == "terminal":

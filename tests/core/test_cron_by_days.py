@@ -188,7 +188,7 @@ def test_other_spellings_of_the_same(said: str, plain: str) -> None:
     ],
 )
 def test_what_is_refused_names_what_means_the_same(field: int, term: str) -> None:
-    """What it names is taken, and fires on what the term means, counted past the end of the field."""
+    """The error names another term. That one is taken, and fires on the values that the refused one means."""
     fields = ["0", "9", "*", "*", "*"]
     with pytest.raises(InvalidScheduleError, match=rf"field {field} .* is '{re.escape(term)}', ") as told:
         cron(" ".join([*fields[: field - 1], term, *fields[field:]]))

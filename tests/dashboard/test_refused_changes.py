@@ -31,7 +31,7 @@ FORMS: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 class Notes:
-    """What was written down since the last look."""
+    """The entries of Activity since the last look."""
 
     def __init__(self, here: Site) -> None:
         self._here, self._seen = here, 0

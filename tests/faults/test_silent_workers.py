@@ -76,8 +76,8 @@ async def test_what_an_idle_worker_claims_that_stands_still_runs_elsewhere_and_o
 
 
 async def test_what_was_claimed_again_and_not_read_goes_back_and_what_runs_stays(short_path: Path) -> None:
-    """Of one pull: a task that this worker has run before, and one that it runs under a claim that the store has lost.
-    Its answer has not come when the worker's event loop stands still."""
+    """One pull claims two tasks again. The worker has run the first before, and runs the second, whose claim the store
+    has lost. The worker's event loop stands still before the answer comes."""
     async with stage(short_path, workers=1, proxied=True) as scene:
         await scene.submit("stiff", text="stiffen")
         pid = scene.started("stiff")[1]

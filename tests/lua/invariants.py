@@ -191,7 +191,7 @@ def _bounded(view: View, concurrency: int | None, ahead: int | None, bells: int)
 
 
 def most_held(worker: dict[str, str], ahead: int) -> float:
-    """Of a worker that says how many tasks it runs at once; an earlier version does not."""
+    """The most claims of a worker: those that it runs at once, and those ahead. Without a bound if it names none."""
     if "concurrency" not in worker:
         return math.inf
     lanes = len(json.loads(worker.get("lanes", "[]")))

@@ -38,7 +38,7 @@ async def test_one_pull_reads_one_entry_that_is_larger_than_a_megabyte(space: Na
 
 
 async def test_a_worker_gets_no_large_entry_before_it_has_admitted_those_it_has(space: Namespace) -> None:
-    """So what a recovery puts back is bounded."""
+    """Each worker holds one such entry at most, so a recovery puts back few bytes."""
     await space.register("a", "b")
     await space.push(*(run(f"f{number}", text="x" * LARGE) for number in range(3)))
     for _ in range(2):

@@ -101,7 +101,7 @@ async def taken_by(space: Namespace, worker: str, name: str, **more: str) -> Non
 
 
 async def take_all(space: Namespace, worker: str) -> list[Delivery]:
-    """Of several workers each takes its share only, so it asks until it gets nothing."""
+    """All tasks that this worker gets. Each of several workers takes a share, so it asks until it gets nothing."""
     taken = list[Delivery]()
     while more := await space.take(worker):
         taken += more
@@ -271,7 +271,7 @@ LAST_STEPS: dict[str, Step] = {
 
 
 async def take(space: Namespace, steps: dict[str, Step]) -> list[str]:
-    """What has failed."""
+    """The names of the steps that failed."""
     failed = list[str]()
     for name, step in steps.items():
         try:

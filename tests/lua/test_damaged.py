@@ -132,7 +132,7 @@ async def test_others_are_recovered(space: Namespace, damage: Damage) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 async def test_others_are_cleared(space: Namespace, damage: Damage) -> None:
-    """Of what a suspect has shared a death with."""
+    """The tasks that died beside a suspect are cleared, and a damaged one among them stops no other."""
     await die_together(space, "a1", "bad", "good")
     await damage(space, "bad")
     await space.clock.advance(5_000)
@@ -472,7 +472,7 @@ async def test_a_task_of_a_huge_turn_keeps_no_other_from_being_forgotten(space: 
 
 
 async def test_a_refusal_is_no_damage(space: Namespace) -> None:
-    """What the server refuses ends the call: nothing is set aside, and all goes on when it is allowed."""
+    """A call ends where the server refuses a command. Nothing is set aside, and all goes on once it is allowed."""
     if space.url == MEMORY:
         return
     user = space.queue.replace(":", "-")

@@ -30,7 +30,7 @@ return answers
 """
 REFUSED = ("", "", "", "")
 ABSENT = object()
-ODD: tuple[object, ...] = (
+ODD: tuple[object, ...] = (  # values that may stand anywhere
     None,
     ABSENT,
     "",
@@ -48,7 +48,6 @@ ODD: tuple[object, ...] = (
     "größe",
     "\x00",
 )
-"""What may stand anywhere."""
 
 Read = tuple[str, str, str, str]
 
@@ -115,7 +114,7 @@ def by_worker(raw: bytes) -> Read:
 
 @pytest.fixture
 def beneath(request: pytest.FixtureRequest) -> str:
-    """What the store in memory puts before each script."""
+    """The text that the store in memory puts before each script; empty for a server."""
     is_server = request.node.callspec.params["space"] == "server"
     return "" if is_server else (Path(store.__file__).parent / "memory/beneath.lua").read_text()
 

@@ -30,7 +30,7 @@ STATES = {Settle.COMPLETED: "completed", Settle.FAILED: "failed", Settle.INPUT_R
 
 @pytest.fixture
 async def space(server_url: str, anyio_backend: object) -> AsyncGenerator[Namespace]:
-    """What is begun anew is told twice, so the history is not held against the table."""
+    """A result that is recorded anew is told twice, so this namespace does not hold the history against the table."""
     made = Namespace(server_url)
     try:
         yield made

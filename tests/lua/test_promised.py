@@ -1,5 +1,5 @@
-"""What its producer was told to be accepted never vanishes: a task that cannot be made is recorded as rejected, and a
-message that is refused is set aside."""
+"""Accepted work never vanishes: a task that cannot be made is recorded as rejected, and a message that is refused is
+set aside."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ async def test_a_death_by_an_order_between_ends_no_row(space: Namespace) -> None
 
 
 async def test_a_suspect_that_is_tried_again_is_one_still(space: Namespace) -> None:
-    """So that its fourth death, which ends it, is one in quarantine."""
+    """A suspect stays one, so its fourth death, which ends it, is one in quarantine."""
     await space.submit("t1")
     for name in ("a", "b"):
         await space.register(name)

@@ -27,7 +27,7 @@ async def tend(space: Namespace, *lanes: str) -> Tended:
 
 
 async def length(space: Namespace, lane: str | None = None) -> int:
-    """What we count; the list itself is `entries`."""
+    """The length as Holdfast counts it, without stale entries; `entries` has the list itself."""
     [told] = [one.waiting for one in (await space.store.lanes([])).lanes if one.name == (lane or space.queue)]
     assert (await space.store.counts()).lanes[lane or space.queue] == told
     return told
@@ -317,7 +317,7 @@ async def test_one_call_decodes_and_reads_a_bounded_number_of_bytes(space: Names
 
 
 async def test_a_look_reads_a_bounded_number_of_bytes(space: Namespace) -> None:
-    """What stands behind 64 KB at an end is not seen."""
+    """An order behind 64 KB of other entries is not seen."""
     await busy(space)
     large = [run(f"f{number}", text="x" * 20_000) for number in range(9)]
     await space.push(*large[:4], control("cancel", "long"), *large[4:])

@@ -1,4 +1,4 @@
-"""What a collector gets names the version of the conventions and of Holdfast, and has the attributes that they want."""
+"""Telemetry names the version of its conventions and of Holdfast, and has the attributes that the conventions want."""
 
 from __future__ import annotations
 

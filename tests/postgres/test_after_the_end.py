@@ -1,4 +1,4 @@
-"""What changes after a task's end (a retry, a removal, a webhook) holds, though Redis is set back to before it."""
+"""Changes after a task's end (a retry, a removal, a webhook) hold, though Redis is set back to before them."""
 
 from __future__ import annotations
 

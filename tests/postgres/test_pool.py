@@ -143,7 +143,7 @@ async def set_back_point(scene: Scene, store: PostgresStore, names: list[str]) -
 
 
 async def require_rebuilt(scene: Scene, store: PostgresStore, names: list[str], runs: dict[str, int]) -> None:
-    """What had ended was not run again, and what comes now runs."""
+    """Redis is rebuilt. Tasks that had ended were not run again, and a new one runs."""
     scene.pool.until("REDIS HAS LOST DATA: it is rebuilt from PostgreSQL")
     await until_followed(store)
     await submit(store, ["after"], "quick")

@@ -1,4 +1,4 @@
-"""What was accepted while Redis was away and cannot be carried out there keeps a record: rejected, with its reason."""
+"""A task that was accepted while Redis was away, and that Redis cannot take, keeps a record: rejected, and why."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ async def test_a_damaged_task_that_runs_keeps_the_next_fire_back(unchecked: Stag
 
 @pytest.mark.parametrize("how", ["x", None])
 async def test_a_schedule_goes_on_after_a_task_that_was_set_aside(unchecked: Stage, how: str | None) -> None:
-    """What waits for the end of a task that may never end waits no longer."""
+    """The schedule waits for the end of its task; a task that was set aside may never end, so it waits no longer."""
     await unchecked.set("j", schedule="CONTINUE")
     [first] = await unchecked.round()
     key = unchecked.space.key(f"task:{first}")

@@ -1,4 +1,4 @@
-"""What a program asks of the timeline: `Bike`."""
+"""The calls of programs on the timeline: `Bike`."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def _ended(pid: int) -> int:
 
 
 def _in_child(act: Callable[[], object]) -> list[Any]:
-    """What `act` says in a child, or its error; and how the child ends."""
+    """The answer of `act` in a child, or its error; and the exit status of the child."""
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
         signal.alarm(int(PATIENCE))
@@ -285,7 +285,7 @@ async def _awaited(task: Task, call: str) -> object:
 
 
 def _begun(coroutine: Any) -> object:
-    """What a coroutine comes to without waiting for anything."""
+    """The result of a coroutine that waits for nothing."""
     try:
         coroutine.send(None)
     except StopIteration as end:
@@ -296,7 +296,7 @@ def _begun(coroutine: Any) -> object:
 @handlers.register("asks-in-a-thread")
 @main.register("asks-in-the-main-thread", thread="main")
 def asks_in_thread(task: Task, call: str) -> list[Any]:
-    """What a child gets that asks its worker for something."""
+    """The answer to a child that asks its worker for something."""
     if call == "step":
         task.step_sync("before", double, 1)
     return _in_child(lambda: _asked(task, call))
@@ -339,7 +339,7 @@ async def forked_in_step(task: Task, how: str) -> int:
 
 @handlers.register("calls-back")
 async def calls_back(how: str) -> list[Any]:
-    """What a child gets that uses the event loop of its worker from a thread."""
+    """The answer to a child that uses the event loop of its worker from a thread."""
     loop = asyncio.get_running_loop()
 
     def call() -> object:
@@ -392,8 +392,8 @@ async def closes_there() -> bool:
 
 @handlers.register("cannot-leave")
 async def cannot_leave() -> list[Any]:
-    """What becomes of a child whose event loop cannot be taken from it; then, with all descriptors in use, of another
-    one."""
+    """The ends of two children: the first cannot be freed of its event loop, the second starts with all descriptors in
+    use."""
     loop: Any = asyncio.get_running_loop()
     loop._get_backend_id = lambda: 1 / 0
     first = _in_child(mask)

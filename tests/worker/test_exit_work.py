@@ -1,4 +1,4 @@
-"""What completed tasks have left in buffers and to exit functions is done when a worker ends, in bounded time."""
+"""A worker that ends writes the buffers and runs the exit functions that completed tasks left, in bounded time."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ async def submit(store: RedisStore, *called: tuple[str, dict[str, Any]]) -> list
 
 
 async def result(store: RedisStore, name: str, **kwargs: Any) -> Any:
-    """What this handler returns."""
+    """The value that this handler returns."""
     (task_id,) = await submit(store, (name, kwargs))
     record = await settled(store, task_id)
     assert record.state is State.COMPLETED, record

@@ -23,7 +23,7 @@ held: weakref.WeakSet[Held] = weakref.WeakSet()
 
 
 class Held:
-    """What a handler has in a local variable."""
+    """An object that a handler has in a local variable."""
 
     def __init__(self) -> None:
         held.add(self)

@@ -149,7 +149,7 @@ READERS: dict[str, Callable[[], int]] = {
 
 
 def found() -> dict[str, int | str]:
-    """What can be read of each: a number of records, or the error."""
+    """The number of records that can be read of each file, or the error."""
     read: dict[str, int | str] = {}
     for name, reader in READERS.items():
         try:

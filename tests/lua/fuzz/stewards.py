@@ -18,7 +18,7 @@ async def promote(world: World) -> None:
 
 
 async def unserved(world: World) -> None:
-    """So late that nothing ends by it: every task is to run."""
+    """With a time so long that no task is ended: every task is to run."""
     await world.space.store.unserved(10**12, 10)
 
 
