@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,17 @@ async def handle(messages: list[dict[str, Any]], task: Task) -> object:
             return f"{task.trace_id} {task.span_id}"
         case "parts":
             return messages[-1]["parts"]
+        case "value":
+            return json.loads(rest)
+        case "raw":
+            return {"kind": "file", "file": {"bytes": rest.encode(), "name": "raw.txt"}}
+        case "send":
+            await task.emit({"kind": "file", "file": {"uri": rest, "mime_type": "text/plain"}})
+            await task.emit("and a text")
+            return None
+        case "asking":
+            file = {"kind": "file", "file": {"uri": rest}}
+            return {"state": "input-required", "prompt": "is it this?", "result": file}
         case "turn":
             return {"state": "input-required", "prompt": f"{len(messages)} messages, more?"}
         case _:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
@@ -17,7 +19,7 @@ FORMS = ("1.0", "0.3", "")
 
 
 def _post(pool: ServedPool, body: bytes, **headers: str) -> httpx.Response:
-    return pool.http.post(f"{pool.base}/a2a", content=body, headers=LOGIN | headers)
+    return pool.http.post(f"{pool.base}/a2a", content=body, headers=LOGIN | {"a2a-version": "1.0"} | headers)
 
 
 def _request(method: object = "GetTask", params: object = None, **fields: Any) -> bytes:
@@ -54,6 +56,9 @@ def _request(method: object = "GetTask", params: object = None, **fields: Any) -
         (_request("ListTasks", {"status": "lost"}), -32602, 7),
         (_request("ListTasks", {"pageToken": "zzz"}), -32602, 7),
         (_request("ListTasks", {"contextId": "c", "pageToken": "-1"}), -32602, 7),
+        (_request("ListTasks", {"statusTimestampAfter": "soon"}), -32602, 7),
+        (_request("ListTasks", {"statusTimestampAfter": "2026-01-01T00:00:00"}), -32602, 7),
+        (_request("ListTasks", {"statusTimestampAfter": "2026-01-01T00:00:00Z", "pageToken": "zzz"}), -32602, 7),
         (_request("ListTaskPushNotificationConfigs", {"taskId": "none", "pageSize": -1}), -32602, 7),
     ],
 )
@@ -83,6 +88,14 @@ USER = {"messageId": "m", "role": "ROLE_USER"}
         {**USER, "parts": [{"text": "a"}], "messageId": "m" * 2000},
         {**USER, "parts": [{"text": "a"}], "contextId": "c" * 2000},
         {**USER, "parts": [{"data": 10**40}]},
+        {**USER, "parts": [{"raw": "no base64!"}]},
+        {**USER, "parts": [{"raw": "aGk=="}]},
+        {**USER, "parts": [{"raw": "a"}]},
+        {**USER, "parts": [{"raw": "ü"}]},
+        {**USER, "parts": [{"raw": "aGk=", "url": "https://example.org"}]},
+        {**USER, "parts": [{"text": None}]},
+        {**USER, "parts": None},
+        {**USER, "parts": [{"text": "a"}], "role": None},
         {**USER, "parts": [{"text": "a"}], "referenceTaskIds": ["a b"]},
     ],
 )
@@ -107,7 +120,7 @@ def test_a_message_for_another_context_or_an_unknown_task_is_refused(client: Thi
     [
         ("1.0", "GetTask", -32001),
         ("1.0.3", "GetTask", -32001),
-        ("", "GetTask", -32001),
+        ("", "GetTask", -32601),
         ("", "tasks/get", -32001),
         ("0.3", "tasks/get", -32001),
         ("0.3.0", "tasks/get", -32001),
@@ -120,6 +133,40 @@ def test_a_message_for_another_context_or_an_unknown_task_is_refused(client: Thi
 def test_a_version_has_its_own_methods(pool: ServedPool, version: str, method: str, code: int) -> None:
     answer = _post(pool, _request(method, {"id": "none"}), **{"a2a-version": version})
     assert answer.json()["error"]["code"] == code
+
+
+def test_a_client_that_names_no_version_speaks_0_3_and_is_told_which_has_the_method(pool: ServedPool) -> None:
+    """A2A 1.0, 3.6.2: agents must interpret an empty value as 0.3."""
+    message = {"messageId": "without", "role": "user", "parts": [{"kind": "text", "text": "hello"}], "kind": "message"}
+    for query, headers in (("", {}), ("?A2A-Version=", {}), ("", {"a2a-version": ""})):
+        login = LOGIN | headers
+        older = pool.http.post(
+            f"{pool.base}/a2a{query}", content=_request("message/send", {"message": message}), headers=login
+        )
+        assert older.json()["result"]["status"]["state"] == "completed"
+        newer = pool.http.post(f"{pool.base}/a2a{query}", content=_request("SendMessage"), headers=login).json()[
+            "error"
+        ]
+        assert (newer["code"], "send A2A-Version: 1.0" in newer["message"]) == (-32601, True)
+    asked = pool.http.post(
+        f"{pool.base}/a2a?A2A-Version=1.0", content=_request("GetTask", {"id": "none"}), headers=LOGIN
+    )
+    assert asked.json()["error"]["code"] == -32001
+
+
+def test_the_address_with_a_slash_is_the_same(pool: ServedPool, client: ThinClient) -> None:
+    slashed = ThinClient(pool.base, pool.http, client.version, path="/a2a/")
+    task = slashed.send("hello")
+    assert client.get(task["id"]) == slashed.get(task["id"]) == task
+    assert pool.http.get(f"{pool.base}/a2a/", headers=LOGIN).status_code == 405
+    assert pool.http.post(f"{pool.base}/a2a/").status_code == 401
+
+
+@pytest.mark.parametrize("encoded", ["no base64!", "aGk==", "a", "ü", "aG k="])
+def test_a_file_of_0_3_that_is_no_base64_is_refused(pool: ServedPool, encoded: str) -> None:
+    older = pool.client("0.3")
+    error = older.error("message/send", older.sending(parts=[{"kind": "file", "file": {"bytes": encoded}}]))
+    assert (error["code"], "base64" in error["message"]) == (-32602, True)
 
 
 def test_a_body_over_the_bound_is_refused(pool: ServedPool) -> None:
@@ -156,7 +203,8 @@ def test_the_card_alone_is_public_and_names_both_versions(pool: ServedPool) -> N
     assert TOKEN not in answer.text
     assert pool.http.get(f"{pool.base}/.well-known/agent.json").json() == card
     again = pool.http.get(pool.base + CARD, headers={"if-none-match": answer.headers["etag"]})
-    assert again.status_code == 304
+    assert (again.status_code, again.headers["last-modified"]) == (304, answer.headers["last-modified"])
+    assert parsedate_to_datetime(answer.headers["last-modified"]) <= datetime.now(UTC)
     for path in ("/.well-known/", "/.well-known/other", "/a2a"):
         assert pool.http.get(pool.base + path).status_code == 401
 
@@ -184,6 +232,10 @@ def test_the_extended_card_has_the_arguments_of_handlers_for_who_has_logged_in(c
     assert extension["params"]["pay"]["properties"]["password"]["default"] == "***"
     refused = client.http.post(f"{client.base}/a2a", json={"jsonrpc": "2.0", "id": 1, "method": method})
     assert refused.status_code == 401
+    at = f"{client.base}/a2a/v1/card"
+    assert (client.http.get(at).status_code, "www-authenticate" in client.http.get(at).headers) == (401, True)
+    older = ThinClient(client.base, client.http, "0.3")
+    assert client.http.get(at, headers=LOGIN).json() == older.call("agent/getAuthenticatedExtendedCard")
 
 
 def test_what_was_sent_and_canceled_and_refused_is_written_down(pool: ServedPool) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from tests.a2a.conftest import ServedPool
 from tests.a2a.thin_client import ThinClient, plain, text_of
 
@@ -160,3 +162,32 @@ def test_an_ended_task_has_no_stream(client: ThinClient) -> None:
     task = client.send("hello")
     assert client.error(SUBSCRIBE[client.version], {"id": task["id"]})["code"] == -32004
     assert client.error(SUBSCRIBE[client.version], {"id": "none"})["code"] == -32001
+
+
+@pytest.mark.parametrize("end", ["answered", "asks again", "canceled"])
+def test_a_subscription_to_a_question_goes_on_until_the_task_rests_again(client: ThinClient, end: str) -> None:
+    """A2A 1.0, 3.1.6: it can be used with any task that is not in a terminal state."""
+    asked = client.send("turn" if end == "asks again" else "ask which day?")
+    with client.stream(SUBSCRIBE[client.version], {"id": asked["id"]}) as events:
+        seen = Followed(client, events)
+        seen.take(next(events))
+        assert seen.states == ["input-required"]
+        match end:
+            case "answered":
+                client.send("Friday", taskId=asked["id"])
+            case "asks again":
+                client.send("turn", taskId=asked["id"])
+            case _:
+                client.call("CancelTask" if client.version == "1.0" else "tasks/cancel", {"id": asked["id"]})
+        seen.to_the_end()
+    assert seen.states[-1] == {"answered": "completed", "asks again": "input-required"}.get(end, end)
+    assert len(seen.states) > 1
+
+
+def test_the_same_message_streamed_again_ends_with_the_question(client: ThinClient) -> None:
+    client.send("ask which day?", message_id=f"again-{client.version}")
+    sending = client.sending("ask which day?", message_id=f"again-{client.version}")
+    with client.stream(STREAM[client.version], sending) as events:
+        seen = Followed(client, events)
+        seen.to_the_end()
+    assert seen.states == ["input-required"]

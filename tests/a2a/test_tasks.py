@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from uuid import uuid4
 
@@ -111,8 +112,11 @@ def test_data_files_and_metadata_reach_the_handler_and_come_back(pool: ServedPoo
     assert task["history"][0]["parts"] == parts
     assert task["history"][0]["metadata"] == {"from": "test"}
     file = {"bytes": "aGk=", "name": "hi.txt", "mimeType": "text/plain"}
-    (returned,) = older.get(task["id"])["artifacts"][0]["parts"]
-    assert returned["data"]["result"][1] == {"kind": "data", "data": {"a": [1]}}
+    assert task["artifacts"][0]["parts"] == parts
+    assert older.get(task["id"])["artifacts"][0]["parts"][1:] == [
+        {"kind": "data", "data": {"a": [1]}},
+        {"kind": "file", "file": file},
+    ]
     assert older.get(task["id"])["history"][0]["parts"][2] == {"kind": "file", "file": file}
 
 
@@ -120,6 +124,105 @@ def test_a_data_part_calls_a_registered_handler(client: ThinClient) -> None:
     data = {"name": "add", "kwargs": {"one": 1, "other": 2}}
     part = {"data": data} if client.version == "1.0" else {"kind": "data", "data": data}
     assert client.send("", parts=[part])["artifacts"][0]["parts"][0]["data"] == {"sum": 3}
+
+
+FILES = [  # of a handler, in 1.0, in 0.3
+    (
+        {"bytes": "aGk=", "name": "hi.txt", "mime_type": "text/plain"},
+        {"raw": "aGk=", "filename": "hi.txt", "mediaType": "text/plain"},
+        {"bytes": "aGk=", "name": "hi.txt", "mimeType": "text/plain"},
+    ),
+    ({"uri": "https://example.org/a"}, {"url": "https://example.org/a"}, {"uri": "https://example.org/a"}),
+    ({"bytes": "_-8", "uri": None}, {"raw": "/+8="}, {"bytes": "/+8="}),
+    ({"bytes": ""}, {"raw": ""}, {"bytes": ""}),
+]
+
+
+@pytest.mark.parametrize(("file", "newer", "older"), FILES)
+def test_a_handler_answers_with_files(pool: ServedPool, file: Any, newer: Any, older: Any) -> None:
+    """Alone, and beside other parts; the producer gets the value as it was returned."""
+    part, text = {"kind": "file", "file": file}, {"kind": "text", "text": "with it"}
+    for value, count in ((part, 1), ([part], 1), ([text, part, {"kind": "data", "data": None}], 3)):
+        task = pool.client().send(f"value {json.dumps(value)}")
+        parts = task["artifacts"][0]["parts"]
+        assert (len(parts), newer in parts) == (count, True)
+        shown = pool.client("0.3").get(task["id"])["artifacts"][0]["parts"]
+        assert {"kind": "file", "file": older} in shown
+        assert pool.cli("tasks", "show", task["id"], "--json").document["result"] == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [],
+        {"kind": "file"},
+        {"kind": "file", "file": {}},
+        {"kind": "file", "file": {"bytes": "no base64!"}},
+        {"kind": "file", "file": {"bytes": "aGk=", "uri": "https://example.org"}},
+        {"kind": "file", "file": {"uri": 7}},
+        {"kind": "text", "text": 7},
+        [{"kind": "text", "text": "a"}, 7],
+        [{"kind": "text", "text": "a", "metadata": 7}],
+        {"kind": "image", "file": {"uri": "https://example.org"}},
+    ],
+)
+def test_a_value_that_is_no_part_is_data(pool: ServedPool, value: object) -> None:
+    assert pool.client().send(f"value {json.dumps(value)}")["artifacts"][0]["parts"] == [{"data": value}]
+
+
+def test_files_are_emitted_asked_about_and_made_of_bytes(client: ThinClient) -> None:
+    url = "https://example.org/a"
+    uri, at = ("url", lambda part: part) if client.version == "1.0" else ("uri", lambda part: part["file"])
+    sent, said = client.send(f"send {url}")["artifacts"][0]["parts"]
+    assert (at(sent)[uri], said["text"]) == (url, "and a text")
+    asked = client.send(f"asking {url}")
+    assert at(asked["status"]["message"]["parts"][1])[uri] == url
+    assert at(client.get(asked["id"])["history"][-1]["parts"][1])[uri] == url
+    raw = at(client.send("raw hi")["artifacts"][0]["parts"][0])
+    assert raw["raw" if client.version == "1.0" else "bytes"] == "aGk="
+
+
+def test_base_64_of_urls_and_without_padding_reaches_the_handler_as_all_readers_know_it(client: ThinClient) -> None:
+    raw = {"raw": "_-8"} if client.version == "1.0" else {"kind": "file", "file": {"bytes": "_-8"}}
+    text = {"text": "parts"} if client.version == "1.0" else {"kind": "text", "text": "parts"}
+    parts = client.send("", parts=[text, raw])["artifacts"][0]["parts"]
+    assert "/+8=" in str(parts[1])
+
+
+def test_a_field_that_is_null_is_not_given(client: ThinClient) -> None:
+    """ProtoJSON: null is an accepted value of each field. Of data and metadata it is a value of the client's."""
+    text = {"kind": "text", "text": "parts"}
+    data = {"kind": "data", "data": {"a": None}, "text": None, "metadata": {"b": None}}
+    if client.version == "1.0":
+        text |= dict.fromkeys(("raw", "url", "data", "metadata", "filename", "mediaType"))
+        data |= dict.fromkeys(("raw", "url", "filename", "mediaType"))
+    unset = dict.fromkeys(("contextId", "taskId", "metadata", "referenceTaskIds", "extensions"))
+    push = "taskPushNotificationConfig" if client.version == "1.0" else "pushNotificationConfig"
+    for configuration in (
+        None,
+        dict.fromkeys((push, "historyLength", "acceptedOutputModes", "blocking", "returnImmediately")),
+    ):
+        sending = client.sending(parts=[text, data], **unset) | {"configuration": configuration, "metadata": None}
+        sent = client.call("SendMessage" if client.version == "1.0" else "message/send", sending | {"tenant": None})
+        task = plain(sent.get("task", sent))
+        assert task["status"]["state"] == "completed"
+        assert task["artifacts"][0]["parts"][1]["data"] == {"a": None}
+        assert task["history"][0]["parts"][1]["metadata"] == {"b": None}
+    assert client.get(task["id"]) == plain(
+        client.call("GetTask" if client.version == "1.0" else "tasks/get", {"id": task["id"], "historyLength": None})
+    )
+
+
+def test_fields_of_1_0_come_under_their_proto_names_too(pool: ServedPool) -> None:
+    """ProtoJSON: parsers accept both lowerCamelCase and the proto field name."""
+    client, context = pool.client(), str(uuid4())
+    message = {"message_id": "m", "context_id": context, "role": "ROLE_USER", "parts": [{"data": {"a_b": {"c_d": 1}}}]}
+    parts = [{"text": "parts"}, {"raw": "aGk=", "media_type": "text/plain"}, *message.pop("parts")]
+    task = client.call("SendMessage", {"message": message | {"parts": parts}, "metadata": {"e_f": 1}})["task"]
+    assert (task["contextId"], task["history"][0]["metadata"]) == (context, {"e_f": 1})
+    assert task["artifacts"][0]["parts"] == [parts[0], {"raw": "aGk=", "mediaType": "text/plain"}, parts[2]]
+    listed = client.call("ListTasks", {"context_id": context, "page_size": 1, "include_artifacts": True})
+    assert (listed["totalSize"], listed["pageSize"], "artifacts" in listed["tasks"][0]) == (1, 1, True)
 
 
 def test_a_refused_task_says_why(client: ThinClient) -> None:
@@ -185,6 +288,36 @@ def test_all_tasks_are_listed_the_last_changed_first_over_all_pages(pool: Served
     ids = [task["id"] for task in found]
     assert [each for each in ids if each in sent] == sent[::-1]
     assert len(ids) == len(set(ids)) == page["totalSize"]
+
+
+def test_tasks_that_changed_since_a_moment_are_listed_in_whole_pages(pool: ServedPool) -> None:
+    """In each state, with the number of those alone, of a context and of all."""
+    client, context = pool.client(), str(uuid4())
+    old = [client.send(f"number {n}", contextId=context)["id"] for n in range(3)]
+    answered = client.send("ask first?", contextId=context)
+    last = client.send("number 3", contextId=context)
+    asked = [client.send(f"ask {n}?", contextId=context) for n in range(3)]
+    client.send("Friday", taskId=answered["id"])
+    since = asked[0]["status"]["timestamp"]
+    assert since > last["status"]["timestamp"]
+    wanted = [answered["id"], *(each["id"] for each in reversed(asked))]
+    for chosen in ({}, {"contextId": context}):
+        found, token = list[str](), ""
+        while token or not found:
+            page = client.call(
+                "ListTasks", {"statusTimestampAfter": since, "pageSize": 3, "pageToken": token, **chosen}
+            )
+            assert (len(page["tasks"]), page["totalSize"]) == (3 if not found else 1, 4)
+            found += [task["id"] for task in page["tasks"]]
+            token = page["nextPageToken"]
+        assert found == wanted
+        in_state = {"statusTimestampAfter": since, "status": "TASK_STATE_INPUT_REQUIRED", **chosen}
+        assert client.call("ListTasks", in_state)["totalSize"] == 3
+        none = client.call("ListTasks", {"statusTimestampAfter": "2099-01-01T00:00:00Z", "pageSize": 2, **chosen})
+        assert (none["tasks"], none["totalSize"], none["nextPageToken"]) == ([], 0, "")
+    assert not set(old) & set(wanted)
+    for each in asked:
+        client.call("CancelTask", {"id": each["id"]})
 
 
 def test_tasks_of_a_state_are_listed(pool: ServedPool) -> None:

@@ -25,6 +25,7 @@ class ThinClient:
     version: str = "1.0"
     token: str = TOKEN
     traceparent: str = ""
+    path: str = "/a2a"
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
 
     @property
@@ -34,7 +35,7 @@ class ThinClient:
 
     def post(self, method: str, params: object = None, **headers: str) -> httpx.Response:
         request = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params or {}}
-        return self.http.post(f"{self.base}/a2a", json=request, headers=self.headers | headers)
+        return self.http.post(f"{self.base}{self.path}", json=request, headers=self.headers | headers)
 
     def call(self, method: str, params: object = None) -> Any:
         answer = self.post(method, params).json()
@@ -76,7 +77,7 @@ class ThinClient:
     @contextmanager
     def stream(self, method: str, params: object) -> Iterator[Iterator[dict[str, Any]]]:
         request = {"jsonrpc": "2.0", "id": "s", "method": method, "params": params}
-        with self.http.stream("POST", f"{self.base}/a2a", json=request, headers=self.headers) as answer:
+        with self.http.stream("POST", f"{self.base}{self.path}", json=request, headers=self.headers) as answer:
             assert answer.headers["content-type"].startswith("text/event-stream"), answer.read()
             yield _results(answer)
 

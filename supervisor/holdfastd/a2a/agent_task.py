@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from holdfast.core.messages import Part
 from holdfast.core.task_states import TERMINAL, State
@@ -119,9 +119,3 @@ class Listing:
     history_length: int | None = None
     since_ms: int | None = None
     with_artifacts: bool = False
-
-
-def file_of(part: Part) -> dict[str, Any]:
-    """The file of a part; empty where another producer wrote none."""
-    file: object = part.get("file")
-    return cast("dict[str, Any]", file) if isinstance(file, dict) else {}

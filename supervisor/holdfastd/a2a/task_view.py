@@ -6,13 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+import msgspec
+
 from holdfast.core.conversations import About
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.messages import Message, Part, text_part
-from holdfast.core.result_document import Result, read_result
+from holdfast.core.result_document import Result
+from holdfast.core.result_document import read_result as kept_result
 from holdfast.core.task_states import PARKED, TERMINAL, State
 from holdfast.core.tasks import TaskRecord
 from holdfastd.a2a.agent_task import AgentArtifact, AgentMessage, AgentStatus, AgentTask
+from holdfastd.a2a.parts import shown_parts
 from holdfastd.a2a.wire_states import is_shown
 
 LONG_ID = (
@@ -63,6 +67,12 @@ def changed_ms(record: TaskRecord) -> int:
     """When it came to its state."""
     last = record.trail[-1].partition(" ")[0] if record.trail else ""
     return record.finished_ms or (int(last) if last.isdigit() else record.created_ms)
+
+
+def read_result(document: bytes | None) -> Result:
+    """The result of a turn; parts that its handler has returned as a value are its parts."""
+    kept = kept_result(document)
+    return msgspec.structs.replace(kept, parts=list(shown_parts(kept.parts)))
 
 
 def _said(record: TaskRecord, result: Result) -> Sequence[Part]:

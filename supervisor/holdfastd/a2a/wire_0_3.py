@@ -17,8 +17,8 @@ from holdfastd.a2a.agent_task import (
     Sending,
     StatusChange,
     Told,
-    file_of,
 )
+from holdfastd.a2a.parts import canonical_base64, file_of
 from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.wire_states import NAMES_0_3, iso
 
@@ -52,6 +52,10 @@ class File03(msgspec.Struct, rename="camel"):
     def __post_init__(self) -> None:
         if (self.bytes is None) == (self.uri is None):
             raise ValueError("a file has bytes or a uri")
+        if self.bytes is not None:
+            self.bytes = canonical_base64(self.bytes)
+            if self.bytes is None:
+                raise ValueError("bytes of a file are no base64")
 
 
 class FilePart03(msgspec.Struct, tag_field="kind", tag="file"):
@@ -225,13 +229,10 @@ def _artifact(artifact: AgentArtifact) -> dict[str, Any]:
 def _part(part: Part) -> dict[str, Any]:
     """Data that is no object is an object with the key `result`, as 0.3 knows objects alone."""
     metadata = {"metadata": part["metadata"]} if part.get("metadata") else {}
-    match part.get("kind"):
-        case "file":
-            file = file_of(part)
-            renamed = {"mimeType" if name == "mime_type" else name: value for name, value in file.items()}
-            return {"kind": "file", "file": renamed, **metadata}
-        case "text":
-            return {"kind": "text", "text": str(part.get("text", "")), **metadata}
-        case _:
-            data = part.get("data")
-            return {"kind": "data", "data": data if isinstance(data, dict) else {"result": data}, **metadata}
+    if (file := file_of(part)) is not None:
+        renamed = {"mimeType" if name == "mime_type" else name: value for name, value in file.items()}
+        return {"kind": "file", "file": renamed, **metadata}
+    if part.get("kind") == "text":
+        return {"kind": "text", "text": str(part.get("text", "")), **metadata}
+    data = part.get("data") if part.get("kind") == "data" else part
+    return {"kind": "data", "data": data if isinstance(data, dict) else {"result": data}, **metadata}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -19,14 +19,15 @@ from holdfastd.a2a.agent_task import (
     Sending,
     StatusChange,
     Told,
-    file_of,
 )
+from holdfastd.a2a.parts import canonical_base64, file_of
 from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.a2a.wire_states import NAMES_1_0, iso, states_of
 
 _ROLES = {"ROLE_USER": "user", "ROLE_AGENT": "agent"}
 _ROLE_NAMES = {role: name for name, role in _ROLES.items()}
+_EPOCH, _MS = datetime.fromtimestamp(0, UTC), timedelta(milliseconds=1)
 _UNSPECIFIED = "TASK_STATE_UNSPECIFIED"
 
 
@@ -43,6 +44,8 @@ class Part10(msgspec.Struct, rename="camel"):
 
     def read(self) -> Part:
         given = [name for name in ("text", "raw", "url", "data") if getattr(self, name) is not UNSET]
+        if len(given) > 1 and self.data is None:
+            given.remove("data")  # of a client that writes each field
         if len(given) != 1:
             raise RpcError(RpcCode.INVALID_PARAMS, "message.parts: a part has one of text, raw, url and data")
         part = self._content(given[0])
@@ -54,7 +57,9 @@ class Part10(msgspec.Struct, rename="camel"):
         if name == "data":
             return {"kind": "data", "data": self.data}
         about = {"name": self.filename, "mime_type": self.media_type}
-        content = {"bytes": self.raw} if name == "raw" else {"uri": self.url}
+        content = {"bytes": canonical_base64(str(self.raw))} if name == "raw" else {"uri": self.url}
+        if None in content.values():
+            raise RpcError(RpcCode.INVALID_PARAMS, "message.parts: raw of a part is no base64")
         return {"kind": "file", "file": {**content, **{key: value for key, value in about.items() if value}}}
 
 
@@ -126,7 +131,7 @@ class ListParams10(msgspec.Struct, rename="camel"):
     page_size: Annotated[int, Meta(ge=1, le=100)] | None = None
     page_token: str = ""
     history_length: Annotated[int, Meta(ge=0)] | None = None
-    status_timestamp_after: datetime | None = None
+    status_timestamp_after: Annotated[datetime, Meta(tz=True)] | None = None
     include_artifacts: bool = False
 
     @property
@@ -138,7 +143,7 @@ class ListParams10(msgspec.Struct, rename="camel"):
             self.page_size or 50,
             self.page_token,
             self.history_length,
-            round(since.timestamp() * 1000) if since else None,
+            -((_EPOCH - since) // _MS) if since else None,
             self.include_artifacts,
         )
 
@@ -261,13 +266,10 @@ def _artifact(artifact: AgentArtifact) -> dict[str, Any]:
 
 def _part(part: Part) -> dict[str, Any]:
     metadata = {"metadata": part["metadata"]} if part.get("metadata") else {}
-    match part.get("kind"):
-        case "file":
-            file = file_of(part)
-            content = {"raw": file["bytes"]} if "bytes" in file else {"url": file.get("uri", "")}
-            about = {"filename": file.get("name"), "mediaType": file.get("mime_type")}
-            return {**content, **{name: value for name, value in about.items() if value}, **metadata}
-        case "text":
-            return {"text": str(part.get("text", "")), **metadata}
-        case _:
-            return {"data": part.get("data"), **metadata}
+    if (file := file_of(part)) is not None:
+        content = {"raw": file["bytes"]} if "bytes" in file else {"url": file["uri"]}
+        about = {"filename": file.get("name"), "mediaType": file.get("mime_type")}
+        return {**content, **{name: value for name, value in about.items() if value}, **metadata}
+    if part.get("kind") == "text":
+        return {"text": str(part.get("text", "")), **metadata}
+    return {"data": part.get("data") if part.get("kind") == "data" else part, **metadata}

@@ -119,7 +119,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
     app.state.counts = QueueCounts(access)
     app.state.reports = reports
     app.state.feed, app.state.streams = EventFeed(access), OpenStreams.bounded()
-    app.state.refusals = RefusalBound()
+    app.state.refusals, app.state.cards = RefusalBound(), dict[str, float]()
     app.state.bulk_work = BulkWork(access)
     return app
 

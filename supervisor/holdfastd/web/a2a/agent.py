@@ -75,12 +75,13 @@ class Agent:
         return changes(self.access, task_id, self.view)
 
     async def subscribe(self, task_id: str) -> AsyncGenerator[Told]:
-        """As `follow`; raises RpcError for a task that has ended."""
+        """As `follow`, of a task that asks for something until it rests again. Raises RpcError for one that has
+        ended."""
         task = await self.view(task_id)
         if task.status.state in TERMINAL:
             text = f"task {task_id} is {task.status.state}: it has no more changes; get it instead"
             raise RpcError(RpcCode.UNSUPPORTED_OPERATION, text)
-        return self.follow(task_id)
+        return changes(self.access, task_id, self.view, from_rest=True)
 
     async def list(self, listing: Listing) -> AgentTaskList:
         return await listed(self.access, listing, self.view)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections.abc import Sequence
 from contextlib import suppress
+from email.utils import formatdate
 from typing import Any
 
 import msgspec
@@ -23,12 +25,14 @@ from holdfast_config import Settings
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 
 PATH = "/a2a"
+EXTENDED_PATH = f"{PATH}/v1/card"
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")  # the second is that of earlier clients
 INPUT = ["text/plain", "application/json", "application/octet-stream"]
 OUTPUT = ["text/plain", "application/json"]
 ARGUMENTS = "urn:holdfast:arguments"  # the extension that has the arguments of handlers
 
 PATIENCE = 2.0  # seconds for which a card waits for the store
+MOST_CARDS = 100  # whose times are kept
 MOST_SKILLS = 100  # of the public card
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -41,10 +45,28 @@ async def agent_card(request: Request) -> Response:
     handlers = (await handlers_of(access))[:MOST_SKILLS]
     document = _encode(card(access.settings, str(request.base_url), handlers, version))
     tag = f'"{hashlib.sha256(document).hexdigest()[:32]}"'
-    headers = {"etag": tag, "cache-control": "max-age=60", "vary": "a2a-version"}
+    modified = formatdate(_seen(request, tag), usegmt=True)
+    headers = {"etag": tag, "last-modified": modified, "cache-control": "max-age=60", "vary": "a2a-version"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
     return Response(document, media_type="application/json", headers=headers)
+
+
+async def extended_agent_card(request: Request) -> Response:
+    """The extended card at the address that 0.3 has for it beside the method. The guard lets in who has logged in."""
+    access = queue_of(request)
+    handlers = [access.redaction.handler(each) for each in await handlers_of(access)]
+    document = _encode(card(access.settings, str(request.base_url), handlers, "0.3", is_extended=True))
+    return Response(document, media_type="application/json")
+
+
+def _seen(request: Request, tag: str) -> float:
+    """When this process has made this card first; the card changes with the handlers, and with the name that it was
+    asked for under."""
+    seen: dict[str, float] = request.app.state.cards
+    if len(seen) >= MOST_CARDS and tag not in seen:
+        seen.clear()
+    return seen.setdefault(tag, time.time())
 
 
 async def handlers_of(access: QueueAccess) -> Sequence[PublishedHandler]:

@@ -11,6 +11,7 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.store.protocol import Store
 from holdfastd.a2a.agent_task import AgentArtifact, AgentTask
+from holdfastd.a2a.parts import shown_parts
 
 BEHIND_ALL = (1 << 53) - 1  # a position
 
@@ -49,7 +50,7 @@ def parts_of(emitted: Iterable[EmittedPart]) -> list[Part]:
     parts: list[Part] = []
     for each in emitted:
         if not isinstance(each.value, str):
-            parts.append(data_part(each.value))
+            parts += shown_parts([data_part(each.value)])
         elif parts and parts[-1]["kind"] == "text":
             parts[-1] = text_part(parts[-1]["text"] + each.value)
         else:

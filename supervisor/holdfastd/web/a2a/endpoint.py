@@ -52,7 +52,8 @@ async def _answer(request: Request, call: RpcCall) -> Response:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise RpcError(RpcCode.CONTENT_TYPE_NOT_SUPPORTED, "Content-Type: application/json is expected", 415)
     call.take(await read_body(request, queue_of(request).settings.max_message_bytes + AROUND))
-    method = method_of(call.method, request.headers.get(VERSION_HEADER) or request.query_params.get("A2A-Version", ""))
+    version = request.headers.get(VERSION_HEADER) or request.query_params.get("A2A-Version", "")
+    method = method_of(call.method, version.strip())
     match method:
         case Method():
             async with _asking(request, call, method) as asking:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -15,6 +16,30 @@ DOMAIN = "a2a-protocol.org"
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+
+
+OPAQUE = frozenset({"metadata", "data"})  # what stands in these belongs to the client
+_UNDERSCORE = re.compile(r"_([a-z])")
+DEPTH = 8  # of the parameters, of which no method has more levels
+
+
+def _given(value: object, depth: int = DEPTH) -> object:
+    """What is given, as ProtoJSON has it: a field that is null is not given, and one may come under its proto name
+    (`task_id`). A part of data may be null itself."""
+    if depth and isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        return {
+            _UNDERSCORE.sub(_capital, name): each if name in OPAQUE else _given(each, depth - 1)
+            for name, each in fields.items()
+            if each is not None or name == "data"
+        }
+    if depth and isinstance(value, list):
+        return [_given(each, depth - 1) for each in cast("list[object]", value)]
+    return value
+
+
+def _capital(found: re.Match[str]) -> str:
+    return found[1].upper()
 
 
 @dataclass(slots=True)
@@ -59,7 +84,7 @@ class RpcCall:
     def read_params(self, kind: type[P]) -> P:
         """Raises RpcError, which names the field."""
         try:
-            return msgspec.convert({} if self.params is None else self.params, kind)
+            return msgspec.convert({} if self.params is None else _given(self.params), kind)
         except msgspec.ValidationError as error:
             raise RpcError(RpcCode.INVALID_PARAMS, f"params: {error}") from None
 

@@ -187,22 +187,22 @@ METHODS: tuple[Method | StreamMethod, ...] = (
     Method("0.3", "tasks/pushNotificationConfig/delete", PUSH_REMOVE, wire_0_3.PushKey03, _remove_push(None)),
     Method("0.3", "agent/getAuthenticatedExtendedCard", READ, wire_1_0.NoParams, _extended_card("0.3")),
 )
+WITHOUT_HEADER = "0.3"
 VERSIONS = tuple(dict.fromkeys(method.version for method in METHODS))
 
 
 def method_of(name: str, version: str) -> Method | StreamMethod:
-    """The method that a client of this version calls; empty: of the version that has such a method. Raises RpcError."""
-    known = ".".join(version.split(".")[:2])
-    if version and known not in VERSIONS:
+    """The method that a client of this version calls; none: of 0.3, which had no such header. Raises RpcError."""
+    known = ".".join((version or WITHOUT_HEADER).split(".")[:2])
+    if known not in VERSIONS:
         raise RpcError(
             RpcCode.VERSION_NOT_SUPPORTED, f"A2A-Version {version[:20]!r}: {' and '.join(VERSIONS)} are spoken here"
         )
     for method in METHODS:
-        if method.name == name and known in ("", method.version):
+        if (method.name, method.version) == (name, known):
             return method
-    raise RpcError(
-        RpcCode.METHOD_NOT_FOUND, f"method {name[:80]!r} is not known" + (f" in A2A {known}" if known else "")
-    )
+    others = [f"; A2A {each.version} has it: send A2A-Version: {each.version}" for each in METHODS if each.name == name]
+    raise RpcError(RpcCode.METHOD_NOT_FOUND, f"method {name[:80]!r} is not known in A2A {known}{''.join(others)}")
 
 
 async def _accept(asking: Asking, sending: Sending) -> str:

@@ -14,7 +14,7 @@ import binascii
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 
 import msgspec
 
@@ -25,6 +25,8 @@ from holdfastd.a2a.task_view import changed_ms
 from holdfastd.web.queue.queue_access import QueueAccess
 
 MOST_WORKING = 1000  # tasks that work: they are read one by one and put in order for each page
+MOST_SEARCHED = 10_000  # tasks of one list that are looked at for those that have changed since a moment
+STEP = 100  # tasks of one look at a list
 
 _PLACES = msgspec.json.Decoder(dict[str, str])
 _BY_STATE = {
@@ -34,6 +36,7 @@ _BY_STATE = {
     "parked": frozenset(PARKED),
     "ended": frozenset(TERMINAL),
 }
+_BY_MOMENT = frozenset({"ended", "parked"})  # lists that have what has come to its state last first
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,23 @@ class QueueOrder:
         after = {front.name: place for front, place in zip(fronts, left, strict=True) if place is not None}
         return [record for _, _, record in chosen], _spelled(after) if after else ""
 
+    async def changed_since(self, since_ms: int) -> list[TaskRecord]:
+        """All tasks that have come to their state at this moment or later, the last changed first. Of each list the
+        first MOST_SEARCHED are looked at."""
+        found = await asyncio.gather(*(self._changed_since(name, since_ms) for name in await self._lists()))
+        return sorted(chain.from_iterable(found), key=place_of, reverse=True)
+
+    async def _changed_since(self, name: str, since_ms: int) -> list[TaskRecord]:
+        found, place = list[TaskRecord](), ""
+        for _ in range(MOST_SEARCHED // STEP):
+            listed, place = await self._listed(name, place, STEP)
+            records = listed if name == "ended" else await self._with_trails(listed)
+            found += (each for each in records if changed_ms(each) >= since_ms)
+            is_past = name in _BY_MOMENT and records and changed_ms(records[-1]) < since_ms
+            if is_past or not place:
+                break
+        return found
+
     async def _lists(self) -> list[str]:
         """The lists that may hold tasks in one of the states, by name."""
         wanted = frozenset(self.states or State)
@@ -80,27 +100,38 @@ class QueueOrder:
         head, behind_first = await self._listed(name, place, 1)
         others, rest = await self._listed(name, behind_first, size) if behind_first else ([], "")
         records = head + others
-        if name in ("delayed", "waiting", "parked"):  # a list has no trails, and the trail says when they came to be so
-            found = await asyncio.gather(*(self.access.store.get(each.task_id, payloads=False) for each in records))
-            records = [whole or listed for whole, listed in zip(found, records, strict=True)]
+        if name in ("delayed", "waiting", "parked"):
+            records = await self._with_trails(records)
         return _Front(name, records, rest, len(head), behind_first)
 
+    async def _with_trails(self, records: Sequence[TaskRecord]) -> list[TaskRecord]:
+        """A list has no trails, and the trail says when a task has come to its state."""
+        found = await asyncio.gather(*(self.access.store.get(each.task_id, payloads=False) for each in records))
+        return [whole or listed for whole, listed in zip(found, records, strict=True)]
+
     async def _listed(self, name: str, place: str, size: int) -> tuple[list[TaskRecord], str]:
+        """So many tasks of a list; fewer at its end, and where few of many are in the wanted states."""
         kind, _, lane = name.partition(" ")
         states = (State.SUBMITTED,) if lane else tuple(_BY_STATE[kind] & frozenset(self.states or State))
-        page = await self.access.manager.list_tasks(
-            *states, lane=lane or None, limit=size, cursor=place, newest_first=True
-        )
-        return list(page.tasks), page.cursor
+        records = list[TaskRecord]()
+        for _ in range(MOST_SEARCHED // STEP):
+            page = await self.access.manager.list_tasks(
+                *states, lane=lane or None, limit=size - len(records), cursor=place, newest_first=True
+            )
+            records += page.tasks
+            place = page.cursor
+            if not place or len(records) >= size:
+                break
+        return records, place
 
     async def _working(self, place: str, size: int) -> _Front:
         """`place`: moment and id of the task before."""
         listed, _ = await self._listed("working", "", MOST_WORKING)
         found = await asyncio.gather(*(self.access.store.get(each.task_id, payloads=False) for each in listed))
-        records = sorted((each for each in found if each), key=_place_of, reverse=True)
-        behind = [each for each in records if not place or _place_of(each) < place]
+        records = sorted((each for each in found if each), key=place_of, reverse=True)
+        behind = [each for each in records if not place or place_of(each) < place]
         front = behind[:size]
-        return _Front("working", front, _place_of(front[-1]) if len(behind) > size else "")
+        return _Front("working", front, place_of(front[-1]) if len(behind) > size else "")
 
     async def _place_behind(self, front: _Front, place: str, taken: int) -> str | None:
         """The place behind so many tasks of a front, which begins at `place`; None at the end of the list."""
@@ -109,7 +140,7 @@ class QueueOrder:
         if taken == 0:
             return place
         if front.name == "working":
-            return _place_of(front.records[taken - 1])
+            return place_of(front.records[taken - 1])
         return await self._place_in(front, taken)
 
     async def _place_in(self, front: _Front, taken: int) -> str | None:
@@ -131,7 +162,7 @@ def _by_change(front: _Front) -> Iterator[tuple[int, str, TaskRecord]]:
     return ((changed_ms(record), front.name, record) for record in front.records)
 
 
-def _place_of(record: TaskRecord) -> str:
+def place_of(record: TaskRecord) -> str:
     """Its text is in the order of the moments."""
     return f"{changed_ms(record):015} {record.task_id}"
 

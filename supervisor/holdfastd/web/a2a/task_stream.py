@@ -34,11 +34,11 @@ SOON, LATE = 0.25, 5.0  # seconds between two looks without a notice: at first, 
 
 
 async def changes(
-    access: QueueAccess, task_id: str, view: Callable[[str], Awaitable[AgentTask]]
+    access: QueueAccess, task_id: str, view: Callable[[str], Awaitable[AgentTask]], *, from_rest: bool = False
 ) -> AsyncGenerator[Told]:
     """Raises RpcError for an unknown task, StoreUnavailableError when the store is away at the beginning.
 
-    Later it waits for the store.
+    Later it waits for the store. `from_rest`: of a task that asks for something it goes on until it rests again.
     """
     noticed = asyncio.Event()
     listening = asyncio.create_task(_listen(access, task_id, noticed))
@@ -47,7 +47,7 @@ async def changes(
         task = await view(task_id)
         yield task
         follower, pause = _StreamFollower(access, task, view, task.position or last), SOON
-        while follower.status.state not in AT_REST:
+        while follower.status.state not in AT_REST or (from_rest and follower.status == task.status):
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):  # wait_for of Python 3.11 may swallow the end
                     await noticed.wait()
@@ -108,7 +108,7 @@ class _StreamFollower:
 
 
 def _said(status: AgentStatus) -> tuple[object, ...]:
-    return status.state, status.message and status.message.parts
+    return status.state, status.message and status.message.parts, status.at_ms if status.state in AT_REST else 0
 
 
 async def _listen(access: QueueAccess, task_id: str, noticed: asyncio.Event) -> None:

@@ -134,7 +134,7 @@ class _TaskFollower:
         change = None
         if self._last is None or await self.access.store.get(self.task_id, payloads=False) != self._last:
             change = await self.access.manager.get_task(self.task_id)
-            self._last = replace(change, operation=None, result=None, checkpoint=None, trail=())
+            self._last = replace(change, operation=None, result=None, checkpoint=None)
             self.is_over = change.state in SETTLED
         if change and not self.is_over:
             yield self._changed(change)

@@ -78,11 +78,11 @@ def record(dump: Dump, *, payloads: bool) -> TaskRecord:
     """A dump as the record that `show` would give."""
     flat = [word for name, value in dump.record.items() for word in (name.encode(), value)]
     before = next(filter(None, reversed(dump.history[1::2])), b"")
-    full = (list(dump.trail), dump.operation, dump.result or before, dump.checkpoint)
-    bare: tuple[list[bytes], bytes, bytes, bytes] = ([], b"", b"", b"")
-    content = full if payloads else bare
+    content = (dump.operation, dump.result or before, dump.checkpoint) if payloads else (b"", b"", b"")
     parents = [parent.encode() for parent in dump.parents]
-    return decode.task_record(dump.task_id, [flat, int(bool(dump.dead)), len(dump.pending), *content, parents])
+    return decode.task_record(
+        dump.task_id, [flat, int(bool(dump.dead)), len(dump.pending), list(dump.trail), *content, parents]
+    )
 
 
 def _accepted(one: Submission, *, payloads: bool) -> TaskRecord:

@@ -12,7 +12,7 @@ if #record == 0 then return {} end
 local dead = call('ZSCORE', KEY.dead, id) and 1 or 0
 local pending = call('LLEN', KEY.pending .. id)
 local parents = ties().parents_of(id)
-if not payloads then return {record, dead, pending, {}, '', '', '', parents} end
+if not payloads then return {record, dead, pending, trail_of(id), '', '', '', parents} end
 
 local turn = tonumber(read(id, 'turn')[1] or nil) or 1   -- a record that cannot be read is told of by its reader
 -- A turn that waits or runs has no result yet: show the one before it. Messages that joined a turn have none of their own.
