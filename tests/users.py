@@ -23,11 +23,12 @@ ENTRY = "from holdfastd.cli.main import main; main()"
 
 @dataclass(frozen=True)
 class User:
-    """`groups`: those of others that this user is in."""
+    """`groups`: those of others that this user is in. `python_of`: a user who can run the same Python."""
 
     uid: int
     groups: Sequence[int] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
+    python_of: int | None = None
 
     def popen(self, *words: str, cwd: Path, before: Sequence[str] = (), **pipes: int) -> subprocess.Popen[str]:
         """`supervisor` with these words; `before`: what runs it."""
@@ -35,7 +36,7 @@ class User:
 
     def _popen(self, *words: str, cwd: Path, before: Sequence[str] = (), **pipes: int) -> subprocess.Popen[str]:
         """Python with these words."""
-        python = interpreter(self.uid)
+        python = interpreter(self.uid if self.python_of is None else self.python_of)
         assert python is not None
         modules = [*MODULES, *(path for path in sys.path if path.endswith("site-packages"))]
         if python != sys.executable:

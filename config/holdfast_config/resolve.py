@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from holdfast_config import environment, file_trust, found_files, names, rules, sources
+from holdfast_config import code_trust, environment, file_trust, found_files, names, rules, sources
 from holdfast_config.errors import ConfigError
 from holdfast_config.origin import ValueWithOrigin, shown
 from holdfast_config.projects import Project, project_folder
@@ -80,10 +80,11 @@ def resolve(
     problems = [problem for source in ordered for problem in (*source.problems, *source.unknown)]
     problems += rules.problems(given)
     problems += rules.outside_slot(settings) if settings else _lines(refused, given)
+    problems += _trusted_by_strangers(given, files.read())
     if problems or settings is None:
         raise ConfigError(problems)
     settings.model_fields_set.difference_update(field for field, origin in given.items() if not origin.named)
-    settings.belong_to(project)
+    settings.belong_to(project, tuple(path.absolute() for path in files.read()))
     warnings = tuple(warning for source in ordered for warning in source.warnings)
     notices = tuple(source.notice for source in ordered if source.notice)
     return Resolved(settings, given, warnings, notices)
@@ -122,6 +123,21 @@ class _Files:
             return cls(dotenv, variables, problems, app_dir, file)
         candidates = found_files.candidates(folder, app_dir, timeline=timeline)
         return cls(dotenv, variables, problems, app_dir, None, candidates)
+
+    def read(self) -> tuple[Path, ...]:
+        """The files that are read."""
+        found = next((path for path in self.candidates if found_files.is_file(path)), None)
+        return tuple(path for path in (self.dotenv, self.settings, found) if path is not None)
+
+
+def _trusted_by_strangers(given: Mapping[str, ValueWithOrigin], files: tuple[Path, ...]) -> list[str]:
+    """The problem where a file of somebody else tells root whose code to run."""
+    origin = given.get("trust_folders")
+    if origin is None or not code_trust.concerns_caller():
+        return []
+    own = next((path for path in files if origin.key.endswith(f" (in {path})")), None)
+    found = next(code_trust.strangers([own]), None) if own else None
+    return [f"{origin.key}: {found}: root takes it from a flag, a variable or a file of root's"] if found else []
 
 
 def _path(named: object, usual: Path) -> Path | None:

@@ -162,6 +162,11 @@ class Settings(BaseModel):
         "Control socket commands allowed to the service's group: status, workers, scale, reload, stop, or none.",
     )
 
+    trust_folders: values.Folders = _field(
+        (),
+        "Folders, joined by commas, whose code and settings root runs though others can change them, or none.",
+    )
+
     task_timeout: _Positive | None = _field(None, "Maximum run time of a task; then it is canceled. Default: no limit.")
     max_attempts: _Thousand = _field(3, "Maximum number of runs of a task that fails.")
     max_crashes: Annotated[int, integer(2, 1_000)] = _field(
@@ -271,6 +276,7 @@ class Settings(BaseModel):
     )
 
     _project: Project | None = PrivateAttr(None)
+    _files: tuple[Path, ...] = PrivateAttr(())
 
     @property
     def embedded(self) -> bool:
@@ -317,9 +323,14 @@ class Settings(BaseModel):
         """The project that these settings were loaded for; None if they were not loaded."""
         return self._project
 
-    def belong_to(self, project: Project) -> None:
-        """Note the project that these settings were loaded for."""
-        self._project = project
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that these settings were loaded from."""
+        return self._files
+
+    def belong_to(self, project: Project, files: tuple[Path, ...]) -> None:
+        """Note the project that these settings were loaded for, and the files that they came from."""
+        self._project, self._files = project, files
 
     def _folder(self, field: str, path: Path) -> ServiceFolder:
         named = field in self.model_fields_set

@@ -209,6 +209,12 @@ def folder(value: object) -> Path:
     return place(value).absolute()
 
 
+def folders(value: object) -> tuple[Path, ...]:
+    """Parses paths of folders, joined by commas, or `none`."""
+    words = _words(value)
+    return () if words == ("none",) else tuple(folder(word) for word in words)
+
+
 def runtime_folder(value: object) -> Path:
     """Parses the path of a folder in which sockets can be bound."""
     return service_folders.check_runtime_dir(folder(value))
@@ -272,4 +278,5 @@ HttpUrl = Annotated[str, BeforeValidator(http_url)]
 TraceUrl = Annotated[str, BeforeValidator(trace_url)]
 Place = Annotated[Path, BeforeValidator(place)]
 Folder = Annotated[Path, BeforeValidator(folder)]
+Folders = Annotated[tuple[Path, ...], BeforeValidator(folders)]
 RuntimeFolder = Annotated[Path, BeforeValidator(runtime_folder)]

@@ -6,6 +6,7 @@ from tests.rules.rule import Rule
 
 _HERE = "supervisor/holdfastd/parent"
 _DEATHS = "tests/supervisor/test_parent_deaths.py"
+_FOREIGN = "tests/trust/test_foreign_code.py"
 _HOSTILE = "tests/supervisor/test_hostile_lines.py"
 _ENDS = "tests/supervisor/test_parent_ends.py"
 _NOTIFIER = "tests/supervisor/test_status_notifier.py"
@@ -256,5 +257,40 @@ PARENT = [
         "            if len(self._received) > LONGEST_ANSWER:\n",
         "            if False:\n",
         f"{_HOSTILE}::test_an_answer_without_end_is_not_kept",
+    ),
+    Rule(
+        "root starts no code of others",
+        "workers/holdfast/handler/foreign_code.py",
+        "        return list(strangers([*settings.files, *_code(settings)], settings.trust_folders))\n",
+        "        return []\n",
+        f"{_FOREIGN}::test_root_starts_nothing_that_others_decide",
+    ),
+    Rule(
+        "settings of others choose nothing that root runs",
+        "workers/holdfast/handler/foreign_code.py",
+        "[*settings.files, *_code(settings)]",
+        "[*_code(settings)]",
+        f"{_FOREIGN}::test_root_starts_nothing_that_others_decide",
+    ),
+    Rule(
+        "code of another user is imported as that user",
+        "supervisor/holdfastd/doctor/owner_child.py",
+        "    os.setresuid(owner, owner, owner)\n",
+        "",
+        f"{_FOREIGN}::test_the_owner_imports_it_with_the_rights_of_nobody_else",
+    ),
+    Rule(
+        "root imports no module of others that its code imports",
+        "workers/holdfast/handler/foreign_code.py",
+        "            sys.meta_path.insert(0, finder)\n",
+        "            pass\n",
+        f"{_FOREIGN}::test_a_module_of_a_stranger_in_a_folder_of_root_is_not_imported_later",
+    ),
+    Rule(
+        "a file of a stranger does not say whom root trusts",
+        "config/holdfast_config/resolve.py",
+        "    problems += _trusted_by_strangers(given, files.read())\n",
+        "",
+        f"{_FOREIGN}::test_a_file_of_a_stranger_cannot_say_whom_root_trusts",
     ),
 ]

@@ -18,6 +18,7 @@ SHOWN = 5  # names of threads
 ADVICE = "start them when the handler is first called"
 
 _HANDLER = Check("handler", "import and signature")
+_OWNER = Check("handler", "owner of its code")
 
 
 class Function(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -54,6 +55,13 @@ class NotImported(msgspec.Struct, frozen=True, tag="not-imported"):
 
 
 Trial = Imported | NotImported
+
+
+def judge_owner(refusal: str) -> Iterator[Finding]:
+    """`refusal`: the reason why root does not run this code, with what to do; empty if it does."""
+    if refusal:
+        text, _, fix = refusal.partition(": ")
+        yield _OWNER.problem(text, fix)
 
 
 def judge(trial: Trial, *, is_named: bool) -> Iterator[Finding]:

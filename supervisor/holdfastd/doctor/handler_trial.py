@@ -1,12 +1,17 @@
-"""Imports the handler in a fork of this process, as `start` does, since it may hang, exit or crash."""
+"""Imports the handler in a fork of this process, as `start` does, since it may hang, exit or crash.
+
+Code that is not root's is imported by its owner, when root asks.
+"""
 
 from __future__ import annotations
 
 import os
 import select
 import signal
+import socket
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -14,8 +19,10 @@ import msgspec
 
 from holdfast.core.json_errors import UNREADABLE_JSON
 from holdfast.errors import HandlerError
+from holdfast.handler import foreign_code
 from holdfast.handler.choose import check
 from holdfast_config import Settings
+from holdfastd.doctor import owner_child
 from holdfastd.doctor.handler_child import import_handler
 from holdfastd.doctor.handler_import import NotImported, Trial
 from holdfastd.parent.child_setup import ChildSetup
@@ -38,9 +45,13 @@ def look(settings: Settings) -> Trial:
         target = check(settings)
     except HandlerError as error:
         return NotImported(str(error))
+    found = foreign_code.foreign_code(settings)
+    owner = owner_child.owner_of(found) if found else None
+    if isinstance(owner, NotImported):
+        return owner
     preload()  # as `start` does before it forks: the modules that a worker need not import
     become_subreaper()  # processes that the import starts are found and ended, even in other sessions
-    setup = ChildSetup(uuid.uuid4().hex, "holdfast: try", "holdfast: try", partial(import_handler, settings))
+    setup = ChildSetup(uuid.uuid4().hex, "holdfast: try", "holdfast: try", _importing(settings, owner))
     child = fork(setup)
     with child.channel:
         answer = _answer(child, time.monotonic() + settings.boot_timeout)
@@ -53,6 +64,17 @@ def look(settings: Settings) -> Trial:
         return _trials.decode(answer)
     except UNREADABLE_JSON as error:  # the code that was imported has written to the channel
         return NotImported(f"importing {target} has sent an answer that cannot be read: {error}")
+
+
+def owner_refusal(settings: Settings) -> str:
+    """The reason why `start` does not run this code here, whoever imports it; empty if it does."""
+    with suppress(HandlerError):  # nothing usable is named, which the import says
+        return foreign_code.refusal(settings)
+    return ""
+
+
+def _importing(settings: Settings, owner: int | None) -> Callable[[socket.socket], int]:
+    return partial(import_handler, settings) if owner is None else partial(owner_child.import_as, owner, settings)
 
 
 def _answer(child: ForkedChild, deadline: float) -> bytes | None:

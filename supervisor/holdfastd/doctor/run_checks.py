@@ -49,7 +49,7 @@ def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False)
 
     Forks to import the handler, so this process may have one thread only.
     """
-    trial = handler_trial.look(settings)
+    trial, owner = handler_trial.look(settings), handler_trial.owner_refusal(settings)
     service = look_at_service(settings.runtime_folder)
     pid = service.status.pid if service.status else None
     return run_bounded(
@@ -58,7 +58,10 @@ def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False)
             "kernel": _machine,
             "limits": lambda: resources.judge(resources.look(pid), _need(settings, trial, service)),
             "settings": lambda: [*_files(warnings), *_settings(settings)],
-            "handler": lambda: handler_import.judge(trial, is_named=settings.handler is not None),
+            "handler": lambda: [
+                *handler_import.judge_owner(owner),
+                *handler_import.judge(trial, is_named=settings.handler is not None),
+            ],
             "folders": lambda: _folders(settings),
             "redis": lambda: _store(settings, service, deep=deep),
             "postgresql": lambda: _database(settings),

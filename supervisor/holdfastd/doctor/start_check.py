@@ -46,7 +46,8 @@ def check(settings: Settings) -> StartCheck:
     trial = handler_trial.look(settings)
     places = tuple(folders.look(settings))
     engine = embedded_store.look(settings) if settings.embedded else ""
-    obstacles = [Obstacle(folder.status, folder.blocked) for folder in places if folder.blocked]
+    obstacles = [Obstacle(Exit.PERMISSION, why)] if (why := handler_trial.owner_refusal(settings)) else []
+    obstacles += [Obstacle(folder.status, folder.blocked) for folder in places if folder.blocked]
     if why_not := refusal(settings):
         obstacles.append(Obstacle(Exit.CONFIG, why_not))
     if isinstance(engine, StoreLaunchError):

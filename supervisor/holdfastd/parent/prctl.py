@@ -10,6 +10,7 @@ _SET_NAME = 15
 _GET_PDEATHSIG = 2
 _SET_CHILD_SUBREAPER = 36
 _GET_CHILD_SUBREAPER = 37
+_SET_NO_NEW_PRIVS = 38
 
 NAME_BYTES = 15
 
@@ -24,6 +25,11 @@ def die_with_parent(number: signal.Signals) -> bool:
 def become_subreaper() -> bool:
     """Orphans among our descendants become our children instead of init's."""
     return _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def gain_no_rights() -> bool:
+    """Nothing that this process executes has more rights than it has: set-user-ID programs have no effect."""
+    return _prctl(_SET_NO_NEW_PRIVS, 1)
 
 
 def knows_parents_death() -> bool:

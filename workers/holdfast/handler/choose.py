@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.errors import HandlerError
+from holdfast.handler import foreign_code
 from holdfast.handler.command import command_line
 from holdfast.handler.command.command_runner import CommandRunner
 from holdfast.handler.handler import Handler
@@ -16,7 +17,9 @@ GRACE_MOST = 2.5
 
 
 def handler_of(settings: Settings) -> Handler:
-    """The handler, imported, or its command found on PATH. Raises HandlerError."""
+    """The handler, imported, or its command found on PATH. Raises HandlerError, also where root would run the code of
+    others."""
+    foreign_code.refuse(settings)
     if settings.exec is None:
         handler = resolve(settings.handler, settings.app_dir, settings)
         if settings.fence == "strict":

@@ -68,6 +68,12 @@ def target_of(handler: str | None, app_dir: Path) -> str:
     return target
 
 
+def module_of(handler: str | None, app_dir: Path) -> str:
+    """The name of the module that `resolve` imports. Raises HandlerError."""
+    target = target_of(handler, app_dir)
+    return (_call(target).target if is_call(target) else target).partition(":")[0]
+
+
 def _call(target: str) -> WorkerCall:
     try:
         return read_call(target)

@@ -32,5 +32,5 @@ GROUPS: Mapping[str, Sequence[str]] = {
         *("web_cert_file", "web_key_file", "web_hosts"),
     ),
     "Agent": ("web_a2a", "web_a2a_name", "web_a2a_description", "web_a2a_url", "web_a2a_lane"),
-    "Folders and files": ("runtime_dir", "state_dir", "control_group_verbs", "config", "env_file"),
+    "Folders and files": ("runtime_dir", "state_dir", "control_group_verbs", "trust_folders", "config", "env_file"),
 }

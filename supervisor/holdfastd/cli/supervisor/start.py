@@ -9,7 +9,7 @@ from holdfast_config import logging
 from holdfast_config.resolve import setting_files
 from holdfastd.cli import service_process
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.handler_name import check_name
+from holdfastd.cli.common.handler_name import check_name, check_owner
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import every_setting
 from holdfastd.cli.service_order import PoolOrder
@@ -40,6 +40,7 @@ def start(session: Session, /, handler: str | None) -> int:
     settings = session.settings
     logging.configure(settings.log_level, settings.log_format)
     check_name(settings)
+    check_owner(settings)
     session.warn()
     for line in project_data.remarks(settings):
         output.note(line)

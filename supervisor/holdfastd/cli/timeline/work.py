@@ -7,7 +7,7 @@ import rich_click
 
 from holdfast_config import logging
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.handler_name import check_name
+from holdfastd.cli.common.handler_name import check_name, check_owner
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import settings_but
 from holdfastd.cli.common.store_session import reach
@@ -33,6 +33,7 @@ def work(session: Session, /, worker: str | None) -> int:
     settings = session.settings
     logging.configure(settings.log_level, settings.log_format)
     check_name(settings)
+    check_owner(settings)
     reach(session)
     from holdfastd.single.worker import run  # slow to import; errors of the settings come first
 

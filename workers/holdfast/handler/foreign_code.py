@@ -1,0 +1,119 @@
+"""Keeps root from running the code of others: that of the handler, what it imports from its folder, and what settings
+name it.
+
+Nothing is imported to find out. The module of the handler is looked up where the import would find it, with its
+packages, their compiled code and every folder on the way.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+
+from holdfast.errors import HandlerError
+from holdfast.handler.command import command_line
+from holdfast.handler.resolve import module_of
+from holdfast_config import Settings
+from holdfast_config.code_trust import Stranger, concerns_caller, strangers
+from holdfast_config.environment import search_path
+
+REMEDY = (
+    "start it as the user whose code it is, or have root own it (chown -R root); in a container, name the folder in "
+    "HOLDFAST_TRUST_FOLDERS"
+)
+
+
+def foreign_code(settings: Settings) -> list[Stranger]:
+    """Everybody but root who decides what these settings make root run. Empty for any other user. Raises HandlerError
+    where nothing usable is named."""
+    if not concerns_caller():
+        return []
+    try:
+        return list(strangers([*settings.files, *_code(settings)], settings.trust_folders))
+    except FileNotFoundError:  # the working folder is gone, and the handler was in it
+        return []
+
+
+def refusal(settings: Settings) -> str:
+    """The reason why root does not run what these settings name, and what to do; empty if it does."""
+    found = next(iter(foreign_code(settings)), None)
+    return f"{found}, and root would run it with all rights: {REMEDY}" if found else ""
+
+
+def refuse(settings: Settings) -> None:
+    """Raises HandlerError for code of others. From now on such modules of the handler's folder cannot be imported."""
+    if why := refusal(settings):
+        raise HandlerError(why)
+    if concerns_caller() and settings.exec is None:
+        finder = _OwnModules(settings.app_dir.resolve(), settings.trust_folders)
+        if finder not in sys.meta_path:
+            sys.meta_path.insert(0, finder)
+
+
+def _code(settings: Settings) -> Iterator[Path]:
+    if settings.exec is not None:
+        yield command_line.find(settings.exec, search_path()).path
+        return
+    folder = settings.app_dir.resolve()
+    yield settings.app_dir
+    yield from _files_of(module_of(settings.handler, settings.app_dir), folder)
+
+
+def _files_of(module: str, folder: Path) -> Iterator[Path]:
+    """The files that an import of the module runs first."""
+    search: Sequence[str] | None = [str(folder), *sys.path]
+    name = ""
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        spec = PathFinder.find_spec(name, search) or (None if "." in name else _elsewhere(name))
+        if spec is None:
+            return
+        yield from files_of_spec(spec)
+        search = spec.submodule_search_locations
+        if search is None:
+            return
+
+
+def _elsewhere(name: str) -> ModuleSpec | None:
+    """A module that other finders know, as those of editable installations. A name without a dot imports nothing."""
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+
+
+def files_of_spec(spec: ModuleSpec) -> Iterator[Path]:
+    """The files of a module, and the folders that its submodules are in."""
+    if spec.has_location and spec.origin:
+        yield Path(spec.origin)
+        if spec.cached:
+            yield Path(spec.cached)
+    for folder in spec.submodule_search_locations or ():
+        yield Path(folder)
+
+
+@dataclass(frozen=True)
+class _OwnModules(MetaPathFinder):
+    """Finds nothing itself, and refuses modules of this folder that belong to others: also those imported later."""
+
+    folder: Path
+    trusted: tuple[Path, ...]
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
+    ) -> ModuleSpec | None:
+        if not concerns_caller():
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        files = list(files_of_spec(spec)) if spec else []
+        inside = [each for each in files if Path(os.path.realpath(each.parent), each.name).is_relative_to(self.folder)]
+        for found in strangers(inside, self.trusted):
+            raise ImportError(f"{found}, and root would run it with all rights: {REMEDY}")
+        return None
