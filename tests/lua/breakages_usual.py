@@ -61,7 +61,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("lanes take no turns", "usual_pull", "  if #weights > 0 then shares, had", "  if false then shares, had"),
     ("turns are not noted", "usual_pull", "  if turned then note_turns(turned.lanes, turned.had) end\n", ""),
     ("lanes without weights take turns", "usual_pull", "  if #weights > 0 then shares, had = turns(lanes, weights, offers, want) end\n", "  if #weights == 0 then weights = {1, 1} end\n  shares, had = turns(lanes, weights, offers, want)\n"),
-    ("what waits in one lane alone is counted", "usual_pull", "offers[i - 6], waiting = offer, waiting + offer", "offers[i - 6], waiting = offer, math.max(waiting, offer)"),
+    ("what waits in one lane alone is counted", "usual_pull", "waiting, busy[#busy + 1] = waiting + offer, {", "waiting, busy[#busy + 1] = math.max(waiting, offer), {"),
     ("a pushed task that is known is new", "usual_foreign", "call('EXISTS', KEY.task .. id, KEY.cancels)", "call('EXISTS', KEY.cancels)"),
     ("a pushed task forgets a cancel that came first", "usual_foreign", "call('EXISTS', KEY.task .. id, KEY.cancels)", "call('EXISTS', KEY.task .. id)", foreign.test_a_cancel_that_came_first_ends_a_pushed_task),
     ("any handler's pushed tasks are usual", "usual_foreign", " or not has_name(names, name)", ""),

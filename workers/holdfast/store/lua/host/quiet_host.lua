@@ -11,7 +11,7 @@ local mark, by, reason = unpack(ARGV)
 local host, is_halt = mark_of(mark)
 
 local function next_number()
-  local number = math.max(NOW, tonumber(call('HGET', KEY.meta, 'halt') or '0') + 1)
+  local number = math.max(NOW, (tonumber(call('HGET', KEY.meta, 'halt') or '0') or 0) + 1)
   call('HSET', KEY.meta, 'halt', number, mark, number)
   return number
 end

@@ -1,5 +1,5 @@
 -- Find tasks whose entries another program took from a lane, and put the entries back in order. Also give back permits, of
--- the lane and of some keys that tasks wait for, whose tasks do not run.
+-- the lane and of some keys that tasks wait for, whose tasks do not run. Tasks that wait at gates or for quarantine stand in the index of these.
 -- Entries stand in the order of the tasks' numbers. So an entry is missing if its task is submitted and has a lower number than
 -- all of our entries in the window at the head. A task is a suspect first; its entry is put back if the next call finds the
 -- same task, unmoved, since something may have moved it between two pages.
@@ -10,7 +10,7 @@
 -- Answers: {number of entries put back, next cursor ('' to begin again)}.
 -- Keeps: I4, I16.
 -- flags: allow-oom
--- use: task_record lane lane_front journal gates damage gate_keys limits workers
+-- use: clock task_record lane lane_front journal gates damage gate_keys limits workers shared_keys
 local WINDOW = 64
 local SEARCHED = 1024   -- entries from the head
 local COMPARED = 16     -- keys
@@ -18,22 +18,24 @@ local SEARCHES = 24     -- searches in one call: some milliseconds of the server
 local PERMITS = 256     -- of a lane or a key, chosen at random
 local lane, limit, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local suspects_key = KEY.audit .. lane
+if call('EXISTS', KEY.gates .. lane) == 0 then call('SREM', KEY.gated, lane) end
+if not is_list(lane) then return {0, ''} end   -- nothing can be put back there
 if call('EXISTS', KEY.submitted .. lane, suspects_key, KEY.active .. lane, KEY.gates .. lane) == 0 then return {0, ''} end
 
 -- Gives back a permit whose task does not run or does not exist.
 local function compare_permits(permits)
   local lost = 0
-  for _, id in ipairs(call('SRANDMEMBER', permits, PERMITS)) do
+  for _, id in ipairs(shared('SRANDMEMBER', permits, PERMITS)) do
     local r = read(id, 'state', 'owner')
     local runs = r[1] == 'working' and redis.pcall('HEXISTS', running_of(r[2] or ''), id) == 1
-    if not runs then lost = lost + call('SREM', permits, id) end
+    if not runs then lost = lost + shared('SREM', permits, id) end
   end
   if lost > 0 then count('permits', lost) end
   return lost
 end
 
 if compare_permits(KEY.active .. lane) > 0 then bounds().reopen(lane) end
-for _, gate in ipairs(call('ZRANDMEMBER', KEY.gates .. lane, COMPARED)) do
+for _, gate in ipairs(shared('ZRANDMEMBER', KEY.gates .. lane, COMPARED)) do
   local key = string.match(gate, '^key:(.*)$')
   if key and compare_permits(KEY.keyed .. key) > 0 then bounds().open_key_gates(key) end
 end
@@ -49,7 +51,7 @@ if not lowest and #window > 0 then return {0, ''} end   -- only foreign entries 
 local function suspects()
   local from = cursor ~= '' and '(' .. cursor or '-inf'
   local to = lowest and '(' .. lowest or '+inf'
-  return call('ZRANGEBYSCORE', KEY.submitted .. lane, from, to, 'LIMIT', 0, limit)
+  return shared('ZRANGEBYSCORE', KEY.submitted .. lane, from, to, 'LIMIT', 0, limit)
 end
 
 local function is_there(id, seq)
@@ -58,22 +60,35 @@ local function is_there(id, seq)
 end
 
 local previous = {}
-for _, key in ipairs(call('SMEMBERS', suspects_key)) do previous[key] = true end
+for _, key in ipairs(shared('SMEMBERS', suspects_key)) do previous[key] = true end
 call('DEL', suspects_key)
 local seen_twice, fresh, last = {}, 0, ''
 local function suspect(key)
-  call('SADD', suspects_key, key)
+  shared('SADD', suspects_key, key)
   fresh = fresh + 1
 end
 
 local ids = suspects()
--- True if a task waits without an entry: at a gate, or for quarantine.
-local function waits_beside(id, solo, gate)
-  if gate and gate ~= '' then return call('ZSCORE', held_of(lane, gate), id) end
-  return solo == '1'
+-- True if a task waits without an entry: at a gate, or for quarantine. Somebody may have removed the index that leads there: then it is
+-- put in again.
+local function waits_beside(id, seq, solo, gate)
+  if (gate or '') == '' then
+    if solo == '1' and not shared('ZSCORE', KEY.suspects .. lane, id) then add_suspect(id, lane, seq) end
+    return solo == '1'
+  end
+  if not shared('ZSCORE', held_of(lane, gate), id) then return false end
+  local name = string.match(gate, '^unknown:(.*)$')
+  if name then
+    shared('ZADD', KEY.unknown .. lane, 'LT', seq, name)
+    call('ZADD', KEY.unserved, 'NX', NOW, lane .. ' ' .. name)
+  else
+    shared('ZADD', KEY.gates .. lane, 'NX', NOW, gate)
+    call('SADD', KEY.gated, lane)
+  end
+  return true
 end
 
-local function leave(id) call('ZREM', KEY.submitted .. lane, id) end
+local function leave(id) shared('ZREM', KEY.submitted .. lane, id) end
 local function look_at(id)
   local r = read(id, 'seq', 'delivery', 'solo', 'held', 'state')
   last = tonumber(r[1] or nil) and r[1] or last
@@ -84,7 +99,7 @@ local function look_at(id)
     set_task_aside(id, flaw, lane)
   elseif r[5] ~= 'submitted' then
     leave(id)   -- an error has left it here
-  elseif waits_beside(id, r[3], r[4]) then
+  elseif waits_beside(id, r[1], r[3], r[4]) then
     -- it needs no entry in the lane
   elseif previous[key] then
     seen_twice[#seen_twice + 1] = {id, r[1], key}

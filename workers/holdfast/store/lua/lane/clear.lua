@@ -3,11 +3,11 @@
 -- KEYS: the public queue. ARGV: lane, limit.
 -- Answers: how many entries went; 0: the lane is empty.
 -- flags: allow-oom
--- use: task_record lane lane_front journal task_control gate_keys stale_entries damage
+-- use: task_record lane lane_front journal task_control gate_keys stale_entries damage shared_keys
 local entries, own_ones = front_of(ARGV[1], tonumber(ARGV[2])), 0
 local function leave(id)
-  call('ZREM', KEY.submitted .. ARGV[1], id)
-  call('ZREM', KEY.suspects .. ARGV[1], id)
+  shared('ZREM', KEY.submitted .. ARGV[1], id)
+  shared('ZREM', KEY.suspects .. ARGV[1], id)
 end
 
 -- A task whose record somebody has deleted is only removed.
@@ -28,15 +28,15 @@ if #entries > 0 then return #entries end
 
 -- The list is empty: now the tasks at the lane's gates, and its suspects.
 local went = 0
-for _, id in ipairs(call('ZRANGE', KEY.suspects .. ARGV[1], 0, tonumber(ARGV[2]) - 1)) do
-  if each_task(id, ARGV[1], leave, cancel_known) ~= 'canceled' then call('ZREM', KEY.suspects .. ARGV[1], id) end
+for _, id in ipairs(shared('ZRANGE', KEY.suspects .. ARGV[1], 0, tonumber(ARGV[2]) - 1)) do
+  if each_task(id, ARGV[1], leave, cancel_known) ~= 'canceled' then shared('ZREM', KEY.suspects .. ARGV[1], id) end
   went = went + 1
 end
 if went > 0 then return went end
-local gates = call('ZRANGE', KEY.gates .. ARGV[1], 0, 0)
-for _, name in ipairs(call('ZRANGE', KEY.unknown .. ARGV[1], 0, 0)) do gates[#gates + 1] = 'unknown:' .. name end
+local gates = shared('ZRANGE', KEY.gates .. ARGV[1], 0, 0)
+for _, name in ipairs(shared('ZRANGE', KEY.unknown .. ARGV[1], 0, 0)) do gates[#gates + 1] = 'unknown:' .. name end
 for _, gate in ipairs(gates) do
-  for _, id in ipairs(call('ZRANGE', held_of(ARGV[1], gate), 0, tonumber(ARGV[2]) - 1)) do
+  for _, id in ipairs(shared('ZRANGE', held_of(ARGV[1], gate), 0, tonumber(ARGV[2]) - 1)) do
     if each_task(id, ARGV[1], leave, cancel_known) ~= 'canceled' then leave_gate(id, ARGV[1], gate, true) end
     went = went + 1
   end

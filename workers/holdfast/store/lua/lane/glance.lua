@@ -9,14 +9,14 @@
 --           that came before the earlier ones (of the first 64), own entries that the audit misses, 1 if its front is the
 --           tail, the SHA-1 of each small foreign entry before the first}.
 -- flags: no-writes, allow-oom
--- use: lane lane_front limits
+-- use: lane lane_front limits shared_keys
 local WINDOW = 64       -- entries from the front
 local NEAR = 8          -- of them, where the two may be
 local SEARCHED = 1024   -- for what was near the front before
 local lane, first, second = ARGV[1], ARGV[2], ARGV[3]
 local key = list_of(lane)
 local kind = call('TYPE', key).ok
-local suspects = call('SCARD', KEY.audit .. lane)
+local suspects = size_of('SCARD', KEY.audit .. lane)
 if kind ~= 'list' then return {kind, 0, '', '', 0, suspects, 0, {}} end
 
 local window, turned = front_of(lane, WINDOW), is_turned(lane)

@@ -7,7 +7,7 @@
 --           foreign entries that were pushed at its front (`count when` (ms), '')},
 --           the rules as pairs, live workers}.
 -- flags: no-writes, allow-oom
--- use: task_record clock stale_entries unknown_handlers gate_keys limits workers
+-- use: task_record clock stale_entries unknown_handlers gate_keys limits workers shared_keys
 local lanes = {}
 for _, lane in ipairs(ARGV) do lanes[lane] = true end
 local gates = unknown()
@@ -32,17 +32,17 @@ end
 
 -- Of gates beyond so many, each counts as one.
 local function held_in(lane)
-  local function beyond(index) return math.max(0, call('ZCARD', T .. index .. lane) - GATES_AT_ONCE) end
+  local function beyond(index) return math.max(0, size_of('ZCARD', T .. index .. lane) - GATES_AT_ONCE) end
   local held = beyond(NAME.gates) + beyond(NAME.unknown)
-  for _, gate in ipairs(call('ZRANGE', KEY.gates .. lane, 0, GATES_AT_ONCE - 1)) do held = held + call('ZCARD', held_of(lane, gate)) end
-  for _, name in ipairs(call('ZRANGE', KEY.unknown .. lane, 0, GATES_AT_ONCE - 1)) do
-    if not call('ZSCORE', KEY.gates .. lane, 'unknown:' .. name) then held = held + call('ZCARD', gates.held_at(lane, name)) end
+  for _, gate in ipairs(members_of('ZRANGE', KEY.gates .. lane, 0, GATES_AT_ONCE - 1)) do held = held + size_of('ZCARD', held_of(lane, gate)) end
+  for _, name in ipairs(members_of('ZRANGE', KEY.unknown .. lane, 0, GATES_AT_ONCE - 1)) do
+    if type(redis.pcall('ZSCORE', KEY.gates .. lane, 'unknown:' .. name)) ~= 'string' then held = held + size_of('ZCARD', gates.held_at(lane, name)) end
   end
   return held
 end
 
 local function oldest_in(lane)
-  local first = call('ZRANGE', KEY.submitted .. lane, 0, 0)[1]
+  local first = members_of('ZRANGE', KEY.submitted .. lane, 0, 0)[1]
   return first and whole(read(first, 'created')[1]) or -1
 end
 
@@ -63,10 +63,10 @@ local SHOWN = 16   -- handlers of a lane
 
 local function missing_in(lane)
   local missing = {}
-  for _, name in ipairs(call('ZRANGE', KEY.unknown .. lane, 0, SHOWN - 1)) do
+  for _, name in ipairs(members_of('ZRANGE', KEY.unknown .. lane, 0, SHOWN - 1)) do
     if #gates.servers(lane, name) == 0 then
       missing[#missing + 1] = name
-      missing[#missing + 1] = call('ZCARD', gates.held_at(lane, name))
+      missing[#missing + 1] = size_of('ZCARD', gates.held_at(lane, name))
     end
   end
   return missing

@@ -9,7 +9,7 @@
 --           done, there is more than one call may do: call again with the others.
 -- Keeps: I4. An order is carried out before its entry is removed: an error in between leaves it to be carried out again.
 -- flags: allow-oom
--- use: clock task_record lane envelope messages task_control damage doubt journal limits stale_entries
+-- use: clock task_record lane envelope messages task_control damage doubt journal limits stale_entries shared_keys
 if doubt().lasts() then return {#ARGV, 0, 0} end   -- the records may be those of an earlier moment
 local ENTRIES, BYTES = 64, 65536   -- that are looked at, from each end of a lane; one entry may exceed the bytes
 local EDGE = 4096                  -- bytes of each end of a large entry, in which its task is looked for
@@ -130,7 +130,7 @@ end
 -- too many to count.
 local function most_stale(lane, length)
   if call('EXISTS', KEY.gates .. lane, KEY.unknown .. lane) > 0 then return length end
-  return length - call('ZCARD', KEY.submitted .. lane) + call('ZCARD', KEY.suspects .. lane)
+  return length - shared('ZCARD', KEY.submitted .. lane) + shared('ZCARD', KEY.suspects .. lane)
 end
 
 local function correct_stale(lane, known, exact, length)
@@ -184,7 +184,7 @@ local function tend(lane, stale, tended)
     if tended then call('HDEL', KEY.tended, lane) end
     return true
   end
-  if tended and math.abs(NOW - tonumber(tended)) < REST_MS then return true end
+  if tended and math.abs(NOW - (tonumber(tended) or 0)) < REST_MS then return true end
   while look_once(lane, length) do
     length = call('LLEN', list_of(lane))
     if has_done_enough() then return false end

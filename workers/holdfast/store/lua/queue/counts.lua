@@ -2,7 +2,7 @@
 -- KEYS: the public queue. ARGV: lanes to count besides those that tasks came through.
 -- Answers: {states, lanes (entries without those known to be stale), {dead, suspects that wait in their lanes, unreadable, workers, oldest submitted (ms, -1)}, counters}, each but the third as pairs.
 -- flags: no-writes, allow-oom
--- use: task_record workers stale_entries
+-- use: task_record workers stale_entries shared_keys
 local lanes = {}
 for _, lane in ipairs(ARGV) do lanes[lane] = true end
 for _, index in ipairs({NAME.seq, NAME.heads}) do
@@ -11,11 +11,11 @@ end
 
 local submitted, suspects, oldest, lengths = 0, 0, -1, {}
 for lane in pairs(lanes) do
-  submitted = submitted + call('ZCARD', KEY.submitted .. lane)
-  suspects = suspects + call('ZCARD', KEY.suspects .. lane)
+  submitted = submitted + size_of('ZCARD', KEY.submitted .. lane)
+  suspects = suspects + size_of('ZCARD', KEY.suspects .. lane)
   lengths[#lengths + 1] = lane
   lengths[#lengths + 1] = waiting_in(lane)
-  local first = call('ZRANGE', KEY.submitted .. lane, 0, 0)[1]
+  local first = members_of('ZRANGE', KEY.submitted .. lane, 0, 0)[1]
   local created = first and whole(read(first, 'created')[1]) or -1
   if created >= 0 and (oldest < 0 or created < oldest) then oldest = created end
 end
@@ -24,7 +24,12 @@ for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
   working = working + (tonumber(redis.pcall('HLEN', running_of(incarnation))) or 0)   -- 0 where somebody has damaged it
 end
 local states = {'submitted', submitted, 'delayed', call('ZCARD', KEY.due), 'waiting', call('ZCARD', KEY.waiting), 'working', working}
-for _, item in ipairs(call('HGETALL', KEY.tally)) do states[#states + 1] = item end
+local tallied = call('HGETALL', KEY.tally)
+for i = 1, #tallied, 2 do
+  if TERMINAL[tallied[i]] or PARKED[tallied[i]] then states[#states + 1], states[#states + 2] = tallied[i], whole(tallied[i + 1]) or 0 end
+end
+local counters = call('HGETALL', KEY.counters)
+for i = 2, #counters, 2 do counters[i] = whole(counters[i]) or 0 end   -- somebody may have written something else
 return {states, lengths,
   {call('ZCARD', KEY.dead), suspects, call('LLEN', KEY.unreadable), call('ZCARD', KEY.workers), oldest},
-  call('HGETALL', KEY.counters)}
+  counters}

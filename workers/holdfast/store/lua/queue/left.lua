@@ -5,15 +5,15 @@
 -- Left is what waits in a lane, runs, is due by now, or lies unread in an inbox; not what is delayed or parked, nor what
 -- a paused lane keeps or what waits for a handler that no live worker has, nor, while all hosts are quiet or halted, what waits in any; nor what waits for others, unless these have ended and it is to be told.
 -- flags: no-writes, allow-oom
--- use: task_record lane clock rules unknown_handlers workers
+-- use: task_record lane clock rules unknown_handlers workers shared_keys
 local served = {}
 for _, lane in ipairs(ARGV) do served[lane] = true end
 
 -- The number of tasks that wait in a lane and that no live worker could run.
 local function unserved_in(lane)
   local gates, count = unknown(), 0
-  for _, name in ipairs(call('ZRANGE', KEY.unknown .. lane, 0, -1)) do
-    if #gates.servers(lane, name) == 0 then count = count + call('ZCARD', gates.held_at(lane, name)) end
+  for _, name in ipairs(members_of('ZRANGE', KEY.unknown .. lane, 0, -1)) do
+    if #gates.servers(lane, name) == 0 then count = count + size_of('ZCARD', gates.held_at(lane, name)) end
   end
   return count
 end
@@ -30,7 +30,7 @@ end
 local function waits()
   if call('HEXISTS', KEY.quiet, '*') + call('HEXISTS', KEY.quiet, 'halt *') > 0 then return false end
   for _, lane in ipairs(ARGV) do
-    if not (is_bounded() and call('HEXISTS', KEY.rules, 'paused:' .. lane) == 1) and (call('LLEN', list_of(lane)) > 0 or call('ZCARD', KEY.submitted .. lane) > (unserved[lane] or 0)) then return true end
+    if not (is_bounded() and call('HEXISTS', KEY.rules, 'paused:' .. lane) == 1) and (size_of('LLEN', list_of(lane)) > 0 or size_of('ZCARD', KEY.submitted .. lane) > (unserved[lane] or 0)) then return true end
   end
   return false
 end

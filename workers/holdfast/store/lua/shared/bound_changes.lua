@@ -1,4 +1,4 @@
--- use: journal clock gates limits rules task_record workers
+-- use: journal clock gates limits rules task_record workers shared_keys
 -- provides: bounding
 -- Changes the bounds and pauses of lanes and handlers, and does what follows from a change.
 -- A function that makes functions: it is seldom needed.
@@ -11,7 +11,7 @@ local function bounding()
       for _, id in ipairs(running_ids(incarnation)) do
         local r = read(id, 'state', 'lane', 'concurrency_key')
         if r[1] == 'working' and r[2] == lane then
-          call('SADD', KEY.active .. lane, id)
+          shared('SADD', KEY.active .. lane, id)
           write(id, 'permits', r[3] and 'kl' or 'l')
         end
       end
@@ -35,9 +35,9 @@ local function bounding()
   -- task of that key has ended.)
   local function look_at_gates_again()
     for _, lane in ipairs(call('SMEMBERS', KEY.gated)) do
-      local gates = call('ZRANGE', KEY.gates .. lane, 0, GATES_AT_ONCE - 1)
+      local gates = shared('ZRANGE', KEY.gates .. lane, 0, GATES_AT_ONCE - 1)
       for _, one in ipairs(touched) do gates[#gates + 1] = one[1] .. ':' .. one[2] end
-      for _, gate in ipairs(gates) do call('ZADD', KEY.gates .. lane, 'XX', NOW, gate) end
+      for _, gate in ipairs(gates) do shared('ZADD', KEY.gates .. lane, 'XX', NOW, gate) end
       bounds().reopen(lane)
     end
   end

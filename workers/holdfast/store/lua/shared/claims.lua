@@ -1,4 +1,4 @@
--- use: task_record lane journal expiry gates history damage rules workers clock usual_record batches webhook_outbox
+-- use: task_record lane journal expiry gates history damage rules workers clock usual_record batches webhook_outbox shared_keys
 -- provides: claim claimed_in
 -- Claims of tasks. A claim is `delivery:incarnation:request`. A pull answers one flat row for each (see store/redis/decode.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
@@ -37,7 +37,7 @@ local function claim_one(id, incarnation, request, r)
   local fields = select(5, read_new(id, r[13]))   -- nil: unusual
   call('HSET', running_of(incarnation), id, name)
   write(id, 'state', 'working', 'owner', incarnation, 'claim', name, 'delivery', delivery)
-  call('ZREM', KEY.submitted .. r[1], id)
+  shared('ZREM', KEY.submitted .. r[1], id)
   if is_bounded() or r[10] then bounds().occupy(id, r[1], r[10], r[11]) end
   if fields then
     write(id, 'claimed', fields .. ' ' .. NOW .. ' ' .. name)

@@ -25,7 +25,7 @@ local function doubt()
   local function lasts()
     local since = call('HGET', KEY.closed, ALL)
     if not since then return false end
-    if NOW - since < PATIENCE_MS or call('HEXISTS', KEY.meta, 'rebuilding') == 1 then return true end
+    if math.abs(NOW - (tonumber(since) or 0)) < PATIENCE_MS or call('HEXISTS', KEY.meta, 'rebuilding') == 1 then return true end
     finish()
     return false
   end

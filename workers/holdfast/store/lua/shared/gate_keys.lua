@@ -1,4 +1,4 @@
--- use: workers
+-- use: workers shared_keys
 -- provides: held_of remove_held
 -- The keys of the tasks that wait at a gate of a lane, in the order of their numbers. Where the lane's name holds the beginning
 -- of a gate, `held:<lane>:<gate>` is the key of a gate of another lane, too: key `c` of lane `a:key:b`, key `b:key:c` of lane `a`. There
@@ -21,6 +21,6 @@ local function held_of(lane, gate)
 end
 
 local function remove_held(id, lane, gate)
-  call('ZREM', plain_held(lane, gate), id)
-  if is_ambiguous(lane) then call('ZREM', exact_held(lane, gate), id) end
+  shared('ZREM', plain_held(lane, gate), id)
+  if is_ambiguous(lane) then shared('ZREM', exact_held(lane, gate), id) end
 end

@@ -1,4 +1,4 @@
--- use: rules task_record lane clock gate_keys
+-- use: rules task_record lane clock gate_keys shared_keys
 -- provides: freed ring_at_the_end room_of bounds
 -- Decides which tasks may start, and where the others wait. A task that its lane's limit or rate keeps back stays in the lane. A
 -- task that its concurrency key or its handler's rate keeps back waits at a gate of the lane, `key:<key>` or `name:<handler>`, beside the
@@ -24,11 +24,11 @@ local function add_gates(b)
   function b.occupy(id, lane, key, name)
     local permits = ''
     if key then
-      call('SADD', KEY.keyed .. key, id)
+      shared('SADD', KEY.keyed .. key, id)
       permits = 'k'
     end
     if b.rule('limit', lane) then
-      call('SADD', KEY.active .. lane, id)
+      shared('SADD', KEY.active .. lane, id)
       permits = permits .. 'l'
     end
     if permits ~= '' then write(id, 'permits', permits) end
@@ -38,8 +38,8 @@ local function add_gates(b)
 
   function b.open_key_gates(key)
     for _, lane in ipairs(call('SMEMBERS', KEY.gated)) do
-      if call('ZSCORE', KEY.gates .. lane, 'key:' .. key) then
-        call('ZADD', KEY.gates .. lane, NOW, 'key:' .. key)
+      if shared('ZSCORE', KEY.gates .. lane, 'key:' .. key) then   -- of any lane: it is not the trouble of this task
+        shared('ZADD', KEY.gates .. lane, NOW, 'key:' .. key)
         b.reopen(lane)
       end
     end
@@ -56,11 +56,11 @@ local function add_gates(b)
   -- The same of a damaged task, as far as its record says what it has.
   function b.give_back(id, lane, key)
     if lane then
-      call('SREM', KEY.active .. lane, id)
+      shared('SREM', KEY.active .. lane, id)
       b.reopen(lane)
     end
     if key then
-      call('SREM', KEY.keyed .. key, id)
+      shared('SREM', KEY.keyed .. key, id)
       b.open_key_gates(key)
     end
   end
@@ -69,7 +69,7 @@ local function add_gates(b)
   function b.room_of(lane)
     if b.is_paused(lane) then return 0, 'paused' end
     local limit = b.rule('limit', lane)
-    local places = whole(limit) and tonumber(limit) - call('SCARD', KEY.active .. lane) or math.huge
+    local places = whole(limit) and tonumber(limit) - shared('SCARD', KEY.active .. lane) or math.huge
     local starts = b.allowed('rate', lane)
     if places <= starts then return math.max(0, places), 'limit' end
     return math.max(0, starts), 'rate'
@@ -77,7 +77,7 @@ local function add_gates(b)
 
   -- When this task should be looked at again, if its key or its handler's rate keeps it back now; else nil.
   function b.kept_back(lane, key, name)
-    if key and call('SCARD', KEY.keyed .. key) >= (whole(b.rule('keys', lane)) or 1) then return 'inf' end
+    if key and shared('SCARD', KEY.keyed .. key) >= (whole(b.rule('keys', lane)) or 1) then return 'inf' end
     if name and b.allowed('name', name) < 1 then return b.ready_at('name', name) end
   end
 
@@ -87,17 +87,24 @@ local function add_gates(b)
     return name and b.rule('name', name) and 'name:' .. name
   end
 
+  -- The first task that waits at a gate. A gate at which none waits is none.
+  function b.first_at(lane, gate)
+    local first = shared('ZRANGE', held_of(lane, gate), 0, 0)[1]
+    if not first then forget_gate(lane, gate) end
+    return first
+  end
+
   -- Puts a task at its gate if that is closed or others wait there. Answers whether it did.
   function b.hold_back(id, lane, key, name, seq)
     local gate = gate_of(key, name)
     if not gate then return false end
     local gates, held = KEY.gates .. lane, held_of(lane, gate)
-    local waits = call('ZSCORE', gates, gate)
+    local waits = shared('ZSCORE', gates, gate)
     local at = not waits and b.kept_back(lane, key, name)
     if not waits and not at then return false end
-    if at then call('ZADD', gates, at, gate) end
+    if at then shared('ZADD', gates, at, gate) end
     call('SADD', KEY.gated, lane)
-    call('ZADD', KEY.submitted .. lane, seq, id)
+    shared('ZADD', KEY.submitted .. lane, seq, id)
     hold_in_order(held, id, tonumber(seq))
     write(id, 'held', gate)
     return true

@@ -1,5 +1,5 @@
 -- use: clock limits
--- provides: tell tell_each note count set_aside
+-- provides: tell tell_each note raise count set_aside
 -- The journal: the stream of events, the trail of each task, the counters, and the entries that were set aside.
 local function tell(event, id, detail)
   call('XADD', KEY.events, 'MAXLEN', '~', EVENTS_KEPT, '*', 'event', event, 'id', id, 'detail', detail or '')
@@ -46,8 +46,18 @@ local function note(event, id, detail)
   add_to_trail(event, id, detail)
 end
 
+-- Adds to a number in a hash. What somebody has written there, and is none, begins anew.
+local function raise(key, field, n)
+  local sum = redis.pcall('HINCRBY', key, field, n)
+  if type(sum) == 'number' then return sum end
+  local why = tostring(sum.err)
+  if not string.find(why, 'not an integer', 1, true) and not string.find(why, 'overflow', 1, true) then return call('HINCRBY', key, field, n) end
+  call('HSET', key, field, n)
+  return n
+end
+
 local function count(name, n)
-  call('HINCRBY', KEY.counters, name, n or 1)
+  raise(KEY.counters, name, n or 1)
 end
 
 -- Keeps an entry that cannot be read or can no longer run, with the reason, instead of dropping it.

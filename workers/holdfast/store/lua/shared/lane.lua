@@ -1,4 +1,4 @@
--- use: task_record clock limits journal agenda gate_keys workers
+-- use: task_record clock limits journal agenda gate_keys workers shared_keys
 -- provides: list_of is_turned on_lane ring entry own add_suspect operation_of to_tail to_head owned_last_first to_later begin
 -- provides: is_list require_number require_places rung
 -- A lane: a list of entries, a bell, a sequence. Own entries are the producer's bytes with one more key in front.
@@ -26,7 +26,10 @@ local rung = {}   -- lanes whose bell waits to be heard: in one call that stays 
 local function ring(lane)
   if rung[lane] then return end
   local bell = KEY.bell .. lane
-  if call('LLEN', bell) < BELLS and call('HEXISTS', KEY.closed, lane) == 0 then rung[lane] = call('RPUSH', bell, '1') end
+  local rings = redis.pcall('LLEN', bell)
+  if rings == BELLS then return end
+  if rings ~= 0 then call('UNLINK', bell) end   -- somebody else has written there
+  if call('HEXISTS', KEY.closed, lane) == 0 then rung[lane] = call('RPUSH', bell, '1') end
 end
 
 local function entry(id, seq, operation)
@@ -41,7 +44,7 @@ end
 
 -- Adds a suspect beside the list of its lane (see suspect_queue). In `solo` it goes behind what was not moved from there yet.
 local function add_suspect(id, lane, seq)
-  call('ZADD', KEY.suspects .. lane, seq, id)
+  shared('ZADD', KEY.suspects .. lane, seq, id)
   if any_reserves() then call('ZADD', KEY.solo, string.format('%.0f', MOVED + seq), id) end
 end
 
@@ -64,25 +67,51 @@ local function to_front(lane, raw, seq)
   if behind then call('LINSERT', list, turned and 'BEFORE' or 'AFTER', behind, raw) else on_lane('LPUSH', lane, raw) end
 end
 
+-- True if a lane's key holds a list, or nothing yet. A task in any other lane would be half made.
+local lists = {}
+local function is_list(lane)
+  if lists[lane] == nil then
+    local answer = redis.pcall('LLEN', list_of(lane))
+    lists[lane] = type(answer) == 'number'
+  end
+  return lists[lane]
+end
+
 -- With `operation` it was just made: nothing of its record is to be emptied, and a record without empty fields is smaller.
 -- The index comes first: an error leaves no state that no index knows.
 local function enqueue(id, lane, seq, solo, push, operation)
-  call('ZADD', KEY.submitted .. lane, seq, id)
+  shared('ZADD', KEY.submitted .. lane, seq, id)
   if operation then write(id, 'seq', seq) else write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '', 'queued', NOW) end
   if solo == '1' then   -- its lane is not rung: suspects are for no worker that waits for its bell
     return add_suspect(id, lane, seq)
   end
   local body = operation or operation_of(id)
-  if not body then return end   -- it cannot run; it stays submitted, and those behind it go on
+  -- It cannot run, or its lane is no list: it stays submitted, and those behind it go on.
+  if not body or not is_list(lane) then return end
   if push == 'LPUSH' then to_front(lane, entry(id, seq, body), seq) else on_lane(push, lane, entry(id, seq, body)) end
   ring(lane)
+end
+
+-- The next number of a lane. Where somebody has written something else, it is the one behind the highest that waits or was taken.
+local function next_number(lane)
+  local HIGHEST = 90000000000000   -- see require_number
+  local number = redis.pcall('HINCRBY', KEY.seq, lane, 1)
+  if type(number) == 'number' and number > 0 and number < HIGHEST then return number end
+  if type(number) ~= 'number' and not string.find(tostring(number.err), 'integer', 1, true) then return call('HINCRBY', KEY.seq, lane, 1) end
+  number = 0
+  for _, known in ipairs({shared('ZRANGE', KEY.submitted .. lane, -1, -1, 'WITHSCORES')[2] or '0', call('HGET', KEY.heads, lane) or '0'}) do
+    known = tonumber(known) or 0
+    if known > number and known < HIGHEST then number = math.floor(known) end
+  end
+  call('HSET', KEY.seq, lane, string.format('%.0f', number + 1))
+  return number + 1
 end
 
 -- Puts a task at the tail, under a new number. `lane` and `operation`: of a task that was just made.
 local function to_tail(id, lane, operation)
   local solo
   if not lane then lane, solo = unpack(read(id, 'lane', 'solo')) end
-  enqueue(id, lane, call('HINCRBY', KEY.seq, lane, 1), solo, 'RPUSH', operation)
+  enqueue(id, lane, next_number(lane), solo, 'RPUSH', operation)
 end
 
 -- Puts a task back at its place near the head, under its old number: the list stays sorted, so audit can trust it. If others wait for the same
@@ -90,10 +119,10 @@ end
 local function to_head(id)
   local r = read(id, 'lane', 'solo', 'seq', 'concurrency_key')
   local gate = r[4] and r[2] ~= '1' and 'key:' .. r[4]
-  if not gate or not call('ZSCORE', KEY.gates .. r[1], gate) then return enqueue(id, r[1], r[3], r[2], 'LPUSH') end
+  if not gate or not shared('ZSCORE', KEY.gates .. r[1], gate) then return enqueue(id, r[1], r[3], r[2], 'LPUSH') end
   write(id, 'state', 'submitted', 'owner', '', 'due', '', 'queued', NOW, 'held', gate)
-  call('ZADD', KEY.submitted .. r[1], r[3], id)
-  call('ZADD', held_of(r[1], gate), r[3], id)
+  shared('ZADD', KEY.submitted .. r[1], r[3], id)
+  shared('ZADD', held_of(r[1], gate), r[3], id)
   ring(r[1])
 end
 
@@ -151,14 +180,4 @@ local function require_places(lane, is_later)
     is_turned(lane)
   end
   placed[place] = true
-end
-
--- True if a lane's key holds a list, or nothing yet. A task in any other lane would be half made.
-local lists = {}
-local function is_list(lane)
-  if lists[lane] == nil then
-    local answer = redis.pcall('LLEN', list_of(lane))
-    lists[lane] = type(answer) == 'number'
-  end
-  return lists[lane]
 end

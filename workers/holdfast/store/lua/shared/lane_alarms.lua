@@ -1,4 +1,4 @@
--- use: gates clock
+-- use: gates clock shared_keys
 -- provides: sound_alarms close_or_open
 -- Alarms: when lanes may open again that a rate (their own or a handler's) has closed. The steward rings their bells then.
 local function sound_alarms()
@@ -24,7 +24,7 @@ local function close_or_open(lane)
 
   -- The next moment at which a gate of this lane should be looked at, or nil.
   local function next_gate()
-    local first = tonumber(call('ZRANGE', KEY.gates .. lane, 0, 0, 'WITHSCORES')[2])
+    local first = tonumber(shared('ZRANGE', KEY.gates .. lane, 0, 0, 'WITHSCORES')[2])
     return first and first > NOW and first < math.huge and first or nil
   end
 

@@ -6,8 +6,8 @@
 local function front_of(lane, number)
   local list, turned, front, bytes = list_of(lane), is_turned(lane), {}, 0
   while #front < number and bytes < WINDOW_BYTES do
-    local raw = call('LINDEX', list, turned and -#front - 1 or #front)
-    if not raw then break end
+    local raw = redis.pcall('LINDEX', list, turned and -#front - 1 or #front)
+    if type(raw) ~= 'string' then break end   -- its end, or it is no list
     front[#front + 1], bytes = raw, bytes + #raw
   end
   return front, bytes

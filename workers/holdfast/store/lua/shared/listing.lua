@@ -1,4 +1,4 @@
--- use: task_record batches clock
+-- use: task_record batches clock shared_keys
 -- provides: answer_of
 -- The tasks that a list or a search asks for, from a cursor on: of some states, a lane, a handler's name, an age, a batch, a worker. They
 -- come from the smallest index that there is: that of the worker, that of the batch, or those of the states.
@@ -93,8 +93,8 @@ local function window(index, start)
   if type(first) ~= 'number' then return {} end   -- somebody has damaged the batch
   local last = math.min(first + start + WINDOW, beyond) - 1
   if last < first + start then return {} end
-  if is_backwards(index) then return call('ZRANGE', key_of(index), start, last, 'REV', 'WITHSCORES') end
-  return call('ZRANGE', key_of(index), first + start, last, 'WITHSCORES')
+  if is_backwards(index) then return members_of('ZRANGE', key_of(index), start, last, 'REV', 'WITHSCORES') end
+  return members_of('ZRANGE', key_of(index), first + start, last, 'WITHSCORES')
 end
 
 -- The place in its index where a list goes on.
@@ -102,9 +102,9 @@ local function place_after(index)
   if index ~= from or is_hash(index) then return 0 end
   local key, backwards, first = key_of(index), is_backwards(index), span_of(index)
   if type(first) ~= 'number' then return 0 end
-  if call('ZSCORE', key, from_id) == from_score then return call(backwards and 'ZREVRANK' or 'ZRANK', key, from_id) + 1 - first end
-  if backwards then return call('ZCOUNT', key, '(' .. from_score, '+inf') end
-  return math.max(0, call('ZCOUNT', key, '-inf', '(' .. from_score) - first)
+  if redis.pcall('ZSCORE', key, from_id) == from_score then return call(backwards and 'ZREVRANK' or 'ZRANK', key, from_id) + 1 - first end
+  if backwards then return size_of('ZCOUNT', key, '(' .. from_score, '+inf') end
+  return math.max(0, size_of('ZCOUNT', key, '-inf', '(' .. from_score) - first)
 end
 
 -- True if this place was listed before: tasks with the cursor's score are in the order of ids.

@@ -1,4 +1,4 @@
--- use: task_record lane gates clock gate_keys limits rules workers damage
+-- use: task_record lane gates clock limits rules workers damage shared_keys
 -- provides: suspects move_solo
 -- Suspects wait in `suspects:<lane>`, beside the list, in the order of their numbers: a quarantine worker claims one of
 -- them and nothing else. One that its key or its handler's rate keeps back waits at that gate. When it is the first there
@@ -7,17 +7,17 @@
 local function suspects()
   local RECHECK_MS = 1000   -- a gate whose first task is a suspect is looked at again: others may be the first by then
 
-  local function remove(id, lane) call('ZREM', KEY.suspects .. lane, id) end
+  local function remove(id, lane) shared('ZREM', KEY.suspects .. lane, id) end
 
   -- The first task of a gate that is open.
   local function offer(id, lane, gate)
-    call('ZADD', KEY.suspects .. lane, read(id, 'seq')[1], id)
-    call('ZADD', KEY.gates .. lane, NOW + RECHECK_MS, gate)
+    shared('ZADD', KEY.suspects .. lane, read(id, 'seq')[1], id)
+    shared('ZADD', KEY.gates .. lane, NOW + RECHECK_MS, gate)
   end
 
   local function offer_gates(lane)
-    for _, gate in ipairs(call('ZRANGEBYSCORE', KEY.gates .. lane, '-inf', NOW, 'LIMIT', 0, GATES)) do
-      local id = call('ZRANGE', held_of(lane, gate), 0, 0)[1]
+    for _, gate in ipairs(shared('ZRANGEBYSCORE', KEY.gates .. lane, '-inf', NOW, 'LIMIT', 0, GATES)) do
+      local id = bounds().first_at(lane, gate)
       local r = id and read(id, 'solo', 'seq')
       if id and r[1] == '1' and tonumber(r[2] or '') then offer(id, lane, gate) end
     end
@@ -41,7 +41,7 @@ local function suspects()
     end
     local at = bounds().kept_back(lane, key, name)
     if at then
-      call('ZADD', KEY.gates .. lane, at, gate)
+      shared('ZADD', KEY.gates .. lane, at, gate)
       remove(id, lane)
     end
     return not at
@@ -60,7 +60,7 @@ local function suspects()
       return r and may_start(id, lane, r) and visit(id, lane, r)
     end
 
-    local found = call('ZRANGE', KEY.suspects .. lane, 0, most - 1, 'WITHSCORES')
+    local found = shared('ZRANGE', KEY.suspects .. lane, 0, most - 1, 'WITHSCORES')
     for i = 1, #found, 2 do
       most = most - 1
       local answer = each_task(found[i], lane, leave, visit_one, found[i + 1])
@@ -86,8 +86,8 @@ local function suspects()
     call('ZREM', KEY.solo, id)
     if not gate or gate == '' then return end
     leave_gate(id, lane, gate)
-    if call('ZSCORE', KEY.gates .. lane, gate) then
-      call('ZADD', KEY.gates .. lane, NOW, gate)
+    if shared('ZSCORE', KEY.gates .. lane, gate) then
+      shared('ZADD', KEY.gates .. lane, NOW, gate)
       bounds().reopen(lane)
     end
   end

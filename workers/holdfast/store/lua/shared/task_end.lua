@@ -1,4 +1,4 @@
--- use: task_record limits journal ties schedules webhook_outbox clock rollup damage
+-- use: task_record limits journal ties schedules webhook_outbox clock rollup damage shared_keys
 -- provides: set_rest_aside has_rest finish note_end end_again
 -- Sets aside the messages that still waited when a task ended, in bounded steps: `promote` does the rest.
 -- Each leaves its list behind that: an error in between leaves it twice, not nowhere. A record that was deleted or damaged
@@ -73,7 +73,7 @@ local function end_again(id, may_be_left)
   local is_whole = call('ZSCORE', is_over and KEY.finished or KEY.parked, id)
   if is_whole and not may_be_left then return false end
   for _, key in ipairs({KEY.due, KEY.waiting, KEY.solo}) do call('ZREM', key, id) end
-  if r[8] then call('ZREM', KEY.submitted .. r[8], id) end
+  if r[8] then shared('ZREM', KEY.submitted .. r[8], id) end
   if r[8] and (r[9] or '') ~= '' then leave_gate(id, r[8], r[9]) end
   if is_whole then return false end
   if is_over then follow_end(id, state, r[6] or '', has_rest(id), {r[2], r[3], r[4], r[5]})

@@ -1,5 +1,5 @@
--- use: clock gate_keys workers
--- provides: TERMINAL PARKED whole read write is_half_made count_unbegun tally count_in tell_waiters park hold_in_order note_lowest leave_gate leave_index
+-- use: clock gate_keys workers shared_keys journal
+-- provides: TERMINAL PARKED whole read write is_half_made count_unbegun tally count_in tell_waiters park hold_in_order note_lowest forget_gate leave_gate leave_index
 -- The task record, and the sets that hold its id by state.
 local TERMINAL = {completed = true, failed = true, rejected = true, canceled = true}
 local PARKED = {['input-required'] = true, ['auth-required'] = true, suspended = true}
@@ -21,14 +21,14 @@ end
 -- It never ran, and its producer was told an error. One that was set aside waits for its record to be mended.
 local function is_half_made(id)
   local r = read(id, 'state', 'lane', 'delivery', 'aside')
-  return r[1] == 'submitted' and r[2] and not r[3] and not r[4] and not call('ZSCORE', KEY.submitted .. r[2], id)
+  return r[1] == 'submitted' and r[2] and not r[3] and not r[4] and not redis.pcall('ZSCORE', KEY.submitted .. r[2], id)
 end
 
 -- Counts a hand-over that was given back before it had begun: it was no run.
 local function count_unbegun(id) call('HINCRBY', KEY.task .. id, 'unbegun', 1) end
 
 -- Counts records that are parked or ended, by state (other states are counted by their indexes).
-local function tally(state, n) call('HINCRBY', KEY.tally, state, n) end
+local function tally(state, n) raise(KEY.tally, state, n) end
 
 -- Counts a record in the index of its state. An error leaves it counted and there, or neither: see end_again.
 local function count_in(index, id, state)
@@ -52,17 +52,23 @@ end
 
 -- Adds a task in the order of numbers. Foreign tasks share a number: a task goes behind those with the same.
 local function hold_in_order(held, id, seq)
-  local last = call('ZRANGE', held, -1, -1, 'WITHSCORES')[2]
-  call('ZADD', held, last and math.floor(last) == seq and last + 0.000001 or seq, id)
+  local last = shared('ZRANGE', held, -1, -1, 'WITHSCORES')[2]
+  shared('ZADD', held, last and math.floor(last) == seq and last + 0.000001 or seq, id)
 end
 
 -- Updates the gate of an unknown handler after a task has left it: notes the lowest number there, or removes the gate.
 local function note_lowest(held, lane, name)
-  local lowest = call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
-  if lowest then return call('ZADD', KEY.unknown .. lane, 'XX', lowest, name) end
-  call('ZREM', KEY.unknown .. lane, name)
+  local lowest = shared('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
+  if lowest then return shared('ZADD', KEY.unknown .. lane, 'XX', lowest, name) end
+  shared('ZREM', KEY.unknown .. lane, name)
   call('ZREM', KEY.unserved, lane .. ' ' .. name)
   call('HDEL', KEY.clocks, lane .. ' ' .. name)
+end
+
+-- Removes a gate at which nobody waits.
+local function forget_gate(lane, gate)
+  shared('ZREM', KEY.gates .. lane, gate)
+  if call('EXISTS', KEY.gates .. lane) == 0 then call('SREM', KEY.gated, lane) end
 end
 
 -- Takes a task from the gate at which it waits (see gates, unknown_handlers). `gone`: its record is gone.
@@ -72,20 +78,19 @@ local function leave_gate(id, lane, gate, gone)
   if not gone then write(id, 'held', '') end
   if name then note_lowest(held, lane, name) end
   if call('EXISTS', held) == 1 then return end
-  call('ZREM', KEY.gates .. lane, gate)
-  if call('EXISTS', KEY.gates .. lane) == 0 then call('SREM', KEY.gated, lane) end
+  forget_gate(lane, gate)
 end
 
 -- Takes a task out of the index of the state it is in. A working task's index is its owner's `running`. A submitted task that waits
 -- beside no lane leaves an entry behind, which is stale from now on; `is_taken`: its entry was just taken.
 local function leave_index(id, state, lane, owner, is_taken)
   if state == 'submitted' then
-    call('ZREM', KEY.submitted .. lane, id)
-    call('ZREM', KEY.suspects .. lane, id)
+    shared('ZREM', KEY.submitted .. lane, id)
+    shared('ZREM', KEY.suspects .. lane, id)
     call('ZREM', KEY.solo, id)
     local r = read(id, 'held', 'solo')
     if r[1] and r[1] ~= '' then leave_gate(id, lane, r[1])
-    elseif r[2] ~= '1' and not is_taken then call('HINCRBY', KEY.stale, lane, 1) end
+    elseif r[2] ~= '1' and not is_taken then raise(KEY.stale, lane, 1) end
   elseif state == 'delayed' then
     call('ZREM', KEY.due, id)
   elseif state == 'waiting' then

@@ -1,4 +1,4 @@
--- use: task_record journal limits workers serving_workers clock gate_keys
+-- use: task_record journal limits workers serving_workers clock gate_keys shared_keys
 -- provides: unknown
 -- Tasks whose handler the worker that met them does not have wait beside their lane at the gate `unknown:<name>`, uncharged,
 -- until a worker of that name takes them. Such a gate bounds nothing, and no worker looks at one of a name it does not serve.
@@ -18,7 +18,7 @@ local function unknown()
 
   -- A worker of an earlier version knows of gates by time alone: this one is open to it.
   local function open_to_earlier(lane, name)
-    call('ZADD', KEY.gates .. lane, NOW, 'unknown:' .. name)
+    shared('ZADD', KEY.gates .. lane, NOW, 'unknown:' .. name)
     call('SADD', KEY.gated, lane)
   end
 
@@ -31,9 +31,9 @@ local function unknown()
   end
 
   local function hold(id, lane, name, seq)
-    call('ZADD', KEY.submitted .. lane, seq, id)
+    shared('ZADD', KEY.submitted .. lane, seq, id)
     hold_in_order(held_at(lane, name), id, tonumber(seq))
-    call('ZADD', known_by(lane), 'LT', seq, name)
+    shared('ZADD', known_by(lane), 'LT', seq, name)
     call('ZADD', KEY.unserved, 'NX', NOW, lane .. ' ' .. name)
     write(id, 'held', 'unknown:' .. name, 'unknown_at', (clock_of(lane, name)))
     note('unknown-handler', id, name)
@@ -41,30 +41,25 @@ local function unknown()
 
   -- The names of this lane's gates that a worker serves which registered `names`, the lowest number first.
   local function names_for(lane, names)
-    if not names or names == '*' then return call('ZRANGE', known_by(lane), 0, GATES - 1) end
-    return redis.pcall('ZINTER', 2, known_by(lane), KEY.names .. names, 'WEIGHTS', 1, 0)
+    if not names or names == '*' then return shared('ZRANGE', known_by(lane), 0, GATES - 1) end
+    shared('ZCARD', known_by(lane))
+    return redis.pcall('ZINTER', 2, known_by(lane), KEY.names .. names, 'WEIGHTS', 1, 0)   -- of an error nothing
   end
 
-  -- Removes a gate at whose key somebody has put something else; audit puts back who waited there.
-  local function forget_gate(lane, name)
-    call('ZREM', known_by(lane), name)
-    call('ZREM', KEY.unserved, lane .. ' ' .. name)
-  end
+  local function first_at(lane, name) return shared('ZRANGE', held_at(lane, name), 0, 0)[1] end
 
-  local function first_at(lane, name) return redis.pcall('ZRANGE', held_at(lane, name), 0, 0)[1] end
-
-  -- The same; where none waits the gate is removed: a worker of an earlier version took the last one.
+  -- The same; where none waits the gate is removed: a worker of an earlier version took the last one, or somebody has put something
+  -- else there.
   local function first_or_none(lane, name)
-    local first = redis.pcall('ZRANGE', held_at(lane, name), 0, 0)
-    if first.err then forget_gate(lane, name)
-    elseif not first[1] then note_lowest(held_at(lane, name), lane, name) end
-    return first[1]
+    local first = first_at(lane, name)
+    if not first then note_lowest(held_at(lane, name), lane, name) end
+    return first
   end
 
   -- How many wait at those gates of a lane, as far as one looks.
   local function count_for(lane, names)
     local count, served = 0, names_for(lane, names)
-    for i = 1, math.min(#served, GATES) do count = count + call('ZCARD', held_at(lane, served[i])) end
+    for i = 1, math.min(#served, GATES) do count = count + shared('ZCARD', held_at(lane, served[i])) end
     return count
   end
 

@@ -24,7 +24,7 @@ local function is_usual_call()
   local of_mine = 0
   for i = 7, #ARGV do
     local unknown = KEY.unknown .. ARGV[i]
-    of_mine = of_mine + ((r[5] or '*') == '*' and call('ZCARD', unknown) or #redis.pcall('ZINTER', 2, unknown, KEY.names .. r[5]))
+    of_mine = of_mine + ((r[5] or '*') == '*' and #redis.pcall('ZRANGE', unknown, 0, 0) or #redis.pcall('ZINTER', 2, unknown, KEY.names .. r[5]))
   end
   return call('ZCOUNT', KEY.due, '-inf', NOW) + call('ZCOUNT', KEY.agenda, '-inf', NOW) + of_mine == 0, r[5]
 end
@@ -56,9 +56,12 @@ local function holds_operation(raw, id, seq) return redis.pcall('STRLEN', KEY.op
 local function share_out()
   local busy, offers, waiting = {}, {}, 0
   for i = 7, #ARGV do
-    local offer = call('LLEN', list_of(ARGV[i]))
-    offers[i - 6], waiting = offer, waiting + offer
-    if offer > 0 then busy[#busy + 1] = {name = ARGV[i], at = i - 6} end
+    local offer = redis.pcall('LLEN', list_of(ARGV[i]))
+    offers[i - 6] = offer
+    if offer ~= 0 then
+      if type(offer) ~= 'number' then return nil end   -- it is no list, and keeps no other lane back
+      waiting, busy[#busy + 1] = waiting + offer, {name = ARGV[i], at = i - 6}
+    end
   end
   if waiting == 0 or SLOTS + AHEAD == 0 then return {}, offers, waiting end
   local live = math.max(1, call('ZCARD', KEY.workers) - call('SCARD', KEY.quarantine))
@@ -158,7 +161,11 @@ local function write_claims(rows, notes, keys, busy)
   local before = 0
   for _, lane in ipairs(busy) do
     if lane.taken > 0 then
-      call('ZREM', KEY.submitted .. lane.name, unpack(ids, before + 1, before + lane.taken))
+      local index = KEY.submitted .. lane.name
+      -- What is no index keeps nothing back: audit removes it.
+      if redis.pcall('ZREM', index, unpack(ids, before + 1, before + lane.taken)) ~= lane.taken and call('TYPE', index).ok == 'zset' then
+        call('ZREM', index, unpack(ids, before + 1, before + lane.taken))
+      end
       call('LPOP', list_of(lane.name), lane.taken)
       call('HSET', KEY.heads, lane.name, math.max(lane.highest, tonumber(call('HGET', KEY.heads, lane.name) or '0') or 0))
       before = before + lane.taken

@@ -8,8 +8,11 @@ local SEARCHED = 10000   -- entries from the head
 local id = ARGV[1]
 local r = read(id, 'state', 'lane', 'seq', 'solo', 'held')
 if r[1] ~= 'submitted' then return {} end
-if r[5] and r[5] ~= '' then return {call('ZRANK', held_of(r[2], r[5]), id) or -1, 1} end
-if r[4] == '1' then return {call('ZRANK', KEY.suspects .. r[2], id) or -1, 1} end
+local beside = r[5] and r[5] ~= '' and held_of(r[2], r[5]) or r[4] == '1' and KEY.suspects .. r[2]
+if beside then
+  local rank = redis.pcall('ZRANK', beside, id)
+  return {type(rank) == 'number' and rank or -1, 1}
+end
 local before = place_in(r[2], entry(id, r[3], call('GET', KEY.op .. id) or '{'), SEARCHED)
 if before then return {before, 1} end
 if call('LLEN', list_of(r[2])) <= SEARCHED then return {-1, 1} end

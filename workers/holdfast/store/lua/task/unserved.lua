@@ -6,7 +6,7 @@
 -- one did counts no more. A long time between two looks (no steward was there, the clock jumped) counts as a short one.
 -- Keeps: I3, I5, I9, I14.
 -- flags: allow-oom
--- use: task_end unknown_handlers workers clock journal task_record damage
+-- use: task_end unknown_handlers workers clock journal task_record damage shared_keys
 local timeout, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local LONGEST_STEP = 10000
 local tasks_left = limit
@@ -25,7 +25,7 @@ end
 -- Looks at the tasks with the lowest numbers first: nearly always these came first.
 local function fail_late(lane, name, clock, since)
   local failed = 0
-  local ids = call('ZRANGE', gates.held_at(lane, name), 0, tasks_left - 1)
+  local ids = shared('ZRANGE', gates.held_at(lane, name), 0, tasks_left - 1)
   tasks_left = tasks_left - #ids
   local function leave(id) leave_gate(id, lane, 'unknown:' .. name, true) end
   local function look_at(id)

@@ -10,7 +10,7 @@
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
 -- before: usual_pull
--- use: doubt task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage gate_keys history limits rules schedules workers stale_entries
+-- use: doubt task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage history limits rules schedules workers stale_entries shared_keys
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local function settle_all()
@@ -164,7 +164,7 @@ local function take_from_gates(lane, want)
     end
     local at = waits and bounds().kept_back(lane, key, name)
     if at then
-      call('ZADD', gates, at, gate)
+      shared('ZADD', gates, at, gate)
       return false
     end
     if waits and r[8] == '1' then
@@ -178,13 +178,12 @@ local function take_from_gates(lane, want)
 
   -- Answers whether the next one may be looked at.
   local function take_first(gate)
-    local first = redis.pcall('ZRANGE', held_of(lane, gate), 0, 0)
-    if first.err then call('ZREM', gates, gate) end   -- what waits there is no set
+    local first = bounds().first_at(lane, gate)
     local function leave(id) leave_gate(id, lane, gate, true) end
-    return first[1] and each_task(first[1], lane, leave, look_at, gate) ~= false
+    return first and each_task(first, lane, leave, look_at, gate) ~= false
   end
 
-  for _, gate in ipairs(call('ZRANGEBYSCORE', gates, '-inf', NOW, 'LIMIT', 0, GATES)) do
+  for _, gate in ipairs(shared('ZRANGEBYSCORE', gates, '-inf', NOW, 'LIMIT', 0, GATES)) do
     while #rows - before < want and not told_enough() and take_first(gate) do end
   end
 end
@@ -251,9 +250,9 @@ local LANES, WEIGHTS = served_lanes()
 
 -- How many tasks of a lane may start now.
 local function offer_of(lane)
-  local waiting = call('LLEN', list_of(lane)) + (has_unknown() and of_unknown().count_for(lane, names) or 0)
+  local waiting = size_of('LLEN', list_of(lane)) + (has_unknown() and of_unknown().count_for(lane, names) or 0)
   if not is_bounded() then return waiting end
-  return math.min(room_of(lane), waiting + call('ZCOUNT', KEY.gates .. lane, '-inf', NOW))
+  return math.min(room_of(lane), waiting + shared('ZCOUNT', KEY.gates .. lane, '-inf', NOW))
 end
 
 -- How many tasks each lane offers, their sum, and the number of lanes that offer anything.
@@ -333,7 +332,7 @@ end
 local function take_in_order(offers, want)
   for i, lane in ipairs(LANES) do
     local share = is_bounded() and math.min(want, offers[i]) or want
-    if share > 0 then want = want - take_lane(lane, share) end
+    if share > 0 and offers[i] > 0 then want = want - take_lane(lane, share) end
   end
 end
 
@@ -387,58 +386,62 @@ local function ring_for(lanes)
   for lane in pairs(lanes) do ring(lane) end
 end
 
-ring_at_the_end()
-local verdicts = settle_all()
-local known = redis.pcall('HMGET', KEY.worker .. incarnation, 'state', 'request', 'kind', 'quiet', 'host', 'names')   -- of an error nothing
-local last = tonumber(known[2] or nil) or 0
-names = known[6]
-if known[1] ~= 'live' or request <= last then ring_for(freed) end
-if not known[1] then return {'UNKNOWN', verdicts, {}, 0, 0} end
-if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0} end
-if request < last then return {'STALE', verdicts, {}, 0, 0} end
-if request == last then
-  return {'REPLAY', verdicts, claimed_in(incarnation, request, LANES), select(2, look()), call('LLEN', inbox_of(incarnation))}
-end
-call('HSET', KEY.worker .. incarnation, 'request', request)
-local word = known[4] and 'QUIET' or 'OK'
-local live = known[1] == 'live' and word == 'OK'
--- A request that leaps: this Redis does not know of this worker's last ones.
-if (request > last + 1 and doubt().begin(incarnation, 'request ' .. request .. ' after ' .. last)) or doubt().lasts() then
-  if live then return {'DOUBTED', verdicts, {}, 0, call('LLEN', inbox_of(incarnation))} end
-end
-if live and call('EXISTS', KEY.solo, KEY.due, KEY.agenda, KEY.leftover, KEY.joining) > 0 then
-  promote(16)   -- due tasks submitted in passing, for where there is no steward
-end
-if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspects()) then
-  if known[3] == 'single' then
-    word = 'APART'
-    ring_on()   -- the bell that it has heard is for others
-  elseif live then
-    take_in_quarantine(known[5])
+local function pull()
+  ring_at_the_end()
+  local verdicts = settle_all()
+  local known = redis.pcall('HMGET', KEY.worker .. incarnation, 'state', 'request', 'kind', 'quiet', 'host', 'names')   -- of an error nothing
+  local last = tonumber(known[2] or nil) or 0
+  names = known[6]
+  if known[1] ~= 'live' or request <= last then ring_for(freed) end
+  if not known[1] then return {'UNKNOWN', verdicts, {}, 0, 0} end
+  if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0} end
+  if request < last then return {'STALE', verdicts, {}, 0, 0} end
+  if request == last then
+    return {'REPLAY', verdicts, claimed_in(incarnation, request, LANES), select(2, look()), call('LLEN', inbox_of(incarnation))}
   end
+  call('HSET', KEY.worker .. incarnation, 'request', request)
+  local word = known[4] and 'QUIET' or 'OK'
+  local live = known[1] == 'live' and word == 'OK'
+  -- A request that leaps: this Redis does not know of this worker's last ones.
+  if (request > last + 1 and doubt().begin(incarnation, 'request ' .. request .. ' after ' .. last)) or doubt().lasts() then
+    if live then return {'DOUBTED', verdicts, {}, 0, call('LLEN', inbox_of(incarnation))} end
+  end
+  if live and call('EXISTS', KEY.solo, KEY.due, KEY.agenda, KEY.leftover, KEY.joining) > 0 then
+    promote(16)   -- due tasks submitted in passing, for where there is no steward
+  end
+  if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspects()) then
+    if known[3] == 'single' then
+      word = 'APART'
+      ring_on()   -- the bell that it has heard is for others
+    elseif live then
+      take_in_quarantine(known[5])
+    end
+    ring_for(freed)
+    call_servers()
+    return {word, verdicts, rows, 0, call('LLEN', inbox_of(incarnation))}
+  end
+  -- A schedule that goes on is back in its lane before this worker claims, else the weights of lanes would count for nothing. If a
+  -- ledger follows this Redis, its stewards alone make fires.
+  local fires
+  if live and slots > 0 and #go_on_now > 0 and call('HEXISTS', KEY.meta, 'ledger') + call('HEXISTS', KEY.meta, 'rebuilding') == 0 then
+    word, fires = 'FIRES', go_on_now
+  end
+  local offers, waiting, busy = look()
+  if live and not fires then
+    take_share(offers, waiting, busy)
+    raise_heads()
+  end
+  if live and slots > 0 and #rows == 0 then
+    for i, lane in ipairs(LANES) do
+      if offers[i] == 0 then ask_back(lane, incarnation) end
+    end
+  end
+  -- An idle pull, the most frequent one, ends here.
+  if waiting == 0 and not is_bounded() then return {word, verdicts, rows, 0, 0, fires} end
+  local left = ring_on()
   ring_for(freed)
   call_servers()
-  return {word, verdicts, rows, 0, call('LLEN', inbox_of(incarnation))}
+  return {word, verdicts, rows, left, call('LLEN', inbox_of(incarnation)), fires}
 end
--- A schedule that goes on is back in its lane before this worker claims, else the weights of lanes would count for nothing. If a
--- ledger follows this Redis, its stewards alone make fires.
-local fires
-if live and slots > 0 and #go_on_now > 0 and call('HEXISTS', KEY.meta, 'ledger') + call('HEXISTS', KEY.meta, 'rebuilding') == 0 then
-  word, fires = 'FIRES', go_on_now
-end
-local offers, waiting, busy = look()
-if live and not fires then
-  take_share(offers, waiting, busy)
-  raise_heads()
-end
-if live and slots > 0 and #rows == 0 then
-  for i, lane in ipairs(LANES) do
-    if offers[i] == 0 then ask_back(lane, incarnation) end
-  end
-end
--- An idle pull, the most frequent one, ends here.
-if waiting == 0 and not is_bounded() then return {word, verdicts, rows, 0, 0, fires} end
-local left = ring_on()
-ring_for(freed)
-call_servers()
-return {word, verdicts, rows, left, call('LLEN', inbox_of(incarnation)), fires}
+
+return pull()

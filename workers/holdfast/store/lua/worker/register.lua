@@ -10,7 +10,7 @@
 -- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
 -- Keeps: I2: an owner exists before it owns. I18: on a quiet or halted host it claims nothing from its first pull on.
 -- flags: allow-oom
--- use: clock journal hosts catalogs workers
+-- use: clock journal hosts catalogs workers shared_keys
 local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt, application, catalog, concurrency, answered = unpack(ARGV)
 local worker = KEY.worker .. incarnation
 
@@ -18,7 +18,7 @@ local worker = KEY.worker .. incarnation
 local function keep_names()
   if names == '' then return '*' end
   local digest = redis.sha1hex(names)
-  for _, name in ipairs(cmsgpack.unpack(names)) do call('SADD', KEY.names .. digest, name) end
+  for _, name in ipairs(cmsgpack.unpack(names)) do shared('SADD', KEY.names .. digest, name) end
   call('SADD', KEY.handlers, digest)
   return digest
 end
@@ -40,6 +40,6 @@ if kind == 'quarantine' then call('SADD', KEY.quarantine, incarnation) end
 if (halt or '') ~= '' then call('HSET', worker, 'halt', halt) end
 if is_barred(host, halt) then call('HSET', worker, 'quiet', '1') end
 call('ZADD', KEY.workers, NOW, incarnation)
-call('HINCRBY', KEY.meta, 'roster', 1)   -- so many registered or began to drain: a look at all workers may be spared
+raise(KEY.meta, 'roster', 1)   -- so many registered or began to drain: a look at all workers may be spared
 tell('worker-registered', incarnation, host .. ' ' .. pid)
 return 'OK'

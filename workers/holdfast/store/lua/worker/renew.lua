@@ -7,13 +7,13 @@
 --          the last request that was run for it}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
--- use: clock task_record lane pause_requests unbegun webhook_outbox damage workers
+-- use: clock task_record lane pause_requests unbegun webhook_outbox damage workers journal
 local incarnation, state, answered, lanes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local worker = KEY.worker .. incarnation
 local known = facts_of_worker(incarnation, 'state', 'vouched', 'kind', 'heartbeat', 'quiet', 'request')
 if not known[1] then return {'UNKNOWN', {}, 0, -1, 0, 0, {}, 0} end
 if known[1] == 'dead' then return {'DEAD', {}, 0, -1, 0, 0, {}, 0} end
-if known[1] ~= state then call('HINCRBY', KEY.meta, 'roster', 1) end   -- it declares no schedules any more
+if known[1] ~= state then raise(KEY.meta, 'roster', 1) end   -- it declares no schedules any more
 call('HSET', worker, 'state', state, 'heartbeat', (whole(known[4]) or 0) + 1)
 call('ZADD', KEY.workers, NOW, incarnation)
 

@@ -26,7 +26,7 @@ local function state_of(lane, name)
     first[i] = {servers[i].host or '', servers[i].slot or '', servers[i].pid or ''}
   end
   local clock, since = gates.clock_of(lane, name)
-  local waited = call('ZSCORE', KEY.unknown .. lane, name) and clock - since or -1
+  local waited = type(redis.pcall('ZSCORE', KEY.unknown .. lane, name)) == 'string' and clock - since or -1
   local all, in_lane = gates.all(), gates.servers(lane)
   return {#all, #in_lane, #servers, first, call('HGET', KEY.rules, 'paused:' .. lane) or '', waited, limits_of(in_lane),
     limits_of(all)}

@@ -1,0 +1,337 @@
+"""Whatever is damaged of a key that many tasks share, all tasks end as they would have.
+
+The world is that of the fuzz of single tasks. Nobody but scripts writes these keys, so one that holds something else is
+removed, with a reason, and what it said is made anew: permits from what runs, places at gates by the audit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import replace
+
+import pytest
+
+from holdfast.core.delivery import Settle
+from holdfast.core.lanes import LaneBound, LaneLimit
+from holdfast.core.served import ServedLane, ServedWork
+from holdfast.core.tasks import Accepted, WorkerKind
+from holdfast.errors import StoreError
+from holdfast.store.redis import RedisStore
+from holdfast_config import RedisSettings
+from holdfast_config.settings import MEMORY
+from tests.lua.namespace import Namespace, namespace
+from tests.lua.operations import introduction
+from tests.lua.test_damage_fuzz import (
+    MISSING,
+    STEPS,
+    TEXTS,
+    audit,
+    build,
+    damaged_key,
+    good_tasks,
+    keys,
+    serve,
+    take,
+    unserved,
+)
+from tests.lua.test_suspects import suspect
+
+pytestmark = pytest.mark.anyio
+
+# Wrong type: what leads to tasks, and what counts them.
+SHARED = (
+    "held:*", "keyed:*", "gates:*", "unknown:*", "suspects:*", "active:*", "audit:*", "submitted:*", "bell:*",
+    "batch:one", "batch:two", "batch_tasks:one", "batch_tasks:two", "webhook:*", "receiver:*", "receivers*",
+    "outcome:*", "owner:*",
+)  # fmt: skip
+# Hashes with a field for a lane, a handler, a state or a word.
+NUMBERS = (
+    "seq",
+    "heads",
+    "stale",
+    "turns",
+    "rates",
+    "tally",
+    "counters",
+    "clocks",
+    "tended",
+    "closed",
+    "ahead",
+    "apart",
+)
+
+
+Damage = Callable[[Namespace], Awaitable[None]]
+# What was taken out of an index comes back by the audit, and its waiting begins anew.
+ANEW = {"audit": audit, "serve": serve, "unserved": unserved, "serve again": serve}
+
+
+async def ends(space: Namespace, damage: Damage | None) -> tuple[list[str], dict[str, str]]:
+    """What has failed, and how the good tasks have ended."""
+    await build(space)
+    if damage:
+        await damage(space)
+    await space.clock.advance(1_000)
+    failed = await take(space, STEPS)
+    failed += await take(space, ANEW)
+    return failed, await good_tasks(space)
+
+
+@pytest.fixture(scope="module")
+async def whole_world(server_url: str, anyio_backend: object) -> dict[str, str]:
+    async with namespace(server_url) as space:
+        failed, good = await ends(space, None)
+        assert failed == []
+        return good
+
+
+async def hold(url: str, whole: dict[str, str], damage: Damage) -> Counter[str]:
+    """Answers the reasons why something was set aside."""
+    space = Namespace(url)
+    try:
+        failed, good = await ends(space, damage)
+        assert (failed, good) == ([], whole)
+        reasons = await space.reasons()
+        await space.forget_keys()
+        return Counter(reasons)
+    finally:
+        await space.aclose()
+
+
+@pytest.mark.parametrize("pattern", SHARED)
+async def test_a_key_that_tasks_share_and_that_holds_something_else_stops_none(
+    server_url: str, whole_world: dict[str, str], pattern: str
+) -> None:
+    reasons = await hold(server_url, whole_world, lambda space: damaged_key(space, pattern))
+    assert all(times == 1 for reason, times in reasons.items() if "was removed" in reason)
+
+
+@pytest.mark.parametrize("key", NUMBERS)
+@pytest.mark.parametrize("how", [*TEXTS, MISSING])
+async def test_a_number_that_tasks_share_and_that_is_none_stops_none(
+    server_url: str, whole_world: dict[str, str], key: str, how: str
+) -> None:
+    async def damage(space: Namespace) -> None:
+        for name in await keys(space, key):
+            for field in await space.do("HKEYS", name):
+                await (space.do("HDEL", name, field) if how == MISSING else space.do("HSET", name, field, TEXTS[how]))
+
+    await hold(server_url, whole_world, damage)
+
+
+@pytest.mark.parametrize("how", [*TEXTS, MISSING])
+@pytest.mark.parametrize(
+    "field", ["digest", "expected", "submitted", "sealed", "ended", "callback", "created", "looked", "canceled"]
+)
+async def test_a_damaged_field_of_a_batch_is_its_own_trouble(
+    server_url: str, whole_world: dict[str, str], field: str, how: str
+) -> None:
+    async def damage(space: Namespace) -> None:
+        for batch in ("one", "two"):
+            key = space.key(f"batch:{batch}")
+            await (space.do("HDEL", key, field) if how == MISSING else space.do("HSET", key, field, TEXTS[how]))
+
+    await hold(server_url, whole_world, damage)
+
+
+async def spoil(space: Namespace, key: str) -> None:
+    await space.do("DEL", space.key(key))
+    await space.do("SET", space.key(key), "x")
+
+
+async def removed(space: Namespace) -> list[str]:
+    return [reason for reason in await space.reasons() if "was removed" in reason]
+
+
+async def test_permits_of_a_key_are_made_anew_from_what_runs(space: Namespace) -> None:
+    """Two tasks of one key do not run at the same time, although somebody has written over its permits."""
+    await space.register("a")
+    await space.submit("t1", "t2", concurrency_key="k")
+    [first] = await space.take("a")
+    await spoil(space, "keyed:k")
+    await space.submit("t3", concurrency_key="k")
+    await space.do("ZADD", space.key(f"gates:{space.queue}"), 0, "key:k")
+    assert await space.take("a") == []
+    assert await removed(space) == [f"key {space.key('keyed:k')} held a string and was removed"]
+    await space.settle("a", first, Settle.COMPLETED)
+    assert [one.task_id for one in await space.take("a")] == ["t2"]
+
+
+async def test_permits_of_a_lane_are_made_anew_from_what_runs(space: Namespace) -> None:
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "1")])
+    await space.register("a")
+    await space.submit("t1", "t2")
+    [first] = await space.take("a")
+    await spoil(space, f"active:{space.queue}")
+    assert await space.take("a") == []
+    await space.settle("a", first, Settle.COMPLETED)
+    assert [one.task_id for one in await space.take("a")] == ["t2"]
+    await space.check()
+
+
+async def without_handler(space: Namespace) -> None:
+    """`t1` waits for a handler that `a` does not have, and `b` has."""
+    for worker, names in (("a", frozenset({""})), ("b", frozenset({"", "new"}))):
+        service = ServedWork((ServedLane(space.queue),), names)
+        await space.store.register(replace(introduction(worker), service=service))
+    await space.submit("t1", name="new")
+    assert await space.take("a") == []
+
+
+async def audited(space: Namespace) -> None:
+    for _ in range(3):
+        await space.store.audit(space.queue, 100, "")
+
+
+@pytest.mark.parametrize("key", ["held:{}:unknown:new", "unknown:{}", "submitted:{}", "bell:{}"])
+async def test_who_waits_for_a_handler_is_found_again(space: Namespace, key: str) -> None:
+    await without_handler(space)
+    await space.submit("t2")
+    await spoil(space, key.format(space.queue))
+    taken = await space.take("b")
+    await audited(space)
+    taken += await space.take("b")
+    assert sorted(one.task_id for one in taken) == ["t1", "t2"]
+
+
+@pytest.mark.parametrize("key", ["held:{}:key:k", "gates:{}", "audit:{}"])
+async def test_who_waits_for_a_key_is_found_again(space: Namespace, key: str) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2", "t3", concurrency_key="k")
+    [first] = await space.take("a")
+    await spoil(space, key.format(space.queue))
+    await space.submit("t4")
+    assert [one.task_id for one in await space.take("a")] == ["t4"]
+    await audited(space)
+    await space.settle("a", first, Settle.COMPLETED)
+    for name in ("t2", "t3"):
+        [held] = await space.take("a")
+        assert held.task_id == name
+        await space.settle("a", held, Settle.COMPLETED)
+    assert not await space.do("EXISTS", space.key("gated"))
+
+
+@pytest.mark.parametrize("key", ["held:{}:key:k", "gates:{}", "suspects:{}"])
+async def test_a_quarantine_worker_goes_on(space: Namespace, key: str) -> None:
+    await space.register("a")
+    await space.register("q", kind=WorkerKind.QUARANTINE)
+    await space.submit("t1", "t2", concurrency_key="k")
+    await space.take("a")
+    await suspect(space, "bad")
+    await space.do("ZADD", space.key(f"gates:{space.queue}"), 0, "key:k")
+    await spoil(space, key.format(space.queue))
+    taken = await space.take("q", 1)
+    await audited(space)
+    taken += await space.take("q", 1)
+    assert [one.task_id for one in taken] == ["bad"]
+
+
+async def test_a_lane_without_its_index_goes_on(space: Namespace) -> None:
+    """Also where nothing else is unusual."""
+    await space.register("a")
+    await space.submit("t1", "t2", "t3")
+    await spoil(space, f"submitted:{space.queue}")
+    assert [one.task_id for one in await space.take("a", 2)] == ["t1", "t2"]
+    await audited(space)
+    assert len(await removed(space)) == 1
+    assert [one.task_id for one in await space.take("a", 2)] == ["t3"]
+
+
+async def test_an_index_of_a_lane_is_made_anew_from_its_entries(space: Namespace) -> None:
+    """So a task that is submitted again is the same one, and an entry that another program takes is put back."""
+    await space.submit("t1", "t2")
+    await spoil(space, f"submitted:{space.queue}")
+    await audited(space)
+    assert await space.submit("t1") == [Accepted.DUPLICATE]
+    await space.do("LPOP", space.queue)
+    await audited(space)
+    assert len(await space.entries()) == 2
+    await space.check(stolen=True)
+
+
+async def test_a_lane_that_is_no_list_keeps_no_other_lane_back(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", lane="other")
+    await space.do("SET", space.key("lane:broken"), "x")
+    lanes = ["broken", "other"]
+    for _ in range(2):
+        pulled = await space.pull("a", 5, lanes=lanes)
+        taken = [one.task_id for one in pulled.deliveries]
+        await space.submit("t2", lane="other", delay_ms=1)
+        await space.advance(1)
+        await space.store.promote(10)
+        assert len(taken) == 1
+
+
+async def test_what_waits_in_a_lane_that_is_no_list_waits_until_it_is_one(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", lane="broken", delay_ms=1)
+    await space.do("SET", space.key("lane:broken"), "x")
+    await space.advance(1)
+    await space.store.promote(10)
+    for _ in range(3):
+        assert await space.store.audit("broken", 100, "") == (0, "")
+    assert (await space.state("t1"), await space.reasons()) == ("submitted", [])
+    await space.do("DEL", space.key("lane:broken"))
+    assert sum([(await space.store.audit("broken", 100, ""))[0] for _ in range(3)]) == 1
+    pulled = await space.pull("a", 5, lanes=["broken"])
+    assert [one.task_id for one in pulled.deliveries] == ["t1"]
+
+
+async def test_counts_that_are_none_begin_anew(space: Namespace) -> None:
+    await space.submit("t1", "t2")
+    for key, field in (("counters", "unreadable"), ("tally", "canceled"), ("stale", space.queue)):
+        await space.do("HSET", space.key(key), field, "x")
+    await space.store.cancel("t1", "enough")
+    counts = await space.store.counts()
+    assert (counts.states["canceled"], counts.lanes[space.queue]) == (1, 1)
+    await space.register("a")
+    await space.push(b"nonsense")
+    assert [one.task_id for one in await space.take("a")] == ["t2"]
+    assert (await space.store.counts()).counters["unreadable"] == 1
+
+
+async def test_a_gate_at_which_nobody_waits_is_none(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2", concurrency_key="k")
+    [first] = await space.take("a")
+    await spoil(space, f"held:{space.queue}:key:k")
+    await space.settle("a", first, Settle.COMPLETED)
+    assert await space.take("a") == []
+    assert not await space.do("EXISTS", space.key("gated"), space.key(f"gates:{space.queue}"))
+
+
+async def test_a_doubt_without_its_moment_has_ended(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    await space.do("HSET", space.key("closed"), "", "x")
+    assert [one.task_id for one in await space.take("a")] == ["t1"]
+
+
+async def test_a_lane_that_has_lost_its_number_goes_on_behind_the_last(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2", delay_ms=1)
+    await space.submit("t0")
+    await space.do("HSET", space.key("seq"), space.queue, "x")
+    await space.advance(1)
+    await space.store.promote(10)
+    assert [one.task_id for one in await space.take("a")] == ["t0", "t1", "t2"]
+    await space.check()
+
+
+async def test_a_count_that_is_refused_does_not_begin_anew(space: Namespace) -> None:
+    if space.url == MEMORY:
+        return
+    user = space.queue.replace(":", "-")
+    await space.do("ACL", "SETUSER", user, "reset", "on", ">secret", "~*", "&*", "+@all", "-hincrby")
+    url = f"unix://{user}:secret@{space.url.removeprefix('unix://')}"
+    await space.submit("t1")
+    async with aclosing(
+        RedisStore(RedisSettings(url=url, queue=space.queue), space.store.connection._replaced)
+    ) as store:
+        with pytest.raises(StoreError, match=r"hincrby|HINCRBY|run this command"):
+            await store.cancel("t1", "enough")
+    await space.do("ACL", "DELUSER", user)
+    assert not await space.do("HEXISTS", space.key("tally"), "canceled")
