@@ -63,9 +63,10 @@ async def site(
     accounts: Accounts | None = None,
     proxy: Proxy | None = None,
     peer: tuple[str, int] | None = ("192.0.2.7", 4000),
+    is_there: bool = True,
     **more: Any,
 ) -> AsyncIterator[Site]:
-    """`more`: settings of the dashboard."""
+    """`more`: settings of the dashboard. `is_there`: False for a store that is away, where nobody can log in."""
     settings = Settings(redis_url=redis.url, queue_name=redis.queue, **more)
     async with open_store(redis) as store:
         manager = TaskManager(store, queue=redis.queue, retries=SHORT)
@@ -84,7 +85,7 @@ async def site(
             client(headers={"authorization": f"Bearer {TOKEN}"}) as program,
             client() as stranger,
         ):
-            if proxy is None:
+            if proxy is None and is_there:
                 answer = await browser.post("/login", data={"token": TOKEN})
                 assert answer.status_code == 303, answer.text
             yield Site(store, manager, browser, program, stranger, settings)

@@ -414,7 +414,7 @@ async def test_texts_of_users_come_back_as_data(redis_settings: RedisSettings) -
 
 async def test_a_store_that_is_away_is_told_with_a_time_to_try_again() -> None:
     nowhere = RedisSettings(url="redis://127.0.0.1:1/0", max_connections=2, queue="test:away")
-    async with site(nowhere) as here:
+    async with site(nowhere, is_there=False) as here:
         for path in ("tasks", "lanes", "stats"):
             answer = await here.program.get(f"{API}/{path}")
             assert problem(answer, 503)["type"] == "urn:holdfast:store-unavailable"

@@ -16,6 +16,8 @@ from tests.servers import serve
 
 pytestmark = pytest.mark.anyio
 
+KEPT = ("--appendonly", "yes")  # of a store that has its sessions again when it comes back
+
 SCRIPT = "<script>alert(1)</script>"
 
 
@@ -93,13 +95,13 @@ async def push(redis_settings: RedisSettings, entry: str) -> None:
 
 
 async def test_a_store_that_is_away_is_said_and_the_page_comes_back(short_path: Path) -> None:
-    with serve(short_path) as server:
+    with serve(short_path, *KEPT) as server:
         async with site(RedisSettings(url=server.url, queue="q")) as here:
             os.kill(server.pid, signal.SIGKILL)
             away = await here.page("/lanes", 503)
             assert "cannot be reached" in away
             assert 'hx-trigger="every 2s"' in away, "it asks again"
-            with serve(short_path):
+            with serve(short_path, *KEPT):
                 assert "<h1>Lanes</h1>" in await here.page("/lanes")
 
 
