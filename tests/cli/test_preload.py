@@ -35,6 +35,31 @@ import _thread, threading
 _thread.start_new_thread(threading.Event().wait, ())
 def handle(messages): ...
 """
+LIBRARY = """
+import ctypes, os
+LIBC, THREAD = ctypes.CDLL(None), ctypes.c_ulong()
+assert LIBC.pthread_create(ctypes.byref(THREAD), None, LIBC.pause, None) == 0
+IMPORTED_BY = os.getpid()
+async def handle(messages): return IMPORTED_BY
+"""
+ENDS_ITS_THREAD = """
+def end():
+    if THREAD.value:
+        LIBC.pthread_cancel(THREAD)
+        LIBC.pthread_join(THREAD, None)
+        THREAD.value = 0
+os.register_at_fork(before=end)
+"""
+NUMPY = """
+import os
+import numpy
+NUMBERS = numpy.random.rand(400, 400)
+BEFORE = float((NUMBERS @ NUMBERS).sum())
+IMPORTED_BY = os.getpid()
+async def handle(messages):
+    assert abs(float((NUMBERS @ NUMBERS).sum()) - BEFORE) < 1
+    return IMPORTED_BY
+"""
 LOOP = """
 import asyncio
 LOOP = asyncio.new_event_loop()
@@ -76,6 +101,11 @@ raise LookupError("no model here")
     [
         (THREADS, r"started 1 thread \(watches\), which a forked worker would not have"),
         (NATIVE_THREAD, r"started 1 thread \(.+\), which a forked worker would not have"),
+        (LIBRARY, r"started 1 thread \(of a native library\), which a forked worker would not have"),
+        (
+            LIBRARY + ENDS_ITS_THREAD + THREADS,
+            r"started 2 threads \(.*watches.*\), which a forked worker would not have",
+        ),
         (LOOP, "opened an event loop, which workers would share"),
         (CONNECTION, r"opened 2 connections \(socket:\[\d+\], socket:\[\d+\]\), which workers would share"),
         (FILE, r"opened 1 file \(.+/agent.py\), whose position workers would share"),
@@ -92,6 +122,20 @@ def test_an_import_that_a_fork_does_not_survive_is_made_in_each_worker(
         assert f"handler not preloaded: {status['not_preloaded']}" in cli("status").out
         assert [each["kind"] for each in status["processes"]] == ["store", "steward", "worker", "worker"]
         assert cli("submit", "a", "--wait").lines[0]["result"] in {each["pid"] for each in status["processes"]}
+
+
+@pytest.mark.parametrize("source", [LIBRARY + ENDS_ITS_THREAD, pytest.param(NUMPY, id="numpy")])
+def test_a_library_that_ends_its_threads_at_a_fork_is_shared(short_path: Path, source: str) -> None:
+    if "numpy" in source:
+        pytest.importorskip("numpy")
+    (short_path / "agent.py").write_text(source)
+    with running(short_path, "--workers", "2", "--log-format", "json") as (cli, _):
+        assert cli("status", "--json").document["not_preloaded"] == ""
+        loader = next(one["pid"] for one in _processes(cli) if one["kind"] == "loader")
+        assert {line["result"] for line in cli("submit", "a", "b", "c", "d", "--wait").lines} == {loader}
+        checked = cli("check", "agent:handle")
+        assert checked.status == 0
+        assert "thread" not in checked.out + checked.err
 
 
 def test_a_process_that_the_trial_import_started_is_ended(short_path: Path) -> None:

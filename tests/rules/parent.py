@@ -62,6 +62,13 @@ PARENT = [
         "tests/cli/test_preload.py::test_an_import_that_a_fork_does_not_survive_is_made_in_each_worker",
     ),
     Rule(
+        "threads that a library ends at a fork do not keep an import from being shared",
+        f"{_HERE}/preload_handler.py",
+        "    after = fork_hazards.look_after_fork(before)\n",
+        "    after = fork_hazards.look()\n",
+        "tests/cli/test_preload.py::test_a_library_that_ends_its_threads_at_a_fork_is_shared",
+    ),
+    Rule(
         "the steward is told of a worker that is silent",
         "supervisor/holdfastd/core/hang.py",
         "(*commands, Send(STEWARD, Silent(child.incarnation)))",

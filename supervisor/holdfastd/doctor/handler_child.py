@@ -60,7 +60,7 @@ def _result(settings: Settings, handler: Handler, began: float, before: ForkHaza
 
 
 def _imported(settings: Settings, handler: Handler, began: float, before: ForkHazards) -> Imported:
-    seconds, after = time.monotonic() - began, fork_hazards.look()
+    seconds, after = time.monotonic() - began, fork_hazards.look_after_fork(before)
     threads = [name for task, name in after.threads.items() if task not in before.threads]
     functions = [Function(each.name, each.kind, list(each.takes), _chosen(each.options)) for each in describe(handler)]
     why = not_shareable(before, after) if is_preloaded(settings) else None

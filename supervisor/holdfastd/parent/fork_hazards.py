@@ -6,9 +6,16 @@ import contextlib
 import fcntl
 import os
 import threading
+import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from holdfastd.parent import received_signals
+
+LOOKS = 40  # for threads that have ended, which the kernel may list a little longer
+PAUSE = 0.005  # seconds between two looks
 
 _SELF = Path("/proc/self")
 
@@ -47,6 +54,33 @@ class ForkHazards:
 def look() -> ForkHazards:
     """The hazards that exist now."""
     return ForkHazards(_threads(), _children(), _descriptors())
+
+
+def look_after_fork(before: ForkHazards) -> ForkHazards:
+    """The hazards that an import has left since `before`, as they are once this process has forked.
+
+    Some libraries end their threads at each fork and start them again when they are used, in both processes: so does
+    OpenBLAS, and with it numpy. Where all new threads are of libraries, a child is forked that ends at once. What then
+    still runs does not expect a fork.
+    """
+    found = look()
+    started = found.threads.keys() - before.threads.keys()
+    if started and started.isdisjoint(thread.native_id for thread in threading.enumerate()):
+        _fork_once()
+        for _ in range(LOOKS):
+            found = look()
+            if started.isdisjoint(found.threads):
+                break
+            time.sleep(PAUSE)
+    return found
+
+
+def _fork_once() -> None:
+    with received_signals.blocked(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads beside a fork
+        if (pid := os.fork()) == 0:
+            os._exit(0)
+    os.waitpid(pid, 0)
 
 
 def thread_count() -> int:

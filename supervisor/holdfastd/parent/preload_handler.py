@@ -1,8 +1,8 @@
 """Imports the handler in the loader, so that workers share its memory and start at once.
 
-Objects that the import creates must survive a fork. Threads do not survive it; an event loop, a socket or a pipe would
-be shared by all workers, and so would the position in a file. Files that are only appended to stay open in the workers,
-as the handler expects.
+Objects that the import creates must survive a fork. Threads do not survive it, unless a library ends and starts them
+itself; an event loop, a socket or a pipe would be shared by all workers, and so would the position in a file. Files
+that are only appended to stay open in the workers, as the handler expects.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def preload_handler(settings: Settings) -> tuple[int, ...]:
     belong_to_process(settings)
     handler_of(settings).prepare()
     share_import()
-    after = fork_hazards.look()
+    after = fork_hazards.look_after_fork(before)
     if why := not_shareable(before, after):
         raise NotShareableError(why)
     with suppress(Exception):  # each worker meets the error again, and reports it
