@@ -280,6 +280,9 @@ async def raises(task: Task, which: str) -> None:
         raise
 
 
+_KEPT: list[asyncio.Task[None]] = []
+
+
 async def exits(task: Task, how: str) -> str:
     """SystemExit or KeyboardInterrupt, raised where the event loop meets it; where it was caught, all is well."""
     place, _, kind = how.partition(" ")
@@ -313,6 +316,13 @@ async def exits(task: Task, how: str) -> str:
             left = asyncio.create_task(ending())
             await asyncio.sleep(0.02)
             assert left.done()
+        case "kept":  # by the module, as many programs do so that it is not forgotten
+            _KEPT.append(asyncio.create_task(ending()))
+            await asyncio.sleep(0.02)
+        case "looked-at":
+            _KEPT.append(kept := asyncio.create_task(ending()))
+            await asyncio.sleep(0.02)
+            assert kept.exception()
         case "callback":
             loop.call_soon(ending_at_once)
             await asyncio.sleep(0.02)

@@ -175,13 +175,14 @@ FAILING = [
     "group",
     "anyio",
     "background",
+    "kept",
     "thread",
     "executor",
     "step",
     "step-thread",
     "generator",
 ]
-HARMLESS = ["caught", "callback", "later", "done"]
+HARMLESS = ["caught", "looked-at", "callback", "later", "done"]
 
 
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])

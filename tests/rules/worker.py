@@ -930,22 +930,22 @@ WORKER = [
     Rule(
         "a handler that catches the end of its run has failed",
         "workers/holdfast/handler/run_end.py",
-        "    if notes.ending is None:\n        return outcome\n",
+        "    if ended_by is None:\n        return outcome\n",
         "    if True:\n        return outcome\n",
         "tests/worker/test_handler_sleep.py::test_a_handler_that_catches_the_end_of_its_run_has_failed_for_good",
     ),
     Rule(
         "the next step ends a run that goes on after its end",
         "workers/holdfast/handler/steps.py",
-        "        if self._notes.ending is not None:\n            raise RunEnded\n",
+        "        if self._notes.ended_by() is not None:\n            raise RunEnded\n",
         "",
         "tests/worker/test_handler_sleep.py::test_a_handler_that_catches_the_end_of_its_run_has_failed_for_good",
     ),
     Rule(
         "errors beside a sleep count",
         "workers/holdfast/handler/run_end.py",
-        "notes.ending if rest is None else",
-        "notes.ending if True else",
+        "ended_by is not None and rest is None else",
+        "ended_by is not None else",
         "tests/worker/test_handler_sleep.py::test_an_error_beside_a_sleep_counts",
     ),
     Rule(
@@ -1249,6 +1249,20 @@ WORKER = [
         "workers/holdfast/os/handlers_loop.py",
         "        task.owner.exited(error)\n",
         "        pass\n",
+        "tests/faults/test_worker_endings.py::test_an_exit_anywhere_in_a_handler_is_the_failure_of_its_task_alone",
+    ),
+    Rule(
+        "an exit that nobody has looked at is the failure of the task, though its asyncio task is kept",
+        "workers/holdfast/os/handlers_loop.py",
+        "            task.owner.exiting(task)\n",
+        "            pass\n",
+        "tests/faults/test_worker_endings.py::test_an_exit_anywhere_in_a_handler_is_the_failure_of_its_task_alone",
+    ),
+    Rule(
+        "an exit that somebody has looked at is no failure",
+        "workers/holdfast/handler/run_notes.py",
+        "if task._log_traceback and (",
+        "if (",
         "tests/faults/test_worker_endings.py::test_an_exit_anywhere_in_a_handler_is_the_failure_of_its_task_alone",
     ),
     Rule(

@@ -22,10 +22,9 @@ SWALLOWED = (
 
 def outcome_of_raised(error: BaseException, notes: RunNotes) -> Outcome:
     """The outcome of a handler that raised `error`. A task group raises RunEnded among others: those count."""
-    if notes.ending is None:
-        return outcome_of_error(error)
-    rest = _without_ending(error)
-    return notes.ending if rest is None else outcome_of_error(rest)
+    ended_by = notes.ended_by()
+    rest = error if ended_by is None else _without_ending(error)
+    return ended_by if ended_by is not None and rest is None else outcome_of_error(rest or error)
 
 
 def _without_ending(error: BaseException) -> BaseException | None:
@@ -41,6 +40,7 @@ def _without_ending(error: BaseException) -> BaseException | None:
 
 def outcome_of_returned(outcome: Outcome, notes: RunNotes) -> Outcome:
     """The outcome of a handler that returned a value, with that outcome."""
-    if notes.ending is None:
+    ended_by = notes.ended_by()
+    if ended_by is None:
         return outcome
-    return notes.ending if isinstance(notes.ending, Raised) else Raised(Failure("RunEndedError", SWALLOWED), final=True)
+    return ended_by if isinstance(ended_by, Raised) else Raised(Failure("RunEndedError", SWALLOWED), final=True)

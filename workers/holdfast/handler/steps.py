@@ -114,7 +114,7 @@ class Steps:
 
     def begin(self, name: str) -> int:
         """The place of the next step, or of a sleep, a question, an answer."""
-        if self._notes.ending is not None:
+        if self._notes.ended_by() is not None:
             raise RunEnded
         if around := _inside.get():
             raise StepError(

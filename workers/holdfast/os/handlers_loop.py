@@ -2,8 +2,9 @@
 
 Theory of operation. asyncio raises SystemExit and KeyboardInterrupt of a task or callback out of the event loop, to end
 the program. In a worker they are those of one handler. The task that raised one has it as its exception, and
-whoever awaits the task gets it. So the loop goes on: everything else in it is as it was. Where nobody has awaited the
-task, asyncio reports that when the task is forgotten, and the run of its handler has failed.
+whoever awaits the task gets it. So the loop goes on: everything else in it is as it was. The run that the task belongs
+to is told. Where nobody has looked at the exception by the end of its handler, it has failed. A task that nobody keeps
+is forgotten before that, which asyncio reports.
 
 At the end of the program asyncio cancels all tasks that are left, and waits for them and for the threads of the default
 executor. Here their tasks are over: the wait for asyncio tasks is short, and there is none for threads.
@@ -12,6 +13,7 @@ executor. Here their tasks are over: the wait for asyncio tasks is short, and th
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import os
 import traceback
@@ -39,8 +41,11 @@ _log = structlog.get_logger("holdfast.worker")
 class Owner(Protocol):
     """The run of a handler, to which the asyncio tasks belong that it starts."""
 
+    def exiting(self, task: asyncio.Task[Any]) -> None:
+        """One of them has ended with SystemExit or KeyboardInterrupt. Somebody may still await it."""
+
     def exited(self, error: BaseException) -> None:
-        """One of them has ended with SystemExit or KeyboardInterrupt, and nobody has awaited it."""
+        """One of them has ended so, and is forgotten: nobody has awaited it."""
 
 
 class OwnedTask(asyncio.Task[Any]):
@@ -135,7 +140,9 @@ def _run_on(run: Callable[[Any], Any], future: asyncio.Future[Any]) -> Any:
             if future.done():
                 raise
             BaseException.with_traceback(error, _of_handler(error.__traceback__))
-            if not _is_of_task(error):
+            if _is_of_task(error):
+                _tell_owners(error)
+            else:
                 _log.error(
                     "a callback of a handler asked for the end of the process; the worker goes on", exc_info=error
                 )
@@ -147,6 +154,16 @@ def _of_handler(trace: TracebackType | None) -> TracebackType | None:
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OF_LOOP):
         trace = trace.tb_next
     return trace
+
+
+def _tell_owners(error: BaseException) -> None:
+    """asyncio does not say which task has raised it: the one that has it as its exception is looked for. Those that
+    awaited it have it, too."""
+    for task in gc.get_objects():
+        if (
+            type(task) is OwnedTask and task._exception is error and task.owner is not None
+        ):  # to ask for it would be to look at it
+            task.owner.exiting(task)
 
 
 def _is_of_task(error: BaseException) -> bool:
