@@ -14,6 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 from anyio import to_thread
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv.schemas import Schemas
 
 from holdfast.client.manager import TaskManager
@@ -26,6 +29,7 @@ from holdfast.telemetry import semantic_names
 from holdfast.telemetry.readings import Readings
 from holdfast.telemetry.resource import resource
 from holdfast.telemetry.semantic_names import HOLDFAST, SCHEMA_URL
+from holdfast.telemetry.submit_spans import SubmitSpans
 from holdfast.version import installed
 from holdfast_config import RedisSettings
 from holdfastd.steward.metrics.otlp_exposition import OtlpExposition
@@ -41,7 +45,7 @@ OURS = Origin(HOLDFAST, installed(), SCHEMA_URL, SCHEMA_URL)
 # Of each operation its type and the kind of its span: docs/messaging/messaging-spans.md of the conventions.
 OPERATIONS = {
     "create": ("create", Span.SPAN_KIND_PRODUCER),
-    "fire": ("create", Span.SPAN_KIND_PRODUCER),
+    "fire": ("send", Span.SPAN_KIND_PRODUCER),
     "send": ("send", Span.SPAN_KIND_PRODUCER),
     "process": ("process", Span.SPAN_KIND_CONSUMER),
 }
@@ -93,24 +97,37 @@ async def test_the_spans_of_each_operation_have_what_the_conventions_want(short_
             receiver.until(lambda: len(of(receiver, "process")) == 5 and of(receiver, "fire"))
             where = scene.url
     for name, (kind_of_operation, kind) in OPERATIONS.items():
+        assert of(receiver, name), name
         for received in of(receiver, name):
             span, told = received.item, attributes(received.item.attributes)
             assert received.origin._replace(resource_schema=SCHEMA_URL) == OURS  # an application has its own resource
             assert told["messaging.system"] == "holdfast"
             assert told["messaging.operation.type"] == kind_of_operation
             assert told["server.address"] == server_of(where)
-            if span.name == "send":  # of a batch
-                assert span.kind == Span.SPAN_KIND_CLIENT
-                assert told["messaging.batch.message_count"] == 2
+            assert (span.name, told["messaging.destination.name"]) == (f"{name} {QUEUE}", QUEUE)
+            if "messaging.batch.message_count" in told:
+                assert (span.kind, told["messaging.batch.message_count"]) == (Span.SPAN_KIND_CLIENT, 2)
                 continue
-            assert (span.name, span.kind) == (f"{name} {QUEUE}", kind)
-            assert told["messaging.destination.name"] == QUEUE
+            assert span.kind == kind
             assert told["messaging.message.id"]
             assert ("error.type" in told) == (span.status.code == 2)
     assert {attributes(each.item.attributes).get("error.type") for each in of(receiver, "process")} == {
         None,
         "signal: SIGKILL",
     }
+
+
+@pytest.mark.parametrize(("lanes", "name"), [({"mail"}, "send mail"), ({"mail", "reports"}, "send"), (set(), "send")])
+def test_the_submit_of_a_batch_names_the_lane_of_all_its_tasks(lanes: set[str], name: str) -> None:
+    kept, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    with SubmitSpans(provider).send_batch(2, lanes, None):
+        pass
+    [span] = kept.get_finished_spans()
+    assert (span.name, (span.attributes or {}).get("messaging.destination.name")) == (
+        name,
+        name.partition(" ")[2] or None,
+    )
 
 
 def of(receiver: Receiver, operation: str) -> list[Received]:

@@ -113,7 +113,8 @@ class Submitter:
         spans = submit_spans()
         if spans is None:
             return await self._submit_drafts(drafts, None)
-        with spans.send_batch(len(drafts), self._server()) as span:
+        lanes = {one.spec.lane or self._queue for one in drafts}
+        with spans.send_batch(len(drafts), lanes, self._server()) as span:
             return await self._submit_drafts(drafts, span)
 
     async def _submit_drafts(

@@ -36,7 +36,7 @@ class FireTracer:
                 {
                     semantic_names.SYSTEM: semantic_names.HOLDFAST,
                     semantic_names.OPERATION_NAME: semantic_names.FIRE,
-                    semantic_names.OPERATION_TYPE: semantic_names.CREATE,
+                    semantic_names.OPERATION_TYPE: semantic_names.SEND,
                     semantic_names.DESTINATION: fire.task.lane,
                     semantic_names.MESSAGE_ID: fire.task.message_id,
                     semantic_names.TASK_ID: fire.task.task_id,

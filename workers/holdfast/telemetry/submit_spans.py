@@ -5,7 +5,7 @@ By the messaging conventions. Made with the tracer of the application, if it has
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -38,9 +38,10 @@ class SubmitSpans:
             yield span
 
     @contextmanager
-    def send_batch(self, count: int, server: ServerAddress | None) -> Generator[SubmitSpan]:
-        """Around the submit of a batch."""
-        with self._started(semantic_names.SEND, SpanKind.CLIENT, "", server) as span:
+    def send_batch(self, count: int, lanes: Collection[str], server: ServerAddress | None) -> Generator[SubmitSpan]:
+        """Around the submit of a batch. It names the lane that is the one of all tasks."""
+        lane = next(iter(lanes)) if len(lanes) == 1 else ""
+        with self._started(semantic_names.SEND, SpanKind.CLIENT, lane, server) as span:
             span.set(semantic_names.BATCH_COUNT, count)
             yield span
 
