@@ -757,4 +757,18 @@ DASHBOARD = (
         '            yield task.operation.decode("utf-8", "replace")',
         "tests/conformance/test_searching.py::test_a_text_is_found_where_users_wrote_it_and_nowhere_else",
     ),
+    Rule(
+        "the OpenAPI document names the items of each list",
+        f"{_HERE}/api/openapi.py",
+        '        schema.setdefault("items", {})\n',
+        "        pass\n",
+        "tests/dashboard/test_openapi.py::test_only_values_of_users_are_any",
+    ),
+    Rule(
+        "an error of the API that nobody has foreseen is a problem document",
+        f"{_HERE}/errors.py",
+        "    return problem(500, text) if request.url.path.startswith(API) else",
+        "    return",
+        f"{_API}::test_an_error_that_nobody_has_foreseen_is_a_problem_document_too",
+    ),
 )

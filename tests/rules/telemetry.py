@@ -103,4 +103,32 @@ TELEMETRY = (
         "    return own(exporter, resource)",
         f"{_TRACES}::test_a_provider_of_the_handlers_module_is_used",
     ),
+    Rule(
+        "up-down counters are no deltas",
+        f"{_HERE}/metric_deltas.py",
+        "        if isinstance(data, Sum) and not data.is_monotonic:\n",
+        "        if False:\n",
+        "tests/supervisor/test_metric_deltas.py::test_gauges_and_up_down_counters_stay_as_they_are",
+    ),
+    Rule(
+        "records of the user's code are of no version of ours",
+        f"{_HERE}/log_sender.py",
+        '    if name.partition(".")[0] == HOLDFAST:\n',
+        "    if True:\n",
+        "tests/otlp/test_logs.py::test_records_of_the_block_arrive_as_they_were_written",
+    ),
+    Rule(
+        "the span of a delivery names the server",
+        f"{_HERE}/task_tracer.py",
+        "record.attributes() | semantic_names.of_server(self._server())",
+        "record.attributes()",
+        "tests/otlp/test_conventions.py::test_each_signal_names_its_schema_its_scope_and_the_version",
+    ),
+    Rule(
+        "the encoder of records names the schema of the spans",
+        f"{_HERE}/span_exporters.py",
+        "InstrumentationScope(semantic_names.HOLDFAST, installed(), semantic_names.SCHEMA_URL)",
+        "InstrumentationScope(semantic_names.HOLDFAST)",
+        "tests/otlp/test_conventions.py::test_each_signal_names_its_schema_its_scope_and_the_version",
+    ),
 )
