@@ -231,7 +231,7 @@ def _term(field: _Field, term: str) -> str:
 
 
 def _range(field: _Field, first: tuple[str, int], last: str, step: str | None) -> str:
-    """A range of one value is this value, whatever its step: cronsim would take it for one without an end."""
+    """A range of which one value is named is this value: cronsim would take `5-5/2` for one without an end."""
     said, begin = first
     end = field.value(last)
     if field is _WEEKDAY and last == "SUN" and begin > 0:
@@ -241,7 +241,7 @@ def _range(field: _Field, first: tuple[str, int], last: str, step: str | None) -
         raise _RefusedError(
             f"the range {said}-{last}{steps} goes past the end: write {_unwrapped(field, first, end, step)}"
         )
-    if end == begin:
+    if begin + int(step or 1) > end:
         return said
     return f"{said}-{7 if last == 'SUN' else last}{steps}"
 
