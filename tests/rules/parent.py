@@ -300,4 +300,18 @@ PARENT = [
         "",
         f"{_FOREIGN}::test_a_file_of_a_stranger_cannot_say_whom_root_trusts",
     ),
+    Rule(
+        "a client of the control socket that was idle longest gives way",
+        "supervisor/holdfastd/control/server.py",
+        "            self._drop(leaving)\n        return leaving is not None\n",
+        "            return False\n        return leaving is not None\n",
+        "tests/supervisor/test_control.py::test_idle_clients_keep_no_command_out",
+    ),
+    Rule(
+        "places of the control socket are kept for root and the owner",
+        "supervisor/holdfastd/control/places.py",
+        "len(_strangers(clients, owners)) < MOST_CLIENTS - KEPT",
+        "True",
+        "tests/supervisor/test_control_places.py::test_places_are_kept_for_root_and_the_owner",
+    ),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,16 +119,53 @@ def test_a_client_that_stalls_holds_up_nobody(service: Service) -> None:
         assert service.status().ready == 2
 
 
-def test_more_clients_than_there_is_room_for_are_turned_away(service: Service) -> None:
+def test_of_more_clients_than_there_is_room_for_the_one_that_was_idle_longest_gives_way(service: Service) -> None:
     streams: list[socket.socket] = []
     try:
         streams += [connect(service) for _ in range(70)]
-        assert streams[-1].recv(1) == b""
-        streams[0].sendall(b'{"do":"status"}\n')
-        assert b'"ok":true' in streams[0].recv(65536)
+        streams[-1].sendall(b'{"do":"status"}\n')
+        assert b'"ok":true' in streams[-1].recv(65536)
+        assert [stream.recv(1) for stream in streams[:6]] == [b""] * 6
+        streams[6].sendall(b'{"do":"status"}\n')
+        assert b'"ok":true' in streams[6].recv(65536)
     finally:
         for stream in streams:
             stream.close()
+
+
+def test_idle_clients_keep_no_command_out(service: Service) -> None:
+    """As many as there may be, renewed as fast as they are closed."""
+    enough = threading.Event()
+
+    def hold() -> None:
+        held: list[socket.socket] = []
+        while not enough.is_set():
+            held = [stream for stream in held if stream.fileno() >= 0 and not closed(stream)]
+            held += [connect(service) for _ in range(64 - len(held))]
+            holds.set()
+        for stream in held:
+            stream.close()
+
+    holds = threading.Event()
+    holder = threading.Thread(target=hold, daemon=True)
+    holder.start()
+    assert holds.wait(20.0)
+    assert [service.status().ready for _ in range(20)] == [2] * 20
+    enough.set()
+    holder.join()
+
+
+def closed(stream: socket.socket) -> bool:
+    """True if the other end has closed it; then this end is closed, too."""
+    stream.setblocking(False)
+    try:
+        is_closed = stream.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        is_closed = True
+    stream.close()
+    return is_closed
 
 
 def test_the_socket_is_for_owner_and_group(service: Service) -> None:

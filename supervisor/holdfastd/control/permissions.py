@@ -31,10 +31,15 @@ def peer(stream: socket.socket) -> int:
     return int(_CREDENTIALS.unpack(credentials)[1])
 
 
+def owners() -> set[int]:
+    """The users that may do everything: root and the service's user."""
+    return {ROOT, os.geteuid()}
+
+
 def denial(request: ControlRequest, user: int, group_verbs: Collection[str]) -> str:
     """The reason why this user may not send the request; empty if allowed. Only the owner and the group can connect."""
     verbs = _VERBS[type(request)]
-    if user in {ROOT, os.geteuid()} or any(verb in group_verbs for verb in verbs):
+    if user in owners() or any(verb in group_verbs for verb in verbs):
         return ""
     allowed = ", ".join(group_verbs) or "nothing"
     return f"{verbs[0]} is for root and the service's user; its group may: {allowed} (--control-group-verbs)"

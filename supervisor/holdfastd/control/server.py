@@ -20,7 +20,7 @@ from typing import Protocol
 import structlog
 
 from holdfast.core.json_errors import UNREADABLE_JSON
-from holdfastd.control import permissions
+from holdfastd.control import permissions, places
 from holdfastd.control.line_socket import LineSocket
 from holdfastd.control.socket_protocol import (
     LONGEST_ANSWER,
@@ -38,9 +38,11 @@ from holdfastd.control.socket_protocol import (
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 LONGEST_REQUEST = 4096  # bytes
-MOST_CLIENTS = 64
+BACKLOG = 512  # clients that wait to be accepted
+ACCEPTED_AT_ONCE = 8  # in a turn of the loop: each of them can ask before it has to give way to later ones
 ACCEPT_PAUSE = 1.0  # seconds without looking for clients after none could be accepted
 CLIENT_TIMEOUT = 10.0  # seconds for a client to ask, and to read its answer
+FULL = "too many clients wait for a stop or a reload of this supervisor: try again when it has ended"
 
 _log = structlog.get_logger("holdfast.parent")
 
@@ -61,6 +63,11 @@ class ControlClient:
     until: float | None
     awaits: type[FinalAnswer] | None = None
     user: int = permissions.NOBODY
+
+    @property
+    def is_idle(self) -> bool:
+        """False while it waits for the end of a stop or a reload."""
+        return self.awaits is None
 
 
 class ControlServer:
@@ -116,22 +123,41 @@ class ControlServer:
         self._listener.close()
 
     def _accept(self) -> None:
+        for _ in range(ACCEPTED_AT_ONCE):
+            stream = self._next_stream()
+            if stream is None:
+                return
+            self._admit(stream)
+
+    def _next_stream(self) -> socket.socket | None:
         try:
-            stream, _ = self._listener.accept()
+            return self._listener.accept()[0]
+        except BlockingIOError:  # nobody waits any more
+            return None
         except OSError:  # gone again, or no descriptor is left: looking away for a moment keeps the loop from spinning
             self._watcher.forget(self._listener.fileno())
             self._accept_from = self._now + ACCEPT_PAUSE
+            return None
+
+    def _admit(self, stream: socket.socket) -> None:
+        lines, user = LineSocket(stream, LONGEST_REQUEST, LONGEST_ANSWER), permissions.peer(stream)
+        if not self._make_room(user):
+            lines.send(encode(Refused(FULL)))
+            lines.close()
             return
-        if len(self._clients) >= MOST_CLIENTS:
-            stream.close()
-            return
-        client = ControlClient(
-            LineSocket(stream, LONGEST_REQUEST, LONGEST_ANSWER),
-            self._now + CLIENT_TIMEOUT,
-            user=permissions.peer(stream),
-        )
+        client = ControlClient(lines, self._now + CLIENT_TIMEOUT, user=user)
         self._clients[stream.fileno()] = client
         self._watch(client, self._serve)
+
+    def _make_room(self, user: int) -> bool:
+        """Drop a client that gives way to one of this user, if there is need; False if none does."""
+        clients, owners = list(self._clients.values()), permissions.owners()
+        if places.has_room(clients, user, owners):
+            return True
+        leaving = places.giving_way(clients, user, owners)
+        if leaving is not None:
+            self._drop(leaving)
+        return leaving is not None
 
     def _watch(self, client: ControlClient, step: Callable[[ControlClient], None], interest: int = READ) -> None:
         """Take this step whenever the client's descriptor is ready."""
@@ -211,5 +237,5 @@ def _listen(path: Path) -> socket.socket:
         listener.bind(str(path))
     finally:
         os.umask(before)
-    listener.listen(MOST_CLIENTS)
+    listener.listen(BACKLOG)
     return listener
