@@ -17,6 +17,7 @@ from tests.conformance import test_schedule_options as schedule_options
 from tests.conformance import test_sleeps as sleeps
 from tests.conformance import test_steps as steps
 from tests.lua import test_after as after
+from tests.lua import test_again as again
 from tests.lua import test_ahead as ahead
 from tests.lua import test_audit as audit
 from tests.lua import test_batches as batches
@@ -456,7 +457,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     # Terms: what waits for others, expires, or is there once a key.
     ("a child does not expect its parents' results", "submit_options", "  results.expect(id, parents)\n", "", parent_results.test_a_child_has_the_results_of_its_parents_in_the_order_of_after),
     ("a child has no results of parents that have ended before", "submit_options", "      results.give(id, name)\n", ""),
-    ("a child has no results of parents that it waited for", "parents", "    results.give(id, parent)\n", ""),
+    ("a child has no results of parents that it waited for", "parents", "    if known then fate = known else results.give(id, parent) end\n", "    fate = known or fate\n"),
     ("a child is delivered as a task without parents", "claims", "r[20] and 1 or 0, steps", "0, steps", parent_results.test_a_child_has_the_results_of_its_parents_in_the_order_of_after),
     ("a parent that has ended has not, until its children are told", "parent_results", "if not TERMINAL[r[1]] then return", "if true then return", parent_results.test_a_child_has_the_error_of_a_parent_that_failed),
     ("a damaged end of a parent stops all", "parent_results", "    redis.pcall('HSET', key, child_field(id), '')   --", "    call('HSET', key, child_field(id), '')   --", after.test_a_damaged_end_of_a_parent_is_the_trouble_of_its_children),
@@ -608,7 +609,14 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a damaged schedule keeps settlements back", "task_end", "  local went, flaw = attempt(scheduling().fire_ended, ", "  local went, flaw = true, scheduling().fire_ended(", damaged.test_a_damaged_schedule_keeps_no_settlement_back, ("streak",)),
     ("a huge turn keeps others from being forgotten", "deletion", "math.min(said, math.max(", "math.max(said, math.max(", damaged.test_a_task_of_a_huge_turn_keeps_no_other_from_being_forgotten),
     ("what was cut off stays so", "task_end", "  if not (is_over or PARKED[state]) then return false end", "  if true then return false end", half_recorded.test_a_cancel_that_was_cut_off_is_ended_by_the_next_recovery, ("zadd",)),
-    ("what was set aside is never due", "damage", "  if call('ZSCORE', KEY.due, id) == 'inf' then call('ZADD', KEY.due, 0, id) end\n", "", damaged.test_one_that_was_due_is_submitted_when_it_is_whole_again),
+    ("what was set aside is never due", "readmit", "  call('ZADD', KEY.due, 0, id)\n", "", damaged.test_one_that_was_due_is_submitted_when_it_is_whole_again),
+    ("what was set aside does not expire", "readmit", "  if whole(r.expires) then agenda().put(r.expires, 'expire', id) end\n", "", damaged.test_one_that_expires_is_set_aside_once_and_expires_when_it_is_whole_again, (damaged.homeless,)),
+    ("a child that is whole again is told of no parent", "readmit", "      ties.agenda.put(NOW, 'settle', parent)\n", "", again.test_a_child_that_was_paused_goes_on_when_it_is_whole_again),
+    ("a callback that is whole again does not begin", "readmit", "  if batch and (batching().facts_of(batch).ended or call('EXISTS', KEY.batch .. batch) == 0) then batching().begin_callback(id, batch) end\n", "", again.test_a_callback_that_is_whole_again_begins),
+    ("messages of a task that is whole again wait", "readmit", "  if r.joining == '1' then call('SADD', KEY.joining, id) end\n", "", again.test_messages_of_a_task_that_is_whole_again_join),
+    ("a task that is whole again stays at a gate that lacks it", "readmit", "    write(id, 'held', '')\n", "", again.test_a_task_at_a_gate_that_is_whole_again_runs),
+    ("a suspect that is whole again is none", "readmit", "  if r.solo == '1' then add_suspect(id, r.lane, r.seq) end\n", "", again.test_a_suspect_that_is_whole_again_runs),
+    ("a damaged child is not given what its parent has ended with", "parents", "      if not known then attempt(results.give, id, parent) end\n", "", again.test_a_child_that_is_whole_again_knows_of_a_parent_that_is_gone),
     ("a damaged record stops its lane", "pull", "  if pass_over(id, r, lane) then return end\n", "", damaged.test_others_are_claimed, (damaged.half,)),
     ("what holds something else stays", "shared_keys", "    call('UNLINK', key)\n", "", damage_shared.test_who_waits_for_a_handler_is_found_again, ("held:{}:unknown:new",)),
     ("what holds something else goes without a word", "shared_keys", "    set_aside('key ' .. key", "    local _ = ('key ' .. key", damage_shared.test_permits_of_a_key_are_made_anew_from_what_runs),

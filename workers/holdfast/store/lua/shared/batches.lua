@@ -193,6 +193,6 @@ local function batching()
   local function batch_of(field) return (select(4, parse(field))) end
 
   made_batching = {parse = parse, facts_of = facts_of, is_damaged = is_damaged, count_in = count_in, count_end = count_end, seal = seal,
-    put_back = put_back, refusal = refusal, join = join, replace = replace, batch_of = batch_of}
+    put_back = put_back, begin_callback = begin_callback, refusal = refusal, join = join, replace = replace, batch_of = batch_of}
   return made_batching
 end

@@ -1,7 +1,7 @@
--- use: task_record journal lane agenda workers schedules
--- provides: FACTS facts is_state flaw_in flaw_in_content flaw_of is_held is_for_damaged pass_over attempt set_task_aside note_no_state each_task each_entry look_again
+-- use: task_record journal lane workers schedules
+-- provides: FACTS facts is_state flaw_in flaw_in_content flaw_of is_held is_for_damaged pass_over attempt set_task_aside note_no_state each_task each_entry
 -- A record that somebody has damaged is the trouble of its task alone: the task is set aside with the reason, as the entry that
--- stands for it in a lane, and keeps its state. When the record is whole again, the entry can be read again.
+-- stands for it in a lane, and keeps its state. When the record is whole again, the entry can be read again (see readmit).
 -- Work on many tasks takes each of them in `attempt` or `each_task`. An error that the content of a record has caused takes this
 -- one out of the index that has led to it, and the others go on. What the server refuses (no memory, no right) ends the call as ever.
 -- An entry is popped after it was carried out: an error in between leaves a duplicate hint and loses nothing. The usual pull and submit need none of this: they
@@ -114,12 +114,4 @@ local function each_entry(raw, lane, act)
   if went then return answer end
   local id = own(raw)
   if id then set_task_aside(id, flaw_of(id) or answer, lane) else set_aside('it cannot be taken: ' .. answer, raw, lane) end
-end
-
--- Has a task that was set aside looked at again, whatever it waits for: its record may be whole by now.
-local function look_again(id)
-  redis.pcall('HDEL', KEY.task .. id, 'aside')
-  if call('ZSCORE', KEY.due, id) == 'inf' then call('ZADD', KEY.due, 0, id) end
-  local r = read(id, 'state', 'expires')
-  if r[1] and not TERMINAL[r[1]] and whole(r[2]) then agenda().put(r[2], 'expire', id) end
 end

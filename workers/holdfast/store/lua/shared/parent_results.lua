@@ -31,6 +31,14 @@ local function parent_results()
     call('HSET', KEY.parents .. id, parent, place .. ' ' .. finished)
   end
 
+  -- The state in which a parent has ended that this child was given; nil if it was not.
+  local function given(id, parent)
+    local noted = redis.pcall('HGET', KEY.parents .. id, parent)
+    local finished = type(noted) == 'string' and string.match(noted, '^%d+ (%d+)$')
+    local state = finished and redis.pcall('HGET', KEY.outcome .. name_of(parent, finished), 'state')
+    return type(state) == 'string' and state or nil
+  end
+
   -- Gives the retry of a child what the child was given.
   local function give_again(id, new)
     local known = parents_of(id)
@@ -101,6 +109,6 @@ local function parent_results()
     return tonumber(place), r[1] or 'gone', r[2] or '', r[3] or '', result
   end
 
-  return {expect = expect, give = give, give_again = give_again, put_back = put_back, keep = keep,
+  return {expect = expect, give = give, given = given, give_again = give_again, put_back = put_back, keep = keep,
     release = release, parents_of = parents_of, found = found}
 end

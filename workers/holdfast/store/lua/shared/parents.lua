@@ -20,10 +20,15 @@ local function waiting()
     note_end('parent-failed', id, parent .. ' ' .. fate)
   end
 
-  -- Tells a child that a parent has ended, once for each pair. A damaged child keeps its tie.
+  -- Tells a child that a parent has ended, once for each pair. A damaged child keeps its tie, and is given what the parent has ended with: it
+  -- is told of that when it is whole again (see readmit), and the parent may be gone by then.
   local function tell_child(id, parent, fate)
     local flaw = flaw_of(id) or (read(id, 'state')[1] and not whole(read(id, 'waits_for')[1]) and 'waits_for is no number')
-    if flaw then return set_task_aside(id, flaw) end
+    local known = fate == 'gone' and results.given(id, parent)
+    if flaw then
+      if not known then attempt(results.give, id, parent) end
+      return set_task_aside(id, flaw)
+    end
     if not ties.cut(id, 'parent', parent) then return end
     local r = read(id, 'state', 'lane', 'if_parent_fails', 'begins', 'waits_for')
     if not r[1] then   -- its record was deleted by somebody
@@ -31,7 +36,7 @@ local function waiting()
       return
     end
     write(id, 'waits_for', r[5] - 1)
-    results.give(id, parent)
+    if known then fate = known else results.give(id, parent) end
     if fate ~= 'completed' and r[3] ~= 'run' then
       leave_index(id, r[1], r[2])
       fail(id, parent, fate)
