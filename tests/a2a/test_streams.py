@@ -191,3 +191,12 @@ def test_the_same_message_streamed_again_ends_with_the_question(client: ThinClie
         seen = Followed(client, events)
         seen.to_the_end()
     assert seen.states == ["input-required"]
+
+
+def test_a_stream_that_does_not_begin_is_an_error_of_http_in_0_3(client: ThinClient) -> None:
+    """A2A 0.3, 7.9: on resubscription failure, standard HTTP error code; the body may contain the error of JSON-RPC."""
+    ended = client.send("hello")["id"]
+    is_newer = client.version == "1.0"
+    for params, status, code in (({"id": "none"}, 404, -32001), ({"id": ended}, 400, -32004), ({}, 400, -32602)):
+        answer = client.post(SUBSCRIBE[client.version], params)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (200 if is_newer else status, code)

@@ -60,7 +60,10 @@ async def _answer(request: Request, call: RpcCall) -> Response:
                 result = await method.call(asking)
             return _json(call.answer(result))
         case StreamMethod():
-            return await stream(request, _events(request, call, method), longest=None)
+            try:
+                return await stream(request, _events(request, call, method), longest=None)
+            except HoldfastError as error:
+                raise _without_stream(_known(error), method) from None
 
 
 @asynccontextmanager
@@ -120,6 +123,13 @@ async def _events(request: Request, call: RpcCall, method: StreamMethod) -> Asyn
                 yield _event(call.answer(each))
         except Exception as error:
             yield _event(call.failure(_known(error)))
+
+
+def _without_stream(error: RpcError, method: StreamMethod) -> RpcError:
+    """The error of a stream that does not begin: 0.3 has it as one of HTTP, too (7.2, 7.9)."""
+    if method.version != "0.3" or error.status != 200:
+        return error
+    return RpcError(error.code, error.message, 404 if error.code is RpcCode.TASK_NOT_FOUND else 400)
 
 
 def _known(error: Exception) -> RpcError:
