@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
@@ -32,10 +32,9 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "rediss+cluster": _LOGIN | _TLS,
 }
 
-_SECRET_OPTION = re.compile(
-    r"([?&][^=&#]*(?:passw|passphrase|token|secret|signature|sig|credential|auth|api_?-?key)[^=&#]*=)[^&#]*",
-    re.IGNORECASE,
-)
+_OPTION = re.compile(r"[?&]([^=&#?]*+)=")  # each character is looked at once: producers write webhooks
+_OPTION_END = re.compile(r"[&#]")
+_SECRET_WORD = re.compile(r"passw|passphrase|token|secret|sig|credential|auth|api[_-]?key", re.IGNORECASE)
 _PATH = re.compile(r"(https?://[^/?#]*)[/?#].+", re.IGNORECASE | re.DOTALL)
 
 
@@ -48,7 +47,19 @@ def mask(url: str) -> str:
         login, _, host = rest.rpartition("@")
         user, colon, _ = login.partition(":")
         rest = f"{user}:***@{host}" if colon else f"***@{host}"
-    return scheme + separator + _SECRET_OPTION.sub(r"\1***", rest)
+    return scheme + separator + "".join(_without_secret_options(rest))
+
+
+def _without_secret_options(url: str) -> Iterator[str]:
+    at = 0
+    while option := _OPTION.search(url, at):
+        yield url[at : option.end()]
+        at = option.end()
+        if _SECRET_WORD.search(unquote(option[1])):
+            end = _OPTION_END.search(url, at)
+            at = end.start() if end else len(url)
+            yield "***"
+    yield url[at:]
 
 
 def mask_webhook(url: str) -> str:

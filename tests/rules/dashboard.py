@@ -99,6 +99,20 @@ DASHBOARD = (
         f"{_REDACTION}::test_what_is_nested_deeply_hides_what_is_named_and_fails_nothing",
     ),
     Rule(
+        "a page of a value that is nested too deeply is shown",
+        f"{_HERE}/rendering.py",
+        "    except RecursionError:\n        return value\n",
+        "    except ZeroDivisionError:\n        return value\n",
+        "tests/dashboard/test_deep_values.py::test_no_page_and_no_list_fails_for_a_deep_value",
+    ),
+    Rule(
+        "an address is masked in linear time",
+        "config/holdfast_config/redis_urls.py",
+        'r"[?&]([^=&#?]*+)="',
+        'r"[?&]([^=&#]*)="',
+        "tests/config/test_url.py::test_twice_as_long_a_url_takes_twice_as_long",
+    ),
+    Rule(
         "a long text is cut before it is looked through",
         f"{_HERE}/queue/redaction.py",
         "        if len(text) > LONGEST:\n",

@@ -65,7 +65,7 @@ def environment(redaction: Redaction) -> Environment:
         "seconds": seconds,
         "ago": ago,
         "count": count,
-        "pretty": lambda value: pretty(redaction.value(msgspec.to_builtins(value))),
+        "pretty": lambda value: pretty(redaction.value(_plain(value))),
         "beginning": beginning,
         "event_words": event_words,
         "redacted": redaction.text,
@@ -158,6 +158,14 @@ def beginning(text: str, *, is_whole: bool = False) -> str:
 def dotted(name: str) -> str:
     """A name that may be broken behind its dots."""
     return Markup(".<wbr>").join(name.split("."))
+
+
+def _plain(value: object) -> object:
+    """The value of plain types; one that is nested too deeply as it is, for the redaction to cut."""
+    try:
+        return msgspec.to_builtins(value)
+    except RecursionError:
+        return value
 
 
 def pretty(value: object) -> str:
