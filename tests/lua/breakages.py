@@ -370,7 +370,6 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("what is damaged beside a task makes half of it", "submit_with_options", "  if damaged[id] then return {'damaged', damaged[id]} end\n", "", neighbours.damage_key, ("children:par",)),
     ("the indexes of options are not looked at first", "submit_with_options", "  require_indexes(options)\n", "", neighbours.damage_key, ("agenda",)),
     ("the places of a lane are not looked at first", "submit", "  require_places(lane, at > NOW)\n", "", neighbours.damage_key, ("due",)),
-    ("the numbers of a lane are not looked at first", "lane", "  require_number(lane, call('HINCRBY', KEY.seq, lane, 0))\n", "", neighbours.damage_field, ("seq", "QUEUE", "a word")),
     ("a batch is full as somebody has written", "batches", "call('HSET', KEY.batch .. batch, 'digest', digest, 'expected', expected, 'submitted', number_of(batch))", "call('HSET', KEY.batch .. batch, 'digest', digest, 'submitted', number_of(batch))", neighbours.damage_field, ("batch:b", "expected", "a word")),
     ("a damaged task is retried in part", "retry", "  local flaw = flaw_for(new)\n", "  local flaw\n", neighbours.damage_field, ("task:plain-failed", "turn", "missing")),
     ("what is delayed leaves its index first", "promotion", "  to_tail(id)\n  call('ZREM', KEY.due, id)", "  call('ZREM', KEY.due, id)\n  to_tail(id)", half_recorded.test_a_retry_that_was_cut_off_leaves_no_task_behind, ("zadd",)),

@@ -140,7 +140,7 @@ async def require_sound(space: Namespace) -> None:
     await space.store.promote(100)
     await audit(space)
     found = breaches(await space.store.snapshot(), space.queue)
-    assert not [line for line in found if not re.search("entries of|I6", line)]
+    assert not [line for line in found if not re.search("entries of|I6|I11 rollup", line)]
 
 
 @pytest.mark.parametrize("command", WRITES)
@@ -207,3 +207,30 @@ async def test_an_order_of_a_ledger_that_was_cut_off_is_carried_out_when_it_come
     if state == "working" and verb == "cancel":
         await space.crash("a")
     await require_sound(space)
+
+
+@pytest.mark.parametrize("kind", [Settle.RETRY, Settle.RELEASE, Settle.SUSPENDED])
+@pytest.mark.parametrize("usual", [True, False])
+@pytest.mark.parametrize("command", [*COMMANDS, "hset"])
+async def test_a_task_that_was_given_back_in_part_runs_again(
+    space: Namespace, command: str, kind: Settle, *, usual: bool
+) -> None:
+    """Whether its settlement comes again or not."""
+    taken = await held(space, usual=usual)
+    settlements = [settlement(each, kind) for each in taken]
+    async with without(space, f"-{command}") as store:
+        try:
+            await store.pull("a", 2, 0, [space.queue], settlements)
+        except StoreError:
+            assert command != "publish"
+    await space.pull("a", 0, *settlements, request=3)
+    await space.crash("a", charged=False)
+    cursor = ""
+    while cursor := (await space.store.strays(cursor, 1000, 60_000, put_back=True)).cursor:
+        pass
+    await require_sound(space)
+    await space.register("w")
+    for each in taken:
+        await space.store.resume(each.task_id, "go on")
+    await neighbours.all_run(space, [space.queue])
+    assert {await space.state(each.task_id) for each in taken} == {"completed"}

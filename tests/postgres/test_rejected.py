@@ -201,6 +201,7 @@ async def test_what_waits_for_one_that_was_put_off_before_waits_with_it(books: L
     await books.redis.do("SET", books.redis.key("unique"), "no hash")
     async with books.store.database.transaction() as sql:
         await sql.execute(f"{LONG_AGO} AND task_id = 'child'", books.queue)
+        await sql.execute(f"{LONG_AGO.replace('-', '+')} AND task_id = 'a'", books.queue)
     for _ in range(2):
         await books.keep()
     assert await books.states() == {}

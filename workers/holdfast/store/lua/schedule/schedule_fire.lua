@@ -63,7 +63,7 @@ local function make(id, generation, overlap, last, fire)
   if before and overlap == 'replace' then each_task(before, nil, nil, cancel, 'replaced by the next fire of its schedule') end
   local made = made_before(id, fire)
   local holder = not made and fire[15] ~= '' and unique().holder(fire[15])
-  if holder then schedules.chronicle(id, 'skipped', at, holder, 'its unique key is held by this task') return last end
+  if holder and holder ~= fire[2] then schedules.chronicle(id, 'skipped', at, holder, 'its unique key is held by this task') return last end
   local task = made or fire[2]
   call('HSET', schedules.hash(id), 'task', task, 'last', at)
   if not made then each_task(task, fire[6], nil, submit, id, generation, fire) end

@@ -1,6 +1,6 @@
 -- use: task_record clock limits journal agenda gate_keys workers shared_keys
--- provides: list_of is_turned on_lane ring entry own add_suspect operation_of to_tail to_head owned_last_first to_later begin
--- provides: is_list require_number require_places rung
+-- provides: HIGHEST list_of is_turned on_lane ring entry own add_suspect operation_of to_tail to_head owned_last_first to_later begin
+-- provides: is_list require_places rung
 -- A lane: a list of entries, a bell, a sequence. Own entries are the producer's bytes with one more key in front.
 local function list_of(lane)
   if lane == QUEUE or string.find(lane, ':', 1, true) then return lane end
@@ -93,8 +93,8 @@ local function enqueue(id, lane, seq, solo, push, operation)
 end
 
 -- The next number of a lane. Where somebody has written something else, it is the one behind the highest that waits or was taken.
+local HIGHEST = 90000000000000   -- as text a much larger one has an exponent
 local function next_number(lane)
-  local HIGHEST = 90000000000000   -- see require_number
   local number = redis.pcall('HINCRBY', KEY.seq, lane, 1)
   if type(number) == 'number' and number > 0 and number < HIGHEST then return number end
   if type(number) ~= 'number' and not string.find(tostring(number.err), 'integer', 1, true) then return call('HINCRBY', KEY.seq, lane, 1) end
@@ -155,11 +155,6 @@ local function begin(id, at, lane, operation)
   if at > NOW then to_later(id, at) else to_tail(id, lane, operation) end
 end
 
--- Raises an error where the numbers of a lane, as somebody has written them, are too large to be counted on.
-local function require_number(lane, number)
-  if number >= 90000000000000 then error('the numbers of lane ' .. lane .. ' in ' .. KEY.seq .. ' are out of range', 0) end
-end
-
 -- Raises the server's error where a key that a new task of this lane touches holds something else, before its record is written.
 -- `is_later`: it is delayed, and touches no key of the lane yet.
 local placed = {}
@@ -173,9 +168,8 @@ local function require_places(lane, is_later)
     call('ZCARD', KEY.due)
     call('LLEN', KEY.steward_control)
   else
-    require_number(lane, call('HINCRBY', KEY.seq, lane, 0))
-    call('ZCARD', KEY.submitted .. lane)
-    call('LLEN', KEY.bell .. lane)
+    call('HLEN', KEY.seq)
+    shared('ZCARD', KEY.submitted .. lane)
     call('HLEN', KEY.closed)
     is_turned(lane)
   end

@@ -1,4 +1,4 @@
--- use: task_record journal task_end messages parents gates pause_requests workers joined_messages
+-- use: task_record journal task_end messages parents gates pause_requests workers joined_messages shared_keys
 -- provides: cancel pause resume CONTROL
 -- Cancel, pause and resume of a task in any state. Each answers `damaged` if the key of the record holds something else, and fails where
 -- the record lacks what it needs: callers take it in a guard.
@@ -19,8 +19,10 @@ local function cancel(id, reason)
   elseif state == 'working' then
     hint(r[3], 'cancel:' .. id .. ':' .. r[4])
     bounds().vacate(id)
+  elseif state == 'submitted' then
+    shared('ZSCORE', KEY.submitted .. r[2], id)   -- a record without a lane fails before anything is written
   else
-    call('ZSCORE', state == 'submitted' and KEY.submitted .. r[2] or state == 'delayed' and KEY.due or KEY.waiting, id)   -- fails before anything is written
+    call('ZSCORE', state == 'delayed' and KEY.due or KEY.waiting, id)   -- likewise
   end
   finish(id, 'canceled', reason, has_rest(id))
   note_end('canceled', id, reason)

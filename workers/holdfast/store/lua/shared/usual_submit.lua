@@ -31,8 +31,9 @@ end
 local function accept_usual()
   local ids, origins, answers, index, entries = {}, {}, {}, {}, {}
   local number, at = #ARGV / WIDTH, tostring(NOW)   -- to make a text of a number costs as much as a write
-  local before = call('HINCRBY', KEY.seq, NEW_LANE, number) - number
-  require_number(NEW_LANE, before)
+  local last = redis.pcall('HINCRBY', KEY.seq, NEW_LANE, number)
+  if type(last) ~= 'number' or last <= 0 or last >= HIGHEST then return nil end   -- the operation behind it begins the numbers anew
+  local before = last - number
   for n = 1, number do
     local first = (n - 1) * WIDTH
     local id, seq = ARGV[first + 1], tostring(before + n)
@@ -53,4 +54,5 @@ local function accept_usual()
   return answers
 end
 
-if is_usual_call() then return accept_usual() end
+local answered = is_usual_call() and accept_usual()
+if answered then return answered end
