@@ -16,13 +16,15 @@ import pytest
 from holdfast.core.delivery import Settle
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.served import ServedLane, ServedWork
+from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.tasks import Accepted, WorkerKind
+from holdfast.core.webhook_notice import Notice
 from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from holdfast_config.settings import MEMORY
 from tests.lua.namespace import Namespace, namespace
-from tests.lua.operations import introduction
+from tests.lua.operations import introduction, submission
 from tests.lua.test_damage_fuzz import (
     MISSING,
     STEPS,
@@ -335,3 +337,19 @@ async def test_a_count_that_is_refused_does_not_begin_anew(space: Namespace) -> 
             await store.cancel("t1", "enough")
     await space.do("ACL", "DELUSER", user)
     assert not await space.do("HEXISTS", space.key("tally"), "canceled")
+
+
+@pytest.mark.parametrize("how", [*TEXTS, MISSING])
+@pytest.mark.parametrize("field", ["task", "turn", "state", "url", "at", "tries"])
+async def test_a_damaged_field_of_a_webhook_is_its_own_trouble(space: Namespace, field: str, how: str) -> None:
+    await space.register("a")
+    for name in ("bad", "good"):
+        options = SubmitOptions(webhook=f"https://{name}.example.org/hook")
+        await space.store.submit_with_options([submission(name, space.queue, options=options)])
+    for delivery in await space.take("a"):
+        await space.settle("a", delivery, Settle.COMPLETED)
+    key = space.key("webhook:bad|1|completed")
+    assert await space.do("EXISTS", key)
+    await space.do(*(("HDEL", key, field) if how == MISSING else ("HSET", key, field, TEXTS[how])))
+    taken, _ = await space.store.take_notices(10, 1000)
+    assert "good" in {one.task_id for one in taken if isinstance(one, Notice)}

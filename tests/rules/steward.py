@@ -184,6 +184,20 @@ STEWARD = [
         f"{_ORPHANS}::test_files_that_are_named_after_no_incarnation_are_left_alone",
     ),
     Rule(
+        "a schedule with an impossible number is set aside",
+        "workers/holdfast/store/redis/schedules.py",
+        "not least <= number <= _HIGHEST",
+        "False",
+        "tests/schedules/test_spoilt.py::test_a_damaged_field_of_a_schedule_is_its_own_trouble[deadline]",
+    ),
+    Rule(
+        "a schedule that does not say whether it is paused is set aside",
+        "workers/holdfast/store/redis/schedules.py",
+        'fields["paused"]',
+        'fields.get("paused", "")',
+        "tests/schedules/test_spoilt.py::test_a_damaged_field_of_a_schedule_is_its_own_trouble[paused]",
+    ),
+    Rule(
         "nobody is reaped while leases are in doubt",
         f"{_HERE}/duties/expired_leases.py",
         "        if await self._watch.leases_hold():\n",

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from holdfast.core.task_states import State
 from holdfast.errors import UnreadableScheduleError
+from tests.lua.namespace import namespace
 from tests.schedules.stage import Stage
 
 pytestmark = pytest.mark.anyio
@@ -237,3 +238,47 @@ async def test_an_index_of_an_owner_that_is_none_stops_no_change(stage: Stage) -
     assert await stage.schedules.owned("billing") == {"k"}
     await stage.schedules.remove("j")
     await stage.schedules.remove("k")
+
+
+FIELDS = (
+    "generation", "expected", "due", "paused", "until", "pending", "released", "overlap", "task", "last", "fires",
+    "cadence", "ended", "limit", "end", "start", "backoff", "streak", "on_failure", "owner", "declared", "asked",
+    "spec", "misfire", "deadline", "jitter", "timezone", "created", "updated",
+)  # fmt: skip
+VALUES = ["x", "", "-1", "nan", "1e999", "9" * 15, "9" * 40, None]
+
+
+async def played(stage: Stage, damage: tuple[str, str | None] | None) -> list[str]:
+    """The tasks of the schedules that nobody damages. Each policy has one that is damaged, and one that is not."""
+    for name in ("bad", "good"):
+        for overlap in ("forbid", "queue-one", "replace"):
+            await stage.set(f"{overlap}-{name}", every=60, overlap=overlap)
+        await stage.set(f"continue-{name}", schedule="CONTINUE")
+    made = await stage.round()
+    for minute in range(1, 6):
+        made += await stage.until(60 * minute, step=60)
+        if minute == 2 and damage:
+            for policy in ("forbid", "queue-one", "replace", "continue"):
+                key = stage.space.key(f"schedule:{policy}-bad")
+                field, value = damage
+                await (
+                    stage.space.do("HDEL", key, field) if value is None else stage.space.do("HSET", key, field, value)
+                )
+        for task in await stage.work() if minute % 2 == 0 else []:
+            await stage.end(task)
+        made += await stage.round()
+    await stage.space.store.schedules_soon(0, stage.at(10_000), 0, 100)
+    await stage.space.store.retire_schedules("", 100)
+    await stage.schedules.list()
+    return [task for task in made if "good" in task]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+async def test_a_damaged_field_of_a_schedule_is_its_own_trouble(server_url: str, field: str) -> None:
+    async with namespace(server_url) as space:
+        whole = await played(await Stage(space).begin(), None)
+    assert len(whole) == 14
+    for value in VALUES:
+        async with namespace(server_url) as space:
+            with capture_logs():
+                assert await played(await Stage(space).begin(), (field, value)) == whole, value

@@ -35,6 +35,7 @@ UNDECLARED_AT_ONCE = 100  # schedules
 UNDECLARED_STEPS = 1000  # a bound, as the search may begin anew again and again
 HALTED = b"halted"  # the caller is to make no fires
 GONE = b"gone"  # a schedule of the index that has no record
+_HIGHEST = 2**53  # of a number in a record: larger ones are not counted exactly
 
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -208,15 +209,21 @@ def _readable(schedule_id: str, flat: Any) -> ScheduleRecord | SpoiltSchedule:
 def _record(schedule_id: str, flat: Any) -> ScheduleRecord:
     fields = {name: value.decode() for name, value in pairs(flat)}
 
+    def moment(name: str, least: int = -_HIGHEST) -> int | None:
+        number = int(float(fields[name])) if fields.get(name) else None
+        if number is not None and not least <= number <= _HIGHEST:
+            raise ValueError(f"{name} is out of range")
+        return number
+
     def number(name: str) -> int | None:
-        return int(float(fields[name])) if fields.get(name) else None
+        return moment(name, 0)
 
     definition = Definition(
         schedule_id,
         fields["spec"],
         fields["cadence"],
         fields["timezone"],
-        Bounds(number("start"), number("end"), number("limit")),
+        Bounds(moment("start"), moment("end"), number("limit")),
         read_policy(fields["overlap"], fields["misfire"], number("deadline"), number("jitter") or 0),
         fields["on_failure"],
         number("backoff") or 0,
@@ -225,15 +232,15 @@ def _record(schedule_id: str, flat: Any) -> ScheduleRecord:
     )
     return ScheduleRecord(
         definition,
-        generation=number("generation") or 0,
-        expected=number("expected"),
-        due=number("due"),
+        generation=number("generation") or int(fields["generation"]),  # it has one
+        expected=moment("expected"),
+        due=moment("due"),
         fires=number("fires") or 0,
-        paused=fields.get("paused", ""),
-        until=number("until"),
+        paused=fields["paused"],
+        until=moment("until"),
         ended=fields.get("ended", ""),
         task=fields.get("task", ""),
-        pending=number("pending"),
+        pending=moment("pending"),
         released=fields.get("released") == "1",
         streak=number("streak") or 0,
         created=number("created") or 0,
