@@ -95,6 +95,18 @@ PLANTED = "hunter2"
         ("['mysql', '--password', 'hunter2']", "['mysql', '--password', '***']"),
         ("<a:password x='y'>hunter2</a:password>", "<a:password x='y'>***</a:password>"),
         ("f('password=', 'x')", "f('password=', 'x')"),
+        ("ALTER USER u PASSWORD 'a hunter2' x", "ALTER USER u PASSWORD '***' x"),
+        ("MYSQL_PWD=hunter2 x", "MYSQL_PWD=*** x"),
+        ("- name: DB_PASSWORD\n  value: hunter2\n", "- name: DB_PASSWORD\n  value: ***\n"),
+        (
+            'x {"name": "Cookie", "value": "a; hunter2"}, {"name": "a"}',
+            'x {"name": "Cookie", "value": "***"}, {"name": "a"}',
+        ),
+        ("<password><![CDATA[hunter2]]></password>", "<password><![CDATA[***</password>"),
+        (
+            "x -----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY----- y",
+            "x -----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY----- y",
+        ),
         ("['password', 'email']", "['password', 'email']"),
     ],
 )
@@ -128,7 +140,19 @@ RUNS = (
         "%3D",
         '", "',
     ),
-    *("\n ", "://a:b/", "a;b=", "a[", "';", " -", "\u2028"),
+    *(
+        "\n ",
+        "://a:b/",
+        "a;b=",
+        "a[",
+        "';",
+        " -",
+        "\u2028",
+        "name=",
+        'a "',
+        '"cookie", "',
+        "-----BEGIN PRIVATE KEY-----",
+    ),
 )
 
 

@@ -19,10 +19,15 @@ HIDDEN = "***"
 # The beginning of a line, if the name is its first word; the name; what closes a quoted name or an index; the sign.
 _PAIR = re.compile(
     r"""((?m:^)[ \t>*]*+(?:-[ \t]++)?+)?+((?<!\\)\\*+["'`])?+(?<![\w.-])([\w.-]++)"""
-    r"""(?:\[([\w-]*+)\])?+(\\*+["'`]?+\]?+)([ \t\xa0]*+)([:=][:=>]*+|,(?=\s*+[bBuU]?+\\*+["']))([ \t\xa0]*+)"""
+    r"""(?:\[([\w-]*+)\])?+(\\*+["'`]?+\]?+)([ \t\xa0]*+)([:=][:=>]*+|,(?=\s*+[bBuU]?+\\*+["'])|(?<=[ \t])(?=["']))"""
+    r"""([ \t\xa0]*+)"""
 )
 _FLAG = re.compile(r"""(?<![\w-])(--[\w.-]++)([ \t]++)("[^"]*+"?+|'[^']*+'?+|[^\s-]\S*+)""")  # of a command line
-_ELEMENT = re.compile(r"(<(?:[\w.-]++:)?+([\w.-]++)(?:\s[^<>]*+)?+>)([^<]++)")  # of XML
+_ELEMENT = re.compile(r"(<(?:[\w.-]++:)?+([\w.-]++)(?:\s[^<>]*+)?+>(?:<!\[CDATA\[)?+)([^<]++)")  # of XML
+_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----).*?(?:(?=-----END)|\Z)", re.DOTALL)
+_WORD = re.compile(r"""\\*+["'`]?+([\w.-]++)""")
+_SIGN = re.compile(r"[ \t]*+[:=]")
+_NAMES = frozenset({"name", "key"})  # `name: Cookie, value: …` is a pair as well
 _FOLDED = re.compile(
     r"(?:[|>][0-9+-]{0,2})?+[ \t]*+(?:\r?\n[ \t]++[^\r\n]++)++"
 )  # the lines below, if they are indented
@@ -63,6 +68,8 @@ class _Found:
 
 def without_values(text: str, hides: Callable[[str], bool]) -> str:
     """The text with *** for each value whose name `hides`, and for each login in an address."""
+    if "PRIVATE KEY-----" in text and hides("private_key"):
+        text = _PRIVATE_KEY.sub(rf"\1{HIDDEN}", text)
     shown = "".join(_without_logins("".join(_pieces(text, hides))))
     if "--" in shown:
         shown = _FLAG.sub(lambda flag: f"{flag[1]}{flag[2]}{HIDDEN}" if hides(flag[1]) else flag[0], shown)
@@ -72,16 +79,18 @@ def without_values(text: str, hides: Callable[[str], bool]) -> str:
 
 
 def _pieces(text: str, hides: Callable[[str], bool]) -> Iterator[str]:
-    at = place = 0
+    at, place, named = 0, 0, ""
     while match := _PAIR.search(text, place):
         place = match.end()
-        names = match[3], match[3].rpartition(".")[2], match[4] or ""
+        if match[7] == "," and not _is_tuple(text, _found(match)):
+            continue
+        short = match[3].lower()
+        names = match[3], match[3].rpartition(".")[2], match[4], named if short == "value" else ""
+        word = _WORD.match(text, place) if short in _NAMES else None
+        named = word[1] if word else ""
         if not any(map(hides, filter(None, names))):
             continue
-        found = _found(match[3], match)
-        if found.sign == "," and not (found.is_quoted and (found.is_header or found.name.startswith("--"))):
-            continue
-        start, shown, end = _value(text, found)
+        start, shown, end = _value(text, _found(match))
         if end > start:
             yield text[at:start]
             yield shown
@@ -89,11 +98,20 @@ def _pieces(text: str, hides: Callable[[str], bool]) -> Iterator[str]:
     yield text[at:]
 
 
-def _found(name: str, match: re.Match[str]) -> _Found:
+def _is_tuple(text: str, found: _Found) -> bool:
+    """True for two quoted texts, the name of a header or a flag and its value; the second may be a name itself."""
+    if not (found.is_quoted and (found.is_header or found.name.startswith("--"))):
+        return False
+    later = _LATER.match(text, found.start)
+    quoted = _QUOTED.match(text, later.end() if later else found.start)
+    return quoted is not None and not _SIGN.match(text, _end_of_quoted(text, quoted)[0])
+
+
+def _found(match: re.Match[str]) -> _Found:
     around, closing = match[2] or "", match[5]
     is_quoted = bool(around) and closing.startswith(around)
     return _Found(
-        name,
+        match[3],
         match.end(),
         match[7],
         "" if is_quoted else around,
