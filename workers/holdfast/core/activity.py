@@ -1,4 +1,4 @@
-"""Changes that operators have made, as they are kept and read."""
+"""Changes that somebody has asked for, as they are kept and read."""
 
 from __future__ import annotations
 

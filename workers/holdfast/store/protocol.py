@@ -788,7 +788,7 @@ class ConversationStore(Protocol):
 
 
 class ActivityStore(Protocol):
-    """The calls about the changes that operators have made on the dashboard."""
+    """The calls about the changes that were asked for on the dashboard, over the API and of the agent."""
 
     async def note_activity(self, activity: Activity) -> None:
         """Keep it. The last 10,000 are kept."""

@@ -146,7 +146,10 @@ async def list_problems(call: ApiCall) -> FindingList:
 
 
 async def list_activity(call: ApiCall, query: ActivityQuery) -> ActivityList:
-    """List the changes that were made on the dashboard or over the API, newest first. The last 10,000 are kept."""
+    """List the changes that were asked for on pages, over the API or of the agent, and those refused, newest first.
+
+    The last 10,000 are kept.
+    """
     entries = await call.store.activity_before(query.cursor, query.limit)
     listed: list[ActivityDocument] = [
         {

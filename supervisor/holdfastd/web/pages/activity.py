@@ -1,4 +1,4 @@
-"""Activity: the changes that were made on the dashboard, by whom, and from where."""
+"""Activity: the changes that were asked for on pages, over the API and of the agent, by whom, and from where."""
 
 from __future__ import annotations
 

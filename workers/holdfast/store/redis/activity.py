@@ -1,4 +1,4 @@
-"""The Redis calls about the changes that operators have made."""
+"""The Redis calls about the changes that were asked for."""
 
 from __future__ import annotations
 
