@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 import pytest
 
+from holdfast.client.manager import TaskManager
+from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.delivery import Settle
 from holdfast.core.submit_options import BatchPlace, IfParentFails, SubmitOptions
 from holdfast.core.tasks import Accepted, Submission
-from holdfast.errors import StoreError
+from holdfast.errors import StoreError, StoreRefusedError, UnreadableRecordError
 from tests.lua.invariants import breaches
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import submission
@@ -234,6 +236,17 @@ async def test_where_nothing_is_damaged_all_of_them_run(space: Namespace) -> Non
     await build(space)
     await hold(space, Damage(space, space.key("nothing")))
     await space.check()
+
+
+async def test_its_producer_is_told_what_is_damaged(space: Namespace) -> None:
+    await build(space)
+    await Damage(space, space.key("children:par")).do()
+    manager = TaskManager(space.store, queue=space.queue, retries=SubmitRetries())
+    with pytest.raises(StoreRefusedError, match=r"is not accepted, .* .*children:par is no sorted set; .*mend, rename"):
+        await manager.run_task("x", task_id="child", after=["par"])
+    await space.do("HDEL", space.key("task:plain-failed"), "turn")
+    with pytest.raises(UnreadableRecordError, match=r"'plain-failed' cannot be read: no turn"):
+        await space.store.retry("plain-failed", "again")
 
 
 async def keys(space: Namespace, pattern: str) -> list[str]:
