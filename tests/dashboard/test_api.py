@@ -344,7 +344,7 @@ async def test_each_change_is_written_down_with_name_and_address(redis_settings:
         await here.program.post(f"{API}/tasks/one/cancel")
         await here.program.post(f"{API}/tasks/none/pause")
         found = await ok(await here.program.get(f"{API}/activity"))
-        rows = [(e["who"], e["origin"], e["change"], e["subject"], bool(e["outcome"])) for e in found["activity"]]  # type: ignore[index]
+        rows = [(e["who"], e["origin"], e["change"], e["subject"], e["refused"]) for e in found["activity"]]  # type: ignore[index]
         assert rows == [
             ("token", "192.0.2.7", "tasks/pause", "none", True),
             ("token", "192.0.2.7", "tasks/cancel", "one", False),

@@ -83,7 +83,7 @@ class ActivityQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ActivityDocument(TypedDict):
-    """A change: who asked, from where, and why not, if it was refused."""
+    """A change: who asked, from where, and what came of it; if `refused`, why."""
 
     at: Moment | None
     position: str
@@ -92,6 +92,7 @@ class ActivityDocument(TypedDict):
     change: str
     subject: str
     outcome: str
+    refused: bool
 
 
 class ActivityList(TypedDict):
@@ -160,6 +161,7 @@ async def list_activity(call: ApiCall, query: ActivityQuery) -> ActivityList:
             "change": each.change,
             "subject": each.subject,
             "outcome": each.outcome,
+            "refused": each.is_refused,
         }
         for each in entries
     ]
