@@ -134,7 +134,7 @@ LEDGER = [
     Rule(
         "a doubt that no steward ends lasts ten minutes",
         f"{_SCRIPTS}/shared/doubt.lua",
-        "NOW - since < PATIENCE_MS or",
+        "math.abs(NOW - (tonumber(since) or 0)) < PATIENCE_MS or",
         "true or",
         f"{_DOUBT}::test_a_queue_that_no_steward_looks_at_works_again_after_ten_minutes",
     ),
