@@ -148,6 +148,9 @@ def test_a_client_that_names_no_version_speaks_0_3_and_is_told_which_has_the_met
             "error"
         ]
         assert (newer["code"], "send A2A-Version: 1.0" in newer["message"]) == (-32601, True)
+        assert (
+            pool.http.post(f"{pool.base}/a2a{query}", content=_request("SendMessage"), headers=login).status_code == 400
+        )
     asked = pool.http.post(
         f"{pool.base}/a2a?A2A-Version=1.0", content=_request("GetTask", {"id": "none"}), headers=LOGIN
     )

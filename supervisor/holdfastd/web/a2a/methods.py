@@ -201,8 +201,12 @@ def method_of(name: str, version: str) -> Method | StreamMethod:
     for method in METHODS:
         if (method.name, method.version) == (name, known):
             return method
-    others = [f"; A2A {each.version} has it: send A2A-Version: {each.version}" for each in METHODS if each.name == name]
-    raise RpcError(RpcCode.METHOD_NOT_FOUND, f"method {name[:80]!r} is not known in A2A {known}{''.join(others)}")
+    text = f"method {name[:80]!r} is not known in A2A {known}"
+    for other in METHODS:
+        if other.name == name:
+            text += f"; A2A {other.version} has it: send A2A-Version: {other.version}"
+            raise RpcError(RpcCode.METHOD_NOT_FOUND, text, 400)  # what the client does not send is a matter of HTTP
+    raise RpcError(RpcCode.METHOD_NOT_FOUND, text)
 
 
 async def _accept(asking: Asking, sending: Sending) -> str:
