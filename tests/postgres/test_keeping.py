@@ -318,5 +318,5 @@ async def test_the_queue_of_another_database_is_refused_until_it_is_adopted(
         await other.store.disown()
         await other.keep()
         assert await other.states() == {"t1": "submitted"}
-    with pytest.raises(StoreRefusedError):
-        await books.store.keep()
+        with pytest.raises(StoreRefusedError):
+            await books.store.keep()
