@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 
 from starlette.applications import Starlette
 from uvicorn.config import Config
@@ -20,6 +21,7 @@ from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.application import application
 from holdfastd.web.http.connection import PageConnection
+from holdfastd.web.http.half_requests import HalfRequests
 from holdfastd.web.queue.queue_access import QueueAccess
 
 SHORT = SubmitRetries(attempts=2, seconds=1.0)  # a page says that the store is away, and asks again by itself
@@ -65,7 +67,7 @@ def server_of(app: Starlette, settings: Settings, connection: type[PageConnectio
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        http=connection,
+        http=partial(connection, HalfRequests.of(settings)),  # type: ignore[arg-type]  # it is only called
         h11_max_incomplete_event_size=HEAD_BYTES,
         timeout_keep_alive=KEEP_ALIVE,
         lifespan="off",

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from holdfastd.web.http.half_requests import HalfRequests
 
 _COMING = (h11.IDLE, h11.SEND_BODY)
 _NOT_ANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
 
 
 class PageConnection(H11Protocol):
-    """A client that sends a request slowly, or does not read its answer, loses its connection."""
+    """A client that sends a request slowly, or does not read its answer, loses its connection.
+
+    So does one whose address begins too many requests, see HalfRequests.
+    """
 
     request_within = 20.0  # seconds from the beginning of a connection, or of a later request, to the request's end
     read_within = 30.0  # seconds for which a client may read nothing while an answer waits
@@ -20,16 +26,33 @@ class PageConnection(H11Protocol):
     _request: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
 
+    def __init__(self, half_requests: HalfRequests, **given: Any) -> None:
+        super().__init__(**given)
+        self._half_requests = half_requests
+        self._peer: str | None = None
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._request = self.loop.call_later(self.request_within, transport.abort)
+        self._peer = self.client[0] if self.client else None
+        self._begin_request()
 
     def data_received(self, data: bytes) -> None:
         if self._request is None:
-            self._request = self.loop.call_later(self.request_within, self.transport.abort)
+            self._begin_request()
         super().data_received(data)
         if self.conn.their_state not in _COMING:
-            self._request = _without(self._request)
+            self._end_request()
+
+    def _begin_request(self) -> None:
+        self._request = self.loop.call_later(self.request_within, self.transport.abort)
+        self._half_requests.begin(self._peer, self._cut)
+
+    def _end_request(self) -> None:
+        self._request = _without(self._request)
+        self._half_requests.end(self._peer, self._cut)
+
+    def _cut(self) -> None:
+        self.transport.abort()
 
     def send_400_response(self, msg: str) -> None:
         """Answer a request that is broken, unless its answer has begun. What runs for it is told that nobody waits."""
@@ -53,7 +76,8 @@ class PageConnection(H11Protocol):
         self._stall = _without(self._stall)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._request, self._stall = _without(self._request), _without(self._stall)
+        self._end_request()
+        self._stall = _without(self._stall)
         super().connection_lost(exc)
 
 
