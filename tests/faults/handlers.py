@@ -16,7 +16,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -283,6 +283,10 @@ async def raises(task: Task, which: str) -> None:
 _KEPT: list[asyncio.Task[None]] = []
 
 
+async def _around(ending: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    await asyncio.create_task(ending())
+
+
 async def exits(task: Task, how: str) -> str:
     """SystemExit or KeyboardInterrupt, raised where the event loop meets it; where it was caught, all is well."""
     place, _, kind = how.partition(" ")
@@ -318,6 +322,9 @@ async def exits(task: Task, how: str) -> str:
             assert left.done()
         case "kept":  # by the module, as many programs do so that it is not forgotten
             _KEPT.append(asyncio.create_task(ending()))
+            await asyncio.sleep(0.02)
+        case "kept-around":
+            _KEPT.append(asyncio.create_task(_around(ending)))
             await asyncio.sleep(0.02)
         case "looked-at":
             _KEPT.append(kept := asyncio.create_task(ending()))

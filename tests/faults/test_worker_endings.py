@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.task_states import State
+from holdfast.worker.run import MOST_LEFT
 from tests.faults.kin import wait_dead
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE
@@ -176,6 +177,7 @@ FAILING = [
     "anyio",
     "background",
     "kept",
+    "kept-around",
     "thread",
     "executor",
     "step",
@@ -228,4 +230,21 @@ async def test_what_tasks_left_running_delays_no_recycling(short_path: Path) -> 
             _, pid = scene.started(what)
             await scene.completed(what)
             wait_dead(pid)
+        assert scene.pool.deaths() == []
+
+
+async def test_a_worker_whose_threads_are_left_behind_is_recycled_before_all_its_places_are_taken(
+    short_path: Path,
+) -> None:
+    async with stage(short_path, workers=1, concurrency=1) as scene:
+        names = [f"left-{number}" for number in range(MOST_LEFT)]
+        for number, name in enumerate(names):
+            await scene.submit(name, text=f"leaves {('thread', 'executor')[number % 2]}")
+        first = {scene.started(name)[1] for name in names}
+        await scene.settled(*names)
+        assert len(first) == 1
+        wait_dead(first.pop())
+        await scene.submit("after", text="exits executor exit")
+        (record,) = await scene.settled("after")
+        assert record.state is State.FAILED
         assert scene.pool.deaths() == []

@@ -1266,6 +1266,14 @@ WORKER = [
         "tests/faults/test_worker_endings.py::test_an_exit_anywhere_in_a_handler_is_the_failure_of_its_task_alone",
     ),
     Rule(
+        "a worker is recycled before threads that were left behind take all places",
+        f"{_HERE}/run.py",
+        "        if left >= MOST_LEFT:\n",
+        "        if False:\n",
+        "tests/faults/test_worker_endings.py"
+        "::test_a_worker_whose_threads_are_left_behind_is_recycled_before_all_its_places_are_taken",
+    ),
+    Rule(
         "the end of a call gives its error away",
         f"{_HANDLER}/threads.py",
         "        error, self.error = self.error, None\n",

@@ -6,6 +6,9 @@ whoever awaits the task gets it. So the loop goes on: everything else in it is a
 to is told. Where nobody has looked at the exception by the end of its handler, it has failed. A task that nobody keeps
 is forgotten before that, which asyncio reports.
 
+The default executor of the loop (`asyncio.to_thread`) has few places, and a thread that does not end keeps its one. So
+the loop knows the calls that run there, and to which run of a handler each belongs.
+
 At the end of the program asyncio cancels all tasks that are left, and waits for them and for the threads of the default
 executor. Here their tasks are over: the wait for asyncio tasks is short, and there is none for threads.
 """
@@ -17,7 +20,8 @@ import gc
 import inspect
 import os
 import traceback
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +42,9 @@ _OF_LOOP = (__file__, "uvloop", str(Path(asyncio.__file__).parent) + os.sep)  # 
 _log = structlog.get_logger("holdfast.worker")
 
 
+PLACES = min(32, (os.cpu_count() or 1) + 4)  # of the default executor, as many as asyncio gives it
+
+
 class Owner(Protocol):
     """The run of a handler, to which the asyncio tasks belong that it starts."""
 
@@ -54,6 +61,24 @@ class OwnedTask(asyncio.Task[Any]):
     owner: Owner | None = None
 
 
+class ThreadCall:
+    """A call in the default executor. `owner`: of the asyncio task that began it."""
+
+    __slots__ = ("_args", "_function", "_running", "owner")
+
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], running: set[ThreadCall], owner: Owner | None
+    ) -> None:
+        self._function, self._args, self._running, self.owner = function, args, running, owner
+
+    def __call__(self) -> Any:
+        self._running.add(self)
+        try:
+            return self._function(*self._args)
+        finally:
+            self._running.discard(self)
+
+
 class LeftBehind(BaseException):
     """asyncio tasks that handlers have left behind do not end."""
 
@@ -62,6 +87,18 @@ class _HandlersLoop:
     """The common part of both kinds of event loop."""
 
     _has_run = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: set[ThreadCall] = set()
+        cast("asyncio.AbstractEventLoop", self).set_default_executor(ThreadPoolExecutor(PLACES, "asyncio"))
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        """Call `func` in a thread; of the default executor, so that it is known while it runs."""
+        if executor is None:
+            func, args = ThreadCall(func, args, self.calls, _owner_here(cast("Any", self))), ()
+        future: asyncio.Future[Any] = cast("Any", super()).run_in_executor(executor, func, *args)
+        return future
 
     def run_until_complete(self, future: Any) -> Any:
         """Run the loop until `future` is done; after the first time, not for long."""
@@ -85,11 +122,11 @@ class _HandlersLoop:
         """Its threads end with the process."""
 
 
-class FastLoop(_HandlersLoop, uvloop.Loop):  # type: ignore[misc]
+class FastLoop(_HandlersLoop, uvloop.Loop):  # type: ignore[misc]  # the same
     """uvloop's."""
 
 
-class PlainLoop(_HandlersLoop, asyncio.SelectorEventLoop):
+class PlainLoop(_HandlersLoop, asyncio.SelectorEventLoop):  # type: ignore[misc]  # its signatures have type variables
     """asyncio's own."""
 
 
@@ -106,6 +143,14 @@ def run_handlers_loop(main: Callable[[], Coroutine[Any, Any, T]], *, use_uvloop:
     return values[0]
 
 
+def threads_left(loop: object, owners: Collection[int]) -> int:
+    """The number of threads of the default executor that run for none of these owners (ids), whose runs go on: nobody
+    waits for them any more."""
+    if not isinstance(loop, _HandlersLoop):
+        return 0
+    return sum(call.owner is not None and id(call.owner) not in owners for call in list(loop.calls))
+
+
 def heed_exits(loop: asyncio.AbstractEventLoop) -> None:
     """From now on the tasks of this loop know their owners, who are told of exits."""
     loop.set_task_factory(_owned)
@@ -114,9 +159,13 @@ def heed_exits(loop: asyncio.AbstractEventLoop) -> None:
 
 def _owned(loop: asyncio.AbstractEventLoop, coro: Any, **how: Any) -> Any:
     task = OwnedTask(coro, loop=loop, **how)
-    if isinstance(around := asyncio.current_task(loop), OwnedTask) and around.owner is not None:
-        task.owner = around.owner
+    task.owner = _owner_here(loop)
     return task
+
+
+def _owner_here(loop: asyncio.AbstractEventLoop) -> Owner | None:
+    around = asyncio.current_task(loop)
+    return around.owner if isinstance(around, OwnedTask) else None
 
 
 def _on_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -157,13 +206,14 @@ def _of_handler(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _tell_owners(error: BaseException) -> None:
-    """asyncio does not say which task has raised it: the one that has it as its exception is looked for. Those that
-    awaited it have it, too."""
-    for task in gc.get_objects():
-        if (
-            type(task) is OwnedTask and task._exception is error and task.owner is not None
-        ):  # to ask for it would be to look at it
-            task.owner.exiting(task)
+    """asyncio does not say which task has raised it: the one that has it as its exception is looked for, first among
+    young objects. To ask a task for its exception would be to look at it."""
+    for generation in range(3):
+        for task in gc.get_objects(generation):
+            if type(task) is OwnedTask and task._exception is error and task._log_traceback:
+                if task.owner is not None:
+                    task.owner.exiting(task)
+                return
 
 
 def _is_of_task(error: BaseException) -> bool:

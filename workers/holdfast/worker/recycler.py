@@ -70,8 +70,13 @@ class Recycler:
         state.use = replace(before, done=before.done + done, before=before.memory, memory=self._memory())
         if recycle.heavy(state.limits, state.use):
             self._heavy.set()
-        if not state.recycle_reason and (reason := recycle.recycle_reason(state.limits, state.use)):
-            state.recycle_reason = reason
+        if reason := recycle.recycle_reason(state.limits, state.use):
+            self.ask(reason)
+
+    def ask(self, reason: str) -> None:
+        """Ask for a successor; the first reason is told."""
+        if not self.state.recycle_reason:
+            self.state.recycle_reason = reason
             _log.info("this worker is to be recycled", reason=reason)
             self.heartbeat.send()
 

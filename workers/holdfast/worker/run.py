@@ -27,6 +27,7 @@ from msgspec import structs
 
 from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
 from holdfast.core.outcomes import REVOKED, Deferred, Failure, HandlerStopped, Outcome, Raised
+from holdfast.core.plurals import counted
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settle import settlement
 from holdfast.handler.asking_turn import turn_before
@@ -43,7 +44,7 @@ from holdfast.handler.task_of_copy import become_copy
 from holdfast.handler.threads import Threads
 from holdfast.handler.turn import is_whole
 from holdfast.os import forked_copy
-from holdfast.os.handlers_loop import OwnedTask
+from holdfast.os.handlers_loop import PLACES, OwnedTask, threads_left
 from holdfast.store.results_of_parents import results_of_parents
 from holdfast.telemetry.port import Span, Telemetry
 from holdfast.worker.context import WorkerContext, lease_clock
@@ -64,6 +65,7 @@ _RELEASE = Settle.RELEASE  # looked up once, as it is compared for each task
 MAIN_THREAD = ""  # the limit of all handlers that need the main thread; no handler has this name
 
 LOOK = 1.0  # seconds
+MOST_LEFT = PLACES // 2  # threads of the default executor that tasks may leave behind in one worker
 
 _CANCELLED = Raised(Failure("asyncio.exceptions.CancelledError", OWN_TASK_CANCELLED))
 
@@ -161,6 +163,7 @@ class RunningTasks:
                 while not self._failure.done():
                     await asyncio.wait((self._failure,), timeout=self.look)
                     self._end_abandoned()
+                    self._heed_threads_left()
                 self._failure.result()
         finally:
             self.is_over = True
@@ -315,6 +318,12 @@ class RunningTasks:
                 self._end(delivery, running, outcome_of_error(error) if error else _stopped(running))
             except BaseException as bug:
                 self._fail(running, task_id, bug)
+
+    def _heed_threads_left(self) -> None:
+        """Ask for a successor while there are places for threads yet: those that are left behind do not come back."""
+        left = threads_left(self._loop, {id(each.task.notes) for each in self._running.values()})
+        if left >= MOST_LEFT:
+            self.recycler.ask(f"{counted(left, 'thread')} that tasks have left behind")
 
     def _unbounded(self, delivery: Delivery, task: Task) -> HandlerFunction | None:
         """The handler of this delivery, if it is a coroutine that nothing bounds and nothing is to be waited for."""
