@@ -107,6 +107,7 @@ PLANTED = "hunter2"
             "x -----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY----- y",
             "x -----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY----- y",
         ),
+        ("x -----BEGIN PGP PRIVATE KEY BLOCK-----\nhunter2", "x -----BEGIN PGP PRIVATE KEY BLOCK-----***"),
         ("['password', 'email']", "['password', 'email']"),
     ],
 )
@@ -151,6 +152,8 @@ RUNS = (
         "name=",
         'a "',
         '"cookie", "',
+        "'cookie: ",
+        '\\"cookie: a',
         "-----BEGIN PRIVATE KEY-----",
     ),
 )
@@ -208,6 +211,14 @@ def test_of_a_long_text_the_beginning_is_shown_and_the_rest_is_counted() -> None
 
 def test_pairs_in_documents_are_hidden_by_their_names() -> None:
     assert HIDES.value([["authorization", "Basic x"], ["host", "h"]]) == [["authorization", "***"], ["host", "h"]]
+    assert HIDES.value([["x", 1], ["password", "hunter2"]]) == [["x", 1], ["password", "***"]]
+    assert HIDES.value([["x", {"token": "hunter2"}]]) == [["x", {"token": "***"}]]
+    assert HIDES.value([["x", None], ["password=hunter2", [1]]]) == [["x", None], ["password=***", "***"]]
+    deep: Any = "password=hunter2"
+    for _ in range(300):
+        deep = [["x", deep]]
+    assert "hunter2" not in str(HIDES.value(deep))
+    assert HIDES.value({"Key": "db_password", "Value": "hunter2"}) == {"Key": "db_password", "Value": "***"}
     assert HIDES.value({"name": "Cookie", "value": "a=b"}) == {"name": "Cookie", "value": "***"}
     assert HIDES.value(["mysql", "--password", "x", "-h"]) == ["mysql", "--password", "***", "-h"]
     assert HIDES.value(["password", "email"]) == ["password", "email"]

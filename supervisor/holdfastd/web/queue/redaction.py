@@ -31,6 +31,7 @@ SHORT = 100  # characters of a name that is kept with its answer
 SHORT_NAMES = 1000  # of these are kept: the same ones come again with each task
 _NAMED_SCHEMAS = frozenset({"properties", "$defs"})
 _EXAMPLES = frozenset({"default", "examples", "const"})
+_NAMES = frozenset({"name", "key"})  # of keys whose value names what stands in `value`
 _JOINERS = str.maketrans("", "", "-_ ")
 
 
@@ -73,20 +74,24 @@ class Redaction:
 
     def _list(self, value: Sequence[Any], deeper: int, encodings: int) -> list[Any]:
         """A flag of a command line hides the word behind it, and the name of a header its value."""
-        if _is_headers(value):
-            return [[name, HIDDEN if self.hides(name) else self._text(each, deeper, encodings)] for name, each in value]
+        if deeper and _is_headers(value):
+            return [self._pair(name, each, deeper, encodings) for name, each in value]
         shown, is_hidden = list[Any](), False
         for each in value:
             shown.append(HIDDEN if is_hidden else self._value(each, deeper, encodings))
             is_hidden = isinstance(each, str) and each.startswith("--") and self.hides(each)
         return shown
 
+    def _pair(self, name: str, value: Any, deeper: int, encodings: int) -> list[Any]:
+        is_hidden = value is not None and self.hides(name)
+        return [self._text(name, deeper, encodings), HIDDEN if is_hidden else self._value(value, deeper - 1, encodings)]
+
     def _object(self, value: Mapping[str, Any], deeper: int, encodings: int) -> dict[str, Any]:
         """`{"name": "Cookie", "value": "…"}` is a pair as well: so tools write the headers of a request."""
-        is_pair = "value" in value and (self.hides(value.get("name")) or self.hides(value.get("key")))
+        is_pair = any(self.hides(each) for name, each in value.items() if str(name).lower() in _NAMES)
         shown: dict[str, Any] = {}
         for number, (name, each) in enumerate(value.items(), 1):
-            is_hidden = each is not None and (self.hides(name) or (is_pair and name == "value"))
+            is_hidden = each is not None and (self.hides(name) or (is_pair and str(name).lower() == "value"))
             key = self._key(name)
             key = key if key == name or key not in shown else f"{key} ({number})"  # two names may be shown alike
             shown[key] = HIDDEN if is_hidden else self._value(each, deeper, encodings)
@@ -203,12 +208,8 @@ def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
 
 
 def _is_headers(value: Sequence[Any]) -> TypeGuard[Sequence[Sequence[str]]]:
-    """True for a list of pairs of texts."""
-    return bool(value) and all(_is_list(each) and len(each) == 2 and all(map(_is_text, each)) for each in value)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+    """True for a list of pairs of a name and a value."""
+    return bool(value) and all(_is_list(each) and len(each) == 2 and isinstance(each[0], str) for each in value)
 
 
 def _folded(name: str) -> str:

@@ -24,7 +24,7 @@ _PAIR = re.compile(
 )
 _FLAG = re.compile(r"""(?<![\w-])(--[\w.-]++)([ \t]++)("[^"]*+"?+|'[^']*+'?+|[^\s-]\S*+)""")  # of a command line
 _ELEMENT = re.compile(r"(<(?:[\w.-]++:)?+([\w.-]++)(?:\s[^<>]*+)?+>(?:<!\[CDATA\[)?+)([^<]++)")  # of XML
-_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----).*?(?:(?=-----END)|\Z)", re.DOTALL)
+_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?+-----).*?(?:(?=-----END)|\Z)", re.DOTALL)
 _WORD = re.compile(r"""\\*+["'`]?+([\w.-]++)""")
 _SIGN = re.compile(r"[ \t]*+[:=]")
 _NAMES = frozenset({"name", "key"})  # `name: Cookie, value: …` is a pair as well
@@ -35,6 +35,7 @@ _NEXT_PAIR = re.compile(r"""[,;&|]\s*+\\*+["'`]?+[\w.-]++\\*+["'`]?+\]?+[ \t]*+[
 _LATER = re.compile(r"""\s*+(?=[bBrRuUfF]{0,2}\\*+["'`{\[(])""")
 _QUOTED = re.compile(r"""([bBrRuUfF]{0,2}(\\*+)(["'`]))""")
 _CLOSING = {quote: re.compile(rf"(?<!\\)(\\*+){quote}") for quote in "\"'`"}
+_CLOSING_OR_LINE_END = {quote: re.compile(rf"(?<!\\)(\\*+){quote}|[\r\n\x85\u2028\u2029]") for quote in "\"'`"}
 _QUOTE_OR_BRACKET = re.compile(r"""((?<!\\)\\*+["'`])|[{}\[\]()]""")
 _WORD_END = re.compile(r"[\s,;&|{\[(]")
 _LINE_END = re.compile(r"[\r\n\x85\u2028\u2029]")
@@ -68,7 +69,7 @@ class _Found:
 
 def without_values(text: str, hides: Callable[[str], bool]) -> str:
     """The text with *** for each value whose name `hides`, and for each login in an address."""
-    if "PRIVATE KEY-----" in text and hides("private_key"):
+    if "PRIVATE KEY" in text and hides("private_key"):
         text = _PRIVATE_KEY.sub(rf"\1{HIDDEN}", text)
     shown = "".join(_without_logins("".join(_pieces(text, hides))))
     if "--" in shown:
@@ -204,17 +205,18 @@ def _end_of_first(text: str, start: int) -> int:
 
 def _end_of_line(text: str, start: int, around: str) -> int:
     """The end of the line, or the place before the quote that closes the whole pair."""
-    match = _LINE_END.search(text, start)
-    end = match.start() if match else len(text)
     if not around:
-        return end
+        match = _LINE_END.search(text, start)
+        return match.start() if match else len(text)
     at, depth = start, len(around) - 1
-    while (closing := _CLOSING[around[-1]].search(text, at, end)) is not None:
-        slashes = len(closing[1])
+    while (match := _CLOSING_OR_LINE_END[around[-1]].search(text, at)) is not None:
+        if match[1] is None:  # the line ends
+            return match.start()
+        slashes = len(match[1])
         if slashes == depth or (depth == 0 and slashes % 2 == 0) or slashes < depth:
-            return closing.start()
-        at = closing.end()
-    return end
+            return match.start()
+        at = match.end()
+    return len(text)
 
 
 def _end_of_brackets(text: str, start: int) -> int:
