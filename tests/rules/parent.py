@@ -280,6 +280,20 @@ PARENT = [
         f"{_FOREIGN}::test_root_starts_nothing_that_others_decide",
     ),
     Rule(
+        "root runs no script of others that a command names",
+        "workers/holdfast/handler/foreign_code.py",
+        "                    yield Path(name)\n",
+        "                    pass\n",
+        f"{_FOREIGN}::test_a_file_of_a_stranger_that_a_command_names_is_not_run_by_root",
+    ),
+    Rule(
+        "root runs no command in a folder of others",
+        "workers/holdfast/handler/foreign_code.py",
+        "    yield Path.cwd()\n",
+        "",
+        f"{_FOREIGN}::test_root_runs_no_command_in_a_folder_of_a_stranger",
+    ),
+    Rule(
         "code of another user is imported as that user",
         "supervisor/holdfastd/doctor/owner_child.py",
         "    os.setresuid(owner, owner, owner)\n",

@@ -339,6 +339,22 @@ def test_a_command_of_a_stranger_is_not_run_by_root(open_path: Path) -> None:
     assert tried("check --exec /bin/true", open_path).status == 0
 
 
+@pytest.mark.parametrize("line", ["/bin/sh work.sh", "/bin/sh -e work.sh", "/usr/bin/env BASH_ENV=work.sh true"])
+def test_a_file_of_a_stranger_that_a_command_names_is_not_run_by_root(open_path: Path, line: str) -> None:
+    written(open_path / "work.sh", "echo 1\n", STRANGER)
+    answer = tried("start --exec", open_path, line)
+    assert answer.status == 77, answer
+    assert "work.sh belongs to user" in answer.err
+
+
+def test_root_runs_no_command_in_a_folder_of_a_stranger(open_path: Path) -> None:
+    """Programs take code from the folder in which they run: `python3 -m`, `make`, `node`."""
+    folder = owned(open_path, STRANGER)
+    answer = tried("start --exec /bin/true", folder)
+    assert answer.status == 77, answer
+    assert f"{folder} belongs to user" in answer.err
+
+
 def test_commands_that_run_no_code_read_the_settings_of_others(open_path: Path) -> None:
     """Root looks at the services of others."""
     folder = project(open_path / "mallory")

@@ -11,6 +11,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -59,11 +60,23 @@ def refuse(settings: Settings) -> None:
 
 def _code(settings: Settings) -> Iterator[Path]:
     if settings.exec is not None:
-        yield command_line.find(settings.exec, search_path()).path
+        yield from _files_of_command(command_line.find(settings.exec, search_path()))
         return
     folder = settings.app_dir.resolve()
     yield settings.app_dir
     yield from _files_of(module_of(settings.handler, settings.app_dir), folder)
+
+
+def _files_of_command(command: command_line.Command) -> Iterator[Path]:
+    """Its program, the folder in which it runs, from which programs take code, and each file that its line names, as
+    the script of an interpreter or as `name=file`."""
+    yield command.path
+    yield Path.cwd()
+    for word in command.words[1:]:
+        for name in (word, word.partition("=")[2]):
+            with suppress(OSError, ValueError):  # too long for a name, or none at all
+                if name and Path(name).is_file():
+                    yield Path(name)
 
 
 def _files_of(module: str, folder: Path) -> Iterator[Path]:
