@@ -51,7 +51,6 @@ class Submitter:
     ) -> None:
         self._baggage = baggage
         self._store = store
-        self._server = store.address
         self._call = retries.call
         self._queue = queue
         self._max_bytes = max_bytes
@@ -80,7 +79,7 @@ class Submitter:
         if spans is None:
             one = self._built(checked)
             return one, await self.submit_one(one)
-        with spans.send(checked.spec.lane or self._queue, self._server()) as span:
+        with spans.send(checked.spec.lane or self._queue, self._store.address()) as span:
             one = self._built(checked)
             span.about(one)
             return one, await self.submit_one(one)
@@ -114,7 +113,7 @@ class Submitter:
         if spans is None:
             return await self._submit_drafts(drafts, None)
         lanes = {one.spec.lane or self._queue for one in drafts}
-        with spans.send_batch(len(drafts), lanes, self._server()) as span:
+        with spans.send_batch(len(drafts), lanes, self._store.address()) as span:
             return await self._submit_drafts(drafts, span)
 
     async def _submit_drafts(
@@ -144,7 +143,7 @@ class Submitter:
         spans = submit_spans()
         if spans is None:
             return self._built(checked)
-        with spans.create(checked.spec.lane or self._queue, self._server(), batch) as span:
+        with spans.create(checked.spec.lane or self._queue, self._store.address(), batch) as span:
             one = self._built(checked)
             span.about(one)
             return one

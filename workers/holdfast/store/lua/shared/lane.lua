@@ -162,7 +162,7 @@ local function require_places(lane, is_later)
   local place = is_later and '' or lane
   if placed[place] then return end
   call('HINCRBY', KEY.counters, 'accepted', 0)   -- a number, too
-  call('XLEN', KEY.events)
+  call('XREVRANGE', KEY.events, '+', '-', 'COUNT', 1)
   call('ZCARD', KEY.cancels)
   if is_later then
     call('ZCARD', KEY.due)
