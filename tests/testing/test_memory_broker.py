@@ -189,9 +189,7 @@ async def test_a_task_of_a_schedule_is_tried_again_after_the_pauses_that_the_sch
     await broker.move_time(seconds=3600 + 499)  # a pause may be half as long
     assert ran == [1]
     await broker.move_time(seconds=501)
-    assert ran == [1, 2]
-    await broker.move_time(seconds=499)
-    assert ran == [1, 2]
+    assert ran[:2] == [1, 2]  # at random the third run may be due as well
     await broker.move_time(seconds=2001)
     assert ran == [1, 2, 3]
 
