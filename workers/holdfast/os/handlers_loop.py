@@ -159,7 +159,8 @@ def heed_exits(loop: asyncio.AbstractEventLoop) -> None:
 
 def _owned(loop: asyncio.AbstractEventLoop, coro: Any, **how: Any) -> Any:
     task = OwnedTask(coro, loop=loop, **how)
-    task.owner = _owner_here(loop)
+    if (owner := _owner_here(loop)) is not None:  # else that of the class: tasks are made for each delivery
+        task.owner = owner
     return task
 
 
