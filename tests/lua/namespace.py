@@ -87,6 +87,12 @@ class Namespace(Stand):
         if keys := await self.do("KEYS", f"{{{self.queue}}}:*"):
             await self.do("UNLINK", *keys)
 
+    async def put_strays_back(self, silence_ms: int) -> None:
+        """Look through all pages: other namespaces of the server may fill the first ones."""
+        cursor = ""
+        while cursor := (await self.store.strays(cursor, 1000, silence_ms, put_back=True)).cursor:
+            pass
+
     async def require_history(self) -> None:
         """Nothing has happened that must not."""
         breaches = (await self.history()).breaches

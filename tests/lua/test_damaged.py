@@ -375,9 +375,7 @@ async def test_recoveries_that_are_no_number_keep_no_other_task_of_a_dead_worker
     await space.do("HSET", space.key("task:bad"), "recoveries", recoveries)
     await space.crash("a")
     for _ in range(2):
-        cursor = ""
-        while cursor := (await space.store.strays(cursor, 1000, 0, put_back=True)).cursor:
-            pass
+        await space.put_strays_back(0)
     assert [await space.state(task_id) for task_id in ("first", "last")] == ["submitted"] * 2
     assert await space.reasons() == ["the record of task bad cannot be read: recoveries is no count"]
 

@@ -4,7 +4,7 @@ back, what was recorded in part is found and recorded whole."""
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -69,13 +69,8 @@ async def require_whole(space: Namespace, kind: Settle) -> None:
     assert await space.do("EXISTS", space.key("worker:a:running")) == 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("usual", [True, False])
-@pytest.mark.parametrize("command", COMMANDS)
-async def test_a_settlement_that_comes_again_ends_what_was_begun(
-    space: Namespace, command: str, kind: Settle, *, usual: bool
-) -> None:
-    taken = await held(space, usual=usual)
+async def settle_twice(space: Namespace, taken: Sequence[Delivery], kind: Settle, command: str) -> None:
+    """The worker's first settlement is cut off, as its user may not run the command; it comes again."""
     settlements = [settlement(each, kind) for each in taken]
     async with without(space, f"-{command}") as store:
         try:
@@ -83,6 +78,16 @@ async def test_a_settlement_that_comes_again_ends_what_was_begun(
         except StoreError:
             assert command != "publish"
     await space.pull("a", 0, *settlements, request=3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("usual", [True, False])
+@pytest.mark.parametrize("command", COMMANDS)
+async def test_a_settlement_that_comes_again_ends_what_was_begun(
+    space: Namespace, command: str, kind: Settle, *, usual: bool
+) -> None:
+    taken = await held(space, usual=usual)
+    await settle_twice(space, taken, kind, command)
     await require_whole(space, kind)
 
 
@@ -102,9 +107,7 @@ async def test_what_was_begun_is_found_where_no_settlement_comes_again(
     elif found_by == "renewal":
         await space.store.renew("a", "live", 1, [])
     else:
-        cursor = ""
-        while cursor := (await space.store.strays(cursor, 1000, 60_000, put_back=True)).cursor:
-            pass  # other keys of the server fill pages, too
+        await space.put_strays_back(60_000)
     assert await space.do("ZCARD", space.key("finished")) == len(begun)
     assert int(await space.do("HGET", space.key("tally"), "completed") or 0) == len(begun)
 
@@ -217,17 +220,9 @@ async def test_a_task_that_was_given_back_in_part_runs_again(
 ) -> None:
     """Whether its settlement comes again or not."""
     taken = await held(space, usual=usual)
-    settlements = [settlement(each, kind) for each in taken]
-    async with without(space, f"-{command}") as store:
-        try:
-            await store.pull("a", 2, 0, [space.queue], settlements)
-        except StoreError:
-            assert command != "publish"
-    await space.pull("a", 0, *settlements, request=3)
+    await settle_twice(space, taken, kind, command)
     await space.crash("a", charged=False)
-    cursor = ""
-    while cursor := (await space.store.strays(cursor, 1000, 60_000, put_back=True)).cursor:
-        pass
+    await space.put_strays_back(60_000)
     await require_sound(space)
     await space.register("w")
     for each in taken:
