@@ -34,7 +34,7 @@ async def mend(space: Namespace, task_id: str) -> None:
 
 
 async def ended(space: Namespace, kind: Settle = Settle.COMPLETED) -> None:
-    """What waits runs, and ends so; those that it has to tell are told."""
+    """Worker a runs all that waits to this end; then parents, batches and schedules are told."""
     for delivery in await space.take("a"):
         await space.settle("a", delivery, kind)
     for _ in range(3):

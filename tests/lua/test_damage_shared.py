@@ -71,7 +71,7 @@ ANEW = {"audit": audit, "serve": serve, "unserved": unserved, "serve again": ser
 
 
 async def ends(space: Namespace, damage: Damage | None) -> tuple[list[str], dict[str, str]]:
-    """What has failed, and how the good tasks have ended."""
+    """Plays every step after the damage. Answers the errors, and the states of the good tasks at the end."""
     await build(space)
     if damage:
         await damage(space)

@@ -67,7 +67,7 @@ def main(given: int, channel: int) -> None:
 
 
 def _leave_terminal() -> None:
-    """What is imported could type into the terminal of root."""
+    """Closes the terminal of root to the imported code, which could type into it."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in {STDOUT, STDERR, STREAM.descriptor()}:
         os.dup2(nothing, descriptor)

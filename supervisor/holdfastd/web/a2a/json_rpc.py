@@ -24,7 +24,7 @@ DEPTH = 8  # of the parameters, of which no method has more levels
 
 
 def _given(value: object, depth: int = DEPTH) -> object:
-    """What is given, as ProtoJSON has it: a field that is null is not given, and one may come under its proto name
+    """The fields of a request by the rules of ProtoJSON: a null is a missing field, and a field may have its proto name
     (`task_id`). A part of data may be null itself."""
     if depth and isinstance(value, dict):
         fields = cast("dict[str, object]", value)

@@ -29,7 +29,7 @@ class ApiCall:
 
     @property
     def who(self) -> str:
-        """Who asks, and from where."""
+        """The name of the caller and the address that the call comes from."""
         return f"{self.asked.who} over the API, from {self.asked.origin}"
 
     @property

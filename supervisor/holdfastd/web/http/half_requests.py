@@ -1,8 +1,8 @@
 """Bounds the requests of one address that have not come whole, so that no stranger takes all connections.
 
-Whoever begins one too many loses the one that was begun first: clients that send their requests at once are served,
-also behind the same address. What comes from a declared proxy or over a unix socket is of many clients, and not
-counted; the time of such a request is bounded as any.
+An address that begins one too many loses the one that it began first. So clients that send their requests at once are
+served, also behind the same address. A declared proxy and a unix socket stand for many clients and are not counted; the
+time of their requests is bounded as any.
 """
 
 from __future__ import annotations

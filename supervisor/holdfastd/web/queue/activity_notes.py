@@ -26,7 +26,7 @@ class RefusalBound:
     _until: float = 0.0
 
     def admitted(self, activity: Activity, now: float) -> Activity | None:
-        """What is to be written down, None for nothing. The last refusal of an hour says that it is the last."""
+        """The entry to write down; None for one refusal too many. The last one of an hour says that it is the last."""
         if not activity.is_refused:
             return activity
         if now >= self._until:
