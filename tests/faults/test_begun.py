@@ -177,12 +177,19 @@ async def test_what_was_claimed_ahead_is_not_charged_when_its_worker_dies(short_
 
 
 async def test_what_was_claimed_ahead_goes_back_at_a_drain_and_is_no_release(short_path: Path) -> None:
-    ids = [f"t{number}" for number in range(3000)]
+    """Ten tasks hold all places of the worker until it drains, so that what stands behind them cannot have begun."""
+    quick, holding = [f"t{number}" for number in range(300)], [f"hold{number}" for number in range(10)]
+    behind = [f"b{number}" for number in range(1000)]
+    texts = {**dict.fromkeys(quick, "quick x"), **dict.fromkeys(holding, "wait"), **dict.fromkeys(behind, "quick x")}
     async with stage(short_path, workers=1) as scene:
-        await scene.submit(*ids, text="quick x")
-        scene.happened("settled", "t300")
-        assert scene.stop() == 0
-        records = [await scene.record(task_id) for task_id in ids]
+        await scene.store.submit([submission(task_id, text) for task_id, text in texts.items()])
+        for task_id in holding:
+            scene.started(task_id)
+        scene.pool.send()
+        scene.pool.until_status(lambda status: status.startswith("draining"))  # the worker has been asked by then
+        scene.go(*holding)
+        assert scene.ended() == 0
+        records = [await scene.record(task_id) for task_id in texts]
         assert {record.state for record in records} == {State.COMPLETED, State.SUBMITTED}
         assert {(record.releases, record.crashes) for record in records} == {(0, 0)}
         left = [record.task_id for record in records if record.state is State.SUBMITTED]
