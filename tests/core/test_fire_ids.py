@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, product
 
-from holdfast.core.fire_order import earlier_fire_id, fire_id
+from holdfast.core.fire_order import fire_id
 from holdfast.core.identity import is_task_id
 
 AT = 1_798_765_200_000
@@ -31,13 +31,3 @@ def test_each_is_a_task_id_with_room_for_retries() -> None:
 def test_plain_id_can_be_read_in_it() -> None:
     assert fire_id("nightly.2-b", AT) == "nightly.2-b@20270101T010000Z"
     assert fire_id("nightly", AT + 5) == "nightly@20270101T010000.005Z"
-
-
-def test_earlier_id_is_known_where_it_was_another() -> None:
-    assert earlier_fire_id("nightly", AT) == ""
-    assert earlier_fire_id("a:b", AT) == "a@b@20270101T010000Z"
-
-
-def test_ids_that_earlier_versions_refused_have_no_earlier_id() -> None:
-    for schedule_id in ("a@b", "a b", "http://x/y", "a" * 91, "a:" * 46):
-        assert earlier_fire_id(schedule_id, AT) == ""

@@ -10,15 +10,13 @@ import pytest
 
 from holdfast.client.schedule_definition import read_spec
 from holdfast.core.delivery import Settle
-from holdfast.core.fire_order import fire_id
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.submit_options import SubmitOptions
 from holdfast.errors import StoreUnavailableError
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
 from tests.postgres.ledger import Ledger
-from tests.schedules.earlier import EarlierFiring
-from tests.schedules.stage import EVERYTHING, Stage
+from tests.schedules.stage import Stage
 
 pytestmark = pytest.mark.anyio
 
@@ -149,51 +147,16 @@ async def test_a_fire_whose_task_is_known_is_not_made_again_though_its_schedule_
     assert (await fires_of(stage, "j"), await stage.expected("j")) == (1, 120)
 
 
-async def test_fire_whose_task_is_known_by_its_earlier_id_is_not_made_again(books: Ledger, stage: Stage) -> None:
-    """An earlier version made it, and Redis has lost all but a schedule that has not fired."""
-    await stage.set("a:b", every="1m")
-    await books.keep()
-    [older] = await books.rows(
-        "SELECT content FROM holdfast_facts WHERE queue = $1 AND name = 'schedule|a:b'", books.queue
-    )
-    await stage.space.advance(60_000)
-    await EarlierFiring(stage.space.store, books.queue, EVERYTHING).round()
-    await stage.work()
-    await stage.end("a@b@20270101T000100Z")
-    await books.keep()
-    async with books.store.database.transaction() as sql:
-        await sql.execute("UPDATE holdfast_facts SET content = $1 WHERE name = 'schedule|a:b'", older["content"])
-    await books.lose()
-    await stage.space.advance(0)
-    assert await fires_of(stage, "a:b") == 0
-    await stage.firing.round()
-    assert await books.redis.entries() == []
-    assert (await fires_of(stage, "a:b"), (await stage.schedules.get("a:b")).task) == (1, "a@b@20270101T000100Z")
-
-
-async def test_history_that_an_earlier_version_keeps_at_the_key_of_a_schedule_stops_nothing(
+async def test_what_stands_at_the_key_of_a_schedule_keeps_no_setting_from_being_copied(
     books: Ledger, stage: Stage
 ) -> None:
-    await stage.set("X:history", every="1m")
-    await books.keep()
-    await stage.schedules.remove("X:history")
-    await books.redis.do("RPUSH", books.redis.key("schedule:X:history"), f"{stage.at(0)}|set|||")
     await stage.set("X", every="1m")
-    await books.redis.do("RPUSH", books.redis.key("schedule:X:history"), f"{stage.at(1)}|fired|1||")
+    await stage.set("Y", every="1m")
+    await books.redis.do("DEL", books.redis.key("schedule:X"))
+    await books.redis.do("RPUSH", books.redis.key("schedule:X"), "no record")
     await books.keep()
     await books.lose()
-    assert (await stage.schedules.get("X")).fires == 0
-    assert await stage.schedules.known(["X:history"]) == ()
-
-
-async def test_schedule_comes_back_to_a_key_that_an_earlier_version_uses(books: Ledger, stage: Stage) -> None:
-    await stage.set("X:history", every="1m")
-    await books.keep()
-    await books.flush()
-    await books.redis.do("RPUSH", books.redis.key("schedule:X:history"), f"{stage.at(1)}|set|||")
-    await stage.space.advance(0)
-    await books.wait_given()
-    assert await stage.until(60) == [fire_id("X:history", stage.at(60))]
+    assert [each.definition.schedule_id for each in await stage.schedules.known(["X", "Y"])] == ["Y"]
 
 
 async def test_a_fire_that_nobody_ingested_is_made_again_under_its_id(books: Ledger, stage: Stage) -> None:

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from holdfast.core.cadence.moments import local
-from holdfast.core.identity import is_task_id, sha1_hex
+from holdfast.core.identity import sha1_hex
 from holdfast.core.schedule_records import Fire, FireOrder, ScheduleRecord
 from holdfast.core.schedules import ON_TIME, Schedule, due, plan
 from holdfast.core.tasks import Submission
 
-_EARLIER = re.compile(r"[A-Za-z0-9._:-]{1,90}")  # ids that earlier versions allowed
 _PLAIN = re.compile(r"[A-Za-z0-9._-]{1,90}")  # leaves room for a moment, and for the numbers of retries
 
 MakeTask = Callable[[ScheduleRecord, str], Submission]
@@ -30,20 +29,8 @@ def fire_id(schedule_id: str, scheduled_at: int) -> str:
     name begins with `@`, and before the moment of any other there is no `@`: so no two schedules have one name.
     """
     name = schedule_id if _PLAIN.fullmatch(schedule_id) else f"@{sha1_hex(schedule_id.encode())}"
-    return f"{name}@{_moment(scheduled_at)}"
-
-
-def earlier_fire_id(schedule_id: str, scheduled_at: int) -> str:
-    """The id that earlier versions gave this task, perhaps also one of another schedule's; empty if it is the same,
-    or if they did not allow the schedule's id."""
-    earlier = f"{schedule_id.replace(':', '@')}@{_moment(scheduled_at)}"
-    known = ":" in schedule_id and _EARLIER.fullmatch(schedule_id) and is_task_id(earlier)
-    return earlier if known else ""
-
-
-def _moment(scheduled_at: int) -> str:
     fraction = f".{scheduled_at % 1000:03}" if scheduled_at % 1000 else ""
-    return f"{local(scheduled_at, 'UTC'):%Y%m%dT%H%M%S}{fraction}Z"
+    return f"{name}@{local(scheduled_at, 'UTC'):%Y%m%dT%H%M%S}{fraction}Z"
 
 
 def order(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder | None:
@@ -85,6 +72,4 @@ def _in_time(schedule: Schedule, moments: tuple[int, ...], now: int) -> int:
 
 
 def _fire(record: ScheduleRecord, scheduled_at: int, make: MakeTask) -> Fire:
-    schedule_id = record.definition.schedule_id
-    task = make(record, fire_id(schedule_id, scheduled_at))
-    return Fire(scheduled_at, task, earlier_fire_id(schedule_id, scheduled_at))
+    return Fire(scheduled_at, make(record, fire_id(record.definition.schedule_id, scheduled_at)))

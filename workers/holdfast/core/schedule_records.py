@@ -67,13 +67,11 @@ class SpoiltSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Fire:
-    """One occurrence and the task that it makes. `earlier`: the id that earlier versions gave this task, empty if it
-    is the same; `made`: the id under which it is known to have been made before."""
+    """One occurrence and the task that it makes. `is_made`: a ledger knows this task."""
 
     scheduled_at: int
     task: Submission
-    earlier: str = ""
-    made: str = ""
+    is_made: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from holdfast.core.quiet_hosts import HaltScope
-from holdfast.core.schedule_records import Due, Fire, FireOrder, Retired
+from holdfast.core.schedule_records import Due, FireOrder, Retired
 from holdfast.errors import LedgerUnavailableError, StoreUnavailableError
 from holdfast.store.ledger.followed_queue import FollowedQueue
 from holdfast.store.ledger.tables import tasks
@@ -75,18 +75,10 @@ class LedgerSchedules:
         return None if answer == ELSEWHERE else answer
 
     async def _marked(self, orders: Sequence[FireOrder]) -> list[FireOrder]:
-        ids = [each for order in orders for fire in order.fires for each in _ids(fire)]
+        ids = [fire.task.task_id for order in orders for fire in order.fires]
         async with self._queue.database.transaction() as sql:
             known = await tasks.known(sql, self._queue.name, ids)
         return [
-            replace(order, fires=tuple(replace(fire, made=_made(fire, known)) for fire in order.fires))
+            replace(order, fires=tuple(replace(fire, is_made=fire.task.task_id in known) for fire in order.fires))
             for order in orders
         ]
-
-
-def _ids(fire: Fire) -> tuple[str, ...]:
-    return (fire.task.task_id, fire.earlier) if fire.earlier else (fire.task.task_id,)
-
-
-def _made(fire: Fire, known: Collection[str]) -> str:
-    return next((each for each in _ids(fire) if each in known), "")

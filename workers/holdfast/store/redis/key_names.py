@@ -93,7 +93,6 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "schedules": "schedules",  # sorted set: ids by when something is to be done about them
         "schedule": "schedule:",  # hash: the record of a schedule
         "fires": "fires:",  # list: what became of its fires
-        "of_history": ":history",  # behind a schedule's key: the same list, of earlier versions
         "owner": "owner:",  # sorted set: the schedules of an owner
         "declared": "declared",  # set: schedules that code declares
         "catalog": "catalog:",  # set: schedules that the code of workers declares, by digest

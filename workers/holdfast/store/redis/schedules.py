@@ -123,7 +123,7 @@ class RedisSchedules(RedisPart):
 
     async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:
         lines = await self._run("schedule_history", schedule_id, limit)
-        return tuple(_occurrence(line.decode()) for line in reversed(lines[-limit:]))
+        return tuple(_occurrence(line.decode()) for line in reversed(lines))
 
     async def wait_fires(self, timeout: float) -> bool:
         return await self._block(timeout, "BRPOP", self._keys.control("schedules"), timeout) is not None
@@ -279,8 +279,7 @@ def _fire(fire: Fire, lane_name: Any) -> list[Any]:
         task.name,
         _text(task.max_attempts),
         _text(task.timeout_ms),
-        fire.made,
-        fire.earlier,
+        "1" if fire.is_made else "",
         task.concurrency_key,
         options.webhook,
         _text(options.expires_in_ms),

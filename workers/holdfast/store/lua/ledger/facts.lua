@@ -10,7 +10,7 @@ if not is_believed(ARGV[1], ARGV[2]) then return 'elsewhere' end
 local function content_of(name)
   local kind, id = string.match(name, '^(%a+)|(.*)$')
   if kind == 'schedule' then
-    local fields = redis.pcall('HGETALL', KEY.schedule .. id)   -- an earlier version may keep another schedule's history there
+    local fields = redis.pcall('HGETALL', KEY.schedule .. id)   -- somebody may have put something else there
     return fields.err and {} or fields
   end
   if kind == NAME.rules or kind == NAME.quiet then return call('HGETALL', T .. kind) end

@@ -40,7 +40,6 @@ end
 
 function restore.schedule(id, fact)
   local key, has = schedules.hash(id), fact.has
-  schedules.make_way(id)
   local r = call('HMGET', key, 'updated', 'spec', 'generation', 'fires', 'owner')
   if fact.removed then return remove_schedule(id, has, r[1]) end
   local later = r[1] and tonumber(r[1]) - tonumber(has.updated) or -1

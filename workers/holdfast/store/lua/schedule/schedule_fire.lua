@@ -2,8 +2,8 @@
 -- KEYS: the public queue.
 -- ARGV: a MessagePack list of orders: id, generation, seen, kind (due, waited, extra), good from, good until, expected,
 --       due, first missed, last missed, why missed, fires; a fire: scheduled at, task id, message id, digest, operation, lane, name,
---       max attempts, timeout, the task that is known to have been made for it, the id that earlier versions give its task,
---       concurrency key, webhook, expires in (ms), unique key, unique for (ms, '' until it has ended); '' where there is none. Then the host of who asks ('' for one that no halt is for), the last halt that counts no more for it.
+--       max attempts, timeout, 1 where a ledger knows its task, concurrency key,
+--       webhook, expires in (ms), unique key, unique for (ms, '' until it has ended); '' where there is none. Then the host of who asks ('' for one that no halt is for), the last halt that counts no more for it.
 -- Answers: per order fired, stale (decided for another moment), paused, changed (it is not as it was seen), gone, no-list:
 --       the key of its lane holds something else, so it is paused; or halted: this host is to make no fires.
 -- Keeps: a fire is made once, however many stewards try; none of an earlier generation, none of a paused schedule.
@@ -12,16 +12,13 @@
 -- use: unique_keys expiry schedules messages task_control lane hosts clock task_record damage
 local schedules = scheduling()
 
--- The task of a fire that was made before, perhaps by an earlier version, whose id another fire's may have been, too.
-local function made_before(id, fire)
-  local task, made, earlier = fire[2], fire[10], fire[11]
-  if made ~= '' and not unmake(made) then return made end
-  if call('EXISTS', KEY.task .. task) == 1 and not unmake(task) then return task end
-  return earlier ~= '' and read(earlier, 'schedule')[1] == id and earlier
+-- True if the task of a fire was made before.
+local function was_made(fire)
+  return (fire[10] == '1' or call('EXISTS', KEY.task .. fire[2]) == 1) and not unmake(fire[2])
 end
 
 local function submit(task, id, generation, fire)
-  local at, _, message, digest, operation, lane, name, attempts, timeout, _, _, key, webhook, expires_in, only, only_for = unpack(fire)
+  local at, _, message, digest, operation, lane, name, attempts, timeout, _, key, webhook, expires_in, only, only_for = unpack(fire)
   create(task, lane, operation, message, digest, 'schedule', 0)
   local fields = {'schedule', id, 'generation', generation}
   local function add(field, value)
@@ -61,10 +58,9 @@ local function make(id, generation, overlap, last, fire)
     return last
   end
   if before and overlap == 'replace' then each_task(before, nil, nil, cancel, 'replaced by the next fire of its schedule') end
-  local made = made_before(id, fire)
-  local holder = not made and fire[15] ~= '' and unique().holder(fire[15])
-  if holder and holder ~= fire[2] then schedules.chronicle(id, 'skipped', at, holder, 'its unique key is held by this task') return last end
-  local task = made or fire[2]
+  local task, made = fire[2], was_made(fire)
+  local holder = not made and fire[14] ~= '' and unique().holder(fire[14])
+  if holder and holder ~= task then schedules.chronicle(id, 'skipped', at, holder, 'its unique key is held by this task') return last end
   call('HSET', schedules.hash(id), 'task', task, 'last', at)
   if not made then each_task(task, fire[6], nil, submit, id, generation, fire) end
   local detail = made and 'made before' or string.format('%d ms late', NOW - tonumber(at))

@@ -4,6 +4,5 @@
 -- flags: allow-oom
 -- use: schedules damage
 local schedules, id = scheduling(), ARGV[1]
-schedules.make_way(id)
 if call('EXISTS', schedules.hash(id)) == 0 then return 'unknown' end
 return attempt(schedules.pause, id, ARGV[2], ARGV[3]) and 'paused' or 'damaged'

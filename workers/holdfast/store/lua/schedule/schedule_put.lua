@@ -13,7 +13,6 @@
 local id, again, expected, due, asked = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local schedules = scheduling()
 local key = schedules.hash(id)
-schedules.make_way(id)
 if schedules.is_damaged(id) then call('UNLINK', key) end   -- it is set, so it is whole again
 local given = {}
 for i = 6, #ARGV, 2 do given[ARGV[i]] = ARGV[i + 1] end

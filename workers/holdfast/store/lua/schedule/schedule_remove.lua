@@ -4,7 +4,6 @@
 -- flags: allow-oom
 -- use: schedules
 local schedules = scheduling()
-schedules.make_way(ARGV[1])
 local known = call('EXISTS', schedules.hash(ARGV[1])) == 1 or call('ZSCORE', KEY.schedules, ARGV[1])
 schedules.forget(ARGV[1])
 return known and 'removed' or 'unknown'

@@ -4,7 +4,6 @@
 -- flags: allow-oom
 -- use: schedules damage
 local schedules, id = scheduling(), ARGV[1]
-schedules.make_way(id)
 if schedules.is_damaged(id) then return 'damaged' end
 local r = call('HMGET', schedules.hash(id), 'generation', 'paused', 'ended')
 if not r[1] then return 'unknown' end

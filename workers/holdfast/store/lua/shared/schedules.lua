@@ -12,24 +12,10 @@ local function scheduling()
 
   local function history_of(id) return KEY.fires .. id end
 
-  -- Earlier versions keep the history of X in `schedule:X:history`, where the schedule `X:history` is kept. What they wrote,
-  -- and still write beside us, goes behind what is here; a hash there is that schedule's, and answers an error.
-  local function take_over_history(id)
-    local earlier = schedule_of(id) .. NAME.of_history
-    local lines = redis.pcall('LRANGE', earlier, -HISTORY_KEPT, -1)
-    if lines.err or #lines == 0 then return end
-    call('RPUSH', history_of(id), unpack(lines))
-    call('LTRIM', history_of(id), -HISTORY_KEPT, -1)
-    call('DEL', earlier)
-  end
-
   -- The last lines, the newest last.
   local function lines_of(id, limit)
     local lines = redis.pcall('LRANGE', history_of(id), -limit, -1)
-    if lines.err then lines = {} end
-    local earlier = redis.pcall('LRANGE', schedule_of(id) .. NAME.of_history, -limit, -1)
-    for _, line in ipairs(earlier) do lines[#lines + 1] = line end   -- of an error nothing
-    return lines
+    return lines.err and {} or lines
   end
 
   -- Some fields, as HMGET answers them: nothing where the record is none, which is its own trouble and not that of others.
@@ -46,16 +32,7 @@ local function scheduling()
     return r.err and {} or r
   end
 
-  -- Makes room at a schedule's key before a change: an earlier version may keep the history of another schedule there.
-  local function make_way(id)
-    local owner = string.match(id, '^(.+):history$')
-    if not owner then return end
-    take_over_history(owner)
-    if not call('ZSCORE', KEY.schedules, owner) then call('UNLINK', history_of(owner)) end
-  end
-
   local function chronicle(id, what, scheduled_at, task, detail)
-    take_over_history(id)
     local history = history_of(id)
     local line = NOW .. '|' .. what .. '|' .. scheduled_at .. '|' .. task .. '|' .. (detail or '')
     local length = redis.pcall('RPUSH', history, line)
@@ -107,7 +84,6 @@ local function scheduling()
   local function forget_schedule(id, why)
     belong(id, owner_of(id), '')
     mark(id, '')
-    take_over_history(id)
     if call('UNLINK', schedule_of(id), history_of(id)) > 0 then tell('schedule-removed', id, why) end
     call('ZREM', KEY.schedules, id)
   end
@@ -197,6 +173,6 @@ local function scheduling()
     end
   end
 
-  return {hash = schedule_of, fields = fields_of, is_damaged = is_damaged, all_fields = all_fields_of, lines = lines_of, make_way = make_way, chronicle = chronicle, index = index_schedule, belong = belong, mark = mark, adopt = adopt, owner = owner_of, forget = forget_schedule,
+  return {hash = schedule_of, fields = fields_of, is_damaged = is_damaged, all_fields = all_fields_of, lines = lines_of, chronicle = chronicle, index = index_schedule, belong = belong, mark = mark, adopt = adopt, owner = owner_of, forget = forget_schedule,
     pause = pause_schedule, set_aside = set_schedule_aside, fire_ended = fire_ended, catch_up = catch_up, go_on_without = go_on_without}
 end

@@ -1,9 +1,0 @@
--- Pause a schedule: from now on it makes no fire, until it is resumed or a moment has come.
--- KEYS: the public queue. ARGV: id, reason, until (ms, '' for ever).
--- Answers: paused, or unknown.
--- flags: allow-oom
--- use: schedules
-local schedules, id = scheduling(), ARGV[1]
-if call('EXISTS', schedules.hash(id)) == 0 then return 'unknown' end
-schedules.pause(id, ARGV[2], ARGV[3])
-return 'paused'
