@@ -374,6 +374,13 @@ STEWARD = [
         "tests/supervisor/test_public_addresses.py::test_address_that_is_not_public_is_known",
     ),
     Rule(
+        "an IPv6 address that leads to one of IPv4 is judged by that one, too",
+        f"{_HERE}/public_addresses.py",
+        "    if inner is not None and not _is_public_v4(inner):\n",
+        "    if False:\n",
+        "tests/supervisor/test_public_addresses.py::test_no_address_of_a_special_network_is_public_from_its_first_to_its_last",
+    ),
+    Rule(
         "a webhook is told when its receiver says so",
         f"{_HERE}/webhook_post.py",
         "        if not 200 <= status < 300:\n",

@@ -9,6 +9,9 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 _NAT64 = IPv6Network("64:ff9b::/96")  # a translator sends to the IPv4 address in its last 32 bits
+_LAST = 0xFFFFFFFF  # these bits
+_ISATAP = 0x5EFE  # the 32 bits before them: RFC 5214, where a router of any network sends to that IPv4 address
+_ISATAP_BITS = 0xFCFFFFFF  # of these 32 that count: the other two may be set or not
 _GLOBAL_UNICAST = IPv6Network("2000::/3")  # all that is assigned: not IPv4-compatible, site-local, multicast …
 _SPECIAL_V4 = tuple(
     IPv4Network(network)
@@ -43,19 +46,27 @@ _SPECIAL_V6 = tuple(
 
 
 def is_public(address: str) -> bool:
-    """True for a public `address`, as a resolver writes it; its zone is ignored."""
+    """True for a public `address`, as a resolver writes it; its zone is ignored. One of IPv6 that leads to an address
+    of IPv4 is judged by that one, too."""
     parsed = ip_address(address.partition("%")[0])
-    if isinstance(parsed, IPv6Address):
-        inner = _embedded(parsed)
-        return _is_public_v6(parsed) if inner is None else _is_public_v4(inner)
-    return _is_public_v4(parsed)
+    if isinstance(parsed, IPv4Address):
+        return _is_public_v4(parsed)
+    inner = _embedded(parsed)
+    if inner is not None and not _is_public_v4(inner):
+        return False
+    return _only_embeds(parsed) or _is_public_v6(parsed)
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that this IPv6 address stands for."""
-    if address in _NAT64:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped
+    """The IPv4 address to which this IPv6 address leads. Other forms that hold one (compatible, translated, 6to4,
+    Teredo, a local NAT64) are in no public network, whatever they hold."""
+    is_isatap = int(address) >> 32 & _ISATAP_BITS == _ISATAP
+    return IPv4Address(int(address) & _LAST) if is_isatap or _only_embeds(address) else None
+
+
+def _only_embeds(address: IPv6Address) -> bool:
+    """True if its network says nothing: packets go to the IPv4 address that it holds."""
+    return address in _NAT64 or address.ipv4_mapped is not None
 
 
 def _is_public_v4(address: IPv4Address) -> bool:
