@@ -10,9 +10,12 @@ from uuid import uuid4
 
 import pytest
 
+from holdfast.errors import StoreRefusedError
 from holdfast.exits import Exit
 from holdfast.store.ledger import migrate
+from holdfast.store.ledger.database import Database
 from holdfast_config import RedisSettings
+from holdfast_config.postgres_settings import PostgresSettings
 from tests.cli.commands import Cli
 from tests.postgres.server import Server
 
@@ -35,18 +38,17 @@ def test_an_empty_database_is_set_up_once(short_path: Path, redis_settings: Redi
     cli = command(short_path, redis_settings, empty)
     before = cli("db", "status", "--json")
     assert (before.status, before.document["version"]) == (1, 0)
-    steps = "0001 ledger\n0002 facts\n0003 steps\n0004 parents\n0005 batches\n0006 removals\n"
-    assert cli("db", "upgrade").out == f"{steps}version 6\n"
-    assert cli("db", "upgrade").out == "version 6, unchanged\n"
+    assert cli("db", "upgrade").out == "0001 ledger\nversion 1\n"
+    assert cli("db", "upgrade").out == "version 1, unchanged\n"
     after = cli("db", "status", "--json")
-    assert (after.status, after.document["version"], after.document["ledger"]["phase"]) == (0, 6, "not begun")
+    assert (after.status, after.document["version"], after.document["ledger"]["phase"]) == (0, 1, "not begun")
 
 
 def test_an_upgrade_shows_its_progress_on_a_terminal(
     short_path: Path, redis_settings: RedisSettings, empty: str
 ) -> None:
     shown = command(short_path, redis_settings, empty).on_terminal("db", "upgrade").out
-    assert re.search("6 of 6 steps done", shown)
+    assert re.search("1 of 1 step done", shown)
 
 
 def test_upgrades_at_the_same_time_do_it_once(short_path: Path, redis_settings: RedisSettings, empty: str) -> None:
@@ -79,6 +81,35 @@ def test_tables_of_a_later_version_are_refused(
     answer = cli("db", "status")
     assert answer.status == 1
     assert f"the tables have version 999; this version of Holdfast needs {migrate.newest()}" in answer.out
+
+
+@pytest.mark.anyio
+async def test_tables_of_an_earlier_version_are_refused_until_they_are_upgraded(empty: str) -> None:
+    """And those of the later one are refused by the earlier."""
+    later = migrate.Migration(migrate.newest() + 1, "colours", "ALTER TABLE holdfast_tasks ADD colour text")
+    database = Database(PostgresSettings(empty))
+    await migrate.upgrade(database)
+    await migrate.check(database)
+    with pytest.raises(StoreRefusedError, match=r"has tables of version 1, this version needs 2: run `supervisor db"):
+        await migrate.check(database, needed=later.version)
+    assert await migrate.upgrade(database, known=(*migrate.migrations(), later)) == (later,)
+    await migrate.check(database, needed=later.version)
+    with pytest.raises(StoreRefusedError, match="has tables of version 2, this version knows 1: upgrade it"):
+        await migrate.check(database)
+    await database.aclose()
+
+
+@pytest.mark.anyio
+async def test_an_upgrade_that_fails_in_a_step_has_done_none(empty: str) -> None:
+    good = migrate.Migration(migrate.newest() + 1, "colours", "ALTER TABLE holdfast_tasks ADD colour text")
+    bad = migrate.Migration(good.version + 1, "more", "ALTER TABLE holdfast_nothing ADD colour text")
+    database = Database(PostgresSettings(empty))
+    with pytest.raises(StoreRefusedError, match="holdfast_nothing"):
+        await migrate.upgrade(database, known=(*migrate.migrations(), good, bad))
+    assert await migrate.version(database) == 0
+    await migrate.upgrade(database)
+    await migrate.check(database)
+    await database.aclose()
 
 
 @pytest.mark.parametrize(

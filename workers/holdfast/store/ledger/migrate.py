@@ -6,7 +6,7 @@ version would fail. `supervisor db upgrade` does it, one process at a time under
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -54,27 +54,30 @@ async def version(database: Database) -> int:
         return await _version(sql)
 
 
-async def check(database: Database) -> None:
-    """Raises StoreRefusedError unless the tables have the version that this code needs."""
-    found = await version(database)
+async def check(database: Database, needed: int = 0) -> None:
+    """Raises StoreRefusedError unless the tables have this version (0: the one that this code needs)."""
+    found, needed = await version(database), needed or newest()
     where = f"PostgreSQL at {database.url}"
-    if found < newest():
+    if found < needed:
         problem = f"has tables of version {found}" if found else "does not have our tables"
-        raise StoreRefusedError(f"{where} {problem}, this version needs {newest()}: {UPGRADE}")
-    if found > newest():
-        raise StoreRefusedError(f"{where} has tables of version {found}, this version knows {newest()}: upgrade it")
+        raise StoreRefusedError(f"{where} {problem}, this version needs {needed}: {UPGRADE}")
+    if found > needed:
+        raise StoreRefusedError(f"{where} has tables of version {found}, this version knows {needed}: upgrade it")
 
 
 async def upgrade(
-    database: Database, on_step: Callable[[int, int], object] = lambda done, of: None
+    database: Database,
+    on_step: Callable[[int, int], object] = lambda done, of: None,
+    known: Sequence[Migration] = (),
 ) -> tuple[Migration, ...]:
     """Run the missing migrations, all or none; those that were run. A second process waits and finds none left.
-    `on_step`: called before each and after the last, with the number that was run and that of all."""
+    `on_step`: called before each and after the last, with the number that was run and that of all; `known`: in place
+    of the migrations of this code."""
     async with database.transaction() as sql:
         await sql.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         await sql.execute(_TABLE)
         before = await sql.fetchval(_VERSION)
-        missing = tuple(each for each in migrations() if each.version > before)
+        missing = tuple(each for each in known or migrations() if each.version > before)
         for number, each in enumerate(missing):
             on_step(number, len(missing))
             await sql.execute(each.sql, timeout=None)
