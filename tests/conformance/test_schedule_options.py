@@ -10,8 +10,11 @@ import pytest
 from holdfast.client.schedule_fire import ScheduleFirer
 from holdfast.client.schedules import Schedules
 from holdfast.core.delivery import Settle
+from holdfast.core.submit_options import SubmitOptions, key_digest
+from holdfast.core.tasks import Accepted, Receipt
 from holdfast.core.webhook_notice import Notice
 from tests.conformance.stand import Stand
+from tests.lua.operations import submission
 
 pytestmark = pytest.mark.anyio
 
@@ -78,6 +81,91 @@ async def test_a_key_that_is_held_for_a_time_outlasts_its_task(stand: Stand) -> 
     assert await fire(stand) == [first]
     assert await fire(stand) == [first]
     assert len(await fire(stand)) == 2
+
+
+async def submit_with_key(stand: Stand) -> Receipt:
+    """Submit `t` with the unique key of the schedule."""
+    options = SubmitOptions(unique=key_digest("sync"))
+    [receipt] = await stand.store.submit_with_options([submission("t", stand.queue, options=options)])
+    return receipt
+
+
+async def lines(stand: Stand) -> list[tuple[str, str]]:
+    """What became of the fires, oldest first."""
+    told = reversed(await Schedules(stand.store, stand.queue).history("j", 100))
+    return [(line.what, line.task) for line in told if line.what != "set"]
+
+
+@pytest.mark.parametrize("unique_for", [None, "1h"])
+@pytest.mark.parametrize("runs", [True, False])
+async def test_a_fire_that_replaces_the_one_before_takes_its_key(
+    stand: Stand, unique_for: str | None, *, runs: bool
+) -> None:
+    await stand.register("a")
+    await set_(stand, unique="sync", unique_for=unique_for, overlap="replace")
+    [first] = await fire(stand)
+    [delivery] = await stand.take("a") if runs else [None]
+    made = await fire(stand)
+    assert [await stand.state(task) for task in made] == ["canceled", "submitted"]
+    assert (await stand.task(first)).reason == "replaced by the next fire of its schedule"
+    if delivery:  # its handler does not obey: it has no say any more
+        assert await stand.settle("a", delivery, Settle.COMPLETED) == "LOST"
+    assert await submit_with_key(stand) == Receipt(Accepted.DUPLICATE, made[1])
+    [second] = await stand.take("a")
+    assert second.task_id == made[1]
+    assert await stand.crash("a") == 1
+    assert await stand.state(made[1]) == "submitted"
+
+
+@pytest.mark.parametrize("unique_for", [None, "1h"])
+async def test_of_many_fires_that_replace_each_other_the_last_stays(stand: Stand, unique_for: str | None) -> None:
+    await set_(stand, unique="sync", unique_for=unique_for, overlap="replace", misfire="all:3", limit=3)
+    made = await fire(stand, 60)
+    assert [await stand.state(task) for task in made] == ["canceled", "canceled", "submitted"]
+
+
+async def test_a_fire_that_is_skipped_for_its_key_cancels_nothing(stand: Stand) -> None:
+    """Another task has the key, as the one before was made without it."""
+    await stand.register("a")
+    await set_(stand, overlap="replace")
+    [first] = await fire(stand)
+    await stand.take("a")
+    await submit_with_key(stand)
+    await set_(stand, unique="sync", overlap="replace")
+    assert await fire(stand) == [first]
+    assert await stand.state(first) == "working"
+    assert await skipped(stand) == [("t", "its unique key is held by this task")]
+
+
+async def test_a_fire_whose_key_outlasts_the_one_before_replaces_nothing(stand: Stand) -> None:
+    await stand.register("a")
+    await set_(stand, unique="sync", unique_for="1h", overlap="replace")
+    [first] = await fire(stand)
+    [delivery] = await stand.take("a")
+    await stand.settle("a", delivery, Settle.COMPLETED)
+    assert await fire(stand) == [first]
+    assert await skipped(stand) == [(first, "its unique key is held by this task")]
+
+
+async def test_a_fire_that_waits_for_the_one_before_gets_its_key(stand: Stand) -> None:
+    await stand.register("a")
+    await set_(stand, unique="sync", overlap="queue-one", limit=2)
+    [first] = await fire(stand)
+    [delivery] = await stand.take("a")
+    assert await fire(stand) == [first]
+    await stand.settle("a", delivery, Settle.COMPLETED)
+    _, second = await fire(stand)
+    assert await lines(stand) == [("fired", first), ("waits", first), ("ended", first), ("fired", second)]
+
+
+async def test_the_permit_of_a_replaced_task_goes_to_the_next(stand: Stand) -> None:
+    await stand.register("a")
+    await set_(stand, concurrency_key="tenant-7", overlap="replace")
+    await fire(stand)
+    await stand.take("a")
+    _, second = await fire(stand)
+    [delivery] = await stand.take("a")
+    assert delivery.task_id == second
 
 
 async def test_tasks_with_one_concurrency_key_run_one_at_a_time(stand: Stand) -> None:

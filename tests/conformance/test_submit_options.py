@@ -43,6 +43,19 @@ async def test_a_parent_that_fails_fails_its_children_or_lets_them_run(stand: St
     assert [await stand.state(task_id) for task_id in ("fails", "runs")] == ["failed", "submitted"]
 
 
+@pytest.mark.parametrize("unique_ms", [None, 60_000])
+async def test_who_replaces_a_task_takes_its_unique_key(stand: Stand, unique_ms: int | None) -> None:
+    options = SubmitOptions(debounce="k", unique="u", unique_ms=unique_ms)
+    await submit(stand, "early", options, delay_ms=500)
+    assert await submit(stand, "late", options, delay_ms=500) == Receipt(Accepted.NEW, "late")
+    assert (await stand.task("early")).reason == "replaced by late"
+    assert await submit(stand, "other", SubmitOptions(unique="u")) == Receipt(Accepted.DUPLICATE, "late")
+    await stand.advance(500)
+    await stand.store.promote(10)  # it is due: nobody replaces it any more
+    assert await submit(stand, "last", options, delay_ms=500) == Receipt(Accepted.DUPLICATE, "late")
+    assert await stand.state("late") == "submitted"
+
+
 async def test_an_unknown_parent_is_named(stand: Stand) -> None:
     assert await submit(stand, "c", SubmitOptions(after=("nobody",))) == Receipt(Accepted.NO_PARENT, "nobody")
     assert await stand.store.get("c") is None

@@ -16,6 +16,7 @@ from tests.conformance import test_parent_results as parent_results
 from tests.conformance import test_schedule_options as schedule_options
 from tests.conformance import test_sleeps as sleeps
 from tests.conformance import test_steps as steps
+from tests.conformance import test_submit_options as submit_options
 from tests.lua import test_after as after
 from tests.lua import test_again as again
 from tests.lua import test_ahead as ahead
@@ -513,11 +514,13 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("the steward is not told of an earlier time", "agenda", "    alarm(key, what .. '|' .. name)\n", "", expires.test_the_steward_ends_what_has_expired_in_bounded_steps),
     ("nothing is left when a parent has ended", "left", "waits() or agenda <= NOW or", "waits() or", after.test_something_is_left_until_children_are_told),
     ("a later submission replaces nothing", "submit_with_options", "  if before then replace(before, id) end\n", "", once.test_the_last_of_a_burst_runs_and_the_others_are_told_so),
-    ("whatever held the key is replaced", "submit_options", "if UNDECIDED[r[1]] and (r[2] or '0') == '0' then", "if true then", once.test_what_is_due_or_runs_is_not_replaced),
-    ("a retry is replaced", "submit_options", "if UNDECIDED[r[1]] and (r[2] or '0') == '0' then", "if UNDECIDED[r[1]] then", once.test_a_retry_delay_is_no_debounce),
+    ("whatever held the key is replaced", "submit_options", "return UNDECIDED[r[1]] and (r[2] or '0') == '0'", "return true", once.test_what_is_due_or_runs_is_not_replaced),
+    ("who is replaced keeps the unique key", "submit_with_options", " and not is_replaced(first, options[5]) then", " then", submit_options.test_who_replaces_a_task_takes_its_unique_key, (None,)),
+    ("any holder of a unique key gives way", "submit_options", "return key ~= '' and tied.holder_of(NAME.debounce, key) == id and may_be_replaced(id)", "return key ~= ''", submit_options.test_who_replaces_a_task_takes_its_unique_key, (None,)),
+    ("a retry is replaced", "submit_options", "return UNDECIDED[r[1]] and (r[2] or '0') == '0'", "return UNDECIDED[r[1]]", once.test_a_retry_delay_is_no_debounce),
     ("who was replaced takes the key along", "submit_options", "  if before then attempt(tied.cut, before, 'debounce', key) end\n", "", once.test_what_is_due_or_runs_is_not_replaced),
     ("the end of another frees a key", "ties", "elseif holder_of(kind, name) == id then", "else", once.test_what_is_left_of_a_deleted_holder_frees_no_key_of_another),
-    ("a key holds nobody out", "submit_with_options", "if first and first ~= id then return 'duplicate', first end", "", once.test_while_one_has_not_ended_another_is_its_duplicate),
+    ("a key holds nobody out", "submit_with_options", "if first and first ~= id and not is_replaced(first, options[5]) then return 'duplicate', first end", "", once.test_while_one_has_not_ended_another_is_its_duplicate),
     ("a key is held by the ended", "unique_keys", "return state and not TERMINAL[state] and id or nil", "return id", once.test_a_holder_that_somebody_deleted_holds_nothing),
     ("a key is held for ever", "unique_keys", "    if till == '' then ties.tie(id, 'unique', key) else", "    if till ~= '' then", once.test_while_one_has_not_ended_another_is_its_duplicate),
     ("a window ends with its task", "unique_keys", "if till ~= '' then return (whole(till) or 0) > NOW and id or nil end", "", once.test_a_key_is_held_for_its_time_whatever_becomes_of_the_task),
@@ -563,7 +566,13 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("the owner of a stray is not declared dead", "strays", "if reason ~= 'not held' and owner ~= '' then recover(death) end", "", strays.test_tasks_of_a_silent_owner_go_back_uncharged_and_it_is_told),
     ("a living owner is declared dead", "strays", "if reason ~= 'not held' and owner ~= '' then", "if true then", strays.test_a_task_that_its_owner_does_not_hold_goes_back_alone),
     ("a fire is made for each that saw it", "schedule_fire", "if kind == 'due' and r[2] ~= seen then return 'changed' end", "", on_stage(scenarios.test_22_two_stewards_make_one_task)),
-    ("a fire asks nobody for its key", "schedule_fire", "local holder = not made and fire[14] ~= '' and unique().holder(fire[14])", "local holder = nil", schedule_options.test_a_fire_whose_key_is_held_is_skipped_and_names_the_holder),
+    ("a fire asks nobody for its key", "schedule_fire", "local holder = not made and only ~= '' and unique().holder(only)", "local holder = nil", schedule_options.test_a_fire_whose_key_is_held_is_skipped_and_names_the_holder),
+    ("a fire that replaces asks the one before for its key", "schedule_fire", "  if holder == before then return overlap == 'replace' end\n", "  if holder == before then return false end\n", schedule_options.test_of_many_fires_that_replace_each_other_the_last_stays, ("1h",)),
+    ("a fire that runs beside the one before takes its key", "schedule_fire", "  if holder == before then return overlap == 'replace' end\n", "  if holder == before then return true end\n", schedule_options.test_a_fire_whose_key_is_held_is_skipped_and_names_the_holder),
+    ("a key that outlasts its task gives way", "schedule_fire", "  return state and not TERMINAL[state]\n", "  return true\n", schedule_options.test_a_fire_whose_key_outlasts_the_one_before_replaces_nothing),
+    ("a damaged task keeps the key of its schedule", "schedule_fire", "  return state and not TERMINAL[state]\n", "  return false\n", on_stage(spoilt.test_a_damaged_task_that_nobody_runs_keeps_no_fire_back), (spoilt.submitted_without_lane, "forbid", "key")),
+    ("a fire that is skipped cancels", "schedule_fire", "if holder and holder ~= task and not gives_way", "if before and overlap == 'replace' then each_task(before, nil, nil, cancel, '') end\n  if holder and holder ~= task and not gives_way", schedule_options.test_a_fire_that_is_skipped_for_its_key_cancels_nothing),
+    ("a fire replaces itself", "schedule_fire", "local before = not made and busy(last)", "local before = busy(last)", on_stage(scenarios.test_a_fire_that_is_asked_for_again_does_not_replace_itself), (None,)),
     ("a fire holds no key", "schedule_fire", "  if only ~= '' then unique().hold(task, only, only_for) end\n", "", schedule_options.test_a_fire_whose_key_is_held_is_skipped_and_names_the_holder),
     ("a fire's task never expires", "schedule_fire", "  if expires_in ~= '' then expiry().set(task, NOW + expires_in) end\n", "", schedule_options.test_what_nobody_takes_in_time_is_canceled),
     ("a fire's task is bound by no key", "schedule_fire", "  add('concurrency_key', key)\n", "", schedule_options.test_tasks_with_one_concurrency_key_run_one_at_a_time),
@@ -576,10 +585,10 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("replace does not cancel", "schedule_fire", "if before and overlap == 'replace' then each_task(", "if false then each_task(", on_stage(scenarios.test_20_now_while_it_runs), ("replace", 1, ["fired", "ended", "fired"])),
     ("what waited is made again", "schedule_fire", "if kind == 'waited' and r[4] ~= seen then return 'changed' end", "", on_stage(scenarios.test_a_fire_that_waited_is_made_once)),
     ("a damaged task stops its schedule", "schedule_fire", "then each_task(before, nil, nil, cancel, ", "then cancel(before, ", on_stage(spoilt.test_a_damaged_task_does_not_stop_the_schedule_that_replaces_it), (spoilt.working_without_owner,)),
-    ("a damaged task keeps its schedule waiting", "schedule_fire", "  if not flaw or is_held(task) then", "  if true then", on_stage(spoilt.test_a_damaged_task_that_nobody_runs_keeps_no_fire_back), (spoilt.submitted_without_lane, "forbid")),
+    ("a damaged task keeps its schedule waiting", "schedule_fire", "  if not flaw or is_held(task) then", "  if true then", on_stage(spoilt.test_a_damaged_task_that_nobody_runs_keeps_no_fire_back), (spoilt.submitted_without_lane, "forbid", None)),
     ("a damaged task that runs counts for nothing", "schedule_fire", "  if not flaw or is_held(task) then", "  if not flaw then", on_stage(spoilt.test_a_damaged_task_that_runs_keeps_the_next_fire_back)),
     ("a fire is counted before it is made", "schedule_fire", "  for _, fire in ipairs(fires) do task = make(", "  if kind == 'due' then call('HSET', schedules.hash(id), 'expected', expected, 'due', due, 'fires', fired) end\n  for _, fire in ipairs(fires) do task = make(", damaged.test_a_fire_that_the_server_refuses_is_made_when_it_is_allowed, (), True),
-    ("any word is a state", "damage", "  if r[12] and not is_state(r[12]) then", "  if false then", on_stage(spoilt.test_a_damaged_task_that_nobody_runs_keeps_no_fire_back), (spoilt.submitted_in_no_state, "forbid")),
+    ("any word is a state", "damage", "  if r[12] and not is_state(r[12]) then", "  if false then", on_stage(spoilt.test_a_damaged_task_that_nobody_runs_keeps_no_fire_back), (spoilt.submitted_in_no_state, "forbid", None)),
     ("a state that is none is passed over", "pull", "    note_no_state(id, state, lane)\n", "", on_stage(spoilt.test_a_schedule_goes_on_after_a_task_that_was_set_aside), ("x",)),
     ("a schedule waits for what was set aside", "damage", "  if r[5] and not is_held(id) then attempt(scheduling().go_on_without, r[5], id) end\n", "", on_stage(spoilt.test_a_schedule_goes_on_after_a_task_that_was_set_aside), (None,)),
     ("a stopped schedule does not stop for a damaged task", "schedule_put", "then each_task(r[4], nil, nil, cancel, ", "then cancel(r[4], ", on_stage(spoilt.test_a_schedule_whose_task_is_damaged_can_be_stopped)),

@@ -369,6 +369,19 @@ async def test_a_store_of_before_makes_the_same_fires_again(stage: Stage) -> Non
     assert await stage.expected("j") == 180
 
 
+@pytest.mark.parametrize("unique", [None, "key"])
+async def test_a_fire_that_is_asked_for_again_does_not_replace_itself(stage: Stage, unique: str | None) -> None:
+    """An error behind its task, and before the next moment was noted: the fire is asked for again."""
+    await stage.set("j", every=60, overlap="replace", unique=unique)
+    [made] = await stage.until(60)
+    key = stage.space.key("schedule:j")
+    await stage.space.do("HSET", key, "expected", stage.at(60), "due", stage.at(60))
+    await stage.space.do("ZADD", stage.space.key("schedules"), stage.at(60), "j")
+    assert await stage.round() == []
+    assert await stage.state(made) == State.SUBMITTED
+    assert await stage.expected("j") == 120
+
+
 async def test_an_owner_finds_its_own(stage: Stage) -> None:
     for name, owner in (("a", "billing"), ("b", "billing"), ("c", ""), ("d", "others")):
         await stage.set(name, every=60, owner=owner)

@@ -154,12 +154,13 @@ async def test_a_damaged_task_does_not_stop_the_schedule_that_replaces_it(unchec
 
 
 @pytest.mark.parametrize("damage", BROKEN)
-@pytest.mark.parametrize("overlap", ["forbid", "queue-one"])
+@pytest.mark.parametrize("unique", [None, "key"])
+@pytest.mark.parametrize("overlap", ["forbid", "queue-one", "replace"])
 async def test_a_damaged_task_that_nobody_runs_keeps_no_fire_back(
-    unchecked: Stage, damage: Spoil, overlap: str
+    unchecked: Stage, damage: Spoil, overlap: str, unique: str | None
 ) -> None:
-    """It is set aside, and the next fire is made."""
-    await unchecked.set("j", every=60, overlap=overlap)
+    """It is set aside, and the next fire is made, with the key that the damaged one has."""
+    await unchecked.set("j", every=60, overlap=overlap, unique=unique)
     [first] = await unchecked.until(60)
     await damage(unchecked, first)
     assert await unchecked.until(120) == ["j@20270101T000200Z"]

@@ -44,9 +44,19 @@ local function busy(task)
   set_task_aside(task, flaw)
 end
 
--- `last`: the task of the fire before. Answers that of the last one now.
+-- True if the holder of a fire's unique key does not keep the fire back: it is the one that the fire replaces, or a damaged one that was
+-- set aside (see busy). One that has ended holds its key for a time.
+local function gives_way(holder, last, before, overlap)
+  if holder == before then return overlap == 'replace' end
+  local state = holder == last and read(holder, 'state')[1]
+  return state and not TERMINAL[state]
+end
+
+-- `last`: the task of the fire before. Answers that of the last one now. A fire that was made before asks for nothing: the one before may
+-- be its own task.
 local function make(id, generation, overlap, last, fire)
-  local before, at = busy(last), fire[1]
+  local at, task, only, made = fire[1], fire[2], fire[14], was_made(fire)
+  local before = not made and busy(last)
   if before and overlap == 'forbid' then schedules.chronicle(id, 'skipped', at, before, 'the one before has not ended') return last end
   if before and overlap == 'queue-one' then
     if call('HGET', schedules.hash(id), 'pending') ~= '' then
@@ -57,10 +67,13 @@ local function make(id, generation, overlap, last, fire)
     end
     return last
   end
+  local holder = not made and only ~= '' and unique().holder(only)
+  if holder and holder ~= task and not gives_way(holder, last, before, overlap) then
+    schedules.chronicle(id, 'skipped', at, holder, 'its unique key is held by this task')
+    return last
+  end
+  -- Behind the look at the key: a fire that is skipped ends no work. `submit` takes the key over, whatever became of the one before.
   if before and overlap == 'replace' then each_task(before, nil, nil, cancel, 'replaced by the next fire of its schedule') end
-  local task, made = fire[2], was_made(fire)
-  local holder = not made and fire[14] ~= '' and unique().holder(fire[14])
-  if holder and holder ~= task then schedules.chronicle(id, 'skipped', at, holder, 'its unique key is held by this task') return last end
   call('HSET', schedules.hash(id), 'task', task, 'last', at)
   if not made then each_task(task, fire[6], nil, submit, id, generation, fire) end
   local detail = made and 'made before' or string.format('%d ms late', NOW - tonumber(at))

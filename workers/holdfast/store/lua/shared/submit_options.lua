@@ -1,5 +1,5 @@
 -- use: task_record task_control ties parents lane parent_results damage
--- provides: hold_debounce replace unknown_of start_after
+-- provides: hold_debounce is_replaced replace unknown_of start_after
 -- Submit options: the tasks that a submission waits for, and the submission that it replaces.
 local UNDECIDED = {delayed = true, waiting = true}   -- states in which a later submission with the same debounce key replaces a task
 local tied, held, results = ties(), waiting(), parent_results()
@@ -14,13 +14,19 @@ local function hold_debounce(id, key)
   return before
 end
 
+local function may_be_replaced(id)
+  local r = read(id, 'state', 'delivery')
+  return UNDECIDED[r[1]] and (r[2] or '0') == '0'
+end
+
+-- True if a submission with this debounce key ('' for none) replaces that task.
+local function is_replaced(id, key) return key ~= '' and tied.holder_of(NAME.debounce, key) == id and may_be_replaced(id) end
+
 -- A damaged one is set aside; the submission that takes its key is whole.
 local function replace(before, id)
-  local r = read(before, 'state', 'delivery')
-  if UNDECIDED[r[1]] and (r[2] or '0') == '0' then
-    local flaw = flaw_of(before)
-    if flaw then set_task_aside(before, flaw) else each_task(before, nil, nil, cancel, 'replaced by ' .. id) end
-  end
+  if not may_be_replaced(before) then return end
+  local flaw = flaw_of(before)
+  if flaw then set_task_aside(before, flaw) else each_task(before, nil, nil, cancel, 'replaced by ' .. id) end
 end
 
 -- The first of these tasks that is not known, or nil.

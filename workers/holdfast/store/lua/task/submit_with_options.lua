@@ -82,11 +82,12 @@ local function require_indexes(options)
   if #parents > 0 or batch ~= '' then call('ZCARD', KEY.waiting) end
 end
 
--- The word and, if it is not that of the submission, the task of a refusal; nil if the task can be made.
+-- The word and, if it is not that of the submission, the task of a refusal; nil if the task can be made. The task that it replaces does
+-- not keep it back: its unique key goes to this one.
 local function refusal(id, lane, options)
   if not is_list(lane) then return 'no-list' end
   local first = options[6] ~= '' and keys.holder(options[6])
-  if first and first ~= id then return 'duplicate', first end
+  if first and first ~= id and not is_replaced(first, options[5]) then return 'duplicate', first end
   local unknown = unknown_of(options[1])
   if unknown then return 'no-parent', unknown end
 end
