@@ -127,6 +127,12 @@ def test_every_page_is_in_the_index() -> None:
     ] == []
 
 
+def test_the_change_log_says_what_the_first_release_is_with_a_page_for_each_area() -> None:
+    said = (ROOT / "CHANGELOG.md").read_text().partition("\n## 0.1.0")[2]
+    areas = re.findall(r"^- .*(?:\n  .*)*", said, re.MULTILINE)
+    assert [area for area in areas if not area.startswith("- **") or "](docs/" not in area] == []
+
+
 REFERENCE = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 
 
