@@ -69,3 +69,19 @@ async def test_others_are_put_back_beside_a_row_without_a_lane(books: Ledger) ->
         await books.lose()
     assert "bad" in [line["task"] for line in logs if line["event"] == NOT_PUT_BACK]
     assert (await books.redis.state("good"), await books.redis.store.get("bad")) == ("submitted", None)
+
+
+async def test_what_was_half_put_back_is_put_back_whole(books: Ledger) -> None:
+    """An error between the writes has left a record that no index has. It comes back once that is mended."""
+    await books.keep()
+    await books.submit("late", delay_ms=3_600_000)
+    await books.submit("good")
+    await books.wait_given()
+    await books.flush()
+    await books.redis.do("SET", books.redis.key("due"), "x")
+    await books.wait_given()
+    assert await books.redis.state("good") == "submitted"
+    await books.redis.do("DEL", books.redis.key("due"), books.redis.key("meta"))
+    await books.wait_given()
+    assert await books.redis.state("late") == "delayed"
+    assert await books.redis.do("ZSCORE", books.redis.key("due"), "late") is not None

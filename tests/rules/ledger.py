@@ -34,6 +34,20 @@ LEDGER = [
         f"{_AFTER}::test_a_retry_is_not_forgotten",
     ),
     Rule(
+        "what was put back in part is not there",
+        f"{_SCRIPTS}/ledger/restore.lua",
+        "r[7] and (not r[3] or ahead == 0)",
+        "false",
+        "tests/lua/test_restoring.py::test_a_rebuild_that_the_server_has_cut_off",
+    ),
+    Rule(
+        "what was put back in part is not copied",
+        f"{_SCRIPTS}/ledger/dump.lua",
+        " or (task and read(id, 'restoring')[1])",
+        "",
+        "tests/postgres/test_damaged.py::test_what_was_half_put_back_is_put_back_whole",
+    ),
+    Rule(
         "a retry is numbered",
         f"{_SCRIPTS}/task/retry.lua",
         "  amend(id)\n",

@@ -135,8 +135,11 @@ class Rebuild:
         words = await self._redis.restore(queue.epoch, dumps)
         reached(Point.RESTORED)
         for dump, word in zip(dumps, words, strict=False):
-            if word == "damaged":
-                _log.warning("a task is damaged in the ledger or in Redis; it is not put back", task=dump.task_id)
+            if word.startswith("damaged"):
+                reason = word.removeprefix("damaged ")
+                _log.warning(
+                    "a task is damaged in the ledger or in Redis; it is not put back", task=dump.task_id, reason=reason
+                )
         restored = words.count("restored") + words.count("merged")
         return replace(queue, cursor=cursor, restored=queue.restored + restored)
 

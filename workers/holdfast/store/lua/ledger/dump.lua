@@ -63,7 +63,7 @@ for i = 4, #ARGV do
   local is_whole, task = attempt(dumped, id)
   local r = task and facts(id)
   local is_new = r and r[12] == 'submitted' and not r[3]
-  if not is_whole or (r and flaw_in(r)) or (is_new and is_half_made(id)) then damaged[#damaged + 1] = id
+  if not is_whole or (r and flaw_in(r)) or (is_new and is_half_made(id)) or (task and read(id, 'restoring')[1]) then damaged[#damaged + 1] = id
   elseif task then tasks[#tasks + 1] = task end
   looked = looked + 1
 end

@@ -13,8 +13,7 @@ if epochs[1] ~= ARGV[1] and epochs[2] ~= ARGV[1] then return 'other' end
 local function end_silently(id)
   leave_place(id)
   write(id, 'state', 'canceled', 'owner', '', 'claim', '', 'due', '', 'seq', 0, 'finished', NOW)
-  call('ZADD', KEY.finished, NOW, id)
-  tally('canceled', 1)
+  count_in(KEY.finished, id, 'canceled')
 end
 
 local function remove(id, created, epoch, number)

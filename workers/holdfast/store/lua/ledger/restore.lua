@@ -7,11 +7,13 @@
 --       there: this Redis has the task, as late or later; it is given only the messages that it lacks.
 --       merged: this Redis has another task of this id, made since; that one is given the messages that had not run.
 --       ended: the task has not ended, and this Redis is not being rebuilt, so it was not put back.
---       damaged: the ledger's record is not whole, or a key here holds another type; the other tasks are put back.
+--       damaged <reason>: the ledger's record is not whole, or a key here holds another type; the other tasks are put back.
 -- A task that waits for parents may come before them, but parents that have ended must come first.
 -- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15, I19. A task is replaced only by a later moment of its own life.
+-- While a record is put back its field `restoring` says so. An error leaves the field there: the next rebuild puts the task back anew, unless
+-- it has run meanwhile, and no ledger copies it before.
 -- flags: allow-oom
--- use: earlier_record amendments acceptance messages ties parents parent_results batches webhook_outbox pause_requests joined_messages envelope damage clock journal lane task_record
+-- use: earlier_record amendments acceptance messages ties parents parent_results batches webhook_outbox pause_requests joined_messages envelope damage clock journal lane task_record shared_keys
 local meta = call('HMGET', KEY.meta, 'rebuilding', 'ledger')
 local REBUILDING = meta[1] == ARGV[1]
 accept_for_ledger()
@@ -35,39 +37,51 @@ local function take_task()
   return t
 end
 
--- True if the ledger's record is later than the one here: a higher turn, else an outcome where there is none, else a later change
--- after the end, else more deliveries, else a later request that was carried out.
-local function is_later(has, turn, state, delivery, asked, amended)
+-- How far the ledger's record is ahead of the one here: 1, 0 (they are of one moment) or -1. A higher turn counts most, then an outcome, a
+-- change after the end, the deliveries, and the last request that was carried out.
+local function ahead_of(has, turn, state, delivery, asked, amended)
   local function settled(word) return (TERMINAL[word] or (PARKED[word] and word ~= 'suspended')) and 1 or 0 end
   local epoch, changes = amendment_in(has.amended)
   local here, changes_here = amendment_in(amended)
   local a = {tonumber(has.turn), settled(has.state), epoch, changes, tonumber(has.delivery or '0'), tonumber(has.asked or '0')}
   local b = {tonumber(turn), settled(state), here, changes_here, tonumber(delivery or '0'), tonumber(asked or '0')}
   for i = 1, #a do
-    if a[i] ~= b[i] then return a[i] > b[i] end
+    if a[i] ~= b[i] then return a[i] > b[i] and 1 or -1 end
   end
-  return false
+  return 0
 end
 
 local tied, understand, results = ties(), envelope_reader(), parent_results()
 
--- Removes the earlier record, for the later one.
-local function remove(id)
+-- Removes the earlier record, for the later one. One that was put back in part may stand in an index that its state does not name.
+local function remove(id, is_part)
+  if is_part then
+    local lane = read(id, 'lane')[1]
+    for _, key in ipairs({KEY.due, KEY.waiting, KEY.solo}) do call('ZREM', key, id) end
+    if lane then shared('ZREM', KEY.submitted .. lane, id) end
+  end
   leave_place(id)
   results.release(id)
-  call('DEL', KEY.task .. id, KEY.history .. id, KEY.pending .. id, KEY.messages .. id, KEY.checkpoint .. id,
-    KEY.trail .. id, KEY.retrying .. id, KEY.steps .. id)
 end
 
 local OF_THE_PLACE = {state = true, owner = true, seq = true, due = true, reserved = true, progress = true, held = true,
-  permits = true, unknown_at = true, aside = true}
+  permits = true, unknown_at = true, aside = true, restoring = true}
 
 local function push_all(key, items)
   for _, item in ipairs(items) do call('RPUSH', key, item) end
 end
 
-local function put_content(t)
+-- Whatever stood in the keys of the task is of no record, or of an earlier one.
+local UNCOUNTED = 'uncounted'
+local function put_content(t, is_new)
   local id = t.id
+  call('DEL', KEY.task .. id, KEY.op .. id, KEY.history .. id, KEY.pending .. id, KEY.messages .. id, KEY.checkpoint .. id,
+    KEY.trail .. id, KEY.retrying .. id, KEY.steps .. id, KEY.ties .. id, KEY.parents .. id)
+  write(id, 'restoring', is_new and UNCOUNTED or '1', 'created', t.has.created)
+  if is_new then
+    count('accepted')
+    write(id, 'restoring', '1')
+  end
   for field, value in pairs(t.has) do
     if not OF_THE_PLACE[field] then write(id, field, value) end
   end
@@ -121,8 +135,7 @@ end
 
 local function put_ended(t)
   write(t.id, 'state', t.has.state, 'seq', 0, 'owner', '', 'due', '')
-  call('ZADD', KEY.finished, t.has.finished, t.id)
-  tally(t.has.state, 1)
+  count_in(KEY.finished, t.id, t.has.state, t.has.finished)
   if t.dead ~= '' then call('ZADD', KEY.dead, t.dead, t.id) end
   if call('EXISTS', tied.children_of(t.id)) == 1 then tied.agenda.put(NOW, 'settle', t.id) end
   tell_waiters(t.id, t.has.state)
@@ -190,30 +203,36 @@ local function put_webhooks(t)
   end
 end
 
-local function is_whole(t)
+-- The reason why the ledger's record cannot be put back, or nil.
+local function flaw_in_row(t)
   local r = {}
   for i, name in ipairs(FACTS) do r[i] = t.has[name] or false end
-  return r[12] and not flaw_in(r)
+  return not r[12] and 'no state' or flaw_in(r)
 end
 
 local function restore(t)
-  local there = facts(t.id)
-  if not is_whole(t) or (there[12] ~= false and flaw_in(there)) then return 'damaged' end
+  local there, flaw = facts(t.id), flaw_in_row(t)
+  flaw = flaw or (there[12] ~= false and flaw_in(there))
+  if flaw then return 'damaged ' .. flaw end
   if not REBUILDING and not TERMINAL[t.has.state] then return 'ended' end
-  local r = read(t.id, 'created', 'turn', 'state', 'delivery', 'asked', 'amended')
-  if r[1] and r[1] ~= t.has.created then return merge(t) end
-  if r[1] and not is_later(t.has, r[2], r[3], r[4], r[5], r[6]) then
+  local r = read(t.id, 'created', 'turn', 'state', 'delivery', 'asked', 'amended', 'restoring')
+  if r[1] and r[1] ~= t.has.created and not r[7] then return merge(t) end
+  local ahead = r[3] and ahead_of(t.has, r[2], r[3], r[4], r[5], r[6])
+  local is_part = r[7] and (not r[3] or ahead == 0)
+  if r[1] and not is_part and ahead ~= 1 then
     if r[3] ~= 'working' and r[2] == t.has.turn then add_steps(t) end
     give_messages(t, 'had ended')   -- this Redis may have been set back to a moment before these messages
+    if t.has.batch then batching().put_back_again(t.id) end
     return 'there'
   end
-  if r[1] then remove(t.id) else count('accepted') end
-  put_content(t)
+  if r[1] then remove(t.id, is_part) end
+  put_content(t, not r[1] or r[7] == UNCOUNTED)
   put_ties(t)
   if #t.webhooks > 0 then put_webhooks(t) end
   note('restored', t.id, t.has.state .. ' ' .. t.has.turn)
   put_in_place(t)
   if t.has.batch then batching().put_back(t.id, t.has) end
+  call('HDEL', KEY.task .. t.id, 'restoring')
   return 'restored'
 end
 
@@ -221,6 +240,6 @@ if not REBUILDING and meta[2] ~= ARGV[1] then return {'other'} end
 local answers = {}
 while at < #ARGV do
   local went, answer = attempt(restore, take_task())
-  answers[#answers + 1] = went and answer or 'damaged'
+  answers[#answers + 1] = went and answer or 'damaged ' .. answer
 end
 return answers

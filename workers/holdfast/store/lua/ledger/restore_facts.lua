@@ -78,7 +78,7 @@ function restore.rules(_, fact)
   end
   if fact.removed then return rules.count() end
   for field, value in pairs(fact.has) do
-    if may(field) then put(field, value) end
+    if may(field) or known[field] == value then put(field, value) end   -- an error may have cut it off
   end
   rules.count()
 end

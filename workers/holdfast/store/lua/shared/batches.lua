@@ -83,14 +83,14 @@ local function batching()
     return true
   end
 
-  local function open(batch)
+  local function open(batch, expected, digest)
     if opened[batch] or call('EXISTS', KEY.batch .. batch) == 1 then
       opened[batch] = true
       return
     end
     call('ZADD', KEY.batches, NOW, batch)
     call('ZADD', KEY.batch_looks, NOW, batch)
-    call('HSET', KEY.batch .. batch, 'created', NOW)
+    call('HSET', KEY.batch .. batch, 'created', NOW, 'digest', digest, 'expected', expected)   -- with its digest: see is_damaged
   end
 
   -- How many of its tasks were submitted: those in the set, but a task and its retries are one. It is counted anew each time, so
@@ -107,7 +107,7 @@ local function batching()
   -- Puts a task into its batch, at the place that its record names, in the band of the end that it has come to (0: none).
   local function put(id, field, band)
     local place, expected, digest, batch = parse(field)
-    open(batch)
+    open(batch, expected, digest)
     if place == '0' then
       call('HSET', KEY.batch .. batch, 'callback', id)
     elseif not score_of(id, batch) then
@@ -148,6 +148,14 @@ local function batching()
     end
     count_end(id, batch, t.state)
     seal_if_full(batch)
+  end
+
+  -- The same of a task that is here, where its batch was damaged when it was put back, or is gone.
+  local function put_back_again(id)
+    local r = read(id, 'batch', 'state', 'retried_as', 'retry_of')
+    local place, _, _, batch = parse(r[1])
+    if not place or facts_of(batch).callback == id or score_of(id, batch) then return end
+    put_back(id, {batch = r[1], state = r[2], retried_as = r[3] or nil, retry_of = r[4] or nil})
   end
 
   -- Why a submission is not to be made as a task of this batch; nil if it is.
@@ -193,6 +201,6 @@ local function batching()
   local function batch_of(field) return (select(4, parse(field))) end
 
   made_batching = {parse = parse, facts_of = facts_of, is_damaged = is_damaged, count_in = count_in, count_end = count_end, seal = seal,
-    put_back = put_back, begin_callback = begin_callback, refusal = refusal, join = join, replace = replace, batch_of = batch_of}
+    put_back = put_back, put_back_again = put_back_again, begin_callback = begin_callback, refusal = refusal, join = join, replace = replace, batch_of = batch_of}
   return made_batching
 end

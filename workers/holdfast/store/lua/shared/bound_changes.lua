@@ -42,10 +42,13 @@ local function bounding()
     end
   end
 
-  -- Sets one bound by its field; an empty value removes it.
+  -- Sets one bound by its field; an empty value removes it. One that is there already comes into force again: an error may have cut it off.
   local function say(field, value)
     local known = call('HGET', KEY.rules, field)
-    if (known or '') == value then return end
+    if (known or '') == value then
+      if known then touched[#touched + 1] = {string.match(field, '^%a+:(%a+):(.*)$')} end
+      return
+    end
     if value == '' then call('HDEL', KEY.rules, field) else call('HSET', KEY.rules, field, value) end
     changed = changed + 1
     local name, subject = string.match(field, '^%a+:(%a+):(.*)$')

@@ -22,7 +22,7 @@ local function let_others_know(id, r, results)
   local batch = r[6] and batching().batch_of(r[6])
   if batch then attempt(batching().count_end, id, batch, r[2]) end   -- an earlier version may have ended it
   if TERMINAL[r[2]] then
-    tally(r[2], -1)
+    count_out(KEY.finished, id, r[2])
     count(r[2])
   end
   return type(released) == 'number' and released or 0
@@ -58,11 +58,11 @@ local function forget(all, how)
     unlink_results(id, turns, 1)
     if how == 'removed' then tell_removed(id) end
     room, forgotten = room - turns - let_others_know(id, r, results), forgotten + 1
-    call('UNLINK', KEY.task .. id, KEY.op .. id, KEY.history .. id, KEY.checkpoint .. id, KEY.pending .. id,
-      KEY.messages .. id, KEY.trail .. id, KEY.retrying .. id, KEY.steps .. id, KEY.parts .. id)
     call('ZREM', KEY.finished, id)
     call('ZREM', KEY.dead, id)
     if beside and redis.pcall('ZSCORE', KEY.abouts, id) then attempt(forget_about, id) end
+    call('UNLINK', KEY.task .. id, KEY.op .. id, KEY.history .. id, KEY.checkpoint .. id, KEY.pending .. id,   -- last: who comes again finds it
+      KEY.messages .. id, KEY.trail .. id, KEY.retrying .. id, KEY.steps .. id, KEY.parts .. id)
   end
 
   for _, id in ipairs(ids) do

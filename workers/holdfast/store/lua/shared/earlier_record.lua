@@ -8,8 +8,7 @@ local function leave_place(id)
   if r[1] == 'working' then bounds().vacate(id) end
   leave_index(id, r[1], r[2], r[3])
   if TERMINAL[r[1]] then
-    tally(r[1], -1)
-    call('ZREM', KEY.finished, id)
+    count_out(KEY.finished, id, r[1])
     call('ZREM', KEY.dead, id)
   end
   ties().undo_all(id)

@@ -1,5 +1,5 @@
 -- use: clock gate_keys workers shared_keys journal
--- provides: TERMINAL PARKED whole read write is_half_made count_unbegun tally count_in tell_waiters park hold_in_order note_lowest forget_gate leave_gate leave_index
+-- provides: TERMINAL PARKED whole read write is_half_made count_unbegun count_in count_out tell_waiters park hold_in_order note_lowest forget_gate leave_gate leave_index
 -- The task record, and the sets that hold its id by state.
 local TERMINAL = {completed = true, failed = true, rejected = true, canceled = true}
 local PARKED = {['input-required'] = true, ['auth-required'] = true, suspended = true}
@@ -31,11 +31,19 @@ local function count_unbegun(id) call('HINCRBY', KEY.task .. id, 'unbegun', 1) e
 local function tally(state, n) raise(KEY.tally, state, n) end
 
 -- Counts a record in the index of its state. An error leaves it counted and there, or neither: see end_again.
-local function count_in(index, id, state)
+local function count_in(index, id, state, at)
   tally(state, 1)
-  if type(redis.pcall('ZADD', index, NOW, id)) == 'number' then return end
+  if type(redis.pcall('ZADD', index, at or NOW, id)) == 'number' then return end
   tally(state, -1)
-  call('ZADD', index, NOW, id)
+  call('ZADD', index, at or NOW, id)
+end
+
+-- The same backwards: an error leaves it counted and there, or neither.
+local function count_out(index, id, state)
+  tally(state, -1)
+  if redis.pcall('ZREM', index, id) == 1 then return end
+  tally(state, 1)   -- an error has cut it off before, or does now
+  call('ZREM', index, id)
 end
 
 -- Wakes clients that wait for the task; who may not publish has recorded it all the same.
@@ -96,10 +104,7 @@ local function leave_index(id, state, lane, owner, is_taken)
   elseif state == 'waiting' then
     call('ZREM', KEY.waiting, id)
   elseif PARKED[state] then
-    tally(state, -1)
-    if redis.pcall('ZREM', KEY.parked, id) == 1 then return end
-    tally(state, 1)   -- an error has cut it off before, or does now
-    call('ZREM', KEY.parked, id)
+    count_out(KEY.parked, id, state)
   elseif state == 'working' and owner and owner ~= '' then
     call('HDEL', running_of(owner), id)
   end

@@ -1,4 +1,4 @@
--- use: task_record clock limits journal
+-- use: task_record clock limits journal shared_keys
 -- provides: outbox tell_webhook tell_working
 -- Webhooks that are not delivered yet: a hash each, and their names in one sorted set by when to try next. The names stand once more by
 -- receiver (host and port), so that many for one receiver keep no other waiting: receivers that have answered promptly come first, and
@@ -41,7 +41,7 @@ local function outbox()
     if type(redis.pcall('ZSCORE', KEY.prompt, receiver)) == 'string' then own, other = other, own end
     local _, at = turn_of(receiver)
     redis.pcall('ZREM', other, receiver)
-    redis.pcall('ZADD', own, math.max(tonumber(first), at), receiver)
+    shared('ZADD', own, math.max(tonumber(first), at), receiver)
   end
 
   local function give_turn(receiver, misses, at)
@@ -52,7 +52,7 @@ local function outbox()
   -- Has a webhook tried at this moment.
   local function plan(name, receiver, at)
     call('ZADD', index, at, name)
-    redis.pcall('ZADD', KEY.receiver .. receiver, at, name)
+    shared('ZADD', KEY.receiver .. receiver, at, name)
     look_at(receiver)
   end
 
