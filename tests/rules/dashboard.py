@@ -14,6 +14,8 @@ _BULK = "tests/dashboard/test_bulk.py"
 _REFUSED = "tests/dashboard/test_refused_changes.py"
 _BULK_STEPS = "tests/conformance/test_bulk_changes.py"
 _BULK_CHANGES = "workers/holdfast/core/bulk_changes.py"
+_OPEN = "supervisor/holdfastd/control/open_connections.py"
+_OPEN_TESTS = "tests/dashboard/test_open_connections.py"
 _REDACTION = "tests/dashboard/test_redaction.py"
 _PAGES = "tests/dashboard/test_pages.py"
 _API = "tests/dashboard/test_api.py"
@@ -358,10 +360,38 @@ DASHBOARD = (
     ),
     Rule(
         "half requests are bounded by address",
-        f"{_HERE}/http/half_requests.py",
-        "        if len(begun) > MOST_OF_ADDRESS:\n",
+        _OPEN,
+        "        if not share.is_many and len(share.half) > self.most_half:\n",
         "        if False:\n",
-        "tests/dashboard/test_half_requests.py::test_half_requests_of_one_address_keep_nobody_out",
+        f"{_OPEN_TESTS}::test_half_requests_of_one_address_keep_nobody_out",
+    ),
+    Rule(
+        "connections count from their accept, before a handshake of TLS",
+        _OPEN,
+        "        self.number += 1\n        self.half(connection)\n",
+        "        self.number += 1\n",
+        f"{_OPEN_TESTS}::test_half_handshakes_of_one_address_keep_nobody_out",
+    ),
+    Rule(
+        "all connections are bounded by the files that the process may open",
+        _OPEN,
+        "        while self.number >= self.most:\n",
+        "        while False:\n",
+        f"{_OPEN_TESTS}::test_connections_of_many_addresses_keep_nobody_out",
+    ),
+    Rule(
+        "a request that is being answered gives way to nobody",
+        _OPEN,
+        "        self._become(connection, None)\n\n    def over(",
+        "        pass\n\n    def over(",
+        f"{_OPEN_TESTS}::test_who_gives_way_when_all_places_are_taken",
+    ),
+    Rule(
+        "a process without descriptors makes room for who connects",
+        "supervisor/holdfastd/control/accept_loop.py",
+        "        self._connections.give_way()\n",
+        "        pass\n",
+        f"{_OPEN_TESTS}::test_a_process_without_descriptors_makes_room_and_goes_on",
     ),
     Rule(
         "streams of events are bounded",

@@ -8,7 +8,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from holdfastd.web.http.half_requests import HalfRequests
+from holdfastd.control.open_connections import OpenConnection, OpenConnections
 
 _COMING = (h11.IDLE, h11.SEND_BODY)
 _NOT_ANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
@@ -17,7 +17,7 @@ _NOT_ANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
 class PageConnection(H11Protocol):
     """A client that sends a request slowly, or does not read its answer, loses its connection.
 
-    So does one whose address begins too many requests, see HalfRequests.
+    So does one that gives way to others, see OpenConnections.
     """
 
     request_within = 20.0  # seconds from the beginning of a connection, or of a later request, to the request's end
@@ -26,15 +26,16 @@ class PageConnection(H11Protocol):
     _request: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
 
-    def __init__(self, half_requests: HalfRequests, **given: Any) -> None:
+    def __init__(self, connections: OpenConnections, place: OpenConnection, **given: Any) -> None:
         super().__init__(**given)
-        self._half_requests = half_requests
-        self._peer: str | None = None
+        self._places, self._place = connections, place
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._peer = self.client[0] if self.client else None
+        self._place.end = transport.abort
         self._begin_request()
+        if self._place.is_over:  # it gave way just now
+            transport.abort()
 
     def data_received(self, data: bytes) -> None:
         if self._request is None:
@@ -43,16 +44,18 @@ class PageConnection(H11Protocol):
         if self.conn.their_state not in _COMING:
             self._end_request()
 
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._request is None and self.cycle.response_complete:
+            self._places.idle(self._place)
+
     def _begin_request(self) -> None:
         self._request = self.loop.call_later(self.request_within, self.transport.abort)
-        self._half_requests.begin(self._peer, self._cut)
+        self._places.half(self._place)
 
     def _end_request(self) -> None:
         self._request = _without(self._request)
-        self._half_requests.end(self._peer, self._cut)
-
-    def _cut(self) -> None:
-        self.transport.abort()
+        self._places.answering(self._place)
 
     def send_400_response(self, msg: str) -> None:
         """Answer a request that is broken, unless its answer has begun. What runs for it is told that nobody waits."""
@@ -76,8 +79,8 @@ class PageConnection(H11Protocol):
         self._stall = _without(self._stall)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end_request()
-        self._stall = _without(self._stall)
+        self._request, self._stall = _without(self._request), _without(self._stall)
+        self._places.over(self._place)
         super().connection_lost(exc)
 
 
