@@ -81,6 +81,39 @@ async def test_streams_of_the_agent_count_with_the_others_and_the_message_of_a_r
             assert again.status == 200
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_who_waits_for_a_task_holds_a_place_as_a_stream_does(redis_settings: RedisSettings, version: str) -> None:
+    """Else a viewer could take all connections of the process. A message that may not wait is not accepted."""
+    async with (
+        served(redis_settings, web_a2a=True) as here,
+        httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{here.port}",
+            headers={"authorization": f"Bearer {TOKEN}", "a2a-version": version, "content-type": "application/json"},
+            timeout=WITHIN,
+        ) as http,
+    ):
+        await here.manager.run_task("hello", task_id="t")
+        here.app.state.streams.most = 2
+        first = asyncio.create_task(http.get("/api/v1/tasks/t?wait=60"))
+        body = request(SEND[version], message=sending(version))
+        second = asyncio.create_task(http.post("/a2a", content=body))
+        await until(lambda: len(here.app.state.streams.open) == 2)
+        another = request(SEND[version], message=sending(version, "another"))
+        refused = [await http.get("/api/v1/tasks/t?wait=60"), await http.post("/a2a", content=another)]
+        assert [(each.status_code, each.headers["retry-after"]) for each in refused] == [(503, "30")] * 2
+        async with here.stream() as stream:
+            assert stream.status == 503
+        assert await here.manager.count_tasks() == 2
+        for record in (await here.manager.list_tasks()).tasks:
+            await here.manager.cancel_task(record.task_id, "enough")
+        assert [each.status_code for each in await asyncio.gather(first, second)] == [200, 200]
+        assert not here.app.state.streams.open
+        begun = asyncio.create_task(http.post("/a2a", content=another))
+        await until(lambda: len(here.app.state.streams.open) == 1)
+        begun.cancel()  # the client goes away
+        await until(lambda: not here.app.state.streams.open)
+
+
 @pytest.mark.parametrize("path", ["/a2a", "/api/v1/tasks/t/events"])
 async def test_streams_that_are_asked_for_at_once_are_bounded(redis_settings: RedisSettings, path: str) -> None:
     async with served(redis_settings, web_a2a=True) as here, AsyncExitStack() as stack:

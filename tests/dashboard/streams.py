@@ -18,6 +18,7 @@ from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings, Settings
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
+from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.application import application
 from holdfastd.web.http.connection import PageConnection
@@ -45,13 +46,15 @@ async def served(
     role: Role = Role.OPERATOR,
     connection: type[PageConnection] = PageConnection,
     accounts: Accounts | None = None,
+    proxy: Proxy | None = None,
     **more: Any,
 ) -> AsyncIterator[Served]:
     """`more`: settings of the web process."""
     settings = Settings(redis_url=redis.url, queue_name=redis.queue, **more)
     async with open_store(redis) as store:
         manager = TaskManager(store, queue=redis.queue, retries=SHORT)
-        app = application(QueueAccess(store, manager, settings), accounts or Accounts(TOKEN, role), AllowedHosts())
+        access = QueueAccess(store, manager, settings)
+        app = application(access, accounts or Accounts(TOKEN, role), AllowedHosts(), proxy)
         server = server_of(app, settings, connection)
         with closing(socket.create_server(("127.0.0.1", 0))) as listener:
             serving = asyncio.create_task(server.serve(sockets=[listener]))

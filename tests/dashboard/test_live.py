@@ -15,8 +15,10 @@ import redis.asyncio
 
 from holdfast import Handlers, TaskSpec, create_broker
 from holdfast_config import RedisSettings, Settings
+from holdfast_config.trusted_proxy import parse
 from holdfast_config.web_users import User
 from holdfastd.web.access.accounts import Accounts
+from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.session_cookie import COOKIE
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.http.connection import PageConnection
@@ -199,6 +201,53 @@ async def test_a_stream_ends_soon_after_its_user_has_logged_out(
             await here.manager.run_task("hello", task_id="before")
             assert (await stream.named())["id"] == "before"
             assert (await there.stranger.post("/logout")).status_code == 303
+            await here.manager.run_task("hello", task_id="after")
+            assert await stream.message() is None
+
+
+@pytest.mark.parametrize("path", ["/events/stream", "/api/v1/tasks/t/events", "/api/v1/tasks/t?wait=60"])
+async def test_what_is_open_ends_soon_after_its_login_also_while_nothing_happens(
+    redis_settings: RedisSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """It would hold its place among those that may be open."""
+    monkeypatch.setattr(stream_response, "LOGINS_EVERY", 0.01)
+    users = write(tmp_path / "users", ada=Role.OPERATOR, grace=Role.VIEWER)
+    async with served(redis_settings, accounts=Accounts(TOKEN, users=users)) as here:
+        await here.manager.run_task("hello", task_id="t")
+        streams = here.app.state.streams.open
+        head = "".join(f"{name}: {value}\r\n" for name, value in {"host": "localhost", **basic("ada", ADA)}.items())
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        writer.write(f"GET {path} HTTP/1.1\r\n{head}\r\n".encode())
+        async with here.stream(**basic("grace", GRACE)) as other:
+            await until(lambda: len(streams) == 2)
+            write(tmp_path / "users", grace=Role.VIEWER)
+            await until(lambda: len(streams) == 1)
+            await here.manager.run_task("hello", task_id="after")
+            assert (await other.named())["id"] == "after"
+        writer.write_eof()
+        async with asyncio.timeout(WITHIN):
+            assert b"after" not in await reader.read()
+        writer.close()
+
+
+@pytest.mark.parametrize("login", ["cookie", "proxy"])
+async def test_a_stream_of_a_browser_ends_soon_after_its_user_has_another_role(
+    redis_settings: RedisSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, login: str
+) -> None:
+    monkeypatch.setattr(stream_response, "LOGIN_EVERY", 0.0)
+    accounts = Accounts(TOKEN, users=write(tmp_path / "users", ada=Role.OPERATOR))
+    proxy = Proxy(parse("X-User@127.0.0.1")) if login == "proxy" else None
+    async with (
+        served(redis_settings, accounts=accounts, proxy=proxy) as here,
+        site(redis_settings, accounts=accounts, is_there=False) as there,
+    ):
+        await there.stranger.post("/login", data={"name": "ada", "password": ADA})
+        cookie = f"{COOKIE}={there.stranger.cookies[COOKIE]}"
+        given = {"x_user": "ada"} if proxy else {"cookie": cookie}
+        async with here.stream(authorization="", **given) as stream:
+            await here.manager.run_task("hello", task_id="before")
+            assert (await stream.named())["id"] == "before"
+            write(tmp_path / "users", ada=Role.VIEWER)
             await here.manager.run_task("hello", task_id="after")
             assert await stream.message() is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.changes.all_changes import CHANGES
 from holdfastd.web.queue.activity_notes import HOUR, MOST, MOST_REFUSALS, RefusalBound
 from tests.dashboard.site import Site, site
+from tests.dashboard.streams import served
 
 pytestmark = pytest.mark.anyio
 
@@ -98,6 +100,44 @@ async def test_a_viewer_who_calls_the_agent(redis_settings: RedisSettings) -> No
         for message, subject in (({}, "new task"), ({"taskId": "t"}, "t")):
             await here.program.post(**a2a("SendMessage", {"message": message}))
             assert (await notes.refused())[:2] == ("a2a/send", subject)
+
+
+async def test_a_call_of_the_agent_that_is_refused_before_its_method_is_known(redis_settings: RedisSettings) -> None:
+    """A change without the version that has it, one that cannot be read, one that is too large; not what only reads."""
+    async with site(redis_settings, Role.VIEWER, web_a2a=True, max_message_bytes=1024) as here:
+        notes = Notes(here)
+        for method in METHODS:
+            other = "0.3" if method.version == "1.0" else "1.0"
+            for version in (other, "7.7"):
+                call = a2a(method.name, {"id": "t"}, version)
+                assert (await here.program.post(**call)).json()["error"]["code"] in {-32601, -32009}
+                if method.change:
+                    assert (await notes.refused())[:2] == (method.change, "t")
+                else:
+                    assert await notes.new() == []
+        known = a2a("SendMessage", {"message": {"taskId": "t"}})
+        for call in (
+            {**a2a("NoMethod", {})},
+            {**known, "json": {"method": "SendMessage"}},
+            {**known, "json": [known["json"]]},
+            {"url": "/a2a", "content": b"{", "headers": {"content-type": "application/json"}},
+            {"url": "/a2a", "content": b"{}", "headers": {"content-type": "text/plain"}},
+            {"url": "/a2a/", "content": b"x" * (1 << 20), "headers": {"content-type": "application/json"}},
+        ):
+            assert "error" in (await here.program.post(**call)).json()
+            assert (await notes.refused())[0] == "a2a"
+
+
+async def test_a_message_for_which_too_many_streams_are_open(redis_settings: RedisSettings) -> None:
+    async with served(redis_settings, web_a2a=True) as here:
+        here.app.state.streams.most = 0
+        for version, method in (("1.0", "SendStreamingMessage"), ("0.3", "message/stream")):
+            call = a2a(method, {"message": {"taskId": "t"}}, version)
+            async with here.stream("/a2a", body=json.dumps(call["json"]).encode(), a2a_version=version) as refused:
+                assert refused.status == 503
+        entries = await here.store.activity_before("", 10)
+        assert [(each.change, each.subject, each.is_refused) for each in entries] == [("a2a/send", "t", True)] * 2
+        assert "streams and waiting requests are open" in entries[0].outcome
 
 
 @pytest.mark.parametrize("csrf", ["", "wrong"])

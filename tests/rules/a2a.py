@@ -73,8 +73,8 @@ A2A = (
     Rule(
         "what the agent changes is written down, refusals too",
         f"{_HERE}/endpoint.py",
-        "noted(request, method.change, call.about)",
-        'noted(request, "", call.about)',
+        "noted(request, method.change, call.about) as asked:",
+        'noted(request, "", call.about) as asked:',
         f"{_REQUESTS}::test_what_was_sent_and_canceled_and_refused_is_written_down",
     ),
     Rule(
@@ -93,9 +93,9 @@ A2A = (
         f"{_STREAMS}::test_a_stream_of_the_agent_ends_soon_after_its_user_is_removed",
     ),
     Rule(
-        "who waits for a task of the agent is told nothing once the login has ended",
-        f"{_HERE}/endpoint.py",
-        "        await check_login_counts(request)\n",
+        "who waits for a task is told nothing once the login has ended",
+        "supervisor/holdfastd/web/live/stream_response.py",
+        "            await check_login_counts(request)\n",
         "",
         f"{_STREAMS}::test_who_waits_for_a_task_is_told_nothing_once_the_login_has_ended",
     ),

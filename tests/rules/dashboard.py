@@ -173,8 +173,8 @@ DASHBOARD = (
     Rule(
         "a stream ends with its session",
         f"{_HERE}/access/visitors.py",
-        "return self._of_cookie(scope) is not None and await self.open.has(visitor)",
-        "return self._of_cookie(scope) is not None",
+        "return self._of_cookie(scope) == visitor and await self.open.has(visitor)",
+        "return self._of_cookie(scope) == visitor",
         f"{_LIVE}::test_a_stream_ends_soon_after_its_user_has_logged_out",
     ),
     Rule(
@@ -294,9 +294,9 @@ DASHBOARD = (
     Rule(
         "a stream counts from the moment at which it is asked for",
         f"{_HERE}/live/stream_response.py",
-        '    over = streams.begin()\n    try:\n        first = await anext(messages, b"")\n',
+        '    over = streams.begin(request)\n    try:\n        first = await anext(messages, b"")\n',
         "    over = asyncio.get_running_loop().create_future()\n"
-        '    try:\n        first = await anext(messages, b"")\n        over = streams.begin()\n',
+        '    try:\n        first = await anext(messages, b"")\n        over = streams.begin(request)\n',
         "tests/a2a/test_stream_access.py::test_streams_of_the_agent_count_with_the_others_and_the_message_of_a_refused_one_"
         "makes_no_task",
     ),
@@ -392,6 +392,48 @@ DASHBOARD = (
         "        self._connections.give_way()\n",
         "        pass\n",
         f"{_OPEN_TESTS}::test_a_process_without_descriptors_makes_room_and_goes_on",
+    ),
+    Rule(
+        "a stream of a session ends with the role of its user",
+        f"{_HERE}/access/visitors.py",
+        "self._of_cookie(scope) == visitor and",
+        "self._of_cookie(scope) is not None and",
+        f"{_LIVE}::test_a_stream_of_a_browser_ends_soon_after_its_user_has_another_role",
+    ),
+    Rule(
+        "a stream through the proxy ends with the role of its user",
+        f"{_HERE}/access/visitors.py",
+        " and self.sessions.through_proxy(account) == visitor",
+        "",
+        f"{_LIVE}::test_a_stream_of_a_browser_ends_soon_after_its_user_has_another_role",
+    ),
+    Rule(
+        "what is open ends with its login also while nothing happens",
+        f"{_HERE}/live/stream_response.py",
+        "for each in () if counts else streams:",
+        "for each in ():",
+        f"{_LIVE}::test_what_is_open_ends_soon_after_its_login_also_while_nothing_happens",
+    ),
+    Rule(
+        "a request that waits for a task counts as a stream",
+        f"{_HERE}/live/stream_response.py",
+        "    over = streams.begin(request)\n    gone =",
+        "    over = asyncio.get_running_loop().create_future()\n    gone =",
+        "tests/a2a/test_stream_access.py::test_who_waits_for_a_task_holds_a_place_as_a_stream_does",
+    ),
+    Rule(
+        "a call of the agent that is refused before its method is known is listed",
+        f"{_HERE}/a2a/endpoint.py",
+        "async with noted(request, UNKNOWN) as asked:",
+        'async with noted(request, "") as asked:',
+        "tests/dashboard/test_refused_changes.py::test_a_call_of_the_agent_that_is_refused_before_its_method_is_known",
+    ),
+    Rule(
+        "a message for which too many streams are open is listed",
+        f"{_HERE}/a2a/endpoint.py",
+        "async with noted(request, method.change, call.about):\n                    raise",
+        "if True:\n                    raise",
+        "tests/dashboard/test_refused_changes.py::test_a_message_for_which_too_many_streams_are_open",
     ),
     Rule(
         "streams of events are bounded",

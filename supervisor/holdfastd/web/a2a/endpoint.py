@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -17,11 +16,11 @@ from holdfast.errors import HoldfastError
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError, rpc_error
 from holdfastd.web.a2a.agent import Agent, AgentClient
 from holdfastd.web.a2a.json_rpc import RpcCall
-from holdfastd.web.a2a.methods import Asking, Method, StreamMethod, method_of
+from holdfastd.web.a2a.methods import UNKNOWN, Asking, Method, StreamMethod, change_of, method_of
 from holdfastd.web.access.asked_change import noted
-from holdfastd.web.access.forms import check_login_counts, read_body, visitor_of
+from holdfastd.web.access.forms import read_body, visitor_of
 from holdfastd.web.access.visitor import Login
-from holdfastd.web.live.stream_response import stream
+from holdfastd.web.live.stream_response import TooManyStreamsError, held, stream
 from holdfastd.web.queue.activity_notes import origin
 from holdfastd.web.queue.queue_access import queue_of
 
@@ -46,15 +45,7 @@ async def endpoint(request: Request) -> Response:
 
 
 async def _answer(request: Request, call: RpcCall) -> Response:
-    if visitor_of(request).login is not Login.HEADER:
-        async with noted(request, "a2a"):
-            raise RpcError(RpcCode.INVALID_REQUEST, "a program logs in with Authorization: Bearer TOKEN", 403)
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise RpcError(RpcCode.CONTENT_TYPE_NOT_SUPPORTED, "Content-Type: application/json is expected", 415)
-    call.take(await read_body(request, queue_of(request).settings.max_message_bytes + AROUND))
-    version = request.headers.get(VERSION_HEADER) or request.query_params.get("A2A-Version", "")
-    method = method_of(call.method, version.strip())
-    match method:
+    match method := await _method(request, call):
         case Method():
             async with _asking(request, call, method) as asking:
                 result = await method.call(asking)
@@ -62,19 +53,33 @@ async def _answer(request: Request, call: RpcCall) -> Response:
         case StreamMethod():
             try:
                 return await stream(request, _events(request, call, method), longest=None)
+            except TooManyStreamsError:
+                async with noted(request, method.change, call.about):
+                    raise
             except HoldfastError as error:
                 raise _without_stream(_known(error), method) from None
+
+
+async def _method(request: Request, call: RpcCall) -> Method | StreamMethod:
+    """The method that is called. A request that is refused before it is known may have asked for a change: it is
+    written down, unless its method only reads."""
+    async with noted(request, UNKNOWN) as asked:
+        if visitor_of(request).login is not Login.HEADER:
+            raise RpcError(RpcCode.INVALID_REQUEST, "a program logs in with Authorization: Bearer TOKEN", 403)
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise RpcError(RpcCode.CONTENT_TYPE_NOT_SUPPORTED, "Content-Type: application/json is expected", 415)
+        call.take(await read_body(request, queue_of(request).settings.max_message_bytes + AROUND))
+        asked.change, asked.subject = change_of(call.method), call.about
+        version = request.headers.get(VERSION_HEADER) or request.query_params.get("A2A-Version", "")
+        method = method_of(call.method, version.strip())
+        asked.change = ""  # the call itself is written down from here on
+    return method
 
 
 @asynccontextmanager
 async def _asking(request: Request, call: RpcCall, method: Method | StreamMethod) -> AsyncGenerator[Asking]:
     """The call of a method. A change is written down, also one that is refused here."""
     visitor = visitor_of(request)
-
-    async def patiently(work: Awaitable[None]) -> None:
-        await _unless_gone(request, work)
-        await check_login_counts(request)
-
     async with noted(request, method.change, call.about) as asked:
         if method.change and not visitor.may_change:
             raise RpcError(RpcCode.INVALID_REQUEST, "a viewer may change nothing: log in as an operator", 403)
@@ -83,7 +88,7 @@ async def _asking(request: Request, call: RpcCall, method: Method | StreamMethod
             AgentClient(visitor.name, origin(request), trace_of_header(request.headers.get("traceparent", ""))),
             str(request.base_url),
             call.read_params(method.params),
-            patiently,
+            lambda: held(request),
             asked,
             visitor.may_change,
             _as_it_is if visitor.may_change else queue_of(request).redaction.value,
@@ -92,24 +97,6 @@ async def _asking(request: Request, call: RpcCall, method: Method | StreamMethod
 
 def _as_it_is(value: Any) -> Any:
     return value
-
-
-async def _unless_gone(request: Request, work: Awaitable[None]) -> None:
-    """Wait for the work, or until the client has closed its connection."""
-    tasks = (asyncio.ensure_future(work), asyncio.create_task(_gone(request)))
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for each in done:
-            each.result()
-    finally:
-        for each in tasks:
-            each.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _gone(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _events(request: Request, call: RpcCall, method: StreamMethod) -> AsyncGenerator[bytes]:

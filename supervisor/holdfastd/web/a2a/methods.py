@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,15 +22,15 @@ Stream = AsyncGenerator[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A call of a method: by whom, at which URL, with which parameters. `patiently` waits for something, but no longer
-    than the client waits for the answer. `asked`: the change as Activity will have it; `may_change`: the client is no
-    viewer; `hide`: leaves of a value what it may see."""
+    """A call of a method: by whom, at which URL, with which parameters. `patiently` has a place to wait for something,
+    no longer than the client waits for the answer. `asked`: the change as Activity will have it; `may_change`: the
+    client is no viewer; `hide`: leaves of a value what it may see."""
 
     agent: Agent
     client: AgentClient
     base_url: str
     params: Any
-    patiently: Callable[[Awaitable[None]], Awaitable[None]]
+    patiently: Callable[[], AbstractAsyncContextManager[Callable[[Awaitable[object]], Awaitable[None]]]]
     asked: AskedChange
     may_change: bool
     hide: Hide
@@ -60,9 +61,12 @@ class StreamMethod(_NamedMethod):
 def _send(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[Written]]:
     async def send(asking: Asking) -> Written:
         sending = asking.params.sending
-        task_id = await _accept(asking, sending)
-        if sending.waits:
-            await asking.patiently(asking.agent.rested(task_id))
+        if not sending.waits:
+            task_id = await _accept(asking, sending)
+        else:
+            async with asking.patiently() as wait:  # before the message is accepted, as too many may wait
+                task_id = await _accept(asking, sending)
+                await wait(asking.agent.rested(task_id))
         return write((await asking.agent.view(task_id)).shortened(sending.history_length))
 
     return send
@@ -159,6 +163,7 @@ def _extended_card(version: str) -> Callable[[Asking], Awaitable[Written]]:
 
 
 SEND, CANCEL, PUSH, PUSH_REMOVE, READ = "a2a/send", "a2a/cancel", "a2a/push", "a2a/push-remove", ""
+UNKNOWN = "a2a"  # the change of a request that does not say which
 
 METHODS: tuple[Method | StreamMethod, ...] = (
     Method("1.0", "SendMessage", SEND, wire_1_0.SendParams10, _send(wire_1_0.sent)),
@@ -207,6 +212,12 @@ def method_of(name: str, version: str) -> Method | StreamMethod:
             text += f"; A2A {other.version} has it: send A2A-Version: {other.version}"
             raise RpcError(RpcCode.METHOD_NOT_FOUND, text, 400)  # what the client does not send is a matter of HTTP
     raise RpcError(RpcCode.METHOD_NOT_FOUND, text)
+
+
+def change_of(name: str) -> str:
+    """What Activity calls the change that a method of this name makes, in any version; empty for what only reads. The
+    name of the agent for a method that is none."""
+    return next((method.change for method in METHODS if method.name == name), UNKNOWN)
 
 
 async def _accept(asking: Asking, sending: Sending) -> str:

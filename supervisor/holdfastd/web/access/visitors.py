@@ -87,17 +87,18 @@ class Visitors:
         return account
 
     async def keeps(self, visitor: Visitor, scope: Scope) -> bool:
-        """True if the login of a visitor who has sent this request counts still. While the store is away, which tells
-        nothing then, a session that counted does."""
+        """True if the login of a visitor who has sent this request counts still, with the same role. While the store is
+        away, which tells nothing then, a session that counted does."""
         match visitor.login:
             case Login.PROXY:
-                return self.accounts.of_proxy(visitor.name) is not None
+                account = self.accounts.of_proxy(visitor.name)
+                return account is not None and self.sessions.through_proxy(account) == visitor
             case Login.HEADER:
                 account = self.accounts.named(visitor.name)
                 return account is not None and self.sessions.with_header(account) == visitor
             case Login.COOKIE:
                 with suppress(StoreError):
-                    return self._of_cookie(scope) is not None and await self.open.has(visitor)
+                    return self._of_cookie(scope) == visitor and await self.open.has(visitor)
                 return True
 
     async def _account(self, name: str, password: str) -> Account | None:

@@ -17,12 +17,12 @@ from holdfast.errors import InvalidTaskError
 from holdfast.why.document import WhyDocument
 from holdfastd.documents import task_documents
 from holdfastd.documents.task_documents import ListedTask, WholeTask
-from holdfastd.web.access.forms import check_login_counts
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.task_query import TaskQuery, wanted_of
 from holdfastd.web.api.types import Cursor, Limit, Reason, Reasoned
 from holdfastd.web.live.endpoints import task_stream
+from holdfastd.web.live.stream_response import held
 from holdfastd.web.queue.found_tasks import gathered
 
 LONGEST_WAIT = 60.0  # seconds
@@ -112,9 +112,9 @@ async def list_tasks(call: ApiCall, query: TaskListQuery) -> TaskList:
 async def get_task(call: ApiCall, task_id: str, query: WaitQuery) -> WholeTask:
     """Show one task in full, with its result; with `wait` once it has ended or asks for input."""
     if query.wait:
-        with suppress(TimeoutError):
-            await call.manager.wait(task_id, query.wait)
-        await check_login_counts(call.request)
+        async with held(call.request) as wait:
+            with suppress(TimeoutError):
+                await wait(call.manager.wait(task_id, query.wait))
     return task_documents.whole(await call.manager.get_task(task_id))
 
 

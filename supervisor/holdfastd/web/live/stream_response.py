@@ -7,6 +7,9 @@ stop, and after an hour: then a browser connects again, and shows that it is sti
 no such hour, as its clients do not come back by themselves. While nothing comes, a comment every fifteen seconds keeps
 proxies from closing it. Only so many streams are open at once, those of the dashboard, the API and the agent together;
 one counts from the moment at which it is asked for.
+
+A request that is answered later, when a task has come to rest, holds its connection as a stream does. So it counts as
+one, and ends as one (`held`).
 """
 
 from __future__ import annotations
@@ -15,62 +18,138 @@ import asyncio
 import resource
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import structlog
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from holdfast.errors import HoldfastError
-from holdfastd.web.access.forms import login_counts
+from holdfastd.web.access.forms import check_login_counts, login_counts, visitor_of
+from holdfastd.web.access.visitor import Visitor
 from holdfastd.web.live.messages import HEARTBEAT, message
 
 HEARTBEAT_EVERY = 15.0  # seconds
 LONGEST = 3600.0  # seconds of one stream
 LOGIN_EVERY = 1.0  # seconds after which the login is looked at again, before anything else is sent
+LOGINS_EVERY = 1.0  # seconds after which the logins of all streams are looked at again, also of those that send nothing
 MOST = 2000  # streams at once, fewer where the process may open few files
 OTHERS = 200  # files that other requests and the store may need
 RETRY_AFTER = 30  # seconds after which a client that was refused may ask again
 
 
+_log = structlog.get_logger("holdfast.web")
+
+
+class TooManyStreamsError(HTTPException):
+    """As many streams are open as are allowed: try again later."""
+
+    def __init__(self, most: int) -> None:
+        text = f"{most} streams and waiting requests are open, the most that are allowed: try again in {RETRY_AFTER} s"
+        super().__init__(503, text, {"retry-after": str(RETRY_AFTER)})
+
+
 @dataclass(slots=True)
 class OpenStreams:
-    """The streams of the process, each as a future that is done when the stream is to end."""
+    """The streams of the process and their requests, each as a future that is done when the stream is to end."""
 
     most: int
-    open: set[asyncio.Future[None]] = field(default_factory=set[asyncio.Future[None]])
+    open: dict[asyncio.Future[None], Request] = field(default_factory=dict[asyncio.Future[None], Request])
+    _watching: asyncio.Task[None] | None = None
 
     @classmethod
     def bounded(cls) -> OpenStreams:
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         return cls(MOST if files < 0 else max(1, min(MOST, files - OTHERS)))
 
-    def begin(self) -> asyncio.Future[None]:
-        """Count one more. Raises HTTPException 503 if too many are open."""
+    def begin(self, request: Request) -> asyncio.Future[None]:
+        """Count one more. Raises TooManyStreamsError."""
         if len(self.open) >= self.most:
-            text = f"{self.most} streams of events are open, the most that are allowed: try again in {RETRY_AFTER} s"
-            raise HTTPException(503, text, {"retry-after": str(RETRY_AFTER)})
+            raise TooManyStreamsError(self.most)
         over = asyncio.get_running_loop().create_future()
-        self.open.add(over)
+        self.open[over] = request
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch())
         return over
+
+    def ended(self, over: asyncio.Future[None]) -> None:
+        self.open.pop(over, None)
 
     def end(self) -> None:
         for each in self.open:
             each.cancel()
 
+    async def _watch(self) -> None:
+        """End the streams whose logins count no more, while any are open. One look serves all streams of a login."""
+        while self.open:
+            await asyncio.sleep(LOGINS_EVERY)
+            logins = dict[Visitor, list[asyncio.Future[None]]]()
+            for over, request in self.open.items():
+                logins.setdefault(visitor_of(request), []).append(over)
+            looks = (_end_without_login(self.open[streams[0]], streams) for streams in logins.values())
+            await asyncio.gather(*looks)
+
+
+async def _end_without_login(request: Request, streams: list[asyncio.Future[None]]) -> None:
+    """End these streams if their login, which this request has sent, counts no more."""
+    try:
+        counts = await login_counts(request)
+    except Exception:
+        _log.exception("the login of a stream could not be looked at")
+        return
+    for each in () if counts else streams:
+        each.cancel()
+
 
 async def stream(request: Request, messages: AsyncGenerator[bytes], *, longest: float | None = LONGEST) -> Response:
-    """Raises HTTPException 503 if too many streams are open, and the error of the first message. `longest`: seconds,
-    None: as long as it goes on."""
-    streams: OpenStreams = request.app.state.streams
-    over = streams.begin()
+    """Raises TooManyStreamsError, and the error of the first message. `longest`: seconds, None: as long as it goes
+    on."""
+    streams = _streams_of(request)
+    over = streams.begin(request)
     try:
         first = await anext(messages, b"")
     except BaseException:
-        streams.open.discard(over)
+        streams.ended(over)
         raise
     return EventStreamResponse(streams, over, messages, first, lambda: login_counts(request), longest)
+
+
+@asynccontextmanager
+async def held(request: Request) -> AsyncGenerator[Callable[[Awaitable[object]], Awaitable[None]]]:
+    """A request that waits before it is answered. `wait(work)` returns when the work is done, when the client has gone
+    and when the process is told to stop. Raises TooManyStreamsError at once, and HTTPException 401 as soon as the login
+    counts no more."""
+    streams = _streams_of(request)
+    over = streams.begin(request)
+    gone = asyncio.create_task(_until_gone(request.receive))
+    gone.add_done_callback(lambda _: over.cancel())
+
+    async def wait(work: Awaitable[object]) -> None:
+        working = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait((working, over), return_when=asyncio.FIRST_COMPLETED)
+            await check_login_counts(request)
+            if working.done():
+                working.result()
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+
+    try:
+        yield wait
+    finally:
+        streams.ended(over)
+        gone.cancel()
+        await asyncio.gather(gone, return_exceptions=True)
+
+
+def _streams_of(request: Request) -> OpenStreams:
+    streams = request.app.state.streams
+    assert isinstance(streams, OpenStreams)
+    return streams
 
 
 class EventStreamResponse(Response):
@@ -109,7 +188,7 @@ class EventStreamResponse(Response):
             if too_long is not None:
                 too_long.cancel()
             gone.cancel()
-            self._streams.open.discard(over)
+            self._streams.ended(over)
             await self._messages.aclose()
 
     async def _send_all(self, over: asyncio.Future[None], send: Send) -> None:
