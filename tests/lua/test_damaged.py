@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.client.schedule_fire import ScheduleFirer
 from holdfast.client.schedules import Schedules
-from holdfast.core.delivery import Settle
+from holdfast.core.delivery import Settle, Verdict
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.served import ServedLane, ServedWork
@@ -528,3 +528,16 @@ async def test_a_cancel_that_fails_leaves_the_permits_of_its_task(space: Namespa
     with pytest.raises(UnreadableRecordError):
         await space.store.cancel("bad", "enough")
     assert await space.do("SMEMBERS", space.key("keyed:k")) in ([b"bad"], {b"bad"})
+
+
+@pytest.mark.parametrize("bound", ["key", "lane"])
+async def test_the_permits_of_a_damaged_task_are_free_when_it_has_run(space: Namespace, bound: str) -> None:
+    """Not only at the next renewal."""
+    if bound == "lane":
+        await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "1")])
+    await space.register("a")
+    await space.submit("bad", "good", concurrency_key="k" if bound == "key" else "")
+    [bad] = await space.take("a")
+    await space.do("HSET", space.key("task:bad"), "delivery", "9" * 13)
+    assert await space.settle("a", bad, Settle.COMPLETED) == Verdict.GONE
+    assert [one.task_id for one in await space.take("a")] == ["good"]

@@ -118,12 +118,29 @@ async def test_a_lane_that_is_served_from_its_tail_is_read_from_there(space: Nam
     assert await space.entries() == [run("long", "m2")]
 
 
-async def test_a_large_entry_that_does_not_tell_its_task_in_time_keeps_all_orders_back(space: Namespace) -> None:
+@pytest.mark.parametrize("said", ["", '{"task_id": "other"}', '\\"task_id\\": \\"other\\"'])
+async def test_a_large_entry_that_tells_its_task_in_its_middle_keeps_the_orders_of_that_back(
+    space: Namespace, said: str
+) -> None:
+    """Whatever its ends say."""
     await busy(space)
+    await space.submit("other")
     params = {"message": {"parts": [{"kind": "text", "text": "x" * 40_000}]}, "task_id": "long", "more": "y" * 5_000}
-    await space.push(json.dumps({"operation": "run", "params": params}).encode(), control("cancel", "long"))
-    assert (await tend(space)).orders == 0
-    assert len(await space.entries()) == 2
+    large = json.dumps({"said": said, "operation": "run", "params": params, "more": {"task_id": "third"}}).encode()
+    await space.push(large, control("cancel", "long"), control("pause", "other"))
+    assert (await tend(space)).orders == (0 if said else 1)
+    assert len([raw for raw in await space.entries() if b"_b" not in raw]) == (3 if said else 2)
+
+
+async def test_a_large_entry_with_escaped_letters_or_of_many_bytes_keeps_all_orders_back(space: Namespace) -> None:
+    await busy(space)
+    for large in (
+        run("x", "m1", text="x" * 40_000).replace(b'"x"', b'"\\u0078"'),
+        run("x", "m1", text="x" * 1_100_000),
+    ):
+        await space.push(large, control("cancel", "long"))
+        assert (await tend(space)).orders == 0
+        await space.do("DEL", space.queue)
 
 
 async def test_orders_of_one_task_keep_their_order(space: Namespace) -> None:

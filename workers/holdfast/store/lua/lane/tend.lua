@@ -12,7 +12,7 @@
 -- use: clock task_record lane envelope messages task_control damage doubt journal limits stale_entries shared_keys
 if doubt().lasts() then return {#ARGV, 0, 0} end   -- the records may be those of an earlier moment
 local ENTRIES, BYTES = 64, 65536   -- that are looked at, from each end of a lane; one entry may exceed the bytes
-local EDGE = 4096                  -- bytes of each end of a large entry, in which its task is looked for
+local SEARCHED = 1048576           -- bytes of a large entry in which the id of a task is looked for, a fraction of a millisecond
 local LOOKS = 1024                 -- entries of all lanes together, about: some milliseconds of the server
 local REST_MS = 500                -- after which a lane is looked at again, however many stewards there are
 local GONE = '\0this entry was removed by a look at its lane'
@@ -69,18 +69,21 @@ end
 
 -- The tasks that foreign entries are about, which stay in the lane: `of` answers whether one of them, up to a place, is about a task.
 local function kept_back()
-  local entries, done, ids, any = {}, 0, {}, false
+  local entries, done, ids, large = {}, 0, {}, {}
 
-  -- Large entries are not decoded: those that do not tell their task in time are taken to be about any.
+  -- A large entry is not decoded: it is about each task whose id stands anywhere in it, since its own may stand in the middle. One that
+  -- spells letters as escapes, or exceeds what is searched, is about any.
   local function note(raw)
-    if #raw <= READ_BYTES then
-      local _, id = understand(raw)
-      if id then ids[id] = true end
+    if #raw > READ_BYTES then
+      large[#large + 1] = raw
       return
     end
-    local named = false
-    for id in string.gmatch(string.sub(raw, 1, EDGE) .. string.sub(raw, -EDGE), '"task_id"%s*:%s*"([^"]*)"') do ids[id], named = true, true end
-    any = any or not named
+    local _, id = understand(raw)
+    if id then ids[id] = true end
+  end
+
+  local function names(raw, id)
+    return #raw > SEARCHED or string.find(raw, id, 1, true) or string.find(raw, '\\u00[2-7]') or false
   end
 
   local function add(raw) entries[#entries + 1] = raw end
@@ -88,7 +91,10 @@ local function kept_back()
   local function of(id)
     for i = done + 1, #entries do note(entries[i]) end
     done = #entries
-    return any or ids[id] ~= nil
+    for _, raw in ipairs(large) do
+      if names(raw, id) then return true end
+    end
+    return ids[id] ~= nil
   end
 
   return {add = add, of = of}

@@ -71,12 +71,22 @@ local function put_back(id, s)
   if s.kind ~= 'suspended' then carry_out_pause(id, s.claim) end
 end
 
+-- Its worker runs a damaged task no more: its permits go to others at once. It stays in `running`, and goes back from there once it is whole.
+local function settle_damaged(id, s, flaw)
+  local r = read(id, 'claim', 'lane', 'concurrency_key', 'permits')
+  if r[1] == s.claim then
+    attempt(bounds().give_back, id, r[2], r[3])
+    attempt(write, id, 'permits', '')
+  end
+  set_task_aside(id, flaw)
+end
+
 local function settle_one(id, s)
   local r = read(id, 'state', 'claim', 'last_claim', 'owner', 'turn', 'lane', 'permits', 'schedule', 'generation',
     'webhook', 'progress', 'pause', 'recoveries', 'name')
   local state, committed = r[1], COMMITS[s.kind]
   local flaw = state and flaw_in(facts(id))
-  if flaw then set_task_aside(id, flaw) end
+  if flaw then settle_damaged(id, s, flaw) end
   if flaw or not state then return 'GONE' end
   if r[3] == s.claim then
     end_again(id)
