@@ -25,6 +25,7 @@ pytestmark = pytest.mark.anyio
 
 HALF = (b"", b"GET /healthz HTTP/1.1\r\nx: ", b"POST /login HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\nto")
 HELLO = b"\x16\x03\x01\x02\x00\x01"  # of TLS begins so
+UNREAD = b"GET /static/htmx.min.js HTTP/1.1\r\nhost: localhost\r\n\r\n" * 400  # more than the buffers of a socket hold
 WHOLE = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
 MORE = 20
 ANY = ssl.create_default_context()
@@ -159,6 +160,38 @@ async def test_connections_of_many_addresses_keep_nobody_out(
         assert not honest.at_eof()
         for each in ended:
             each.cancel()
+
+
+async def test_clients_that_read_no_answer_keep_nobody_out(redis_settings: RedisSettings) -> None:
+    """They give way to who connects, before the time for which they may read nothing is over."""
+    with few_places():
+        most = OpenConnections.bounded().most
+        serving = served(redis_settings)
+        here = await serving.__aenter__()
+    async with AsyncExitStack() as stack, asyncio.timeout(WITHIN):
+        stack.push_async_exit(serving)
+        for number in range(most):
+            stream = socket.socket()
+            stack.callback(stream.close)
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            stream.bind((f"127.0.0.{2 + number % ADDRESSES}", 0))
+            stream.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(stream, ("127.0.0.1", here.port))
+            with suppress(BlockingIOError):
+                stream.send(UNREAD)
+            await loop.sock_recv(stream, 1)  # the first answer has begun
+        while not await _is_answered(here):
+            await asyncio.sleep(0.05)
+        for _ in range(5):
+            assert await _is_answered(here)
+
+
+async def _is_answered(here: Served) -> bool:
+    async with AsyncExitStack() as stack:
+        with suppress(ConnectionError):
+            return b" 200 " in await (await begun(here, stack, WHOLE)).readline()
+    return False
 
 
 async def _end_of(reader: asyncio.StreamReader) -> None:

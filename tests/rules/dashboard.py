@@ -387,6 +387,13 @@ DASHBOARD = (
         f"{_OPEN_TESTS}::test_who_gives_way_when_all_places_are_taken",
     ),
     Rule(
+        "who reads no answer gives way",
+        f"{_HERE}/http/connection.py",
+        "        if self._request is None:\n            self._places.idle(self._place)\n",
+        "",
+        f"{_OPEN_TESTS}::test_clients_that_read_no_answer_keep_nobody_out",
+    ),
+    Rule(
         "a process without descriptors makes room for who connects",
         "supervisor/holdfastd/control/accept_loop.py",
         "        self._connections.give_way()\n",

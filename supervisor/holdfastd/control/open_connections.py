@@ -4,7 +4,7 @@ A connection counts from its accept to its end, and is one of three:
 
 - half: its handshake or its request has not come whole. One address may have so many half ones: the next one ends the
   one that it began first.
-- idle: it waits for its next request.
+- idle: it waits for its next request, or for its client to read the answer.
 - answering: a request of it has come whole. Such a one is never ended here.
 
 When all places are taken, a newcomer ends another connection: a half one before an idle one; of the address that has
@@ -92,11 +92,11 @@ class OpenConnections:
             self._cut(next(iter(share.half)))
 
     def idle(self, connection: OpenConnection) -> None:
-        """Its request has been answered."""
+        """Its request has been answered, or its client reads nothing."""
         self._become(connection, connection.share.idle)
 
     def answering(self, connection: OpenConnection) -> None:
-        """Its request has come whole."""
+        """Its request has come whole, or its client reads again."""
         self._become(connection, None)
 
     def over(self, connection: OpenConnection) -> None:

@@ -73,10 +73,14 @@ class PageConnection(H11Protocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._stall = self._stall or self.loop.call_later(self.read_within, self.transport.abort)
+        if self._request is None:
+            self._places.idle(self._place)
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._stall = _without(self._stall)
+        if self._request is None and not self.cycle.response_complete:
+            self._places.answering(self._place)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._request, self._stall = _without(self._request), _without(self._stall)
