@@ -360,6 +360,13 @@ STEWARD = [
         "tests/trust/test_locks.py::test_the_time_file_overwrites_no_file_that_a_link_beside_it_leads_to",
     ),
     Rule(
+        "connections to the metrics are bounded, and no host takes the answer of another",
+        f"{_HERE}/metrics/server.py",
+        "OpenConnections(MOST_CONNECTIONS)",
+        "OpenConnections()",
+        "tests/supervisor/test_metrics_server.py::test_a_host_with_many_connections_costs_no_other_its_answer",
+    ),
+    Rule(
         "a webhook reaches no private address",
         f"{_HERE}/webhook_post.py",
         "        if private and not self.allow_private:\n",
