@@ -20,7 +20,9 @@ STANDARD_PREFIX = "whsec_"  # of a webhook secret in base64
 SHORTEST_TOKEN = 16  # characters
 REDACTED = (  # names of fields, of which each letter may be large, and _ may be - or nothing
     *("*passw*", "*passphrase*", "*secret*", "*credential*", "*token", "*api_key", "*access_key", "*private_key"),
-    *("*authorization", "*cookie", "*cookies", "*signature", "*account_key", "sig", "*pwd"),
+    *("*authorization", "*cookie", "*cookies", "*signature", "*account_key", "sig", "*pwd", "pass", "*_pass"),
+    *("auth", "*_auth", "*jwt", "session", "*session_id", "*sess_id", "sid", "*shared_key", "*signing_key"),
+    *("*encryption_key", "*master_key", "*auth_key", "*keypass"),
 )
 
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.ASCII)

@@ -102,7 +102,7 @@ PLANTED = "hunter2"
             'x {"name": "Cookie", "value": "a; hunter2"}, {"name": "a"}',
             'x {"name": "Cookie", "value": "***"}, {"name": "a"}',
         ),
-        ("<password><![CDATA[hunter2]]></password>", "<password><![CDATA[***</password>"),
+        ("<password><![CDATA[hunter2]]></password>", "<password>***</password>"),
         (
             "x -----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY----- y",
             "x -----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY----- y",

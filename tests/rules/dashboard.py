@@ -17,6 +17,7 @@ _BULK_CHANGES = "workers/holdfast/core/bulk_changes.py"
 _OPEN = "supervisor/holdfastd/control/open_connections.py"
 _OPEN_TESTS = "tests/dashboard/test_open_connections.py"
 _REDACTION = "tests/dashboard/test_redaction.py"
+_FORMS = "tests/dashboard/test_secret_forms.py"
 _PAGES = "tests/dashboard/test_pages.py"
 _API = "tests/dashboard/test_api.py"
 _TASK = "tests/dashboard/test_task_page.py"
@@ -92,6 +93,34 @@ DASHBOARD = (
         r"((?<!\\)\\*+[" + "\"'`])|[{}",
         r"(\\*[" + "\"'`])|[{}",
         f"{_REDACTION}::test_twice_as_long_a_text_takes_twice_as_long",
+    ),
+    Rule(
+        "a flag is looked for in linear time",
+        f"{_HERE}/queue/secret_forms.py",
+        r"(?<![\w.-])(?P<name>--?[A-Za-z]",
+        r"(?<![\w-])(?P<name>--?[A-Za-z]",
+        f"{_FORMS}::test_eight_times_as_long_a_text_takes_about_eight_times_as_long",
+    ),
+    Rule(
+        "a name is looked up as it reads",
+        f"{_HERE}/queue/masking.py",
+        "    if not is_odd(text):\n",
+        "    if True:\n",
+        f"{_FORMS}::test_a_secret_is_hidden_in_each_form",
+    ),
+    Rule(
+        "an ordinary word with a count is shown",
+        f"{_HERE}/queue/secret_pairs.py",
+        "    if len(value) > LONGEST_ORDINARY:\n",
+        "    if True:\n",
+        f"{_FORMS}::test_an_ordinary_text_is_shown_as_it_is",
+    ),
+    Rule(
+        "a key of a service is known by its form",
+        f"{_HERE}/queue/masking.py",
+        "    secret_forms.keys,\n",
+        "",
+        f"{_FORMS}::test_a_key_is_known_by_its_form",
     ),
     Rule(
         "what is nested too deeply fails nothing",

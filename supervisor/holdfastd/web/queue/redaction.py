@@ -11,9 +11,11 @@ too deeply is shown as such: no value makes a page or a list fail.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import accumulate
 from typing import Any, TypeGuard
 from urllib.parse import parse_qsl, unquote_plus, urlencode
 
@@ -21,7 +23,9 @@ import msgspec
 
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast_config.secret_texts import mask
-from holdfastd.web.queue.secret_pairs import HIDDEN, without_values
+from holdfastd.web.queue.masking import without_values
+from holdfastd.web.queue.readings import as_read
+from holdfastd.web.queue.secret_pairs import HIDDEN, NAMES, VALUES, is_ordinary
 
 ENCODINGS = 3  # of a text in an address, one around the other, that are looked through
 DEEPEST = 120  # values in values, of which a producer sends 100 at most; texts that are JSON count as well
@@ -31,21 +35,58 @@ SHORT = 100  # characters of a name that is kept with its answer
 SHORT_NAMES = 1000  # of these are kept: the same ones come again with each task
 _NAMED_SCHEMAS = frozenset({"properties", "$defs"})
 _EXAMPLES = frozenset({"default", "examples", "const"})
-_NAMES = frozenset({"name", "key"})  # of keys whose value names what stands in `value`
-_JOINERS = str.maketrans("", "", "-_ ")
+_ENCODED_PERCENT = re.compile(r"%(?:25)++(?=[0-9a-fA-F]{2})")  # however often
+_SIMPLE_NAME = re.compile(r"[\w.-]{0,24}", re.ASCII)
+_PART_BORDER = re.compile(r"[.:/\[\]]")
+_WORD_BORDER = re.compile(r"[-_\s.:/\[\]]++|(?<=[a-z0-9])(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class _Globs:
+    """Patterns of names, in small letters: whole names, their ends, their last words, and the parts of all others
+    between the stars."""
+
+    names: frozenset[str]
+    ends: tuple[str, ...]
+    last_words: tuple[str, ...]
+    others: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, patterns: Sequence[str]) -> _Globs:
+        globs = [pattern.casefold().replace("-", "_").split("*") for pattern in patterns]
+        ends = [parts[1] for parts in globs if len(parts) == 2 and not parts[0]]
+        return cls(
+            frozenset(_joined(*parts) for parts in globs if len(parts) == 1),
+            tuple(_joined(end) for end in ends if not end.startswith("_")),
+            tuple(_joined(end) for end in ends if end.startswith("_")),
+            tuple(tuple(map(_joined, parts)) for parts in globs if len(parts) > 2 or (len(parts) > 1 and parts[0])),
+        )
+
+    def match(self, words: Sequence[str]) -> bool:
+        name = "".join(words)
+        return (
+            name in self.names
+            or name.endswith(self.ends)
+            or (name.endswith(self.last_words) and self._ends_with_words(name, words))
+            or any(_matches(parts, name) for parts in self.others)
+        )
+
+    def _ends_with_words(self, name: str, words: Sequence[str]) -> bool:
+        borders = {*accumulate(map(len, words), initial=0)}
+        return any(name.endswith(each) and len(name) - len(each) in borders for each in self.last_words)
 
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
     """`patterns`: names of fields, with * for any letters; the case of letters does not matter, and `_` is also `-`, or
-    nothing."""
+    nothing. `*_pass` is a name whose last words are `pass`: `db_pass` or `dbPass`, but not `compass`."""
 
     patterns: tuple[str, ...]
-    _globs: tuple[tuple[str, ...], ...] = field(init=False)
+    _globs: _Globs = field(init=False)
     _hides_short: Callable[[str], bool] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_globs", tuple(tuple(_folded(each).split("*")) for each in self.patterns))
+        object.__setattr__(self, "_globs", _Globs.of(self.patterns))
         object.__setattr__(self, "_hides_short", lru_cache(SHORT_NAMES)(self._fits))
 
     @classmethod
@@ -79,26 +120,31 @@ class Redaction:
         shown, is_hidden = list[Any](), False
         for each in value:
             shown.append(HIDDEN if is_hidden else self._value(each, deeper, encodings))
-            is_hidden = isinstance(each, str) and each.startswith("--") and self.hides(each)
+            is_hidden = isinstance(each, str) and len(each) > 2 and each.startswith("-") and self.hides(each)
         return shown
 
     def _pair(self, name: str, value: Any, deeper: int, encodings: int) -> list[Any]:
-        is_hidden = value is not None and self.hides(name)
+        is_hidden = self._hides_value(name, value)
         return [self._text(name, deeper, encodings), HIDDEN if is_hidden else self._value(value, deeper - 1, encodings)]
 
     def _object(self, value: Mapping[str, Any], deeper: int, encodings: int) -> dict[str, Any]:
         """`{"name": "Cookie", "value": "…"}` is a pair as well: so tools write the headers of a request."""
-        is_pair = any(self.hides(each) for name, each in value.items() if str(name).lower() in _NAMES)
+        is_pair = any(self.hides(each) for name, each in value.items() if str(name).lower() in NAMES)
         shown: dict[str, Any] = {}
         for number, (name, each) in enumerate(value.items(), 1):
-            is_hidden = each is not None and (self.hides(name) or (is_pair and str(name).lower() == "value"))
+            is_hidden = self._hides_value(name, each) or (is_pair and str(name).lower() in VALUES and each is not None)
             key = self._key(name)
             key = key if key == name or key not in shown else f"{key} ({number})"  # two names may be shown alike
             shown[key] = HIDDEN if is_hidden else self._value(each, deeper, encodings)
         return shown
 
+    def _hides_value(self, name: object, value: Any) -> bool:
+        if value is None or not self.hides(name):
+            return False
+        return not (isinstance(value, str | int | float) and is_ordinary(str(name), str(value)))
+
     def _key(self, name: Any) -> Any:
-        return self.text(name) if isinstance(name, str) and any(sign in name for sign in "=:%") else name
+        return self.text(name) if isinstance(name, str) and not _SIMPLE_NAME.fullmatch(name) else name
 
     def handler(self, handler: PublishedHandler) -> PublishedHandler:
         """A handler as its workers have published it, without the defaults of hidden arguments."""
@@ -118,8 +164,12 @@ class Redaction:
         return schema
 
     def _fits(self, name: str) -> bool:
-        folded = _folded(name)
-        return any(_matches(parts, folded) for parts in self._globs)
+        """Looks a name up as it reads, as a whole and by its last part: the one of `user[pin]` is `pin`."""
+        for _ in range(ENCODINGS if "%" in name else 0):
+            name = unquote_plus(name)
+        plain = as_read(name)
+        last = next(filter(None, reversed(_PART_BORDER.split(plain))), "")
+        return any(self._globs.match(_words(each)) for each in {plain, last})
 
     def _keyword(self, name: str, value: Any, deeper: int) -> Any:
         if name in _NAMED_SCHEMAS and _is_object(value):
@@ -143,7 +193,7 @@ class Redaction:
         shown = decoded = self._plain(text, deeper, encodings)
         while encodings and "%" in decoded and _document(decoded) is None:
             encodings -= 1
-            before = unquote_plus(decoded)
+            before = unquote_plus(decoded if encodings else _ENCODED_PERCENT.sub("%", decoded))
             decoded = self._plain(before, deeper, encodings)
             if decoded != before:
                 shown = decoded
@@ -212,15 +262,19 @@ def _is_headers(value: Sequence[Any]) -> TypeGuard[Sequence[Sequence[str]]]:
     return bool(value) and all(_is_list(each) and len(each) == 2 and isinstance(each[0], str) for each in value)
 
 
-def _folded(name: str) -> str:
-    return name.casefold().translate(_JOINERS)
+def _joined(part: str) -> str:
+    return part.replace("_", "")
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name in small letters, without its number at the end."""
+    words = [word.casefold() for word in _WORD_BORDER.split(name)]
+    return words if name.isdigit() else [*words[:-1], words[-1].rstrip("0123456789")]
 
 
 def _matches(parts: Sequence[str], name: str) -> bool:
     """True for a name that has these parts in their order, the first at its beginning and the last at its end."""
     first, *rest = parts
-    if not rest:
-        return name == first
     if not name.startswith(first):
         return False
     at = len(first)

@@ -16,21 +16,38 @@ from dataclasses import dataclass
 
 HIDDEN = "***"
 
-# The beginning of a line, if the name is its first word; the name; what closes a quoted name or an index; the sign.
+# The beginning of a line, if the name is its first word; the first of two words of a name; the name; what closes a
+# quoted name or an index; the sign.
 _PAIR = re.compile(
-    r"""((?m:^)[ \t>*]*+(?:-[ \t]++)?+)?+((?<!\\)\\*+["'`])?+(?<![\w.-])([\w.-]++)"""
-    r"""(?:\[([\w-]*+)\])?+(\\*+["'`]?+\]?+)([ \t\xa0]*+)([:=][:=>]*+|,(?=\s*+[bBuU]?+\\*+["'])|(?<=[ \t])(?=["']))"""
-    r"""([ \t\xa0]*+)"""
+    r"""(?P<line>(?m:^)[ \t>*]*+(?:-[ \t]++)?+)?+(?P<around>(?<!\\)\\*+["'`])?+"""
+    r"""(?<![\w.-])(?:(?P<before>[\w.-]++)[ ](?=(?i:key|keys|id|phrase|word)\b))?+(?P<name>[\w.-]++)"""
+    r"""(?:\[(?P<index>[\w-]*+)\])?+"""
+    r"""(?P<closing>\\*+["'`]?+\]?+)(?P<space>[ \t\xa0]*+)"""
+    r"""(?P<sign>[!~+?|]{0,2}+[:=][:=>~]*+|(?:-++|(?<=-))>|<-++|,(?=\s*+[bBuU]?+\\*+["'])|(?<=[ \t])(?=["']))"""
+    r"""(?P<later>[ \t\xa0]*+)"""
 )
-_FLAG = re.compile(r"""(?<![\w-])(--[\w.-]++)([ \t]++)("[^"]*+"?+|'[^']*+'?+|[^\s-]\S*+)""")  # of a command line
-_ELEMENT = re.compile(r"(<(?:[\w.-]++:)?+([\w.-]++)(?:\s[^<>]*+)?+>(?:<!\[CDATA\[)?+)([^<]++)")  # of XML
-_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?+-----).*?(?:(?=-----END)|\Z)", re.DOTALL)
-_WORD = re.compile(r"""\\*+["'`]?+([\w.-]++)""")
-_SIGN = re.compile(r"[ \t]*+[:=]")
-_NAMES = frozenset({"name", "key"})  # `name: Cookie, value: …` is a pair as well
-_FOLDED = re.compile(
-    r"(?:[|>][0-9+-]{0,2})?+[ \t]*+(?:\r?\n[ \t]++[^\r\n]++)++"
-)  # the lines below, if they are indented
+_WORD = re.compile(r"""\\*+["'`]?+((?:[\w.-]++[ ])?+[\w.-]++)""")
+_SIGN = re.compile(r"[ \t]*+(?:[:=]|->)")
+# `name: Cookie, value: …` is a pair as well, in either order: the keys of names and of values.
+NAMES = frozenset({"name", "key", "header", "field", "param", "parameter", "variable", "property", "label", "k"})
+VALUES = frozenset({"value", "val", "content", "data", "values", "text", "string", "v"})
+_OTHER_OBJECT = re.compile(r"[})]|\n[ \t]*+-")
+# The lines below, if they are indented: of a header, or of a block of YAML, which may have a tag.
+_FOLDED = re.compile(r"(?:[!&]\S*+[ \t]*+)*+(?:[|>][0-9+-]{0,2})?+(?:(?:[ \t]*+\r?\n)++[ \t]++[^\s][^\r\n]*+)++")
+_SCHEME = re.compile(
+    r"(?:bearer|basic|token|digest|negotiate|ntlm|api-?key)[ \t]++"
+    r"(?=[^\s,;&|)}\]])(?![\w.-]++[ \t]*+[:=](?!=*+(?:\s|$)))",
+    re.IGNORECASE,
+)
+# Names that are words of other things, too, and what stands behind them then: counts, switches, schemes, states.
+_WORDS = frozenset({"pass", "auth", "session", "sid"})
+_WORD_BORDER = re.compile(r"[^A-Za-z]|(?<=[a-z])(?=[A-Z])")
+SHORT_NAME, LONGEST_ORDINARY = 20, 40  # characters of the end of a name that are looked at; of an ordinary value
+_ORDINARY = re.compile(
+    r"[+-]?\d{1,3}%?(?:\s*(?:/|of)\s*\d{1,4}%?)?|true|false|null|none|nil|undefined|yes|no|on|off|ok|basic|bearer|digest|"
+    r"negotiate|ntlm|oauth2?|required|optional|missing|failed|expired|invalid|closed|open(?:ed)?|active|ended|started|",
+    re.IGNORECASE,
+)
 _NEXT_PAIR = re.compile(r"""[,;&|]\s*+\\*+["'`]?+[\w.-]++\\*+["'`]?+\]?+[ \t]*+[:=]""")
 _LATER = re.compile(r"""\s*+(?=[bBrRuUfF]{0,2}\\*+["'`{\[(])""")
 _QUOTED = re.compile(r"""([bBrRuUfF]{0,2}(\\*+)(["'`]))""")
@@ -44,9 +61,6 @@ _CLOSED = re.compile(r"""\\*+["'`](?:[\s,;&|)}\]>:]|$)""")
 _GOES_ON = re.compile(r"""["'`]?\w""")  # a word that begins with quotes, as the shell has it
 _CLOSERS = " \t,;.&|)}]>\"'`\\"
 _ANNOTATED = re.compile(r"(?:[ \t]*+\|[ \t]*+[\w.\[\]]++)*+[ \t]*+=(?!=)[ \t]*+")  # `password: str | None = "…"`
-_LOGIN = re.compile(r"""((?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*+)?+://([^\s/?#"'`<>\\]*+)""")
-_ODD_LOGIN = re.compile(r"""[^\s"'`<>@\\]{0,256}@""")  # behind a password with a slash
-_PORT = re.compile(r"[0-9]*+")
 _WHOLE_LINES = ("authorization", "cookie", "cookies")  # ends of the names of headers whose value has several words
 
 
@@ -67,36 +81,66 @@ class _Found:
         return self.name.lower().endswith(_WHOLE_LINES)
 
 
-def without_values(text: str, hides: Callable[[str], bool]) -> str:
-    """The text with *** for each value whose name `hides`, and for each login in an address."""
-    if "PRIVATE KEY" in text and hides("private_key"):
-        text = _PRIVATE_KEY.sub(rf"\1{HIDDEN}", text)
-    shown = "".join(_without_logins("".join(_pieces(text, hides))))
-    if "--" in shown:
-        shown = _FLAG.sub(lambda flag: f"{flag[1]}{flag[2]}{HIDDEN}" if hides(flag[1]) else flag[0], shown)
-    if "<" in shown:
-        shown = _ELEMENT.sub(lambda found: f"{found[1]}{HIDDEN}" if hides(found[2]) else found[0], shown)
-    return shown
+Hidden = tuple[int, int, str]  # where what is hidden begins and ends, and what is shown in its place
 
 
-def _pieces(text: str, hides: Callable[[str], bool]) -> Iterator[str]:
-    at, place, named = 0, 0, ""
+def pairs(text: str, hides: Callable[[str], bool]) -> list[Hidden]:
+    """The values whose names `hides`."""
+    return sorted(_pairs(text, hides))
+
+
+def is_ordinary(name: str, value: str) -> bool:
+    """True for a name that is an ordinary word as well, with a value that is no secret: `pass=3 fail=2`."""
+    if len(value) > LONGEST_ORDINARY:
+        return False
+    last = _WORD_BORDER.split(name.rstrip("-_ ")[-SHORT_NAME:])[-1]
+    return last.lower() in _WORDS and _ORDINARY.fullmatch(value.strip(" \t\"'`\\,;.")) is not None
+
+
+def _pairs(text: str, hides: Callable[[str], bool]) -> Iterator[Hidden]:
+    """`named`: the end of the last name of an object, if it hides its value. `held`: the last value of an object."""
+    place, named, held = 0, None, None
     while match := _PAIR.search(text, place):
         place = match.end()
-        if match[7] == "," and not _is_tuple(text, _found(match)):
+        found = _found(match)
+        if match["sign"] == "," and not _is_tuple(text, found):
             continue
-        short = match[3].lower()
-        names = match[3], match[3].rpartition(".")[2], match[4], named if short == "value" else ""
-        word = _WORD.match(text, place) if short in _NAMES else None
-        named = word[1] if word else ""
-        if not any(map(hides, filter(None, names))):
-            continue
-        start, shown, end = _value(text, _found(match))
-        if end > start:
-            yield text[at:start]
-            yield shown
-            at = place = end
-    yield text[at:]
+        key = match["name"].lower()
+        is_hidden = any(map(hides, _names(match)))
+        if key in NAMES:
+            word = _WORD.match(text, place)
+            named = place if word and hides(word[1]) else None
+            if named and held and (hidden := _held(text, held, match.start("name"))):
+                yield hidden
+                place = max(place, hidden[1])
+            held = None
+        elif key in VALUES:
+            held = found
+            named = named if named and not _OTHER_OBJECT.search(text, named, match.start("name")) else None
+            is_hidden = is_hidden or named is not None
+        if is_hidden and (hidden := _hidden(text, found)):
+            yield hidden
+            place = hidden[1]
+        named = named and place
+
+
+def _names(match: re.Match[str]) -> Iterator[str]:
+    yield match["name"]
+    if match["index"]:
+        yield match["index"]
+    if match["before"]:
+        yield f"{match['before']} {match['name']}"
+
+
+def _hidden(text: str, found: _Found) -> Hidden | None:
+    start, shown, end = _value(text, found)
+    return (start, end, shown) if end > start and not is_ordinary(found.name, text[start:end]) else None
+
+
+def _held(text: str, held: _Found, name: int) -> Hidden | None:
+    """A value that stands before the name of its object, which begins at `name`."""
+    start, shown, end = _value(text, held)
+    return (start, end, shown) if end > start and not _OTHER_OBJECT.search(text, end, name) else None
 
 
 def _is_tuple(text: str, found: _Found) -> bool:
@@ -109,15 +153,15 @@ def _is_tuple(text: str, found: _Found) -> bool:
 
 
 def _found(match: re.Match[str]) -> _Found:
-    around, closing = match[2] or "", match[5]
-    is_quoted = bool(around) and closing.startswith(around)
+    around, sign = match["around"] or "", match["sign"]
+    is_quoted = bool(around) and match["closing"].startswith(around)
     return _Found(
-        match[3],
+        match["name"],
         match.end(),
-        match[7],
+        sign,
         "" if is_quoted else around,
-        opens_line=match[1] is not None and not around,
-        is_spaced=match[7].startswith(":") or bool(match[6] and match[8]),
+        opens_line=match["line"] is not None and not around,
+        is_spaced=sign.startswith(":") or bool(match["space"] and match["later"]),
         is_quoted=is_quoted,
     )
 
@@ -143,7 +187,8 @@ def _value(text: str, found: _Found) -> tuple[int, str, int]:
 
 def _end_of_bare(text: str, start: int, found: _Found) -> int:
     """The end of a value without quotes, of which some have several words."""
-    end = _end_of_word(text, start)
+    scheme = _SCHEME.match(text, start)
+    end = _end_of_word(text, scheme.end() if scheme else start)
     while annotated := _ANNOTATED.match(text, end):
         if quoted := _QUOTED.match(text, annotated.end()):
             return _end_of_quoted(text, quoted)[0]
@@ -230,28 +275,3 @@ def _end_of_brackets(text: str, start: int) -> int:
             if depth == 0:
                 return match.end()
     return len(text)
-
-
-def _without_logins(text: str) -> Iterator[str]:
-    at = 0
-    for match in _LOGIN.finditer(text):
-        start, end = match.span(2)
-        login, mark, _ = match[2].rpartition("@")
-        if not mark and (odd := _odd_login(text, match[2], end)):
-            login = text[start:odd]
-        if login and start >= at:
-            user, colon, _ = login.partition(":")
-            is_web = (match[1] or "").lower() in ("http", "https")  # where a token may stand for the user
-            yield text[at:start]
-            yield f"{user}:{HIDDEN}" if colon and not is_web else HIDDEN if is_web else login
-            at = start + len(login)
-    yield text[at:]
-
-
-def _odd_login(text: str, authority: str, end: int) -> int | None:
-    """The end of a login whose password has a character that should be escaped: what looks like a port is no number."""
-    _, colon, port = authority.rpartition(":")
-    if not colon or _PORT.fullmatch(port) or authority.endswith("]"):
-        return None
-    odd = _ODD_LOGIN.match(text, end)
-    return odd.end() - 1 if odd else None

@@ -1,0 +1,237 @@
+"""Finds secrets that are known by their form, and not by a name before a sign: keys that services give out, logins in
+addresses and commands, the words behind a flag, elements of XML, parts of a form.
+
+As in `secret_pairs`, each pattern is possessive, or begins behind a character that it cannot match. So the time is
+linear, whatever the text is.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterator
+
+from holdfastd.web.queue.secret_pairs import HIDDEN, NAMES, VALUES, Hidden, is_ordinary
+
+Hides = Callable[[str], bool]
+
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?+-----(.*?)(?:(?=-----END)|\Z)", re.DOTALL)
+
+# Keys by the beginnings that their services give them: GitHub, GitLab, Slack, Stripe, OpenAI, Anthropic, AWS, Google,
+# npm, PyPI, Hugging Face, DigitalOcean, SendGrid, Standard Webhooks, age, Telegram; and tokens in JWT.
+_KEY = re.compile(
+    r"(?<![\w-])(?:(?:gh[oprsu]_|github_pat_|gl(?:pat|rt|dt|ft|ptt|cbt|soat)-|xox[a-z]-|xapp-|(?:sk|rk|pk)_(?:live|test)_|sk-|npm_|pypi-"
+    r"|hf_|do[opr]_v1_|whsec_|AIza|shp[a-z]{2}_|lin_api_|dapi|AGE-SECRET-KEY-1)[\w-]{16,}+"
+    r"|(?:ya29|SG)\.[\w-]{16,}+(?:\.[\w-]++)*+"
+    r"|eyJ[\w-]{8,}+\.[\w-]{4,}+(?:\.[\w-]*+)*+"
+    r"|\d{8,10}:AA[\w-]{32,}+)"
+    r"|(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"
+)
+_HOOK = re.compile(r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[\w/-]++|(?<=/api/webhooks/)\d++/[\w-]++")
+_SCHEME = re.compile(
+    r"(?<![\w-])(?P<scheme>bearer|basic|token|apikey|negotiate)[ \t]++(?=(?P<value>[\w.~+/=-]++))", re.IGNORECASE
+)
+LONG_KEY = 20  # characters of a word that no language has
+LONG_PART = 8  # characters of a part of a key that is no word
+SHORT_KEY = 6  # characters of a word with letters and digits
+
+_LOGIN = re.compile(r"""((?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*+)?+://([^\s/?#"'`<>\\]*+)""")
+_ODD_LOGIN = re.compile(r"""[^\s"'`<>@\\]{0,256}@""")  # behind a password with a slash
+_PORT = re.compile(r"[0-9]*+")
+_DRIVER_LOGIN = re.compile(  # of Go's MySQL driver, and of Oracle
+    r"""(?:(?<![^\s"'`])[^\s"'`:@]*+:([^\s"'`@]++)@(?:tcp|unix)\(|(?<=jdbc:oracle:)[a-z0-9]{1,9}:[\w$#.-]{0,128}/([^\s"'`@]{1,256})@)"""
+)
+
+_FLAG = re.compile(  # of a command line
+    r"""(?<![\w.-])(?P<name>--?[A-Za-z][\w.-]++)[ \t]++(?P<value>"[^"]*+"?+|'[^']*+'?+|[^\s-]\S*+)"""
+)
+_COMMAND = re.compile(
+    r"""(?<![\w.-])(?P<program>sshpass|mysql\w*+|mariadb\w*+|redis-cli|curl|ldap\w++"""
+    r"""|(?:docker|podman|registry)[ \t]++login)[ \t][^\r\n|;&]*+""",
+    re.IGNORECASE,
+)
+_QUOTABLE = r"""(?P<value>"[^"]*+"?+|'[^']*+'?+|[^\s"']++)"""
+_SHORT_FLAGS = (  # whose value is a secret, of these programs
+    (("sshpass", "docker", "podman", "registry"), re.compile(rf"(?<=\s)-p(?:\s++|=)?+{_QUOTABLE}")),
+    (("mysql", "mariadb"), re.compile(rf"(?<=\s)-p{_QUOTABLE}")),
+    (("redis-cli",), re.compile(rf"(?<=\s)-a\s*+{_QUOTABLE}")),
+    (("ldap",), re.compile(rf"(?<=\s)-w\s*+{_QUOTABLE}")),
+    (("curl",), re.compile(rf"(?<=\s)(?:-[uU]|--(?:proxy-)?user)(?:\s++|=)?+{_QUOTABLE}")),
+    (("curl",), re.compile(rf"(?<=\s)(?:-b|--cookie)(?:\s++|=)?+{_QUOTABLE}")),
+)
+_WORDED = re.compile(  # a name and a value with a space between, where a keyword says so
+    r"""(?:(?m:^)[ \t]*+(?:ENV|ARG|setenv|set)[ \t]++(?:-\w++[ \t]++)*+(?P<name>[\w.-]++)[ \t]++"""
+    r"""|\b(?:requirepass|masterauth)[ \t]++|\b(?:machine[ \t]++\S++\s++|default\s++)login\s++\S++\s++password[ \t]++"""
+    r"""|(?m:^)[ \t]*+login[ \t]++\S++[ \t]*+\r?\n[ \t]*+password[ \t]++"""
+    r"""|\bidentified[ \t]++by[ \t]++(?:password[ \t]++)?+)(?P<value>"[^"\r\n]*+"?+|'[^'\r\n]*+'?+|[^\s"';=-]\S*+)""",
+    re.IGNORECASE,
+)
+
+_TAG = re.compile(
+    r"""<(?P<end>/?)(?:[\w.-]++:)?+(?P<name>[\w.-]++)(?P<more>(?:[\s/](?:(?:[^<>"']|"[^"<]*+"|'[^'<]*+')*+|[^<>]*+))?)>"""
+)
+_ATTRIBUTE_NAME = re.compile(r"""\s(?:name|key|id)\s*+=\s*+["']([^"'<>]*+)""", re.IGNORECASE)
+
+_BREAK = r"(?:\r?\n|\\{1,8}r\\{1,8}n|\\{1,8}n)"
+_PART = re.compile(
+    rf"content-disposition:(?P<head>(?:(?!{_BREAK}{_BREAK}|content-disposition:)[^\0])*+){_BREAK}{_BREAK}"
+    rf"(?P<value>(?:(?!{_BREAK}--)[^\0])*+)",
+    re.IGNORECASE,
+)
+_PART_NAME = re.compile(r"""[;\s]name\*?=\\*+"?+([^";\\\r\n]++)""", re.IGNORECASE)
+
+
+def private_keys(text: str, hides: Hides) -> Iterator[Hidden]:
+    if "PRIVATE KEY" in text and hides("private_key"):
+        yield from ((*match.span(1), HIDDEN) for match in _PRIVATE_KEY.finditer(text))
+
+
+def keys(text: str, hides: Hides) -> Iterator[Hidden]:
+    """Keys of services, by their beginnings."""
+    if hides("token"):
+        yield from ((*match.span(), HIDDEN) for match in _KEY.finditer(text) if _is_random(match[0]))
+
+
+def hooks(text: str, hides: Hides) -> Iterator[Hidden]:
+    """The paths of webhooks of chat services, which are their keys."""
+    if hides("token"):
+        yield from ((*match.span(), HIDDEN) for match in _HOOK.finditer(text))
+
+
+def _is_random(key: str) -> bool:
+    """`sk-learn-contributors` and `npm_config_registry` are no keys: their parts are words."""
+    parts = (part for part in re.split(r"[-_./:]", key) if len(part) >= LONG_PART)
+    return any(not part.isalpha() or part not in (part.lower(), part.title(), part.upper()) for part in parts)
+
+
+def schemes(text: str, hides: Hides) -> Iterator[Hidden]:
+    """What stands behind the name of a scheme of HTTP, if it looks like a key or a login."""
+    if hides("authorization"):
+        for match in _SCHEME.finditer(text):
+            if _is_credential(match["scheme"].lower(), match["value"]):
+                yield (*match.span("value"), HIDDEN)
+
+
+def _is_credential(scheme: str, word: str) -> bool:
+    """`Basic knowledge`, `the bearer of news` and `token expired` are none."""
+    word = word.rstrip(".-/")
+    has_digit = any(map(str.isdigit, word))
+    has_both = has_digit and any(map(str.isalpha, word))
+    if len(word) >= LONG_KEY and (has_digit or not word.islower()):
+        return True
+    if scheme == "basic":
+        return _is_login(word)
+    is_odd = has_both or (scheme == "bearer" and word[1:] != word[1:].lower()) or word.endswith("=")
+    return len(word) >= SHORT_KEY and is_odd
+
+
+def _is_login(word: str) -> bool:
+    """True for the base64 of a user and a password."""
+    try:
+        return ":" in base64.b64decode(word + "=" * (-len(word) % 4), validate=True).decode()
+    except (ValueError, binascii.Error):
+        return False
+
+
+def logins(text: str, hides: Hides) -> Iterator[Hidden]:
+    """Passwords in addresses, whatever is hidden else; in those of the web the user as well, who may be a token."""
+    last = 0
+    for match in _LOGIN.finditer(text):
+        start, end = match.span(2)
+        login, mark, _ = match[2].rpartition("@")
+        if not mark and (odd := _odd_login(text, match[2], end)):
+            login = text[start:odd]
+        if login and start >= last:
+            user, colon, _ = login.partition(":")
+            is_web = (match[1] or "").lower() in ("http", "https")
+            last = start + len(login)
+            if colon or is_web:
+                yield start, last, HIDDEN if is_web else f"{user}:{HIDDEN}"
+
+
+def driver_logins(text: str, hides: Hides) -> Iterator[Hidden]:
+    yield from ((*match.span(match.lastindex or 0), HIDDEN) for match in _DRIVER_LOGIN.finditer(text))
+
+
+def _odd_login(text: str, authority: str, end: int) -> int | None:
+    """The end of a login whose password has a character that should be escaped: what looks like a port is no number."""
+    _, colon, port = authority.rpartition(":")
+    if not colon or _PORT.fullmatch(port) or authority.endswith("]"):
+        return None
+    odd = _ODD_LOGIN.match(text, end)
+    return odd.end() - 1 if odd else None
+
+
+def flags(text: str, hides: Hides) -> Iterator[Hidden]:
+    """`--password x`, and the short flags of programs whose value is a secret."""
+    for match in _FLAG.finditer(text):
+        if hides(match["name"]) and not is_ordinary(match["name"], match["value"]):
+            yield (*match.span("value"), HIDDEN)
+
+
+def commands(text: str, hides: Hides) -> Iterator[Hidden]:
+    if not hides("password"):
+        return
+    for command in _COMMAND.finditer(text):
+        program = command["program"].lower()
+        for programs, flag in _SHORT_FLAGS:
+            if program.startswith(programs):
+                found = flag.finditer(text, *command.span())
+                yield from ((*each.span("value"), HIDDEN) for each in found)
+
+
+def worded(text: str, hides: Hides) -> Iterator[Hidden]:
+    """`ENV NAME value`, `requirepass x`, `login u password x`, `IDENTIFIED BY 'x'`."""
+    for match in _WORDED.finditer(text):
+        if hides(match["name"] or "password") and not is_ordinary(match["name"] or "", match["value"]):
+            yield (*match.span("value"), HIDDEN)
+
+
+def elements(text: str, hides: Hides) -> Iterator[Hidden]:
+    """What stands in an element whose name, or whose attribute `name`, is hidden: to its end tag, or to the next tag
+    where there is none. `<name>password</name>` hides the value beside it."""
+    tags = list(_TAG.finditer(text)) if "<" in text else []
+    last_ends = {tag["name"].lower(): number for number, tag in enumerate(tags) if tag["end"]}
+    number, is_named = 0, False
+    while number < len(tags):
+        tag, number = tags[number], number + 1
+        name, start = tag["name"].lower(), tag.end()
+        if tag["end"] or tag["more"].endswith("/"):
+            continue
+        if name in NAMES:
+            is_named = hides(text[start : _next(text, start)].strip())
+        attribute = _ATTRIBUTE_NAME.search(tag["more"])
+        is_value = is_named and name in VALUES
+        if is_value or hides(tag["name"]) or (attribute and hides(attribute[1])):
+            end = _next(text, start)
+            if last_ends.get(name, 0) >= number:
+                number, end = _end_tag(tags, number, name)
+            if end > start and not is_ordinary(tag["name"], text[start:end]):
+                yield start, end, HIDDEN
+
+
+def _end_tag(tags: list[re.Match[str]], number: int, name: str) -> tuple[int, int]:
+    """The number of the tag behind the one that ends an element, and where its content ends. Elements of the same name
+    in it have their own; where one is missing, the last counts."""
+    depth, last = 1, (number, 0)
+    while depth and number < len(tags):
+        tag, number = tags[number], number + 1
+        if tag["name"].lower() == name and not tag["more"].endswith("/"):
+            depth += -1 if tag["end"] else 1
+            last = (number, tag.start()) if tag["end"] else last
+    return last
+
+
+def _next(text: str, start: int) -> int:
+    """Where the next tag begins."""
+    found = text.find("<", start)
+    return len(text) if found < 0 else found
+
+
+def parts(text: str, hides: Hides) -> Iterator[Hidden]:
+    """Fields of a form in several parts."""
+    for match in _PART.finditer(text):
+        name = _PART_NAME.search(match["head"])
+        if name and hides(name[1]) and match["value"]:
+            yield (*match.span("value"), HIDDEN)
