@@ -9,6 +9,7 @@ from dataclasses import dataclass
 UNIX = "unix"
 RULE = "must be HEADER@ADDRESS, as in X-Forwarded-User@10.0.0.7, Remote-User@10.0.0.0/24 or Remote-User@unix"
 
+_NETWORK = 64  # bits of an IPv6 address that a provider gives to one customer
 _HEADER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}", re.ASCII)
 # Headers that any browser or proxy sends, whose value is no name that a login has checked.
 _NO_NAMES = frozenset(
@@ -32,18 +33,31 @@ class TrustedProxy:
         if address is None or self.network is None:
             return address is None and self.network is None
         try:
-            found = ipaddress.ip_address(address.partition("%")[0])
+            return peer_address(address) in self.network
         except ValueError:
             return False
-        if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped:
-            found = found.ipv4_mapped
-        return found in self.network
 
     def __str__(self) -> str:
         if self.network is None:
             return f"{self.header}@{UNIX}"
         whole = self.network.num_addresses == 1
         return f"{self.header}@{self.network.network_address if whole else self.network}"
+
+
+def peer_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """The address of a peer. A socket of IPv6 that takes clients of IPv4 names them within an address of IPv6. Raises
+    ValueError for a text that is none."""
+    found = ipaddress.ip_address(text.partition("%")[0])
+    return (found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found
+
+
+def customer_of(address: str) -> str:
+    """The address of a peer, or the part of it that clients of one customer share. A text that is none is itself."""
+    try:
+        found = peer_address(address)
+    except ValueError:
+        return address
+    return str(ipaddress.ip_network((found, _NETWORK), strict=False)) if found.version == 6 else str(found)
 
 
 def parse(text: str) -> TrustedProxy:

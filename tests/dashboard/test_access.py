@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 import redis.asyncio
 
 from holdfast.store import open_store
 from holdfast_config import RedisSettings
+from holdfastd.web.access import forms
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.allowed_hosts import AllowedHosts
 from holdfastd.web.access.login_attempts import FREE
@@ -198,6 +202,40 @@ async def test_a_copied_cookie_counts_no_more_after_the_logout_in_any_process(re
                 form = {"csrf": csrf, "lane": redis_settings.queue}
                 assert (await one.stranger.post("/lanes/pause", data=form, headers=copied)).status_code == 401
         assert (await there.browser.get("/lanes")).status_code == 200, "another session goes on"
+
+
+async def test_a_login_ends_the_session_that_the_browser_had(redis_settings: RedisSettings) -> None:
+    """Its cookie is replaced, so nobody could log out of it any more; a login that fails changes nothing."""
+    async with site(redis_settings) as here:
+        copied = {"cookie": f"{COOKIE}={here.browser.cookies[COOKIE]}"}
+        assert (await here.browser.post("/login", data={"token": "wrong"})).status_code == 403
+        assert (await here.stranger.get("/lanes", headers=copied)).status_code == 200
+        assert (await here.browser.post("/login", data={"token": TOKEN})).status_code == 303
+        assert (await here.browser.get("/lanes")).status_code == 200
+        assert (await here.stranger.get("/lanes", headers=copied)).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/lanes/pause", "/api/v1/lanes/bindu:tasks/pause"])
+async def test_a_change_that_comes_whole_after_the_logout_changes_nothing(
+    redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Its head came before. A body may take some time to come."""
+    monkeypatch.setattr(forms, "PROMPTLY", 0.0)
+    async with site(redis_settings) as here:
+        csrf, lane = await here.csrf(), redis_settings.queue
+        body = json.dumps({"reason": "late"}) if "api" in path else urlencode({"csrf": csrf, "lane": lane})
+        kind = "application/json" if "api" in path else "application/x-www-form-urlencoded"
+
+        async def slowly() -> AsyncIterator[bytes]:
+            yield body[:5].encode()
+            assert (await here.stranger.post("/logout", headers=copied)).status_code == 303
+            yield body[5:].encode()
+
+        copied = {"cookie": f"{COOKIE}={here.browser.cookies[COOKIE]}"}
+        headers = {"content-type": kind, "x-csrf-token": csrf}
+        answer = await here.browser.post(path.replace("bindu:tasks", lane), content=slowly(), headers=headers)
+        assert answer.status_code == 401
+        assert not any(each.is_paused for each in (await here.manager.lanes()).lanes)
 
 
 async def test_a_session_that_the_store_does_not_have_counts_nowhere(short_path: Path) -> None:

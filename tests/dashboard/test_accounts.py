@@ -192,6 +192,38 @@ def test_guesses_from_everywhere_slow_down_new_places_alone() -> None:
     assert attempts.wait("2001:db8:0:1::", 100.0, "grace") == 0
 
 
+def test_clients_of_ipv4_that_a_socket_of_ipv6_takes_are_told_apart() -> None:
+    """As `--web '[::]:8080'` has them: the guesses of one would lock all others out."""
+    attempts = LoginAttempts()
+    for number in range(FREE_OF_ADDRESS):
+        attempts.failed("::ffff:192.0.2.1", 100.0, f"user {number}")
+    assert attempts.wait("::ffff:192.0.2.1", 100.0, "ada") == WAIT
+    assert attempts.wait("192.0.2.1", 100.0, "ada") == WAIT, "the same client"
+    assert attempts.wait("::ffff:192.0.2.2", 100.0, "ada") == 0
+
+
+async def test_a_program_of_this_host_may_connect_beside_the_proxy_also_to_a_socket_of_ipv6(
+    redis_settings: RedisSettings,
+) -> None:
+    alone = Proxy(parse("X-User@192.0.2.7"), alone=True)
+    for address, status in (("::ffff:127.0.0.1", 200), ("::ffff:192.0.2.8", 403)):
+        async with site(redis_settings, proxy=alone, peer=(address, 4000)) as here:
+            assert (await here.program.get("/lanes")).status_code == status
+
+
+def test_a_users_file_with_the_size_and_time_of_before_is_read_again(tmp_path: Path) -> None:
+    """As a copy that keeps times, written over the file in its place, has them."""
+    path, one, other = tmp_path / "users", "ada:viewer\n", "bob:viewer\n"
+    path.write_text(one)
+    path.chmod(0o600)
+    os.utime(path, (1e9, 1e9))
+    users = UsersFile(path)
+    assert users.user("ada")
+    path.write_text(other)
+    os.utime(path, (1e9, 1e9))
+    assert (users.user("ada"), users.user("bob") is not None) == (None, True)
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -17,18 +17,16 @@ and when all places are taken, they give way last.
 
 from __future__ import annotations
 
-import ipaddress
 import resource
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from holdfast_config.trusted_proxy import TrustedProxy
+from holdfast_config.trusted_proxy import TrustedProxy, customer_of
 
 MOST_HALF = 64  # of one address
 MOST = 4000  # in all; fewer where the process may open few files
 _KEPT = 100  # files that the process needs for itself: its store, its log
-_NETWORK = 64  # bits of an IPv6 address that a provider gives to one customer
 
 Peer: TypeAlias = str | int
 """The address of a client; for one of a unix socket the id of its user."""
@@ -76,7 +74,7 @@ class OpenConnections:
         while self.number >= self.most:
             if not self.give_way():
                 return None
-        name = _shared(peer)
+        name = peer if isinstance(peer, int) else customer_of(peer)
         share = self._shares.setdefault(name, Share(name, self._is_many(peer)))
         connection = OpenConnection(share, end)
         share.number += 1
@@ -142,18 +140,3 @@ def _first_of_most(held: Iterable[dict[OpenConnection, None]]) -> OpenConnection
     most = max(map(len, held := list(held)), default=0)
     firsts = [next(iter(each)) for each in held if each and len(each) == most]
     return min(firsts, key=lambda first: first.since, default=None)
-
-
-def _shared(peer: Peer) -> Peer:
-    """The peer, or the part of its address that clients of one customer share."""
-    if isinstance(peer, int):
-        return peer
-    try:
-        found = ipaddress.ip_address(peer.partition("%")[0])
-    except ValueError:
-        return peer
-    if isinstance(found, ipaddress.IPv4Address):
-        return peer
-    if found.ipv4_mapped:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network((found, _NETWORK), strict=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import time
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
@@ -13,6 +14,7 @@ from holdfast.errors import HoldfastError
 from holdfastd.web.access.visitor import Visitor
 
 MOST_BYTES = 1 << 20
+PROMPTLY = 1.0  # seconds in which a body comes; of a slower one the login is looked at again
 CSRF = "csrf"
 
 
@@ -81,10 +83,13 @@ def check_secret(visitor: Visitor, given: str) -> None:
 
 
 async def read_body(request: Request, most: int = MOST_BYTES) -> bytes:
-    """Raises HTTPException 413 as soon as more than `most` bytes have come."""
-    body = bytearray()
+    """Raises HTTPException 413 as soon as more than `most` bytes have come, and 401 for a body that has come slowly, and
+    whole only after the login of its request has ended."""
+    body, began = bytearray(), time.monotonic()
     async for chunk in request.stream():
         body += chunk
         if len(body) > most:
             raise HTTPException(413, f"the body is larger than {most} bytes", {"connection": "close"})
+    if request.scope["visitor"] is not None and time.monotonic() - began >= PROMPTLY:
+        await check_login_counts(request)
     return bytes(body)

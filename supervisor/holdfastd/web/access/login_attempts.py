@@ -7,9 +7,10 @@ out of a place that they have logged in from.
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
 from typing import Any
+
+from holdfast_config.trusted_proxy import customer_of
 
 FREE = 5  # wrong logins in a row without a wait, to one account from one address
 FREE_OF_ADDRESS = 30
@@ -27,14 +28,14 @@ class LoginAttempts:
 
     def wait(self, address: str, now: float, account: str = "") -> float:
         """Seconds until this address may try again to log in to this account; 0: now."""
-        place = place_of(address)
+        place = customer_of(address)
         bounds = [((place, account), FREE)]
         if (place, account) not in self._known:
             bounds += [((place, "*"), FREE_OF_ADDRESS), (("*", account), FREE_OF_ACCOUNT)]
         return max(self._wait(key, free, now) for key, free in bounds)
 
     def failed(self, address: str, now: float, account: str = "") -> None:
-        place = place_of(address)
+        place = customer_of(address)
         for key in ((place, account), (place, "*"), ("*", account)):
             wrong, last = self._failed.pop(key, (0, now))
             forgiven = int((now - last) / WAIT)
@@ -42,7 +43,7 @@ class LoginAttempts:
         _forget(self._failed)
 
     def succeeded(self, address: str, account: str = "") -> None:
-        pair = (place_of(address), account)
+        pair = (customer_of(address), account)
         self._failed.pop(pair, None)
         self._known.pop(pair, None)
         self._known[pair] = None
@@ -56,12 +57,3 @@ class LoginAttempts:
 def _forget(remembered: dict[tuple[str, str], Any]) -> None:
     while len(remembered) > MOST:
         remembered.pop(next(iter(remembered)))
-
-
-def place_of(address: str) -> str:
-    """An address, or the network of one of IPv6, of which one household has many."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    return str(ipaddress.ip_network((found, 64), strict=False)) if found.version == 6 else str(found)

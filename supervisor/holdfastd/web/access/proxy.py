@@ -10,7 +10,7 @@ from starlette.types import Scope
 
 from holdfast_config import Settings
 from holdfast_config.listen_address import parse as parse_address
-from holdfast_config.trusted_proxy import TrustedProxy, parse
+from holdfast_config.trusted_proxy import TrustedProxy, parse, peer_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _peer(scope: Scope) -> str | None:
 
 def _is_loopback(address: str | None) -> bool:
     try:
-        return address is None or ipaddress.ip_address(address).is_loopback
+        return address is None or peer_address(address).is_loopback
     except ValueError:
         return False
 

@@ -39,4 +39,4 @@ def _state_of(path: Path) -> object:
         found = path.stat()
     except OSError as error:
         return error.errno
-    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_mode

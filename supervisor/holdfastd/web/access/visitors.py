@@ -15,8 +15,9 @@ from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from holdfast.errors import StoreError
+from holdfast_config.trusted_proxy import customer_of
 from holdfastd.web.access.accounts import Account, Accounts, TooManyLoginsError
-from holdfastd.web.access.login_attempts import LoginAttempts, place_of
+from holdfastd.web.access.login_attempts import LoginAttempts
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.session_cookie import COOKIE, OpenSessions, SessionCookies
 from holdfastd.web.access.visitor import Login, Visitor
@@ -68,7 +69,7 @@ class Visitors:
         """The account of this login; of a token if `name` is empty. Raises RequestRefusedError where they come too
         often. Those to one account from one address are checked one after the other, so that each counts for the
         next."""
-        turn = self._turns.setdefault((place_of(address), name), asyncio.Lock())
+        turn = self._turns.setdefault((customer_of(address), name), asyncio.Lock())
         async with turn:
             return await self._log_in(address, name, password)
 

@@ -42,6 +42,7 @@ class LoginPage:
         cookie = self.visitors.sessions.issue(account)
         if visitor := self.visitors.sessions.read(cookie):
             await self.visitors.open.begin(visitor)
+            await self._end_earlier(request)
         answer = RedirectResponse(there, 303)
         answer.set_cookie(
             COOKIE,
@@ -61,6 +62,12 @@ class LoginPage:
         answer = RedirectResponse("/login", 303)
         answer.delete_cookie(COOKIE)
         return answer
+
+    async def _end_earlier(self, request: Request) -> None:
+        """The new cookie takes the place of an earlier one, of whose session nobody could log out any more."""
+        earlier = request.scope["visitor"]
+        if earlier is not None and earlier.login is Login.COOKIE:
+            await self.visitors.open.end(earlier)
 
     def _form(self, request: Request, there: str, problem: str = "", status: int = 200, name: str = "") -> Response:
         values = {"there": _own_path(there), "problem": problem, "name": name}
