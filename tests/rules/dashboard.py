@@ -700,8 +700,8 @@ DASHBOARD = (
     Rule(
         "the header of a proxy counts from its address alone",
         "config/holdfast_config/trusted_proxy.py",
-        "        return found in self.network\n",
-        "        return True\n",
+        "return peer_address(address) in self.network\n",
+        "return True\n",
         f"{_ACCOUNTS}::test_the_header_of_anybody_else_does_not_count",
     ),
     Rule(

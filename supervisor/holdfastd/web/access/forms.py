@@ -83,7 +83,7 @@ def check_secret(visitor: Visitor, given: str) -> None:
 
 
 async def read_body(request: Request, most: int = MOST_BYTES) -> bytes:
-    """Raises HTTPException 413 as soon as more than `most` bytes have come, and 401 for a body that has come slowly, and
+    """Raises HTTPException 413 as soon as more than `most` bytes have come, and 401 for a slow body that has come
     whole only after the login of its request has ended."""
     body, began = bytearray(), time.monotonic()
     async for chunk in request.stream():
