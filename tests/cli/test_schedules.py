@@ -40,19 +40,32 @@ def test_the_options_of_a_submission_are_those_of_a_schedule(inside: Inside) -> 
         "every": "1h",
         "text": "go",
         "overlap": "allow",
-        "expires": 600.0,
+        "expires": "10m",
         "unique": "sync",
-        "unique_for": 3600.0,
+        "unique_for": "1h",
         "concurrency_key": "tenant-7",
         "webhook": "https://example.com/told",
         "backoff": "30s",
         "max_attempts": 4,
-        "timeout": 300.0,
+        "timeout": "5m",
     }
     task_id = inside("schedules", "run", "j").out.strip()
     assert inside("tasks", "show", task_id, "--json").document["expires"] is not None
     again = inside("schedules", "run", "j")
     assert (again.status, "its unique key is held by this task" in again.err) == (1, True)
+
+
+def test_a_file_that_says_what_the_command_line_said_changes_nothing(inside: Inside, tmp_path: Path) -> None:
+    words = ("--every", "3600", "--expires", "10m", "--backoff", "30", "--timeout", "90", "--overlap", "forbid")
+    more = ("--start", "1830000000", "--jitter", "0", "--metadata", '{"team": "a"}', "--owner", "billing")
+    assert inside("schedules", "set", "j", "go", *words, *more).status == 0
+    file = tmp_path / "billing.toml"
+    file.write_text(
+        '[schedules.j]\nevery = 3600\ntext = "go"\nexpires = "10m"\nbackoff = 30\ntimeout = 90\nstart = 1830000000\n'
+        'timezone = "UTC"\nmisfire = "latest"\nmetadata = {team = "a"}\n'
+    )
+    answer = inside("schedules", "diff", str(file))
+    assert (answer.status, answer.err) == (0, ""), answer.out
 
 
 def test_next_shows_zone_utc_and_words_and_stores_nothing(inside: Inside) -> None:
@@ -85,7 +98,9 @@ def test_next_shows_zone_utc_and_words_and_stores_nothing(inside: Inside) -> Non
         (("set", "j", "x", "--every", "5", "--timezone", "Mars/Base"), "Mars/Base"),
         (("set", "j", "x", "--every", "5", "--backoff", "soon"), "backoff 'soon'"),
         (("set", "j", "--every", "5", "--name", "n", "--data", "[1]"), "--data with --name"),
-        (("set", "j", "x", "--every", "5", "--timeout", "5x"), "'5x' is not a duration"),
+        (("set", "j", "x", "--every", "5", "--timeout", "5x"), "timeout '5x': seconds above 0, or 5m"),
+        (("set", "j", "x", "--every", "5", "--expires", "0"), "expires 0.0: seconds above 0, or 5m"),
+        (("set", "j", "x", "--every", "5", "--metadata", "[1]"), "metadata"),
         (("next", "--rrule", "FREQ=DAILY;BYHOUR=25"), "BYHOUR is '25'"),
         (("next", "j", "--cron", "* * * * *"), "not both"),
         (("apply", "nowhere.toml"), "nowhere.toml: cannot be read"),
@@ -111,7 +126,7 @@ def test_a_pause_until_a_moment_that_has_passed_is_refused(inside: Inside) -> No
     assert answer.status == 2
     assert "until 2020-01-01T00:00:00+00:00 has passed" in answer.err
     shown = inside("schedules", "show", "j", "--json").document
-    assert (shown["state"], shown["spec"]["timeout"]) == ("active", 300)
+    assert (shown["state"], shown["spec"]["timeout"]) == ("active", "5m")
 
 
 @pytest.mark.parametrize(

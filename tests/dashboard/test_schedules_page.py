@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from html.parser import HTMLParser
 from typing import Any
 
 import msgspec
@@ -14,6 +15,92 @@ from tests.dashboard.site import HTML, Site, site
 pytestmark = pytest.mark.anyio
 
 SCRIPT = "<script>alert(1)</script>"
+
+
+class Form(HTMLParser):
+    """What a browser sends of a page's form when nobody has typed anything."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.fields: dict[str, str] = {}
+        self._inside, self._content, self._is_chosen = "", "", False
+        self.feed(content)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        match tag:
+            case "input" if "name" in given:
+                self.fields[given["name"]] = "".join(given.get("value", "").splitlines())
+            case "textarea" | "select":
+                self._inside, self._content = given["name"], ""
+            case "option":
+                self._content, self._is_chosen = "", "selected" in given
+            case _:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        self._content += data if self._inside else ""
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea":  # a line break behind the tag is none of the text
+            self.fields[self._inside] = self._content.removeprefix("\n").replace("\n", "\r\n")
+        elif tag == "option" and (self._is_chosen or self._inside not in self.fields):
+            self.fields[self._inside] = self._content
+        if tag in {"textarea", "select"}:
+            self._inside = ""
+
+
+RULES = "DTSTART:20270105T090000Z\nRRULE:FREQ=DAILY\nEXDATE:20270106T090000Z"
+SPECS: list[dict[str, Any]] = [
+    {"every": 5400, "text": "go", "expires": 300, "unique": "k", "unique_for": 0.5, "timeout": 60, "jitter": "1m"},
+    {"every": "5m", "text": "two\nlines, padded  ", "expires": "10m", "timeout": "1h30m", "start": 1830000000},
+    {"every": "5m", "text": "\n  first line is empty"},
+    {"every": "5m", "text": " "},
+    {"every": "5m", "text": ""},
+    {"rrule": RULES, "data": [1, {"a": None}], "metadata": {}, "backoff": 10, "concurrency_key": "k é"},
+    {"at": 1830000000.5, "name": "job", "kwargs": {}, "webhook": "https://example.com/x?token=abcdef0123456789"},
+    {"cron": "0 2 * * *", "data": False, "overlap": "replace", "misfire": "all:7", "on_failure": "stop"},
+    {"cron": "0 2 * * *", "text": "password=hunter2secret", "metadata": {"a": [{"password": "hunter2"}, "x"]}},
+    {
+        "schedule": "CONTINUE",
+        "text": "go",
+        "backoff": "30s",
+        "limit": 3,
+        "max_attempts": 2,
+        "lane": "slow",
+        "owner": "o",
+    },
+]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=[str(number) for number in range(len(SPECS))])
+async def test_a_form_that_is_saved_as_it_was_shown_changes_nothing(
+    redis_settings: RedisSettings, spec: dict[str, Any]
+) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.schedules.upsert("j", **spec)
+        before = await here.manager.schedules.get("j")
+        edited = Form((await here.browser.get("/schedules/edit?id=j", headers=HTML)).text).fields
+        edited.pop("csrf", None)
+        answer = await here.change("/schedules/set", **edited)
+        assert answer.status_code == 303, answer.text
+        after = await here.manager.schedules.get("j")
+        assert (after.definition.spec, after.generation) == (before.definition.spec, before.generation)
+
+
+async def test_a_secret_that_was_left_hidden_in_a_text_that_was_changed_is_not_lost(
+    redis_settings: RedisSettings,
+) -> None:
+    """Nobody can say which part of the new text it was."""
+    async with site(redis_settings) as here:
+        await here.manager.schedules.upsert("j", every="5m", text="password=hunter2secret now")
+        edited = Form((await here.browser.get("/schedules/edit?id=j", headers=HTML)).text).fields
+        edited.pop("csrf", None)
+        assert "***" in edited["text"]
+        edited["text"] += " and then"
+        answer = await here.change("/schedules/set", **edited)
+        assert (answer.status_code, "write that in full" in answer.text) == (400, True)
+        assert (await spec_of(here, "j"))["text"] == "password=hunter2secret now"
 
 
 async def spec_of(here: Site, schedule_id: str) -> Any:
@@ -51,7 +138,7 @@ async def test_a_schedule_is_made_by_the_form_and_shows_its_next_fires(redis_set
             "overlap": "queue-one",
             "misfire": "all:3",
             "max_attempts": 2,
-            "timeout": 300.0,
+            "timeout": "5m",
             "backoff": "10s",
             "expires": "10m",
             "unique": "close",
@@ -63,7 +150,7 @@ async def test_a_schedule_is_made_by_the_form_and_shows_its_next_fires(redis_set
         assert shown.count("02:00:00 CE") == 10, "the next fires in its zone"
         edited = await here.page("/schedules/edit?id=nightly")
         for text in (
-            'value="0 2 * * *"',
+            "0 2 * * *</textarea>",
             'value="Europe/Berlin"',
             "<option selected>queue-one",
             'value="all:3"',

@@ -53,9 +53,10 @@ def test_what_schedules_prints_can_be_set_again(inside: Inside) -> None:
     for jobid, schedule in {"later:A": "AT:4000000000", "daily:B": rule, "over:A": "NOW", "off": "STOP"}.items():
         assert inside("set", jobid, schedule).status == 0
     inside("schedules", "set", "hourly", "x", "--cron", "0 * * * *")
+    inside("schedules", "set", "once", "once", "--rrule", "FREQ=DAILY", "--unique", "k")
     answer = inside("schedules", "--csv")
     assert rows(answer.out) == {"later:A": "AT:4000000000", "daily:B": rule, "over:A": "STOP", "off": "STOP"}
-    assert "1 schedule left out: CSV cannot express cron" in answer.err
+    assert "2 schedules left out: CSV cannot express cron" in answer.err
     for jobid, schedule in rows(answer.out).items():
         assert inside("set", jobid, schedule).status == 0
     assert rows(inside("schedules", "--csv").out) == rows(answer.out)

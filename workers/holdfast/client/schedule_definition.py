@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
+from typing import Any, get_args, get_origin
 
 import msgspec
 
@@ -87,11 +88,30 @@ def first_expected(definition: Definition, after: int) -> int | None:
 
 def read_spec(values: Mapping[str, object]) -> ScheduleSpec:
     """A spec from names with values; InvalidScheduleError names what does not fit."""
-    dates = {name: one.isoformat() for name, one in values.items() if name in _MOMENTS and isinstance(one, datetime)}
+    dates = {name: one.isoformat() for name, one in values.items() if name in _MOMENTS and isinstance(one, date)}
     try:
         return msgspec.convert({**values, **dates}, ScheduleSpec)
     except (msgspec.ValidationError, UnicodeError) as error:
-        raise InvalidScheduleError(f"schedule: {error}") from None
+        raise InvalidScheduleError(_misfit(values) or f"schedule: {error}") from None
+
+
+def _misfit(values: Mapping[str, object]) -> str:
+    """The first of these that is no option of a schedule, or of another type than the option."""
+    types = {each.name: each.type for each in msgspec.structs.fields(ScheduleSpec)}
+    for name, value in values.items():
+        if name not in types:
+            return f"{shown(name)} is no option of a schedule: {', '.join(types)} are"
+        try:
+            msgspec.convert(value, types[name])
+        except (msgspec.ValidationError, UnicodeError):
+            return f"{name} {shown(value)}: {_kind(types[name])} is expected"
+    return ""
+
+
+def _kind(of: Any) -> str:
+    kinds = {str: "a text", int: "a whole number", float: "a number", Mapping: "an object of names and values"}
+    parts = {get_origin(part) or part for part in get_args(of) or (of,)}
+    return " or ".join(text for kind, text in reversed(kinds.items()) if kind in parts)
 
 
 def _checked(spec: object) -> ScheduleSpec:
@@ -144,7 +164,7 @@ def task_of(spec: ScheduleSpec) -> TaskSpec:
         kwargs=spec.kwargs,
         lane=spec.lane,
         max_attempts=spec.max_attempts,
-        timeout=spec.timeout,
+        timeout=_seconds("timeout", spec.timeout),
         expires=_seconds("expires", spec.expires),
         unique=spec.unique,
         unique_for=_seconds("unique_for", spec.unique_for),
@@ -163,7 +183,8 @@ def _metadata(spec: ScheduleSpec) -> Mapping[str, object] | None:
 
 
 def _seconds(what: str, value: float | str | None) -> float | None:
-    return None if value is None else _length(what, value) / 1000
+    """Seconds above 0 of an option of its tasks."""
+    return None if value is None else _length(what, value, above=0) / 1000
 
 
 def _cadence(spec: ScheduleSpec, now: int) -> Cadence:
@@ -238,14 +259,17 @@ def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def _length(what: str, value: float | str) -> int:
+def _length(what: str, value: float | str, above: int = -1) -> int:
+    """Milliseconds, more than `above`."""
     try:
         length = seconds(value)
     except ValueError:
         length = -1.0
-    if not 0 <= length <= LONGEST:
-        raise InvalidScheduleError(f"{what} {value!r}: seconds, or 5m, 1h30m, up to 3660d, are allowed")
-    return round(length * 1000)
+    milliseconds = round(length * 1000)
+    if not above < milliseconds <= LONGEST * 1000 or length < 0:
+        allowed = "seconds above 0" if above == 0 else "seconds"
+        raise InvalidScheduleError(f"{what} {shown(value)}: {allowed}, or 5m, 1h30m, up to 3660d, are allowed")
+    return milliseconds
 
 
 def _moment(what: str, value: float | str | None, timezone: str) -> int | None:

@@ -58,6 +58,24 @@ def spec_of(jobid: str, schedule: str, manner: JobKind = USUAL) -> ScheduleSpec:
     )
 
 
+def is_job(record: ScheduleRecord) -> bool:
+    """True if `set` can make this schedule: beside its times it has a text, and no option that a job has not."""
+    spec = _read_spec(record.definition.spec)
+    jobid = record.definition.schedule_id
+    job = spec_of(jobid, spec.schedule or "", JobKind(spec.on_failure, spec.max_attempts or 1))
+    beside: dict[str, object] = {
+        "schedule": None,
+        "rrule": None,
+        "at": None,
+        "timezone": "UTC",
+        "owner": "",
+        "overlap": job.overlap,
+    }
+    beside |= {"timeout": None, "max_attempts": job.max_attempts, "lane": None, "metadata": None}
+    beside |= {} if spec.text is None else {"text": jobid}
+    return msgspec.structs.replace(spec, **beside) == msgspec.structs.replace(job, **beside)
+
+
 def schedule_of(record: ScheduleRecord) -> str | None:
     """The words that `set` takes for this schedule; None if there are none (cron, every)."""
     spec = _read_spec(record.definition.spec)

@@ -9,7 +9,7 @@ import click
 
 from holdfast.client.schedule_definition import read_spec
 from holdfast.client.schedule_spec import ScheduleSpec
-from holdfastd.cli.common.parameter_types import DURATION, JSON
+from holdfastd.cli.common.parameter_types import JSON
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,13 +58,17 @@ def what(command: F) -> F:
         click.option("--webhook", metavar="URL", help="URL to notify when a task ends or asks for input."),
         click.option("--concurrency-key", help="Run only one task with this key at a time."),
         click.option(
-            "--unique-for", type=DURATION, help="With --unique: for this time instead, even after it has ended."
+            "--unique-for",
+            metavar="DURATION",
+            help="With --unique: for this time instead, even after it has ended.",
         ),
         click.option("--unique", metavar="KEY", help="Skip a fire while a task with this key has not ended."),
         click.option(
-            "--expires", type=DURATION, help="Cancel a task if no worker claims it within this time after its fire."
+            "--expires",
+            metavar="DURATION",
+            help="Cancel a task if no worker claims it within this time after its fire.",
         ),
-        click.option("--timeout", type=DURATION, metavar="DURATION", help="Maximum time of one run: 90, 5m."),
+        click.option("--timeout", metavar="DURATION", help="Maximum time of one run: 90, 5m."),
         click.option(
             "--max-attempts",
             type=int,
@@ -72,6 +76,7 @@ def what(command: F) -> F:
             help="Maximum number of runs of a task that fails.",
         ),
         click.option("--lane", help="Lane of its tasks. Default: the queue itself."),
+        click.option("--metadata", type=JSON, help="Metadata of its tasks, a JSON object."),
         click.option(
             "--data", type=JSON, help="JSON value for the handler; with --name, an object with its arguments."
         ),

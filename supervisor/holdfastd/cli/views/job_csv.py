@@ -9,7 +9,7 @@ import click
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.plurals import counted
-from holdfast.timeline.job import schedule_of
+from holdfast.timeline.job import is_job, schedule_of
 from holdfast.timeline.jobs import records
 from holdfastd.cli.common import output
 from holdfastd.cli.common.session import Session
@@ -31,7 +31,7 @@ def print_schedules(session: Session) -> None:
     async def work(manager: TaskManager) -> int:
         others = 0
         async for record in records(manager):
-            schedule = schedule_of(record)
+            schedule = schedule_of(record) if is_job(record) else None
             if schedule is None:
                 others += 1
             else:
@@ -40,6 +40,6 @@ def print_schedules(session: Session) -> None:
 
     if others := manage(session, work, LONG_RETRIES):
         output.note(
-            f"{counted(others, 'schedule')} left out: CSV cannot express cron, every and time zones; "
+            f"{counted(others, 'schedule')} left out: CSV cannot express cron, every, time zones and options of tasks; "
             "see `supervisor schedules list`"
         )
