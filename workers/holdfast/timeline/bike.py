@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.cadence.moments import read_moment
+from holdfast.core.plain_json import shown
 from holdfast.core.schedule_records import Put
+from holdfast.errors import InvalidScheduleError
 from holdfast.sync import TaskManager as SyncManager
 from holdfast.timeline import jobs
 from holdfast_config import Settings, load
@@ -26,7 +28,11 @@ class Bike:
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
-        settings = settings or load(timeline=True)
+        settings = load(timeline=True) if settings is None else settings
+        if not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]  # Redbike takes a worker
+            raise TypeError(
+                f"Bike({shown(settings)}): the Settings of holdfast_config.load(…) are expected, or nothing"
+            )
         self._manager = SyncManager(
             settings.redis, database=settings.postgres, max_message_bytes=settings.max_message_bytes
         )
@@ -41,7 +47,10 @@ class Bike:
         if schedule is None:
             self.unset(jobid)
             return None
-        moment = None if after is None else read_moment(f"{after}", "UTC")
+        try:
+            moment = None if after is None else read_moment(f"{after}", "UTC")
+        except InvalidScheduleError as error:
+            raise InvalidScheduleError(f"after: {error}") from None
         put: Put = self._ask(jobs.set_job, jobid, schedule, moment)
         return None if put.expected is None else put.expected // 1000
 

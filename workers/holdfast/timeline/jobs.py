@@ -7,8 +7,10 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 from holdfast.client.manager import TaskManager
+from holdfast.client.schedule_definition import check_schedule_id
+from holdfast.core.plain_json import shown
 from holdfast.core.schedule_records import Put, ScheduleRecord
-from holdfast.errors import UnknownScheduleError, UnknownTaskError
+from holdfast.errors import InvalidScheduleError, UnknownScheduleError, UnknownTaskError
 from holdfast.timeline.job import STOP, USUAL, JobKind, schedule_of, spec_of
 from holdfast.timeline.job_status import JobEvent, JobStatus, has_run, status
 
@@ -39,13 +41,16 @@ NOTHING: dict[str, object] = {"status": None, "next_run": None, "schedule": None
 
 
 async def set_job(
-    manager: TaskManager, jobid: str, schedule: str, after: int | None = None, manner: JobKind = USUAL
+    manager: TaskManager, jobid: str, schedule: object, after: int | None = None, manner: JobKind = USUAL
 ) -> Put:
     """Give a job its schedule; a run that is due is queued at once.
 
     Fires up to `after` (ms) count as made; else those up to now. Raises InvalidScheduleError and writes nothing.
     """
-    put = await manager.schedules.put(jobid, spec_of(jobid, schedule, manner), again=True, after=after)
+    if not isinstance(schedule, str):  # a program may hand over anything
+        raise InvalidScheduleError(f"schedule {shown(schedule)}: NOW, AT:<time>, CONTINUE, STOP or a rule is expected")
+    spec = spec_of(check_schedule_id(jobid), schedule, manner)
+    put = await manager.schedules.put(jobid, spec, again=True, after=after)
     await manager.schedules.begin(jobid)
     return put
 

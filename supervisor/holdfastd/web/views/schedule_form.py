@@ -63,12 +63,13 @@ def _restored_text(typed: str, stored: Any, shown: Any, field: str) -> Any:
 
 def _restored(typed: Any, stored: Any, shown: Any, field: str) -> Any:
     """The value with what it has of `shown` as it is `stored`. A secret in a text that was changed is asked for."""
-    if typed == shown and shown is not None:
+    if shown is None:
+        return typed
+    if typed == shown:
         return stored
-    kinds = {type(typed), type(stored), type(shown)}
-    if kinds == {dict}:
+    if all(isinstance(each, dict) for each in (typed, stored, shown)):
         return {name: _restored(each, stored.get(name), shown.get(name), field) for name, each in typed.items()}
-    if kinds == {list} and len(typed) == len(stored) == len(shown):
+    if all(isinstance(each, list) for each in (typed, stored, shown)) and len(typed) == len(stored) == len(shown):
         return [_restored(each, stored[place], shown[place], field) for place, each in enumerate(typed)]
     if shown != stored and HIDDEN in _written(typed):
         raise InvalidScheduleError(
