@@ -1,7 +1,7 @@
 """How long the server is busy with one call when others push what they like: `python -m bench.hostile`.
 
-Each case fills a queue of its own on a fresh server, with what any producer may push or with what an earlier version
-let through, and measures each call in processor time of the server. An entry larger than a megabyte is moved whole by
+Each case fills a queue of its own on a fresh server, with what any producer may push or somebody may
+write there, and measures each call in processor time of the server. An entry larger than a megabyte is moved whole by
 one call, so its cost grows with it: those calls are shown, and have no target.
 """
 
@@ -159,7 +159,7 @@ async def many_gates(stage: Stage) -> list[Took]:
         pipe.sadd(stage.key("gated"), QUEUE)
         for gate in gates:
             pipe.zadd(stage.key(f"gates:{QUEUE}"), {gate: "inf"})
-            pipe.zadd(stage.key(f"held:{QUEUE}:{gate}"), {"t": 1})
+            pipe.zadd(stage.key(f"held:{len(QUEUE)}:{QUEUE}:{gate}"), {"t": 1})
         await pipe.execute()
     limits = iter(range(1, 1000))
 

@@ -28,7 +28,6 @@ from tests.lua import test_control as control
 from tests.lua import test_damage_shared as damage_shared
 from tests.lua import test_damaged as damaged
 from tests.lua import test_damaged_neighbours as neighbours
-from tests.lua import test_earlier_host as earlier_host
 from tests.lua import test_early_cancel as early_cancel
 from tests.lua import test_examine as examine
 from tests.lua import test_expires as expires
@@ -152,17 +151,12 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("any resume is a message", "settlement", "is_withdrawn and is_message(id, why)", "is_withdrawn", messages.test_a_resume_without_a_message_lets_no_other_join),
     ("the newest joins first", "joined_messages", "call('LINDEX', pending, 0)", "call('LINDEX', pending, -1)", messages.test_all_messages_that_wait_join_it_in_their_order),
     ("any number joins at once", "joined_messages", "for _ = 1, JOINED_AT_ONCE do", "for _ = 1, 1000 do", bounded_work.test_the_messages_that_join_a_turn_do_so_in_bounded_steps),
-    ("some messages are left behind", "joined_messages", "if joined and not join_pending(id) then return keep_on(id) end", "join_pending(id)", bounded_work.test_the_messages_that_join_a_turn_do_so_in_bounded_steps),
+    ("some messages are left behind", "joined_messages", "if not join_pending(id) then return keep_on(id) end", "join_pending(id)", bounded_work.test_the_messages_that_join_a_turn_do_so_in_bounded_steps),
     ("nobody lets the others join", "promotion", "  if call('EXISTS', KEY.joining) == 1 then joins().step() end\n", "", bounded_work.test_the_messages_that_join_a_turn_do_so_in_bounded_steps),
     ("pulls let nobody join", "pull", ", KEY.joining)", ")", bounded_work.test_without_a_steward_pulls_let_messages_join),
     ("a resume runs a turn that is not whole", "task_control", "(state == 'suspended' and r[5] == '1')", "false", bounded_work.test_the_messages_that_join_a_turn_do_so_in_bounded_steps),
     ("a pause does not end what was begun", "task_control", "    joins().stop(id)   -- it goes on no more\n", "", bounded_work.test_a_pause_ends_the_steps_in_which_messages_join),
     ("a message that joined hides what was said before", "show", "for at = -1, -2 * LOOKS, -2 do", "for at = -1, -1 do", messages.test_messages_of_a_turn_before_do_not_belong_to_the_one_that_was_interrupted),
-    ("earlier versions run what has joined", "joined_messages", "local joined = may_join(id)", "local joined = true", earlier_host.test_messages_join_no_turn_that_a_worker_of_an_earlier_version_may_run),
-    ("what a message overtakes joins for earlier versions", "settlement", " and joins().may_join(id)", "", earlier_host.test_a_message_that_overtakes_a_pause_does_not_join_there_either),
-    ("workers do not say that they know of joins", "register", "'kind', kind, 'joins', '1')", "'kind', kind)", messages.test_a_message_joins_the_turn_that_a_pause_has_interrupted),
-    ("workers of other lanes keep messages apart", "serving_workers", "not worker.joins and has_lane(worker, lane) and", "not worker.joins and", earlier_host.test_messages_join_where_no_worker_of_an_earlier_version_may_claim_the_task, ("another lane",)),
-    ("workers of other handlers keep messages apart", "serving_workers", "not worker.joins and has_lane(worker, lane) and has_name(worker.names, name)", "not worker.joins and has_lane(worker, lane)", earlier_host.test_messages_join_where_no_worker_of_an_earlier_version_may_claim_the_task, ("another handler",)),
     # Rule 6: leases.
     ("one look is enough", "reap", "NOW - tonumber(since) >= grace then", "true then", reap.test_a_lapsed_lease_is_reaped_at_the_second_look),
     ("any two looks are enough", "reap", "elseif beat ~= last or", "elseif not beat or", reap.test_a_frozen_server_makes_nobody_dead, ("renew",)),
@@ -225,12 +219,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("suspects of one key stay among the suspects", "suspect_queue", "      if kept_back then remove(id, lane) end\n", "", suspects.test_suspects_of_one_key_starve_none_without),
     ("who is canceled stays a suspect", "task_record", "    shared('ZREM', KEY.suspects .. lane, id)\n", "", suspects.test_a_suspect_that_is_taken_away_is_not_counted, ("canceled",)),
     ("a suspect rings its lane", "lane", "    return add_suspect(id, lane, seq)\n", "    add_suspect(id, lane, seq)\n", suspects.test_a_suspect_rings_no_lane),
-    ("older suspects are left", "promotion", "  if call('EXISTS', KEY.solo) == 1 then move_solo(limit) end\n", "", suspects.test_what_an_older_version_has_left_is_moved_a_bounded_number_a_turn, ("promote",)),
-    ("older suspects are moved all at once", "suspects", "move_solo(MOVED_AT_ONCE)", "move_solo(10000)", suspects.test_what_an_older_version_has_left_is_moved_a_bounded_number_a_turn, ("suspects",)),
-    ("what older workers may take hides what was not moved", "lane", "string.format('%.0f', MOVED + seq)", "seq", suspects.test_beside_an_older_worker_all_are_moved_in_the_end),
-    ("what older workers may take is moved again and again", "suspect_queue", "reserves and string.format('(%.0f', MOVED) or '+inf'", "'+inf'", suspects.test_beside_an_older_worker_all_are_moved_in_the_end),
-    ("new suspects are kept from older workers", "lane", "  if any_reserves() then call(", "  if false then call(", suspects.test_new_suspects_stand_in_both_while_an_older_worker_is_registered),
-    ("what an older worker took is still a suspect", "suspect_queue", "    if r[1] == 'submitted' and r[2] == '1' and r[3] and tonumber(r[3]) == tonumber(seq) then return r end", "    if true then return r end", suspects.test_while_an_older_worker_is_registered_it_may_still_take_them),
+    ("a suspect that waits for its handler is still offered", "pull", "if r[8] == '1' then suspects().leave(id, lane, gate) else leave_gate(id, lane, gate) end", "leave_gate(id, lane, gate)"),
+    ("a suspect without a record may start", "suspect_queue", "    if r[1] == 'submitted' and r[2] == '1' and r[3] and tonumber(r[3]) == tonumber(seq) then return r end", "    if true then return r end", suspects.test_one_whose_record_was_deleted_is_none),
     ("a suspect is claimed by its entry", "pull", "if state ~= 'submitted' or solo == '1' or", "if state ~= 'submitted' or", suspects.test_a_worker_of_the_pool_claims_no_suspect_and_goes_on_beside_it),
     ("the first crash waits", "recovery", "elseif crashes < SUSPECT_CRASHES then", "elseif false then", recover.test_the_first_crash_goes_back_at_once_the_later_ones_wait),
     ("no death is free", "recovery", "not death.ordered and (death.charged or r[1] == '1')", "not death.ordered", recover.test_after_three_recoveries_without_an_order_each_one_counts),
@@ -543,9 +533,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a key's next task is not woken", "gates", "      b.open_key_gates(key)\n", "", gates.test_tasks_of_one_key_run_one_at_a_time_in_their_order),
     ("a death puts a key's tasks out of order", "lane", "if not gate or not shared('ZSCORE', KEY.gates .. r[1], gate) then", "if true then", gates.test_a_death_gives_the_permit_of_a_key_back_and_order_stays, (True,)),
     ("a canceled task stays at its gate", "task_record", "    if r[1] and r[1] ~= '' then leave_gate(id, lane, r[1])\n    elseif", "    if"),
-    ("gates of two lanes are one", "gate_keys", "if is_ambiguous(lane) and not any_reserves() then return", "if false then return", gates.test_gates_of_two_lanes_are_two),
-    ("an earlier version's gate is not looked at", "gate_keys", " and not any_reserves() then return exact", " then return exact", gates.test_beside_a_worker_of_an_earlier_version_a_gate_is_where_it_looks),
-    ("who is put back stays at its gate", "gate_keys", "  shared('ZREM', plain_held(lane, gate), id)\n", "", gates.test_who_waits_where_an_earlier_version_looks_is_put_back_in_order),
+    ("gates of two lanes are one", "shared_keys", "#lane .. ':' .. lane", "lane", gates.test_gates_of_two_lanes_are_two),
     ("audit takes the held for lost", "audit", "  if not shared('ZSCORE', held_of(lane, gate), id) then return false end\n", "  if true then return false end\n", gates.test_audit_leaves_those_at_a_gate_and_gives_lost_permits_back),
     ("leaked permits stay", "audit", "lost = lost + shared('SREM', permits, id)", "lost = 0", bounds.test_a_leaked_permit_is_given_back_by_audit),
     ("a rate is not used up", "gates", "    b.spend('rate', lane)\n", "", bounds.test_a_rate_is_kept_by_all_workers_together),
@@ -625,7 +613,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a task that is whole again stays at a gate that lacks it", "readmit", "    write(id, 'held', '')\n", "", again.test_a_task_at_a_gate_that_is_whole_again_runs),
     ("a suspect that is whole again is none", "readmit", "  if r.solo == '1' then add_suspect(id, r.lane, r.seq) end\n", "", again.test_a_suspect_that_is_whole_again_runs),
     ("a damaged child is not given what its parent has ended with", "parents", "      if not known then attempt(results.give, id, parent) end\n", "", again.test_a_child_that_is_whole_again_knows_of_a_parent_that_is_gone),
-    ("what holds something else stays", "shared_keys", "    call('UNLINK', key)\n", "", damage_shared.test_who_waits_for_a_handler_is_found_again, ("held:{}:unknown:new",)),
+    ("what holds something else stays", "shared_keys", "    call('UNLINK', key)\n", "", damage_shared.test_who_waits_for_a_handler_is_found_again, ("held:{at}:unknown:new",)),
     ("what holds something else goes without a word", "shared_keys", "    set_aside('key ' .. key", "    local _ = ('key ' .. key", damage_shared.test_permits_of_a_key_are_made_anew_from_what_runs),
     ("permits that hold something else are forgotten", "shared_keys", "    if index == 'keyed:' or index == 'active:' then make_permits(index, name) end\n", "", damage_shared.test_permits_of_a_key_are_made_anew_from_what_runs),
     ("permits of a lane that hold something else are forgotten", "shared_keys", "if index == 'keyed:' or index == 'active:' then make", "if index == 'keyed:' then make", damage_shared.test_permits_of_a_lane_are_made_anew_from_what_runs),
@@ -752,7 +740,6 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("nobody is told of a task that waits for its handler", "pull", "      if of_unknown().first_at(lane, name) then", "      if false then", unknown.test_those_who_have_its_handler_are_told),
     ("those are told who have not its handler", "serving_workers", "(not name or has_name(worker.names, name))", "true", unknown.test_those_who_have_its_handler_are_told),
     ("the rest at a gate is told to nobody", "pull", "    leave_gate(id, lane, 'unknown:' .. name, not waits)\n    meet(lane, name)\n", "    leave_gate(id, lane, 'unknown:' .. name, not waits)\n", unknown.test_who_takes_some_tells_the_others_of_the_rest),
-    ("gates are closed to earlier versions", "unknown_handlers", "      if not worker.names then open_to_earlier(lane, name) end\n", "", unknown.test_a_gate_is_open_to_workers_of_an_earlier_version),
     ("those of a handler stay in a lane that is cleared", "clear", "gates[#gates + 1] = 'unknown:' .. name", "gates[1] = nil", unknown.test_clearing_a_lane_takes_those_at_its_gates),
     ("the time of a gate is that of its tasks", "unserved", "math.max(since, tonumber(r[2] or '0'))", "since", unknown.test_each_task_has_its_own_time),
     ("the time goes on in a paused lane", "unserved", "elseif not is_paused(lane) then", "else", unknown.test_the_time_stands_while_its_lane_is_paused),

@@ -23,14 +23,9 @@ def bound_of(view: View, bound: str, subject: str) -> str:
     return "" if value == "none" else value
 
 
-BEGINNINGS = (":key:", ":name:", ":unknown:")
-
-
 def held_at(lane: str, gate: str) -> str:
-    """The key of those who wait there: in a lane that is called like another one's gate it says where its name ends."""
-    if any(beginning in f"{lane}:" for beginning in BEGINNINGS):
-        return f"held@{len(lane.encode())}:{lane}:{gate}"
-    return f"held:{lane}:{gate}"
+    """The key of those who wait there."""
+    return f"held:{len(lane.encode())}:{lane}:{gate}"
 
 
 def gates_breaches(view: View) -> Iterator[str]:
@@ -48,7 +43,7 @@ def _unknown(view: View) -> Iterator[str]:
     found = {
         held_at(lane, f"unknown:{name}"): at for lane in lanes for name, at in view.index(f"unknown:{lane}").items()
     }
-    held = {name: view.index(name) for name in view.rest if name.startswith(("held:", "held@")) and ":unknown:" in name}
+    held = {name: view.index(name) for name in view.rest if name.startswith("held:") and ":unknown:" in name}
     expected = {name: math.floor(min(map(float, tasks.values()))) for name, tasks in held.items()}
     if {name: math.floor(float(at)) for name, at in found.items()} != expected:
         yield f"I17 gates of handlers hold {expected}, the lanes know {found}"
@@ -99,7 +94,7 @@ def _held(view: View) -> Iterator[str]:
             expected[held_at(task["lane"], gate)].add(task_id)
             if task["state"] != "submitted":
                 yield f"I17 {task_id} is {task['state']} and held at {gate}"
-    found = {name: set(view.index(name)) for name in view.rest if name.startswith(("held:", "held@"))}
+    found = {name: set(view.index(name)) for name in view.rest if name.startswith("held:")}
     if found != expected:
         yield f"I17 tasks say they are held in {dict(expected)}, the gates hold {found}"
 
@@ -112,16 +107,14 @@ def _gates(view: View) -> Iterator[str]:
         lane = name.removeprefix("gates:")
         gated.add(lane)
         for gate, at in view.index(name).items():
-            if gate.startswith("unknown:"):
-                continue  # open to workers of an earlier version
             if not view.index(held_at(lane, gate)):
                 yield f"I17 nobody waits at gate {gate} of {lane}"
             bound = int(bound_of(view, "keys", lane) or 1)
             if math.isinf(float(at)) and len(view.items(f"keyed:{gate.removeprefix('key:')}")) < bound:
                 yield f"I17 gate {gate} of {lane} is closed for good, and nothing runs that opens it"
-    held = {name for name in view.rest if name.startswith(("held:", "held@")) and ":unknown:" not in name}
+    held = {name for name in view.rest if name.startswith("held:") and ":unknown:" not in name}
     gates = {(lane, gate) for lane in gated for gate in view.index(f"gates:{lane}")}
-    known = {held_at(lane, gate) for lane, gate in gates if not gate.startswith("unknown:")}
+    known = {held_at(lane, gate) for lane, gate in gates}
     if held != known:
         yield f"I17 held {sorted(held)}, gates {sorted(known)}"
     if set(view.items("gated")) != gated:

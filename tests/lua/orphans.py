@@ -36,7 +36,6 @@ SINGLE = frozenset(
         "joining",
         "unique",
         "debounce",
-        "solo",
         "quarantine",
         "apart",
         "ahead",

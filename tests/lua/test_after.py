@@ -175,8 +175,8 @@ async def test_a_parent_stays_until_all_its_children_know(space: Namespace) -> N
     await space.check()
 
 
-async def test_a_result_that_an_earlier_version_has_deleted_is_missing_and_never_another(space: Namespace) -> None:
-    """Its steward knows nothing of children that have the result."""
+async def test_a_result_that_somebody_has_deleted_is_missing_and_never_another(space: Namespace) -> None:
+    """With the record of its task; the id is another task's by then."""
     await space.register("a")
     await space.submit("p")
     await after(space, "c", "p")

@@ -9,6 +9,7 @@ from holdfast.core.submit_options import BatchPlace, IfParentFails, SubmitOption
 from holdfast.core.task_states import State
 from holdfast.core.tasks import WorkerKind
 from holdfast.store.results_of_parents import results_of_parents
+from tests.lua.gates import held_at
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
 from tests.lua.test_suspects import suspect
@@ -130,7 +131,7 @@ async def test_a_task_at_a_gate_that_is_whole_again_runs(space: Namespace) -> No
     for _ in range(2):
         await space.store.audit(space.queue, 100, "")
     await space.settle("a", first, Settle.COMPLETED)
-    await space.do("DEL", space.key(f"held:{space.queue}:key:k"))
+    await space.do("DEL", space.key(held_at(space.queue, "key:k")))
     await space.do("HSET", space.key("task:t2"), "lane", space.queue)
     await mend(space, "t2")
     assert await runs(space) == ["t2"]

@@ -107,7 +107,7 @@ async def test_what_many_deaths_put_back_is_not_stolen(space: Namespace) -> None
     entries = await space.entries()
     assert len(entries) == 200
     assert await audit(space, 4) == 0
-    await space.do("LPOP", space.queue)  # as workers of earlier versions give back: in any order
+    await space.do("LPOP", space.queue)  # what is given back behind so many others stands in any order
     await space.do("LINSERT", space.queue, "AFTER", entries[100], entries[0])
     assert await audit(space, 4) == 0
 

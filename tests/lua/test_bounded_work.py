@@ -12,6 +12,7 @@ from holdfast.core.delivery import Delivery, Settle
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.tasks import Accepted, Submission
+from tests.lua.gates import held_at
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, admission, control, run, sha1, submission
 from tests.lua.test_unknown import serving
@@ -246,7 +247,7 @@ async def test_of_very_many_gates_a_look_counts_and_a_bound_opens_the_first(spac
     await space.do("SADD", space.key("gated"), space.queue)
     await space.do("ZADD", space.key(f"gates:{space.queue}"), *[item for gate in gates for item in ("inf", gate)])
     for gate in gates:
-        await space.do("ZADD", space.key(f"held:{space.queue}:{gate}"), 1, "t1", 2, "t2")
+        await space.do("ZADD", space.key(held_at(space.queue, gate)), 1, "t1", 2, "t2")
     assert [lane.held for lane in (await space.store.lanes([space.queue])).lanes] == [1000 * 2 + 200]
     await space.store.bound([LaneLimit(LaneBound.KEYS, space.queue, "2")])
     assert await space.do("ZCOUNT", space.key(f"gates:{space.queue}"), "-inf", "(inf") == 1000

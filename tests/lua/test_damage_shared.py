@@ -23,6 +23,7 @@ from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from holdfast_config.settings import MEMORY
+from tests.lua.gates import held_at
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import introduction, submission
 from tests.lua.test_damage_fuzz import (
@@ -182,28 +183,33 @@ async def without_handler(space: Namespace) -> None:
     assert await space.take("a") == []
 
 
+def named(space: Namespace, key: str) -> str:
+    """`{}`: the public queue as most keys name it, `{at}`: as those of its gates do."""
+    return key.format(space.queue, at=f"{len(space.queue)}:{space.queue}")
+
+
 async def audited(space: Namespace) -> None:
     for _ in range(3):
         await space.store.audit(space.queue, 100, "")
 
 
-@pytest.mark.parametrize("key", ["held:{}:unknown:new", "unknown:{}", "submitted:{}", "bell:{}"])
+@pytest.mark.parametrize("key", ["held:{at}:unknown:new", "unknown:{}", "submitted:{}", "bell:{}"])
 async def test_who_waits_for_a_handler_is_found_again(space: Namespace, key: str) -> None:
     await without_handler(space)
     await space.submit("t2")
-    await spoil(space, key.format(space.queue))
+    await spoil(space, named(space, key))
     taken = await space.take("b")
     await audited(space)
     taken += await space.take("b")
     assert sorted(one.task_id for one in taken) == ["t1", "t2"]
 
 
-@pytest.mark.parametrize("key", ["held:{}:key:k", "gates:{}", "audit:{}"])
+@pytest.mark.parametrize("key", ["held:{at}:key:k", "gates:{}", "audit:{}"])
 async def test_who_waits_for_a_key_is_found_again(space: Namespace, key: str) -> None:
     await space.register("a")
     await space.submit("t1", "t2", "t3", concurrency_key="k")
     [first] = await space.take("a")
-    await spoil(space, key.format(space.queue))
+    await spoil(space, named(space, key))
     await space.submit("t4")
     assert [one.task_id for one in await space.take("a")] == ["t4"]
     await audited(space)
@@ -215,7 +221,7 @@ async def test_who_waits_for_a_key_is_found_again(space: Namespace, key: str) ->
     assert not await space.do("EXISTS", space.key("gated"))
 
 
-@pytest.mark.parametrize("key", ["held:{}:key:k", "gates:{}", "suspects:{}"])
+@pytest.mark.parametrize("key", ["held:{at}:key:k", "gates:{}", "suspects:{}"])
 async def test_a_quarantine_worker_goes_on(space: Namespace, key: str) -> None:
     await space.register("a")
     await space.register("q", kind=WorkerKind.QUARANTINE)
@@ -223,7 +229,7 @@ async def test_a_quarantine_worker_goes_on(space: Namespace, key: str) -> None:
     await space.take("a")
     await suspect(space, "bad")
     await space.do("ZADD", space.key(f"gates:{space.queue}"), 0, "key:k")
-    await spoil(space, key.format(space.queue))
+    await spoil(space, named(space, key))
     taken = await space.take("q", 1)
     await audited(space)
     taken += await space.take("q", 1)
@@ -299,7 +305,7 @@ async def test_a_gate_at_which_nobody_waits_is_none(space: Namespace) -> None:
     await space.register("a")
     await space.submit("t1", "t2", concurrency_key="k")
     [first] = await space.take("a")
-    await spoil(space, f"held:{space.queue}:key:k")
+    await spoil(space, held_at(space.queue, "key:k"))
     await space.settle("a", first, Settle.COMPLETED)
     assert await space.take("a") == []
     assert not await space.do("EXISTS", space.key("gated"), space.key(f"gates:{space.queue}"))

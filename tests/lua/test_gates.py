@@ -6,7 +6,6 @@ import pytest
 
 from holdfast.core.delivery import Settle, Standing
 from holdfast.core.lanes import LaneBound, LaneLimit
-from tests.lua.gates import held_at
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import run
 
@@ -252,37 +251,4 @@ async def test_gates_of_two_lanes_are_two(space: Namespace) -> None:
     assert first.task_id == "y1"
     pulled = await space.pull("w", 10, settlement(first, Settle.COMPLETED), lanes=[outer])
     assert [delivery.task_id for delivery in pulled.deliveries] == ["y2"]
-    await space.check()
-
-
-async def test_who_waits_where_an_earlier_version_looks_is_put_back_in_order(space: Namespace) -> None:
-    lane = f"{space.queue}:key:b"
-    await space.register("w")
-    await space.submit("a1", "a2", "a3", lane=lane, concurrency_key="c")
-    [first] = (await space.pull("w", lanes=[lane])).deliveries
-    own = space.key(held_at(lane, "key:c"))
-    await space.do("RENAME", own, space.key(f"held:{lane}:key:c"))
-    assert [await space.store.audit(lane, 100, "") for _ in range(2)] == [(0, ""), (2, "")]
-    await space.check()
-    ran = list[str]()
-    while deliveries := (await space.pull("w", 10, settlement(first, Settle.COMPLETED), lanes=[lane])).deliveries:
-        [first] = deliveries
-        ran.append(first.task_id)
-    assert ran == ["a2", "a3"]
-    await space.check()
-
-
-async def test_beside_a_worker_of_an_earlier_version_a_gate_is_where_it_looks(space: Namespace) -> None:
-    lane = f"{space.queue}:key:b"
-    await space.register("w", "earlier")
-    await space.do("HDEL", space.key("worker:earlier"), "kind")
-    await space.submit("a1", "a2", lane=lane, concurrency_key="c")
-    [first] = (await space.pull("w", lanes=[lane])).deliveries
-    assert (await space.pull("w", lanes=[lane])).deliveries == ()
-    assert await space.do("ZRANGE", space.key(f"held:{lane}:key:c"), 0, -1) == [b"a2"]
-    await space.crash("earlier")
-    for _ in range(2):
-        await space.store.audit(lane, 100, "")
-    [second] = (await space.pull("w", 10, settlement(first, Settle.COMPLETED), lanes=[lane])).deliveries
-    assert second.task_id == "a2"
     await space.check()

@@ -72,9 +72,6 @@ async def test_a_period_is_the_sum_of_what_happened_in_it(space: Namespace) -> N
             away_until = now + (plays.randrange(5 * HOUR) if plays.random() < 0.05 else 0)
         if plays.random() < 0.05:
             await expire_minutes(space)
-            for key in await space.do("KEYS", space.key("rollups:[hd]*")):
-                if plays.random() < 0.1:  # a steward of an earlier version packs no hours and days
-                    await space.do("DEL", key)
             await shown_as_happened(space, moments)
         await space.advance(plays.randrange(20 * MINUTE))
 

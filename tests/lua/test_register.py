@@ -38,7 +38,7 @@ async def test_the_same_names_are_kept_once(space: Namespace) -> None:
     assert list(await space.do("SMEMBERS", space.key("handlers"))) == [digest.encode()]
 
 
-async def test_a_worker_of_an_earlier_version_registers_neither(space: Namespace) -> None:
+async def test_a_worker_that_does_not_say_what_it_serves_registers_neither(space: Namespace) -> None:
     await space.store.register(introduction("w"))
     assert not {"lanes", "names"} & (await hash_of(space, "w")).keys()
 
@@ -49,7 +49,7 @@ async def test_the_strictest_limits_count_and_attempts_are_those_of_the_lane(spa
         "a": ServedWork((here,), limits=ServedLimits(5, 60.0, 900.0)),
         "b": ServedWork((here,), limits=ServedLimits(7, 30.5, 1000.0)),
         "c": ServedWork((mail,), limits=ServedLimits(2, 90.0, 800.0)),
-        "older": ServedWork((here,)),
+        "silent": ServedWork((here,)),
     }
     for name, service in services.items():
         await space.store.register(replace(introduction(name), service=service))
@@ -58,6 +58,6 @@ async def test_the_strictest_limits_count_and_attempts_are_those_of_the_lane(spa
 
 
 async def test_without_a_worker_that_tells_its_limits_there_are_none(space: Namespace) -> None:
-    await space.store.register(replace(introduction("older"), service=ServedWork((ServedLane(space.queue),))))
+    await space.store.register(replace(introduction("silent"), service=ServedWork((ServedLane(space.queue),))))
     [state] = await space.store.service([(space.queue, "")])
     assert state.limits is None

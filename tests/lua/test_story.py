@@ -57,7 +57,7 @@ async def test_what_was_noted_before_the_claim_comes_before_it(space: Namespace)
     assert await trail(space) == ["message-waits m2", f"claimed {delivery.claim}"]
 
 
-async def test_an_earlier_version_notes_behind_what_stands_in_the_record(space: Namespace) -> None:
+async def test_what_is_noted_after_a_claim_stands_behind_it(space: Namespace) -> None:
     await space.register("w")
     await space.submit("t1")
     [first] = await space.take("w")

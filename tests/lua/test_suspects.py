@@ -298,89 +298,11 @@ async def test_a_cleared_queue_keeps_no_suspect(space: Namespace) -> None:
     await space.check()
 
 
-async def stand_in_solo(space: Namespace, *task_ids: str) -> None:
-    """As a version without quarantine workers has left them."""
-    for task_id in task_ids:
-        seq = (await space.do("HGET", space.key(f"task:{task_id}"), "seq")).decode()
-        await space.do("ZREM", space.key(f"suspects:{space.queue}"), task_id)
-        await space.do("ZADD", space.key("solo"), seq, task_id)
-
-
-async def old_worker(space: Namespace, name: str) -> None:
-    await space.register(name)
-    await space.do("HDEL", space.key(f"worker:{name}"), "kind")
-
-
-async def solo(space: Namespace) -> list[bytes]:
-    found: list[bytes] = await space.do("ZRANGE", space.key("solo"), 0, -1)
-    return found
-
-
-async def additions(space: Namespace) -> int:
-    """How often the server has added something to a sorted set; the one in memory does not count."""
-    told = await space.do("INFO", "commandstats")
-    return int(told["cmdstat_zadd"]["calls"]) if isinstance(told, dict) else 0
-
-
-@pytest.mark.parametrize("mover", ["promote", "suspects"])
-async def test_what_an_older_version_has_left_is_moved_a_bounded_number_a_turn(space: Namespace, mover: str) -> None:
-    names = [f"s{i}" for i in range(130)]
-    await suspect(space, *names)
-    await stand_in_solo(space, *names)
-    move = (lambda: space.store.promote(100)) if mover == "promote" else (lambda: space.store.suspects([space.queue]))
-    await move()
-    assert len(await solo(space)) == 30
-    await move()
-    assert await solo(space) == []
-    await enter(space, "q")
-    assert await ids(space, "q") == ["s0"]
-    await space.check()
-
-
-async def test_while_an_older_worker_is_registered_it_may_still_take_them(space: Namespace) -> None:
+async def test_one_whose_record_was_deleted_is_none(space: Namespace) -> None:
     await suspect(space, "s1", "s2")
-    await stand_in_solo(space, "s1", "s2")
-    await old_worker(space, "old")
-    assert await space.store.suspects([space.queue]) == Startable(2, 0)
-    assert await space.store.suspects([space.queue]) == Startable(2, 0)
-    assert await solo(space) == [b"s1", b"s2"]
-    # As its pull does: out of `solo`, and the claim.
-    await space.do("ZREM", space.key("solo"), "s1")
-    await space.do("ZREM", space.key(f"submitted:{space.queue}"), "s1")
-    await space.do("HSET", space.key("task:s1"), "state", "working", "owner", "old", "claim", "3:old:1")
-    await space.do("HSET", space.key("worker:old:running"), "s1", "3:old:1")
-    await space.do("XADD", space.key("events"), "*", "event", "claimed", "id", "s1", "detail", "3:old:1")
+    await space.do("DEL", space.key("task:s1"))
     assert await space.store.suspects([space.queue]) == Startable(1, 0)
-    await enter(space, "q")
-    assert await ids(space, "q") == ["s2"]
-    assert await solo(space) == []
-    await space.check()
-
-
-async def test_beside_an_older_worker_all_are_moved_in_the_end(space: Namespace) -> None:
-    names = [f"s{i}" for i in range(130)]
-    await suspect(space, *names)
-    await stand_in_solo(space, *names)
-    await old_worker(space, "old")
-    for _ in range(2):
-        await space.store.suspects(["another"])
-    assert await space.do("ZCARD", space.key(f"suspects:{space.queue}")) == 130
-    assert len(await solo(space)) == 130
-    before = await additions(space)
-    await space.store.suspects(["another"])
-    assert await additions(space) == before
-    await space.check()
-
-
-async def test_new_suspects_stand_in_both_while_an_older_worker_is_registered(space: Namespace) -> None:
-    await old_worker(space, "old")
-    await suspect(space)
-    assert await solo(space) == [b"s1"]
-    await space.crash("old")
-    await space.store.promote(10)
-    assert await solo(space) == []
-    assert await space.store.suspects([space.queue]) == Startable(1, 0)
-    await space.check()
+    assert await space.do("ZRANGE", space.key(f"suspects:{space.queue}"), 0, -1) == [b"s2"]
 
 
 async def die_together(space: Namespace, *task_ids: str, times: int = 2, charged: bool = True) -> None:

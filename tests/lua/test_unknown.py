@@ -62,15 +62,15 @@ async def test_the_worker_that_has_its_handler_takes_it(space: Namespace) -> Non
     assert space.key("clocks") not in snapshot
 
 
-async def test_a_plain_handler_and_an_earlier_version_take_every_name(space: Namespace) -> None:
+async def test_a_plain_handler_and_a_worker_that_names_none_take_every_name(space: Namespace) -> None:
     await serving(space, "a", "known")
     await space.submit("x1", name="new")
     await space.submit("x2", name="newer")
     assert await taken(space, "a") == []
     await serving(space, "plain")
     assert await taken(space, "plain", 1) == ["x1"]
-    await space.register("earlier")
-    assert await taken(space, "earlier") == ["x2"]
+    await space.register("silent")
+    assert await taken(space, "silent") == ["x2"]
     await space.check()
 
 
@@ -162,20 +162,6 @@ async def test_who_takes_some_tells_the_others_of_the_rest(space: Namespace) -> 
     assert await hints(space, "c") == [b"look"]
     assert await taken(space, "b", 0) == []
     assert await hints(space, "c") == []  # a full worker takes nothing, and tells nobody: that ends
-
-
-async def test_a_gate_is_open_to_workers_of_an_earlier_version(space: Namespace) -> None:
-    """Their scripts know of gates by time alone."""
-    await serving(space, "a", "known")
-    await space.register("earlier")
-    await space.submit("x", name="new")
-    assert await taken(space, "a") == []
-    gates = await space.do("ZRANGE", space.key(f"gates:{space.queue}"), 0, -1, "WITHSCORES")
-    assert gates == [b"unknown:new", str(space.clock.now_ms).encode()]
-    assert await hints(space, "earlier") == [b"look"]
-    await serving(space, "b", "new")
-    assert await taken(space, "b") == ["x"]
-    assert space.key(f"gates:{space.queue}") not in await space.check()
 
 
 async def test_it_can_be_canceled_and_paused_at_its_gate(space: Namespace) -> None:

@@ -56,7 +56,7 @@ async def test_others_are_put_back_beside_a_damaged_record_in_redis(books: Ledge
 
 
 async def test_others_are_put_back_beside_a_row_without_a_lane(books: Ledger) -> None:
-    """As earlier versions have copied them."""
+    """Somebody has changed it in the database."""
     await books.keep()
     await books.redis.submit("bad", "good")
     await books.keep()

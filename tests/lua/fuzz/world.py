@@ -110,7 +110,7 @@ class World:
         return (await self.space.task(delivery.task_id)).name in process.names
 
     def _introduction(self, process: Process) -> Introduction:
-        """One of an earlier version says nothing of what it serves; of the others some lack a handler."""
+        """Some say nothing of what they serve; of the others some lack a handler."""
         who = introduction(process.incarnation, kind=process.kind)
         if self.chance(0.2):
             return who

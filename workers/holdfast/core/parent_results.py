@@ -43,7 +43,7 @@ class ParentResult:
 
     def _flaw(self) -> str:
         if self.state is None:
-            return "its record was deleted by another program, or by an earlier version of Holdfast"
+            return "its record was deleted by another program"
         if not self.has_ended:
             return f"it has not ended: it is {self.state}"
         if self.size and self.document is None:
@@ -53,5 +53,5 @@ class ParentResult:
                 "address"
             )
         if self.state is State.COMPLETED and not self.size:
-            return "its result was deleted by another program, or by an earlier version of Holdfast"
+            return "its result was deleted by another program"
         return ""

@@ -52,8 +52,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "audit": "audit:",  # set: tasks that the audit has missed once
         "active": "active:",  # set: tasks that run and count for its limit
         "gates": "gates:",  # sorted set: its gates, by when to look at them
-        "held": "held:",  # sorted set: tasks at a gate, `<lane>:<gate>`
-        "exact_held": "held@",  # the same of a lane whose name holds the beginning of a gate
+        "held": "held:",  # sorted set: tasks at a gate, `<length of lane>:<lane>:<gate>`
         "unknown": "unknown:",  # sorted set: names of handlers that its tasks wait for
         "seq": "seq",  # hash: lane to its last number
         "heads": "heads",  # hash: lane to the highest number taken from it
@@ -70,7 +69,6 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "keyed": "keyed:",  # set: tasks that run with this concurrency key
         "unserved": "unserved",  # sorted set: gates of unknown handlers, by the last look
         "clocks": "clocks",  # hash: how long nobody could serve such a gate
-        "solo": "solo",  # sorted set: suspects as earlier versions keep them
         # workers
         "workers": "workers",  # sorted set: incarnations by their last heartbeat
         "worker": "worker:",  # hash: the record of an incarnation

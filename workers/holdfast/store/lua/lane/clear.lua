@@ -3,7 +3,7 @@
 -- KEYS: the public queue. ARGV: lane, limit.
 -- Answers: how many entries went; 0: the lane is empty.
 -- flags: allow-oom
--- use: task_record lane lane_front journal task_control gate_keys stale_entries damage shared_keys
+-- use: task_record lane lane_front journal task_control stale_entries damage shared_keys
 local entries, own_ones = front_of(ARGV[1], tonumber(ARGV[2])), 0
 local function leave(id)
   shared('ZREM', KEY.submitted .. ARGV[1], id)

@@ -7,7 +7,7 @@
 --           foreign entries that were pushed at its front (`count when` (ms), '')},
 --           the rules as pairs, live workers}.
 -- flags: no-writes, allow-oom
--- use: task_record clock stale_entries unknown_handlers gate_keys limits workers shared_keys
+-- use: task_record clock stale_entries unknown_handlers limits workers shared_keys
 local lanes = {}
 for _, lane in ipairs(ARGV) do lanes[lane] = true end
 local gates = unknown()
@@ -36,7 +36,7 @@ local function held_in(lane)
   local held = beyond(NAME.gates) + beyond(NAME.unknown)
   for _, gate in ipairs(members_of('ZRANGE', KEY.gates .. lane, 0, GATES_AT_ONCE - 1)) do held = held + size_of('ZCARD', held_of(lane, gate)) end
   for _, name in ipairs(members_of('ZRANGE', KEY.unknown .. lane, 0, GATES_AT_ONCE - 1)) do
-    if type(redis.pcall('ZSCORE', KEY.gates .. lane, 'unknown:' .. name)) ~= 'string' then held = held + size_of('ZCARD', gates.held_at(lane, name)) end
+    held = held + size_of('ZCARD', gates.held_at(lane, name))
   end
   return held
 end

@@ -57,7 +57,7 @@ local tied, understand, results = ties(), envelope_reader(), parent_results()
 local function remove(id, is_part)
   if is_part then
     local lane = read(id, 'lane')[1]
-    for _, key in ipairs({KEY.due, KEY.waiting, KEY.solo}) do call('ZREM', key, id) end
+    for _, key in ipairs({KEY.due, KEY.waiting}) do call('ZREM', key, id) end
     if lane then shared('ZREM', KEY.submitted .. lane, id) end
   end
   leave_place(id)

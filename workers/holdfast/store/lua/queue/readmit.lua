@@ -5,7 +5,7 @@
 -- A task that was set aside is looked at again, whatever it waits for: its record may be whole by now. Then it stands again where its state
 -- says, and is told what has ended meanwhile.
 -- flags: allow-oom
--- use: lane damage task_record agenda ties batches clock gate_keys shared_keys
+-- use: lane damage task_record agenda ties batches clock shared_keys
 local LATER = {}
 
 -- Puts it in again where the lane knows of it. Its entry is in the lane by now, and counts where no gate has the task.

@@ -1,4 +1,4 @@
--- use: rules task_record lane clock gate_keys shared_keys
+-- use: rules task_record lane clock shared_keys
 -- provides: freed ring_at_the_end room_of bounds
 -- Decides which tasks may start, and where the others wait. A task that its lane's limit or rate keeps back stays in the lane. A
 -- task that its concurrency key or its handler's rate keeps back waits at a gate of the lane, `key:<key>` or `name:<handler>`, beside the

@@ -1,20 +1,9 @@
--- use: task_record lane journal limits parents serving_workers damage
+-- use: task_record lane journal limits parents damage
 -- provides: joins
 -- Messages that join a turn that a pause has interrupted: the turn runs again with all of them and has one outcome. Each message has
 -- a number of its own, as a turn has: those before the last stand in the history without a result and share the outcome of the
 -- last. A function that makes functions: few tasks need them.
--- A worker of an earlier version would run such a turn by its last message alone. While one is live that may claim the task, nothing
--- joins: the interrupted turn goes on as it was, and each message that waits is a turn of its own.
-local readers   -- the live workers, once they were looked for
 local function joins()
-  local NOT_JOINED = 'a message waits for its next turn, as a live worker is of an earlier version'
-
-  local function may_join(id)
-    local r = read(id, 'lane', 'name')
-    readers = readers or serving()
-    return readers.all_join(r[1], r[2] or '')
-  end
-
   -- Joins one message. A late result of the run that did not have it no longer counts.
   local function join(id, message, digest, operation)
     call('RPUSH', KEY.history .. id, operation_of(id) or '{}', '')
@@ -51,11 +40,10 @@ local function joins()
 
   -- Resumes a suspended task with all messages that wait. Many messages join in several steps before that.
   local function go_on_with_all(id, lane)
-    local joined = may_join(id)
-    if joined and not join_pending(id) then return keep_on(id) end
+    if not join_pending(id) then return keep_on(id) end
     stop(id)
     leave_index(id, 'suspended', lane)
-    if joined then note('message', id, read(id, 'message')[1]) else note('resumed', id, NOT_JOINED) end
+    note('message', id, read(id, 'message')[1])
     go_on(id)
   end
 
@@ -71,5 +59,5 @@ local function joins()
     set_task_aside(id, flaw)
   end
 
-  return {may_join = may_join, keep_on = keep_on, stop = stop, go_on = go_on_with_all, step = step}
+  return {keep_on = keep_on, stop = stop, go_on = go_on_with_all, step = step}
 end

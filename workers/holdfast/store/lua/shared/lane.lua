@@ -1,4 +1,4 @@
--- use: task_record clock limits journal agenda gate_keys workers shared_keys
+-- use: task_record clock limits journal agenda workers shared_keys
 -- provides: HIGHEST list_of is_turned on_lane ring entry own add_suspect operation_of to_tail to_head owned_last_first to_later begin
 -- provides: is_list require_places rung
 -- A lane: a list of entries, a bell, a sequence. Own entries are the producer's bytes with one more key in front.
@@ -42,11 +42,8 @@ local function own(raw)
   return string.match(raw, '^{"_b":"([^:"]+):(%d+)",')
 end
 
--- Adds a suspect beside the list of its lane (see suspect_queue). In `solo` it goes behind what was not moved from there yet.
-local function add_suspect(id, lane, seq)
-  shared('ZADD', KEY.suspects .. lane, seq, id)
-  if any_reserves() then call('ZADD', KEY.solo, string.format('%.0f', MOVED + seq), id) end
-end
+-- Adds a suspect beside the list of its lane (see suspect_queue).
+local function add_suspect(id, lane, seq) shared('ZADD', KEY.suspects .. lane, seq, id) end
 
 -- The operation from which the task's entry is made; nil if it is damaged.
 local function operation_of(id)

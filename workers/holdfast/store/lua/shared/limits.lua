@@ -1,6 +1,6 @@
 -- provides: EVENTS_KEPT TRAIL_KEPT UNREADABLE_KEPT UNREADABLE_BYTES OUTBOX_KEPT READ_BYTES CANCELS_KEPT CANCELS_KEPT_MS
 -- provides: AGENDA_WORK WINDOW_BYTES DECODED_BYTES HISTORY_ITEMS PENDING_KEPT JOINED_AT_ONCE ASIDE_AT_ONCE RESULTS_AT_ONCE SCAN
--- provides: GO_ON_AT_ONCE GATES GATES_AT_ONCE SUSPECT_CRASHES SUSPECT_RECOVERIES SUSPECTS MOVED BELLS WRONG_END_KEPT_MS
+-- provides: GO_ON_AT_ONCE GATES GATES_AT_ONCE SUSPECT_CRASHES SUSPECT_RECOVERIES SUSPECTS BELLS WRONG_END_KEPT_MS
 -- provides: STEPS_KEPT STEPS_BYTES PARTS_KEPT PARTS_BYTES PARTS_AT_ONCE PARTS_TOLD COUNTS_FOR_MS ROLLUP_MS ROLLUP_KEPT_MS
 -- provides: FIGURES_KEPT ROLLUP_BYTES BATCHES_AT_ONCE BATCH_LOOK_MS
 -- Bounds of what is kept and of what is read here.
@@ -35,7 +35,6 @@ local GATES_AT_ONCE = 1000        -- and that a changed bound opens, or a look a
 local SUSPECT_CRASHES = 2         -- a task that has ended so many workers is a suspect
 local SUSPECT_RECOVERIES = 3      -- and one that was recovered so often in a row, without an order
 local SUSPECTS = 128               -- suspects that one call looks at
-local MOVED = 1000000000000000     -- added to the scores of `solo` that stand in `suspects:<lane>`, too
 local BELLS = 1                   -- rings kept per lane: a pull rings on while work remains
 local WRONG_END_KEPT_MS = 86400000 -- for so long a count of pushes at the wrong end of a lane is told
 local COUNTS_FOR_MS = 60000       -- after its last count so long one steward alone counts such pushes

@@ -15,7 +15,7 @@ local function parent_results()
     for place, parent in ipairs(parents) do call('HSET', KEY.parents .. id, parent, place) end
   end
 
-  -- Gives a child what this parent has ended with. A child of an earlier version expects nothing.
+  -- Gives a child what this parent has ended with.
   local function give(id, parent)
     local noted = redis.pcall('HGET', KEY.parents .. id, parent)
     local place = type(noted) == 'string' and string.match(noted, '^%d+')
@@ -96,7 +96,7 @@ local function parent_results()
   end
 
   -- The entry that a child has for a parent: place, state, reason, turn, and the key of the result (nil: there is none); of a parent that has not ended
-  -- place and state alone. A parent that ends without a result has none, and so has one that an earlier version has deleted.
+  -- place and state alone. A parent that ends without a result has none, and so has one that somebody has deleted.
   local function found(parent, noted)
     local place, finished = string.match(noted, '^(%d+) ?(%d*)$')
     if finished == '' then return found_there(parent, tonumber(place)) end

@@ -1,4 +1,4 @@
--- use: task_record lane journal expiry parents unique_keys suspect_queue joined_messages clock limits task_end ties damage
+-- use: task_record lane journal expiry parents unique_keys joined_messages clock limits task_end ties damage
 -- provides: submit_due promote
 local function submit_due(id, why)
   to_tail(id)
@@ -43,7 +43,6 @@ local function promote(limit)
   if call('EXISTS', KEY.joining) == 1 then joins().step() end
   local items = call('ZRANGEBYSCORE', KEY.agenda, '-inf', NOW, 'LIMIT', 0, most)
   if #items > 0 then work_off(items, most) end
-  if call('EXISTS', KEY.solo) == 1 then move_solo(limit) end
   local ids = call('ZRANGEBYSCORE', KEY.due, '-inf', NOW, 'LIMIT', 0, limit)
 
   -- A damaged task stays delayed and is never due; an id without a delayed record is removed.

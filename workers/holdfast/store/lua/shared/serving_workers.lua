@@ -1,7 +1,7 @@
 -- use: workers
 -- provides: has_name serving
--- The workers that serve a lane and a handler's name ('' for tasks that name none). A worker that registered neither is of an
--- earlier version and counts as serving all; one that drains, or claims suspects alone, serves nothing.
+-- The workers that serve a lane and a handler's name ('' for tasks that name none). A worker that registered neither counts
+-- as serving all; one that drains, or claims suspects alone, serves nothing.
 local have = {}   -- answers of has_name, as many workers register the same names
 -- True if a worker that registered `names` ('*', a digest, or false) has a handler of this name.
 local function has_name(names, name)
@@ -37,10 +37,10 @@ local function serving()
     workers = {}
     for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
       local r = facts_of_worker(incarnation, 'state', 'lanes', 'names', 'kind', 'host', 'slot', 'pid', 'quiet', 'limits',
-        'application', 'catalog', 'joins')
+        'application', 'catalog')
       if r[1] == 'live' then
         workers[#workers + 1] = {incarnation = incarnation, lanes = r[2] and lanes_in(r[2]) or nil, names = r[3], kind = r[4], host = r[5],
-          slot = r[6], pid = r[7], quiet = r[8], limits = r[9], application = r[10], catalog = r[11], joins = r[12] == '1'}
+          slot = r[6], pid = r[7], quiet = r[8], limits = r[9], application = r[10], catalog = r[11]}
       end
     end
     return workers
@@ -75,14 +75,6 @@ local function serving()
     return false
   end
 
-  -- True if all workers that may claim a task of this lane and name, also as a suspect, run a turn with all its joined messages.
-  local function all_join(lane, name)
-    for _, worker in ipairs(living()) do
-      if not worker.joins and has_lane(worker, lane) and has_name(worker.names, name) then return false end
-    end
-    return true
-  end
-
   -- Every lane that a worker serves.
   local function lanes()
     local found = {}
@@ -92,5 +84,5 @@ local function serving()
     return found
   end
 
-  return {living = living, all = all, servers = servers, lanes = lanes, is_supervised = is_supervised, all_join = all_join}
+  return {living = living, all = all, servers = servers, lanes = lanes, is_supervised = is_supervised}
 end

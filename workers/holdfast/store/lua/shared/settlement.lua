@@ -46,7 +46,7 @@ local function put_back(id, s)
   let_go(id, s)
   local word, why = pause_in(s.pause, s.claim)
   local is_withdrawn = s.kind == 'suspended' and word == 'withdrawn'
-  local is_answered = is_withdrawn and is_message(id, why) and joins().may_join(id)
+  local is_answered = is_withdrawn and is_message(id, why)
   if is_withdrawn and not is_answered then s.kind, s.reason = 'release', 'its pause was withdrawn' end
   note(s.kind, id, s.claim .. ' ' .. s.reason)
   if s.kind == 'retry' then

@@ -1,5 +1,5 @@
 -- use: journal workers
--- provides: shared size_of members_of
+-- provides: shared size_of members_of held_of
 -- Keys that tasks share: the indexes of a lane, who waits at its gates, the permits of a lane and of a concurrency key. Nobody but scripts
 -- writes there. One that holds something else is removed, with a reason that the operator sees, and stops no task and no lane. Permits
 -- are made anew from what runs; audit puts back who has waited there.
@@ -53,3 +53,7 @@ local function members_of(command, key, ...)
   local answer = redis.pcall(command, key, ...)
   return answer.err and {} or answer
 end
+
+-- The key of the tasks that wait at a gate of a lane, in the order of their numbers. The length of the lane's name goes before it:
+-- key `c` of lane `a:key:b` and key `b:key:c` of lane `a` are two gates.
+local function held_of(lane, gate) return KEY.held .. #lane .. ':' .. lane .. ':' .. gate end

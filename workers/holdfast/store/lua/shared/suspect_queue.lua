@@ -1,5 +1,5 @@
--- use: task_record lane gates clock limits rules workers damage shared_keys
--- provides: suspects move_solo
+-- use: task_record gates clock limits rules workers damage shared_keys
+-- provides: suspects
 -- Suspects wait in `suspects:<lane>`, beside the list, in the order of their numbers: a quarantine worker claims one of
 -- them and nothing else. One that its key or its handler's rate keeps back waits at that gate. When it is the first there
 -- and the gate is open, it stands among the suspects as well, and the gate lets nobody overtake it.
@@ -83,7 +83,6 @@ local function suspects()
   -- Removes a claimed suspect from where it waited; the tasks behind it at its gate may be next.
   local function leave(id, lane, gate)
     remove(id, lane)
-    call('ZREM', KEY.solo, id)
     if not gate or gate == '' then return end
     leave_gate(id, lane, gate)
     if shared('ZSCORE', KEY.gates .. lane, gate) then
@@ -106,21 +105,4 @@ local function suspects()
   end
 
   return {offer = offer, visit_all = visit_all, leave = leave, others_run = others_run}
-end
-
--- Moves suspects that versions without quarantine workers have put into `solo`, at most so many, to the suspects of their lanes. While a
--- worker of such a version is registered it stays there, too: nobody else may be left to run it.
-local function move_solo(limit)
-  local reserves = any_reserves()
-  local function leave(id) call('ZREM', KEY.solo, id) end
-  local function move(id)
-    local r = read(id, 'state', 'solo', 'lane', 'seq', 'held')
-    local waits = r[1] == 'submitted' and r[2] == '1'
-    if waits and (r[5] or '') == '' then add_suspect(id, r[3], r[4]) end
-    if not waits or not reserves then leave(id) end
-  end
-
-  for _, id in ipairs(call('ZRANGEBYSCORE', KEY.solo, '-inf', reserves and string.format('(%.0f', MOVED) or '+inf', 'LIMIT', 0, limit)) do
-    each_task(id, nil, leave, move)
-  end
 end

@@ -72,7 +72,7 @@ local function end_again(id, may_be_left)
   if not (is_over or PARKED[state]) then return false end
   local is_whole = call('ZSCORE', is_over and KEY.finished or KEY.parked, id)
   if is_whole and not may_be_left then return false end
-  for _, key in ipairs({KEY.due, KEY.waiting, KEY.solo}) do call('ZREM', key, id) end
+  for _, key in ipairs({KEY.due, KEY.waiting}) do call('ZREM', key, id) end
   if r[8] then shared('ZREM', KEY.submitted .. r[8], id) end
   if r[8] and (r[9] or '') ~= '' then leave_gate(id, r[8], r[9]) end
   if is_whole then return false end

@@ -1,4 +1,4 @@
--- use: clock gate_keys workers shared_keys journal
+-- use: clock workers shared_keys journal
 -- provides: TERMINAL PARKED whole read write is_half_made count_unbegun count_in count_out tell_waiters park hold_in_order note_lowest forget_gate leave_gate leave_index
 -- The task record, and the sets that hold its id by state.
 local TERMINAL = {completed = true, failed = true, rejected = true, canceled = true}
@@ -82,11 +82,10 @@ end
 -- Takes a task from the gate at which it waits (see gates, unknown_handlers). `gone`: its record is gone.
 local function leave_gate(id, lane, gate, gone)
   local held, name = held_of(lane, gate), string.match(gate, '^unknown:(.*)$')
-  remove_held(id, lane, gate)
+  shared('ZREM', held, id)
   if not gone then write(id, 'held', '') end
-  if name then note_lowest(held, lane, name) end
-  if call('EXISTS', held) == 1 then return end
-  forget_gate(lane, gate)
+  if name then return note_lowest(held, lane, name) end
+  if call('EXISTS', held) == 0 then forget_gate(lane, gate) end
 end
 
 -- Takes a task out of the index of the state it is in. A working task's index is its owner's `running`. A submitted task that waits
@@ -95,7 +94,6 @@ local function leave_index(id, state, lane, owner, is_taken)
   if state == 'submitted' then
     shared('ZREM', KEY.submitted .. lane, id)
     shared('ZREM', KEY.suspects .. lane, id)
-    call('ZREM', KEY.solo, id)
     local r = read(id, 'held', 'solo')
     if r[1] and r[1] ~= '' then leave_gate(id, lane, r[1])
     elseif r[2] ~= '1' and not is_taken then raise(KEY.stale, lane, 1) end

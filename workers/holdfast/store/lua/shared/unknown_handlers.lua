@@ -1,4 +1,4 @@
--- use: task_record journal limits workers serving_workers clock gate_keys shared_keys
+-- use: task_record journal limits workers serving_workers clock shared_keys
 -- provides: unknown
 -- Tasks whose handler the worker that met them does not have wait beside their lane at the gate `unknown:<name>`, uncharged,
 -- until a worker of that name takes them. Such a gate bounds nothing, and no worker looks at one of a name it does not serve.
@@ -16,16 +16,9 @@ local function unknown()
     return whole(shown) or 0, whole(since) or 0
   end
 
-  -- A worker of an earlier version knows of gates by time alone: this one is open to it.
-  local function open_to_earlier(lane, name)
-    shared('ZADD', KEY.gates .. lane, NOW, 'unknown:' .. name)
-    call('SADD', KEY.gated, lane)
-  end
-
   -- Wakes the workers that serve this lane and name.
   local function call_servers(lane, name)
     for _, worker in ipairs(serving.servers(lane, name)) do
-      if not worker.names then open_to_earlier(lane, name) end
       if not worker.quiet and call('LLEN', KEY.control .. worker.incarnation) == 0 then hint(worker.incarnation, 'look') end
     end
   end
@@ -48,8 +41,7 @@ local function unknown()
 
   local function first_at(lane, name) return shared('ZRANGE', held_at(lane, name), 0, 0)[1] end
 
-  -- The same; where none waits the gate is removed: a worker of an earlier version took the last one, or somebody has put something
-  -- else there.
+  -- The same; where none waits the gate is removed: somebody has put something else there.
   local function first_or_none(lane, name)
     local first = first_at(lane, name)
     if not first then note_lowest(held_at(lane, name), lane, name) end
@@ -64,5 +56,5 @@ local function unknown()
   end
 
   return {hold = hold, first_or_none = first_or_none, names_for = names_for, count_for = count_for, first_at = first_at, held_at = held_at, clock_of = clock_of,
-    call_servers = call_servers, open_to_earlier = open_to_earlier, servers = serving.servers, all = serving.all, lanes = serving.lanes}
+    call_servers = call_servers, servers = serving.servers, all = serving.all, lanes = serving.lanes}
 end

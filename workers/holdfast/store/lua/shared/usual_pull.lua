@@ -17,7 +17,7 @@ local PLAIN = 3    -- values of a settlement that says nothing but: completed, w
 local function is_usual_call()
   local r = redis.pcall('HMGET', WORKER, 'state', 'request', 'kind', 'quiet', 'names')
   if r[1] ~= 'live' or r[3] ~= 'worker' or r[4] or tonumber(ARGV[2]) ~= (tonumber(r[2]) or 0) + 1 then return false end
-  local marks = call('EXISTS', KEY.solo, KEY.leftover, KEY.joining, KEY.rules, KEY.gated, KEY.closed, KEY.turned,
+  local marks = call('EXISTS', KEY.leftover, KEY.joining, KEY.rules, KEY.gated, KEY.closed, KEY.turned,
     WORKER .. NAME.of_inbox, KEY.due, KEY.agenda, KEY.unserved)
   if marks == 0 then return true, r[5] end
   if marks > call('EXISTS', KEY.due, KEY.agenda, KEY.unserved) then return false end

@@ -1,4 +1,4 @@
--- provides: inbox_of running_of facts_of_worker running_ids hint any_reserves roster
+-- provides: inbox_of running_of facts_of_worker running_ids hint roster
 -- Registered workers: their keys, hints to them, and what is known of all of them.
 local function inbox_of(incarnation) return KEY.worker .. incarnation .. NAME.of_inbox end
 local function running_of(incarnation) return KEY.worker .. incarnation .. NAME.of_running end
@@ -23,20 +23,8 @@ local function hint(incarnation, word)
   call('PEXPIRE', control, HINT_MS)
 end
 
--- Versions without quarantine workers reserve a suspect for a worker, from one index of all lanes, `solo`, and know one
--- spelling of the keys of gates. True if a worker of such a version is registered.
-local reserves
-local function any_reserves()
-  if reserves ~= nil then return reserves end
-  reserves = false
-  for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
-    if redis.pcall('HEXISTS', KEY.worker .. incarnation, 'kind') == 0 then reserves = true end
-  end
-  return reserves
-end
-
 -- A mark that changes when a worker has registered, begun to drain, or gone: a caller that has looked at all workers need not look
--- again before that. Of one that drains an earlier version does not tell, nor of one that registers as another goes.
+-- again before that.
 local function roster()
   return (call('HGET', KEY.meta, 'roster') or '0') .. ' ' .. call('ZCARD', KEY.workers)
 end

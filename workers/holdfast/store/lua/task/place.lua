@@ -3,7 +3,7 @@
 -- Answers: {how many go before it, 1 if that is exact or 0 if it is the least}. -1: its entry is gone, audit will put it
 --       back. Of suspects, or of tasks at a gate, those before it; of another, entries of its lane. Nothing if it does not wait.
 -- flags: no-writes, allow-oom
--- use: task_record lane lane_front gate_keys
+-- use: task_record lane lane_front shared_keys
 local SEARCHED = 10000   -- entries from the head
 local id = ARGV[1]
 local r = read(id, 'state', 'lane', 'seq', 'solo', 'held')

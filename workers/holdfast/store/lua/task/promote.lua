@@ -6,7 +6,7 @@
 -- flags: allow-oom
 -- use: promotion lane_alarms clock
 call('DEL', KEY.steward_control)
-if call('EXISTS', KEY.due, KEY.agenda, KEY.alarms, KEY.solo, KEY.leftover, KEY.joining) == 0 then return {0, -1} end
+if call('EXISTS', KEY.due, KEY.agenda, KEY.alarms, KEY.leftover, KEY.joining) == 0 then return {0, -1} end
 local promoted = promote(tonumber(ARGV[1]))
 sound_alarms()
 if call('EXISTS', KEY.leftover, KEY.joining) > 0 then return {promoted, 0} end

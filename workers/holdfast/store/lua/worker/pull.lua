@@ -158,8 +158,8 @@ local function take_from_gates(lane, want)
     end
     if waits and not has_name(names, name or '') then
       looked = looked + 1
-      if string.match(gate, '^unknown:') or looked > SCAN then return false end
-      leave_gate(id, lane, gate)
+      if looked > SCAN then return false end
+      if r[8] == '1' then suspects().leave(id, lane, gate) else leave_gate(id, lane, gate) end
       return go_aside(id, lane, name, r[13])
     end
     local at = waits and bounds().kept_back(lane, key, name)
@@ -406,7 +406,7 @@ local function pull()
   if (request > last + 1 and doubt().begin(incarnation, 'request ' .. request .. ' after ' .. last)) or doubt().lasts() then
     if live then return {'DOUBTED', verdicts, {}, 0, call('LLEN', inbox_of(incarnation))} end
   end
-  if live and call('EXISTS', KEY.solo, KEY.due, KEY.agenda, KEY.leftover, KEY.joining) > 0 then
+  if live and call('EXISTS', KEY.due, KEY.agenda, KEY.leftover, KEY.joining) > 0 then
     promote(16)   -- due tasks submitted in passing, for where there is no steward
   end
   if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspects()) then

@@ -31,7 +31,7 @@ if known[1] then
   return 'TAKEN'
 end
 call('HSET', worker, 'state', 'live', 'request', answered or 0, 'heartbeat', 0, 'host', host, 'boot', boot, 'pid', pid, 'slot', slot,
-  'kind', kind, 'joins', '1')   -- this version runs a turn with all messages that joined it: see joins
+  'kind', kind)
 if lanes ~= '' then call('HSET', worker, 'lanes', lanes, 'names', keep_names()) end
 if (limits or '') ~= '' then call('HSET', worker, 'limits', limits) end
 if (catalog or '') ~= '' then call('HSET', worker, 'application', application, 'catalog', catalogs().keep(catalog)) end

@@ -1,7 +1,6 @@
 -- How many suspects may start now in some lanes: neither paused nor at their limit, nothing keeps those tasks back, and this
--- pool has their handlers. Those that something keeps back go to their gates, so do those whose handler no live worker has;
--- those that older versions have put elsewhere come here. Where some may start, workers of processes that cannot fork are
--- told to look: no bell is rung for a suspect.
+-- pool has their handlers. Those that something keeps back go to their gates, so do those whose handler no live worker has.
+-- Where some may start, workers of processes that cannot fork are told to look: no bell is rung for a suspect.
 -- KEYS: the public queue. ARGV: how many workers of this pool are named, these, then the lanes. A pool of which no live worker
 --       is named counts tasks of any handler.
 -- Answers: {how many, as far as they were looked at; how many of them are to run while no other quarantine worker of their
@@ -9,7 +8,6 @@
 -- Keeps: I3.
 -- flags: allow-oom
 -- use: suspect_queue workers unknown_handlers serving_workers task_record
-local MOVED_AT_ONCE = 100
 for _, incarnation in ipairs(call('SMEMBERS', KEY.quarantine)) do
   if not call('ZSCORE', KEY.workers, incarnation) then call('SREM', KEY.quarantine, incarnation) end
 end
@@ -18,7 +16,6 @@ for i = 1, #waits_apart, 2 do
   local r = read(waits_apart[i + 1], 'state', 'alone')
   if r[1] ~= 'submitted' or r[2] ~= '1' then call('HDEL', KEY.apart, waits_apart[i]) end
 end
-if call('EXISTS', KEY.solo) == 1 then move_solo(MOVED_AT_ONCE) end
 
 local LANES, NAMED = {}, tonumber(ARGV[1])
 for i = NAMED + 2, #ARGV do LANES[#LANES + 1] = ARGV[i] end
