@@ -13,6 +13,8 @@ import pytest
 import redis.asyncio
 
 from holdfast.store import open_store
+from holdfast.store.redis.keys import Keys
+from holdfast.store.redis.web_sessions import MOST_OF_ONE
 from holdfast_config import RedisSettings
 from holdfastd.web.access import forms
 from holdfastd.web.access.accounts import Accounts
@@ -260,6 +262,22 @@ async def test_sessions_that_are_over_are_forgotten(redis_settings: RedisSetting
         assert (await store.has_web_session("old"), await store.has_web_session("new")) == (True, True)
         await store.begin_web_session("later", 2_000, 4_000)
         assert (await store.has_web_session("old"), await store.has_web_session("new")) == (False, True)
+
+
+async def test_who_logs_in_again_and_again_fills_no_store_and_ends_no_session_of_others(
+    redis_settings: RedisSettings,
+) -> None:
+    viewer = "the token of a viewer"
+    accounts = Accounts(TOKEN, viewer_token=viewer)
+    async with site(redis_settings, accounts=accounts) as here, redis.asyncio.from_url(redis_settings.url) as client:
+        cookies = list[dict[str, str]]()
+        for _ in range(MOST_OF_ONE + 5):
+            answer = await here.stranger.post("/login", data={"token": viewer})
+            cookies.append({"cookie": f"{COOKIE}={answer.cookies[COOKIE]}"})
+            here.stranger.cookies.clear()
+        assert await client.zcard(Keys(redis_settings.queue).web_sessions) == MOST_OF_ONE + 1
+        assert (await here.stranger.get("/lanes", headers=cookies[-1])).status_code == 200
+        assert (await here.browser.get("/lanes")).status_code == 200, "another user"
 
 
 async def test_a_body_that_is_too_large_is_refused(redis_settings: RedisSettings) -> None:

@@ -500,6 +500,13 @@ DASHBOARD = (
         f"{_ACCOUNTS}::test_a_users_file_with_the_size_and_time_of_before_is_read_again",
     ),
     Rule(
+        "sessions of one user are bounded",
+        "workers/holdfast/store/redis/web_sessions.py",
+        "if surplus := own[:-MOST_OF_ONE]:",
+        "if surplus := own[:0]:",
+        f"{_ACCESS}::test_who_logs_in_again_and_again_fills_no_store_and_ends_no_session_of_others",
+    ),
+    Rule(
         "streams of events are bounded",
         f"{_HERE}/live/stream_response.py",
         "if len(self.open) >= self.most:",

@@ -803,7 +803,8 @@ class WebSessionStore(Protocol):
     """The calls about browsers that are logged in to the dashboard: all its processes see the same ones."""
 
     async def begin_web_session(self, session: str, now_ms: int, until_ms: int) -> None:
-        """Keep it; those that have lasted until now are forgotten. `now_ms` and `until_ms`: by the caller's clock."""
+        """Keep it; those that have lasted until now are forgotten, and of its owner's those beyond 100 that end first.
+        `session`: `OWNER:NAME`; `now_ms` and `until_ms`: by the caller's clock."""
         ...
 
     async def end_web_session(self, session: str) -> None: ...

@@ -86,4 +86,8 @@ class OpenSessions:
 
 
 def _named(visitor: Visitor) -> str:
-    return hashlib.sha256(f"session\0{visitor.csrf}".encode()).hexdigest()[:32]
+    return f"{_digest('owner', visitor.name)}:{_digest('session', visitor.csrf)}"
+
+
+def _digest(what: str, text: str) -> str:
+    return hashlib.sha256(f"{what}\0{text}".encode()).hexdigest()[:32]
