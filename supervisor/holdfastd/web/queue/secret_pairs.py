@@ -30,7 +30,7 @@ _WORD = re.compile(r"""\\*+["'`]?+((?:[\w.-]++[ ])?+[\w.-]++)""")
 _SIGN = re.compile(r"[ \t]*+(?:[:=]|->)")
 # `name: Cookie, value: …` is a pair as well, in either order: the keys of names and of values.
 NAMES = frozenset({"name", "key", "header", "field", "param", "parameter", "variable", "property", "label", "k"})
-VALUES = frozenset({"value", "val", "content", "data", "values", "text", "string", "v"})
+VALUES = frozenset({"value", "val", "content", "data", "values", "string", "v"})
 _OTHER_OBJECT = re.compile(r"[})]|\n[ \t]*+-")
 # The lines below, if they are indented: of a header, or of a block of YAML, which may have a tag.
 _FOLDED = re.compile(r"(?:[!&]\S*+[ \t]*+)*+(?:[|>][0-9+-]{0,2})?+(?:(?:[ \t]*+\r?\n)++[ \t]++[^\s][^\r\n]*+)++")
