@@ -401,7 +401,7 @@ WORKER = [
     Rule(
         "what has ended and is reported is noted no more",
         f"{_HERE}/pull.py",
-        "            self.context.begun.settle(settlement.task_id, settlement.claim)\n",
+        "            settle(settlement.task_id, settlement.claim)\n",
         "",
         f"{_BEGUN}::test_a_later_turn_has_not_begun_because_an_earlier_one_had",
     ),

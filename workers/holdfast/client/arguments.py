@@ -184,28 +184,39 @@ def _check_content(spec: TaskSpec) -> None:
         raise InvalidTaskError("data and name exclude each other: the arguments of a named handler are kwargs")
     if spec.kwargs is not None and spec.name is None:
         raise InvalidTaskError("kwargs are for a named handler: give its name too")
-    for what, value, kind, expected in (
-        ("text", spec.text, str, "text"),
-        ("context_id", spec.context_id, str, "text"),
-        ("message_id", spec.message_id, str, "text"),
-        ("kwargs", spec.kwargs, dict, "names with values"),
-        ("metadata", spec.metadata, dict, "names with values"),
-    ):
-        if value is not None:
-            _check_kind(what, value, kind, expected)
     if spec.name is not None:
         check_name(spec.name)
-    for what, content in (("data", spec.data), ("kwargs", spec.kwargs), ("metadata", spec.metadata)):
-        check_json(what, content)
+    if spec.kwargs is not None:
+        _check_kind("kwargs", spec.kwargs, dict)
+    if spec.text is None and spec.context_id is None and spec.message_id is None and spec.metadata is None:
+        if spec.data is not None:
+            check_json("data", spec.data)
+    else:
+        _check_other_content(spec)
 
 
-def _check_kind(what: str, value: object, kind: type, expected: str) -> None:
+def _check_other_content(spec: TaskSpec) -> None:
+    if spec.text is not None:
+        _check_kind("text", spec.text, str)
+    if spec.context_id is not None:
+        _check_other_id("context_id", spec.context_id)
+    if spec.message_id is not None:
+        _check_other_id("message_id", spec.message_id)
+    if spec.metadata is not None:
+        _check_kind("metadata", spec.metadata, dict)
+    check_json("data", spec.data)
+
+
+def _check_kind(what: str, value: object, kind: type) -> None:
     if not isinstance(value, kind):
-        raise InvalidTaskError(f"{what} {shown(value)}: {expected} expected")
-    if isinstance(value, str):
-        check_json(what, value)
-        if what.endswith("_id") and not 1 <= len(value) <= LONGEST_ID:
-            raise InvalidTaskError(f"{what} {shown(value)}: 1 to {LONGEST_ID} characters are allowed")
+        raise InvalidTaskError(f"{what} {shown(value)}: {'text' if kind is str else 'names with values'} expected")
+    check_json(what, value)
+
+
+def _check_other_id(what: str, value: str) -> None:
+    _check_kind(what, value, str)
+    if not 1 <= len(value) <= LONGEST_ID:
+        raise InvalidTaskError(f"{what} {shown(value)}: 1 to {LONGEST_ID} characters are allowed")
 
 
 def _check_when(spec: TaskSpec) -> None:

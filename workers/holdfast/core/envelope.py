@@ -102,7 +102,8 @@ def build_run_of(
 ) -> Built:
     """As `build_run`, of a message that is encoded already. The message names its task and its context as well: a
     strict consumer of the list demands it."""
-    ids = b'"task_id":"%b","context_id":%b' % (_checked(task_id).encode(), _encoded(context_id or task_id))
+    name = b'"%b"' % _checked(task_id).encode()
+    ids = b'"task_id":%b,"context_id":%b' % (name, _encoded(context_id) if context_id else name)
     begin = b'{%b,"message":{' % ids
     rest = (
         b"%b}" % message[1:] if history_length is None else b'%b,"history_length":%d}' % (message[1:], history_length)

@@ -42,7 +42,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def usual_timeout(self) -> float | None:
         """The producer's timeout in seconds, for a run that has no other."""
-        return self._seconds(USUAL_TIMEOUT)
+        return self._seconds(USUAL_TIMEOUT) if self.metadata else None
 
     @property
     def retry_backoff(self) -> float | None:

@@ -80,7 +80,8 @@ class Exchange:
         self.answered = max(self.answered, request.number)
         if pulled.standing not in {Standing.OK, Standing.APART, Standing.REPLAY}:
             return []
-        fresh = [delivery for delivery in pulled.deliveries if not self._runs(delivery)]
+        held = self.held
+        fresh = [one for one in pulled.deliveries if one.task_id not in held or not self._runs(one)]
         self.held.update({delivery.task_id: delivery for delivery in pulled.deliveries})
         return fresh
 
@@ -130,6 +131,8 @@ class Exchange:
         """Claims that are given back come last and backwards: each goes to the head of its lane, so the first claimed
         ends up first. Those that have begun were claimed before those that have not."""
         outcomes = [s for s in self.unsettled if s.kind not in GIVEN_BACK]
+        if len(outcomes) == len(self.unsettled):
+            return tuple(outcomes)
         not_begun = [s for s in self.unsettled if s.kind is Settle.RETURNED]
         begun = [s for s in self.unsettled if s.kind is Settle.RELEASE]
         return (*outcomes, *reversed(not_begun), *reversed(begun))

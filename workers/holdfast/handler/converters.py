@@ -107,8 +107,8 @@ def convert_all(convert: Mapping[str, Convert], kwargs: Mapping[str, object]) ->
     misfits: list[str] = []
     for name, value in kwargs.items():
         try:
-            if name in convert:
-                fitting[name] = convert[name](value)
+            if (convert_one := convert.get(name)) is not None:
+                fitting[name] = convert_one(value)
         except _MismatchError as mismatch:
             misfits += [f"{name}{place}: {why}" for place, why in mismatch.places]
     if misfits:

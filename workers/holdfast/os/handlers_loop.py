@@ -56,9 +56,11 @@ class Owner(Protocol):
 
 
 class OwnedTask(asyncio.Task[Any]):
-    """`owner`: also of the tasks that it starts."""
+    """`owner`, which whoever makes one sets: also of the tasks that it starts."""
 
-    owner: Owner | None = None
+    __slots__ = ("owner",)  # as one is made for each delivery
+
+    owner: Owner | None
 
 
 class ThreadCall:
@@ -159,8 +161,7 @@ def heed_exits(loop: asyncio.AbstractEventLoop) -> None:
 
 def _owned(loop: asyncio.AbstractEventLoop, coro: Any, **how: Any) -> Any:
     task = OwnedTask(coro, loop=loop, **how)
-    if (owner := _owner_here(loop)) is not None:  # else that of the class: tasks are made for each delivery
-        task.owner = owner
+    task.owner = _owner_here(loop)
     return task
 
 

@@ -133,11 +133,12 @@ class Puller:
             self.context.state.inbox_waits = True
 
     def _take_verdicts(self, request: Request, pulled: Pulled) -> None:
+        settle, on_verdict = self.context.begun.settle, self.context.on_verdict
         for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
             if verdict in _TOO_LATE and settlement.kind is not Settle.RETURNED:
                 _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))
-            self.context.on_verdict(settlement, verdict)
-            self.context.begun.settle(settlement.task_id, settlement.claim)
+            on_verdict(settlement, verdict)
+            settle(settlement.task_id, settlement.claim)
 
     def _take_standing(self, standing: Standing) -> None:
         if standing in _ANSWERED:

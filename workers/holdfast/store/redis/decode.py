@@ -55,8 +55,6 @@ def _first_delivery(row: list[Any]) -> Delivery:
 
 
 def _delivery(row: list[Any]) -> Delivery:
-    if len(row) == SHORT:
-        return _first_delivery(row)
     task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, raw, saved, past, *rest = row
     earlier, waited, unbegun, child, steps, batch = rest
     return Delivery(
@@ -91,7 +89,7 @@ def pulled(answer: list[Any]) -> Pulled:
     return Pulled(
         standing=_STANDINGS[standing],
         verdicts=tuple([_VERDICTS[verdict] for verdict in verdicts]),
-        deliveries=tuple([_delivery(row) for row in rows]),
+        deliveries=tuple([_first_delivery(row) if len(row) == SHORT else _delivery(row) for row in rows]),
         backlog=backlog,
         inbox=inbox,
         fires=tuple(schedule_id.decode() for schedule_id in fires[0]) if fires else (),
