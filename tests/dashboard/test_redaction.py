@@ -9,11 +9,13 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+import redis.asyncio
 
+from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
 from holdfast_config.values import REDACTED
 from holdfastd.web.queue.redaction import LONGEST, TOO_DEEP, Redaction
-from tests.dashboard.site import site
+from tests.dashboard.site import HTML, site
 from tests.dashboard.test_bulk import ended
 
 HIDES = Redaction.of(REDACTED)
@@ -273,6 +275,25 @@ def test_a_hidden_value_that_has_moved_is_refused(edited: Any) -> None:
     original = {"password": "hunter2", "note": "token=abc", "rows": [{"secret": 1}]}
     with pytest.raises(ValueError, match="write the value itself"):
         HIDES.restored(edited, original)
+
+
+@pytest.mark.anyio
+async def test_an_error_that_quotes_a_damaged_record_shows_no_secret_of_it(redis_settings: RedisSettings) -> None:
+    """On a page, from the API, and to a client of the agent."""
+    async with (
+        site(redis_settings, web_a2a=True) as here,
+        redis.asyncio.from_url(redis_settings.url) as client,
+    ):
+        await here.manager.run_task("hello", task_id="t")
+        await client.hset(f"{Keys(redis_settings.queue).prefix}task:t", "attempts", "password=hunter2-secret")
+        call = {"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "t"}}
+        answers = (
+            await here.browser.get("/task?id=t", headers=HTML),
+            await here.program.get("/api/v1/tasks/t"),
+            await here.program.post("/a2a", json=call, headers={"a2a-version": "1.0"}),
+        )
+        for answer in answers:
+            assert ("cannot be read" in answer.text, "hunter2" in answer.text) == (True, False), answer.text
 
 
 @pytest.mark.anyio

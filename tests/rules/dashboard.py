@@ -500,6 +500,13 @@ DASHBOARD = (
         f"{_ACCOUNTS}::test_a_users_file_with_the_size_and_time_of_before_is_read_again",
     ),
     Rule(
+        "an error of the agent shows no secret of a damaged record",
+        f"{_HERE}/a2a/endpoint.py",
+        "queue_of(request).redaction.text(known.message)",
+        "known.message",
+        "tests/dashboard/test_redaction.py::test_an_error_that_quotes_a_damaged_record_shows_no_secret_of_it",
+    ),
+    Rule(
         "sessions of one user are bounded",
         "workers/holdfast/store/redis/web_sessions.py",
         "if surplus := own[:-MOST_OF_ONE]:",

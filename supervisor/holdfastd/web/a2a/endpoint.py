@@ -38,7 +38,7 @@ async def endpoint(request: Request) -> Response:
     except ClientDisconnect:  # nobody waits for an answer
         raise
     except Exception as error:
-        known = _known(error)
+        known = _told(request, error)
         answer = _json(call.failure(known), known.status)
         answer.headers.update((error.headers or {}) if isinstance(error, HTTPException) else {})
         return answer
@@ -109,7 +109,7 @@ async def _events(request: Request, call: RpcCall, method: StreamMethod) -> Asyn
             async for each in results:
                 yield _event(call.answer(each))
         except Exception as error:
-            yield _event(call.failure(_known(error)))
+            yield _event(call.failure(_told(request, error)))
 
 
 def _without_stream(error: RpcError, method: StreamMethod) -> RpcError:
@@ -117,6 +117,12 @@ def _without_stream(error: RpcError, method: StreamMethod) -> RpcError:
     if method.version != "0.3" or error.status != 200:
         return error
     return RpcError(error.code, error.message, 404 if error.code is RpcCode.TASK_NOT_FOUND else 400)
+
+
+def _told(request: Request, error: Exception) -> RpcError:
+    """The error without secrets: it may quote what a damaged record holds."""
+    known = _known(error)
+    return RpcError(known.code, queue_of(request).redaction.text(known.message), known.status)
 
 
 def _known(error: Exception) -> RpcError:

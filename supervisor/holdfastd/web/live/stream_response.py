@@ -31,6 +31,7 @@ from holdfast.errors import HoldfastError
 from holdfastd.web.access.forms import check_login_counts, login_counts, visitor_of
 from holdfastd.web.access.visitor import Visitor
 from holdfastd.web.live.messages import HEARTBEAT, message
+from holdfastd.web.queue.queue_access import queue_of
 
 HEARTBEAT_EVERY = 15.0  # seconds
 LONGEST = 3600.0  # seconds of one stream
@@ -114,7 +115,8 @@ async def stream(request: Request, messages: AsyncGenerator[bytes], *, longest: 
     except BaseException:
         streams.ended(over)
         raise
-    return EventStreamResponse(streams, over, messages, first, lambda: login_counts(request), longest)
+    shown = queue_of(request).redaction.text
+    return EventStreamResponse(streams, over, messages, first, lambda: login_counts(request), longest, shown)
 
 
 @asynccontextmanager
@@ -163,6 +165,7 @@ class EventStreamResponse(Response):
         first: bytes,
         may_read: Callable[[], Awaitable[bool]],
         longest: float | None,
+        shown: Callable[[str], str],
     ) -> None:
         # The body has no length, and a proxy may not collect it.
         self.status_code, self.background = 200, None
@@ -172,7 +175,7 @@ class EventStreamResponse(Response):
             (b"x-accel-buffering", b"no"),
         ]
         self._streams, self._over, self._longest = streams, over, longest
-        self._messages, self._first, self._may_read = messages, first, may_read
+        self._messages, self._first, self._may_read, self._shown = messages, first, may_read, shown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         over = self._over
@@ -200,7 +203,7 @@ class EventStreamResponse(Response):
                         return
                     looked_at = time.monotonic()
                 await send({"type": "http.response.body", "body": message, "more_body": True})
-                following = following or asyncio.create_task(_next(self._messages))
+                following = following or asyncio.create_task(_next(self._messages, self._shown))
                 await asyncio.wait((following, over), timeout=HEARTBEAT_EVERY, return_when=asyncio.FIRST_COMPLETED)
                 message = HEARTBEAT
                 if following.done():
@@ -214,12 +217,13 @@ class EventStreamResponse(Response):
                 await asyncio.wait((following,))
 
 
-async def _next(messages: AsyncGenerator[bytes]) -> bytes | None:
-    """None at the end. A stream whose answer has begun says in a message why it ends."""
+async def _next(messages: AsyncGenerator[bytes], shown: Callable[[str], str]) -> bytes | None:
+    """None at the end. A stream whose answer has begun says in a message why it ends; `shown`: what may be said of an
+    error."""
     try:
         return await anext(messages, None)
     except HoldfastError as error:
-        return message({"error": str(error)}, "problem")
+        return message({"error": shown(str(error))}, "problem")
 
 
 async def _until_gone(receive: Receive) -> None:
