@@ -181,7 +181,7 @@ BORDERS: list[tuple[str, StoreInfo]] = [
     ("a small server takes several times what it uses", changed("memory", resident=90 * MEBIBYTE)),
     ("hosts agree", hosted()),
     ("clocks a second apart", hosted(clock_ahead_ms=1020)),
-    ("an earlier version says neither", hosted(version="", clock_ahead_ms=None)),
+    ("no steward has said either", hosted(version="", clock_ahead_ms=None)),
     ("Valkey counts anew", changed("server", engine="valkey", version="1.0.0")),
     ("7.0", changed("server", version="7.0.0")),
     ("80 %", changed("memory", used=80 * MEBIBYTE)),

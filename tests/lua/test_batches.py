@@ -16,8 +16,7 @@ from holdfast.core.delivery import Settle
 from holdfast.core.submit_options import BatchPlace, SubmitOptions
 from holdfast.core.tasks import Accepted, Receipt, Submission, WorkerKind
 from holdfast.errors import UnreadableRecordError
-from holdfast.store.redis.scripts import text
-from tests.lua.namespace import Namespace, namespace
+from tests.lua.namespace import Namespace
 from tests.lua.operations import run, submission
 
 pytestmark = pytest.mark.anyio
@@ -435,29 +434,9 @@ async def test_events_tell_that_a_batch_was_sealed_and_has_ended(space: Namespac
     assert "ready batch b" in "\n".join((await space.task("then")).trail)
 
 
-EARLIER = text("ties").replace(
-    "    elseif kind == 'batch' then batching().count_end(id, name, read(id, 'state')[1])\n", ""
-)
-
-
-async def test_ends_by_an_earlier_version_are_counted_by_the_next_look(server_url: str) -> None:
-    """Its scripts end a task and undo its ties, and know of no batch."""
-    async with namespace(server_url) as space:
-        await whole(space)
-        earlier = Namespace(server_url, {"ties": EARLIER}, space.queue)
-        for task_id in ("t1", "t2"):
-            await earlier.store.cancel(task_id, "asked")
-        await earlier.aclose()
-        assert (await counts(space)).open == 2
-        assert await space.store.look_at_batches(100) == (2, 0)
-        assert await counts(space) == BatchCounts(total=2, canceled=2)
-        assert await space.state("then") == "submitted"
-        await space.check()
-
-
-async def test_an_end_by_an_earlier_version_is_counted_when_its_task_is_deleted(space: Namespace) -> None:
+async def test_an_end_that_was_not_counted_is_when_its_task_is_deleted(space: Namespace) -> None:
     await submit(space, placed(space, THEN, 1), placed(space, 1, 1))
-    await space.do("DEL", space.key("ties:t1"))  # as those scripts leave it: they know of no batch
+    await space.do("DEL", space.key("ties:t1"))  # nobody counts it
     await space.store.cancel("t1", "asked")
     assert (await counts(space)).open == 1
     await space.store.forget_tasks(["t1"])

@@ -68,7 +68,7 @@ async def test_an_orphan_that_still_lives_is_left_alone_until_it_is_gone(surroun
     path = surroundings.lock_file(A)
     descriptor = hold(path)
     assert descriptor is not None
-    assert not outlived(path)  # nor would it be of an earlier version, which marks nothing
+    assert not outlived(path)
     orphans = surroundings.orphans(A)
     await orphans.run_once()
     assert surroundings.store.calls == []

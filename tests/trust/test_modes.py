@@ -17,7 +17,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 
 def test_only_the_runtime_folder_and_the_control_socket_are_for_the_group(short_path: Path) -> None:
-    """With the widest umask, and over what an earlier version left open to the group."""
+    """With the widest umask, and over what somebody left open to the group."""
     needs_users()
     short_path.chmod(0o755)
     home = ADA.folder(short_path / "ada", 0o755)

@@ -36,8 +36,7 @@ class AskReload(msgspec.Struct, frozen=True, tag_field="do", tag="reload"):
 
 
 class AskStop(msgspec.Struct, frozen=True, tag_field="do", tag="stop"):
-    """Drain and end. StopAnswer is answered at once, StopResult at the end. `now`: cancel running tasks; a supervisor
-    of an earlier version ignores it."""
+    """Drain and end. StopAnswer is answered at once, StopResult at the end. `now`: cancel running tasks."""
 
     now: bool = False
 
@@ -46,8 +45,7 @@ ControlRequest = AskStatus | AskScale | AskStacks | AskReload | AskStop
 
 
 class StoreStatus(msgspec.Struct, frozen=True):
-    """`url` without its password; `pid` only for an embedded store that runs; `storage`: redis or postgres. A
-    supervisor of an earlier version leaves `queue` and `storage` empty."""
+    """`url` without its password; `pid` only for an embedded store that runs; `storage`: redis or postgres."""
 
     url: str
     embedded: bool

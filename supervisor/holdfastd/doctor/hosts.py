@@ -15,7 +15,7 @@ _VERSIONS = Check("hosts", "versions")
 
 
 def judge(members: Sequence[WorkerInfo]) -> Iterator[Finding]:
-    """Judges the facts that stewards gave with the leases of these workers; earlier versions give none."""
+    """Judges the facts that stewards gave with the leases of these workers."""
     yield from _judge_clocks({each.host: each.clock_ahead_ms for each in members if each.clock_ahead_ms is not None})
     yield from _judge_versions(members)
 

@@ -30,13 +30,13 @@ class ServedLimits:
 class ServedWork:
     """The lanes of a worker in their order, and the names of its handlers, where the empty name stands for tasks that
     name none. `names` None: it runs tasks of any name. `schedules`: the ids that its code declares, for the application
-    of this name, empty for none. `limits` or `schedules` None: an earlier version, which does not say."""
+    of this name, empty for none. `limits` None: it does not say."""
 
     lanes: tuple[ServedLane, ...]
     names: frozenset[str] | None = None
     limits: ServedLimits | None = None
     application: str = ""
-    schedules: frozenset[str] | None = None
+    schedules: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,7 @@ class LaneInfo:
 class WorkerInfo:
     """A worker of the namespace, with the number of its last heartbeat; `vouched_ago_ms` None: no steward ever
     vouched for it. Its steward also says the version of Holdfast, and how far the clock of the host is ahead of the
-    store's; an earlier version says neither."""
+    store's; before it has, neither is known."""
 
     incarnation: str
     host: str

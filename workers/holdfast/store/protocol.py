@@ -670,7 +670,7 @@ class BatchStore(Protocol):
         ...
 
     async def look_at_batches(self, limit: int) -> tuple[int, int | None]:
-        """Count ends that an earlier version has not counted, among at most `limit` open tasks of one batch; the number
+        """Count ends that were not counted, among at most `limit` open tasks of one batch; the number
         that was counted, and milliseconds until there is more to look at (None: no batch is open)."""
         ...
 

@@ -1,4 +1,7 @@
-"""Batch counts: tasks of open batches that a process of an earlier version has ended are counted by their records."""
+"""Batch counts: tasks of open batches whose end was not counted are counted by their records.
+
+Somebody has deleted such a record, or what the task was tied to.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ def batch_counts(store: BatchStore) -> Duty:
     async def run_once() -> float:
         ends, wait_ms = await store.look_at_batches(TASKS)
         if ends:
-            _log.info("tasks of a batch that an earlier version has ended were counted", tasks=ends)
+            _log.info("tasks of a batch whose end had not been counted were counted", tasks=ends)
         return LONGEST_REST if wait_ms is None else min(LONGEST_REST, max(NEXT_PAGE, wait_ms / 1000))
 
     return Duty("batch counts", run_once)

@@ -37,8 +37,6 @@ class UndeclaredSchedules:
 
     async def run_once(self) -> float:
         step = await self.store.retire_schedules(self.token, AT_ONCE)
-        if step.token == self.token:
-            return EVERY  # nothing was checked
         self.token = step.token
         for schedule in step.removed:
             _log.info(

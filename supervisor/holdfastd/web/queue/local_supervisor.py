@@ -90,7 +90,7 @@ def _stack_file(pid: int) -> Path:
     except OSError as error:
         raise ControlError(f"the stacks of process {pid} cannot be read: {error.strerror}") from None
     if path is None:
-        raise ControlError(f"process {pid} keeps no stacks: it is of an earlier version, or no worker")
+        raise ControlError(f"process {pid} keeps no stacks: it is no worker")
     return path
 
 

@@ -17,8 +17,7 @@ class RedisHosts(RedisPart):
         return QuietOrder(word == b"resumed", workers)
 
     async def halt_host(self, host: str, by: str, reason: str) -> QuietOrder:
-        """A halt is kept like a quiet host, under a name that no host has: earlier versions, which may keep or run
-        it through PostgreSQL, know the operation."""
+        """A halt is kept like a quiet host, under a name that no host has."""
         if not host.strip() or not by.strip():
             raise ValueError(f"a halt of host {host!r}, said by {by!r}: name a host, or * for all, and who says so")
         _, workers = await self._run("quiet_host", halt_mark(host), _line(by), _line(reason))

@@ -36,7 +36,7 @@ def _flat(s: Settlement) -> tuple[str | int, ...]:
 
 
 def _declared(service: ServedWork | None) -> tuple[str, bytes]:
-    if service is None or service.schedules is None:
+    if service is None:
         return "", b""
     return service.application, _pack(sorted(service.schedules))
 

@@ -15,7 +15,7 @@ if known.callback and not known.ended then each_task(known.callback, nil, nil, c
 local open = call('ZRANGE', KEY.batch_tasks .. batch, '-inf', '(' .. BAND, 'BYSCORE', 'LIMIT', 0, ARGV[2])
 local function leave(id) batching().count_end(id, batch, 'gone') end
 local function cancel_one(id)
-  local state = read(id, 'state')[1]   -- it has ended, or has no record: an earlier version did that, or somebody else
+  local state = read(id, 'state')[1]   -- it has ended, or somebody has deleted its record
   if state and not TERMINAL[state] and cancel(id, ARGV[3]) == 'canceled' then canceled = canceled + 1
   else batching().count_end(id, batch, TERMINAL[state or ''] and state or 'gone') end
 end

@@ -1,5 +1,5 @@
--- Look at the open tasks of a batch, and count the ends that were not counted: an earlier version has ended these tasks, or has
--- deleted their records. A part of the tasks of the batch that was not looked at for longest; all of them in several calls.
+-- Look at the open tasks of a batch, and count the ends that were not counted: somebody has deleted the records of these tasks, or
+-- what they were tied to. A part of the tasks of the batch that was not looked at for longest; all of them in several calls.
 -- KEYS: the public queue. ARGV: most tasks.
 -- Answers: {ends that were counted, ms until there is more to look at (-1: no batch is open)}.
 -- Keeps: I19. While a ledger rebuilds this Redis nothing is counted: records may come back.

@@ -1,7 +1,7 @@
 -- Remove the schedules of each application's code that no live worker declares any more, while a pool of it serves.
 -- KEYS: the public queue. ARGV: the token of the last call ('' at first), about how many schedules are looked at.
 -- Answers: {{token, 1 where the look has begun anew, 1 where it has more steps}; what was removed, what no live worker declares and
---          stays: each id, owner, id, owner, …}. Nothing is looked at again before something has changed, or a minute has gone by.
+--          stays: each id, owner, id, owner, …}. Nothing is looked at again before something has changed.
 -- Keeps: a schedule that was not declared by code stays, as one that a live worker of any application declares, and one whose owner
 --        is no application that serves. Nothing is removed while the code of a live worker is not known.
 -- flags: allow-oom

@@ -2,7 +2,7 @@
 -- provides: catalogs
 -- Catalogs: the schedules that the code of workers declares. A worker registers the name of its application ('' for none) and its catalog: the
 -- ids of the schedules that its code declares, in a set that is called by their digest, once for all workers that declare the same;
--- NONE where it declares none. A worker without a catalog is of an earlier version: nothing is known of its code.
+-- NONE where it declares none. Of a worker without a catalog nothing is known of its code.
 -- A function that makes functions: it is seldom needed.
 local function catalogs()
   local NONE, AT_ONCE = '-', 1000

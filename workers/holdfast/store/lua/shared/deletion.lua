@@ -20,7 +20,7 @@ end
 local function let_others_know(id, r, results)
   local released = r[4] and select(2, attempt(results.release, id))
   local batch = r[6] and batching().batch_of(r[6])
-  if batch then attempt(batching().count_end, id, batch, r[2]) end   -- an earlier version may have ended it
+  if batch then attempt(batching().count_end, id, batch, r[2]) end   -- its end may not have been counted
   if TERMINAL[r[2]] then
     count_out(KEY.finished, id, r[2])
     count(r[2])

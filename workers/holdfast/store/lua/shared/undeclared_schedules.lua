@@ -1,14 +1,13 @@
--- use: clock workers schedules catalogs
+-- use: workers schedules catalogs
 -- provides: undeclared
 -- Looks for schedules of code that no live worker declares, in steps: first at all workers, then at all such schedules. A
--- token tells how far it came, in lines: what the look was begun with (`mark`), when (ms), what it looks at (workers, schedules, or
+-- token tells how far it came, in lines: what the look was begun with (`mark`), what it looks at (workers, schedules, or
 -- nothing: it has ended), the cursor there, then each sort of worker: digest of its catalog, state, kind, application.
--- It begins anew when a worker comes, goes or begins to drain, when a schedule of the code comes or goes, and after AGAIN.
+-- It begins anew when a worker comes, goes or begins to drain, or a schedule of the code comes or goes.
 -- Only a supervisor's pool tells that its application serves: it may run elsewhere in part, as in one process.
 -- A function that makes functions: it is seldom needed.
 local function undeclared(token)
   local WORKERS = 500      -- of one step
-  local AGAIN = 60000      -- ms: of a worker that comes or begins to drain an earlier version does not tell
   local schedules, code = scheduling(), catalogs()
 
   local function mark() return roster() .. ' ' .. call('SCARD', KEY.declared) end
@@ -16,15 +15,15 @@ local function undeclared(token)
   local function read_token()
     local lines, sorts = {}, {}
     for line in string.gmatch(token, '[^\n]+') do
-      if #lines < 4 then lines[#lines + 1] = line else sorts[#sorts + 1] = line end
+      if #lines < 3 then lines[#lines + 1] = line else sorts[#sorts + 1] = line end
     end
-    return {mark = lines[1], since = tonumber(lines[2]), at = lines[3], cursor = lines[4], sorts = sorts}
+    return {mark = lines[1], at = lines[2], cursor = lines[3], sorts = sorts}
   end
 
   local look = read_token()
-  local begins = look.mark ~= mark() or (look.at == 'nothing' and math.abs(NOW - look.since) >= AGAIN)
+  local begins = look.mark ~= mark()
   local idle = not begins and look.at == 'nothing'
-  if begins then look = {since = NOW, at = 'workers', cursor = '0', sorts = {}} end
+  if begins then look = {at = 'workers', cursor = '0', sorts = {}} end
 
   local known = {}
   for _, sort in ipairs(look.sorts) do known[sort] = true end
@@ -113,7 +112,7 @@ local function undeclared(token)
   -- {token, 1 where the look has begun anew, 1 where it has more steps}. The mark is of now: what the caller removed is no news.
   local function progress()
     if idle then return {token, 0, 0} end
-    local lines = {mark(), look.since, look.at, look.cursor}
+    local lines = {mark(), look.at, look.cursor}
     for _, sort in ipairs(look.sorts) do lines[#lines + 1] = sort end
     return {table.concat(lines, '\n'), begins and 1 or 0, look.at == 'nothing' and 0 or 1}
   end

@@ -2,10 +2,10 @@
 -- KEYS: the public queue. ARGV: incarnation, host, boot, pid, slot, lanes it serves as JSON (a list of name, weight, timeout in s; ''
 --       if it does not say), names of its handlers as MessagePack ('' if it runs tasks of any name),
 --       kind: `worker` (of a supervisor's pool), `quarantine` (claims suspects alone, one at a time) or `single` (of a process
---       that cannot fork), limits of its settings as JSON ('' or missing: an earlier version, which does not say), the last halt
+--       that cannot fork), limits of its settings as JSON ('' if it does not say), the last halt
 --       that there was at its start, of a process that ends at halts ('' or missing: it is none),
---       the name of its application ('' for none), ids of the schedules that its code declares as MessagePack ('' or missing: an earlier
---       version, which does not say), how many tasks it runs at once ('' or missing: an earlier version, which claims no more),
+--       the name of its application ('' for none), ids of the schedules that its code declares as MessagePack ('' if it does not
+--       say), how many tasks it runs at once ('' if it does not say: it claims no more),
 --       the number of its last request (a worker that this Redis has lost goes on with the next one).
 -- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
 -- Keeps: I2: an owner exists before it owns. I18: on a quiet or halted host it claims nothing from its first pull on.
