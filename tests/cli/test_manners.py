@@ -75,7 +75,7 @@ def test_the_command_has_a_second_name(here: Inside, monkeypatch: pytest.MonkeyP
 
 def test_one_lane_is_shown_in_full(inside: Inside) -> None:
     inside("submit", "x", "--lane", "mail")
-    inside("lanes", "set", "mail", "--running", "5")
+    inside("lanes", "set", "mail", "--create", "--running", "5")
     document = cast("dict[str, Any]", json.loads(inside("lanes", "show", "mail", "--json").out))
     assert (document["lane"], document["waiting"], document["limit"]["value"]) == ("mail", 1, "5")
     assert "waiting  1\n" in inside("lanes", "show", "mail").out

@@ -53,7 +53,7 @@ def test_why_names_each_order_that_keeps_all_workers_from_claiming(hosts: Cli) -
     first, *orders = hosts("why", "t", "--json").document["now"].split("; ")
     assert "is the first in lane" in first
     assert [each.rpartition(": ")[2] for each in orders[1:]] == ["supervisor resume", "supervisor control RESUME"]
-    assert "is paused (paused by an operator): supervisor lanes resume" in orders[0]
+    assert "): supervisor lanes resume" in orders[0]
 
 
 def test_what_control_may_be_told_is_one_line(hosts: Cli) -> None:

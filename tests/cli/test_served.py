@@ -86,10 +86,14 @@ def test_a_lane_that_nobody_serves_is_told(old: Cli) -> None:
 
 
 def test_a_paused_lane_is_told(old: Cli) -> None:
-    old("lanes", "pause", "mail", "--reason", "no mail today")
+    old("lanes", "pause", "mail", "--create", "--reason", "no mail today")
     answer = old("submit", "--name", "known", "--data", "{}", "--lane", "mail")
-    assert "lane mail is paused (no mail today): supervisor lanes resume mail" in answer.err
-    assert "is the first in lane mail; lane mail is paused (no mail today)" in old("why", answer.out.strip()).out
+    assert "lane mail is paused (no mail today (paused by " in answer.err
+    assert ")): supervisor lanes resume mail" in answer.err
+    assert (
+        "is the first in lane mail; lane mail is paused (no mail today (paused by "
+        in old("why", answer.out.strip()).out
+    )
     old("lanes", "resume", "mail")
 
 

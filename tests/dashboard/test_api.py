@@ -220,7 +220,7 @@ async def test_lanes_are_named_by_any_text_in_the_path(redis_settings: RedisSett
     async with site(redis_settings) as here:
         lane = f"{redis_settings.queue}:a/b?c#d%ü"
         path = f"{API}/lanes/{segment(lane)}"
-        assert await ok(await here.program.post(f"{path}/pause", json={"reason": SCRIPT})) == {
+        assert await ok(await here.program.post(f"{path}/pause", json={"reason": SCRIPT, "create": True})) == {
             "subject": lane,
             "answer": "paused",
         }

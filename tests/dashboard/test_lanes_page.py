@@ -21,7 +21,7 @@ async def lane_of(here: Site, name: str) -> dict[str, str]:
 
 async def test_a_pause_has_the_reason_that_was_typed_and_who_typed_it(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
-        answer = await here.change("/lanes/pause", lane="mail", reason=f"the provider is down {SCRIPT}")
+        answer = await here.change("/lanes/pause", lane="mail", create="true", reason=f"the provider is down {SCRIPT}")
         assert answer.headers["location"] == "/lane?name=mail"
         shown = await here.page("/lane?name=mail")
         assert f"the provider is down {SCRIPT} (paused by token on the web, from 192.0.2.7)" in shown
@@ -32,7 +32,9 @@ async def test_a_pause_has_the_reason_that_was_typed_and_who_typed_it(redis_sett
 
 async def test_limits_are_set_shown_changed_and_removed(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
-        await here.change("/lanes/limit", lane="mail", running="20", per_key="none", rate="100/m", burst="7")
+        await here.change(
+            "/lanes/limit", lane="mail", create="true", running="20", per_key="none", rate="100/m", burst="7"
+        )
         assert await lane_of(here, "mail") == {"running": "20", "per_key": "none", "rate": "100/60000/7"}
         shown = await here.page("/lane?name=mail")
         for text in ('name="running" value="20"', 'name="rate" value="100/m"', 'name="burst" value="7"', "burst 7"):
@@ -47,9 +49,9 @@ async def test_limits_are_set_shown_changed_and_removed(redis_settings: RedisSet
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"running": "many"}, "running: 'many' is not a limit"),
-        ({"running": "0"}, "running: '0' is not a limit"),
-        ({"per_key": SCRIPT}, "is not a limit"),
+        ({"running": "many"}, "running: 'many' is not allowed: use a whole number from 1 to"),
+        ({"running": "0"}, "running: '0' is not allowed"),
+        ({"per_key": SCRIPT}, "is not allowed"),
         ({"rate": "fast"}, "100/m"),
         ({"rate": "5/m", "burst": "x"}, "burst"),
     ],
@@ -74,11 +76,11 @@ async def test_a_limit_that_is_not_one_gives_the_form_again_with_what_was_typed(
 
 async def test_the_rate_of_a_handler_is_set_and_shown(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
-        assert (await here.change("/lanes/limit-handler", handler="billing", rate="5/s")).status_code == 303
+        assert (await here.change("/handlers/limit", handler="billing", create="true", rate="5/s")).status_code == 303
         assert "5/s" in await here.page("/lanes")
-        answer = await here.change("/lanes/limit-handler", handler="billing", rate="soon")
+        answer = await here.change("/handlers/limit", handler="billing", rate="soon")
         assert (answer.status_code, 'value="soon"' in answer.text) == (400, True)
-        assert (await here.change("/lanes/limit-handler", handler="", rate="5/s")).status_code == 400
+        assert (await here.change("/handlers/limit", handler="", rate="5/s")).status_code == 400
 
 
 @pytest.mark.parametrize("name", ["", "%00", "a%20b", SCRIPT])

@@ -30,6 +30,7 @@ from holdfast.errors import (
     UnreadableScheduleError,
 )
 from holdfastd.control.errors import ControlError
+from holdfastd.operations.known import UnknownNameError
 from holdfastd.web.access.forms import BadFieldError
 from holdfastd.web.http.problems import API, problem
 from holdfastd.web.queue.errors import NotFoundError, NotPossibleError
@@ -37,6 +38,7 @@ from holdfastd.web.rendering import page
 
 STATUSES: tuple[tuple[type[HoldfastError], int], ...] = (
     (NotFoundError, 404),
+    (UnknownNameError, 404),
     (NotPossibleError, 409),
     (UnknownTaskError, 404),
     (UnknownScheduleError, 404),

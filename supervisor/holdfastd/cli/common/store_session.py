@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.errors import StoreUnavailableError
+from holdfast.core.activity import Activity
+from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.exits import Exit
 from holdfast.store import open_store
 from holdfast.store.protocol import Store
@@ -20,6 +21,8 @@ from holdfast_config import Settings, running_pools
 from holdfastd.cli.common import output
 from holdfastd.cli.common.error_report import CommandError, is_caused_by, single_error
 from holdfastd.cli.common.session import Session
+from holdfastd.operations.act import Act, Doing, Face, Operator, operator_name
+from holdfastd.operations.notes import AskedChange, noted
 
 T = TypeVar("T")
 
@@ -65,6 +68,29 @@ def manage(
         limit = settings.max_message_bytes
         manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, retries=later or first)
         return await work(manager)
+
+    return _run(session, inside)
+
+
+def operate(session: Session, act: Act[Any, T], texts: Mapping[str, object]) -> T:
+    """The answer of an act of this operator. It is noted in Activity; where the store does not take the note, the
+    change stands, and a line says so."""
+    settings, retries = session.settings, retries_of(session.settings)
+
+    async def inside(store: Store) -> T:
+        async def keep(activity: Activity) -> None:
+            try:
+                await store.note_activity(activity)
+            except StoreError as error:
+                output.note(f"the change is made, but not listed in Activity: {error}", "warning")
+
+        limit = settings.max_message_bytes
+        manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, retries=retries)
+        operator = Operator(operator_name(), "a command", Face.COMMAND)
+        change = AskedChange(operator.name, operator.origin, keep, act.name, act.subject_of(texts))
+        async with noted(change) as asked:
+            doing = Doing(store, manager, settings, operator, asked, retries)
+            return await act.carry_out(doing, act.read_texts(texts))
 
     return _run(session, inside)
 

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import click
 import rich_click
 
 from holdfast.core.duration_words import duration
-from holdfast.core.lanes import NO_BOUND, LaneBound, LaneLimit, Lanes, LaneState
+from holdfast.core.lanes import Lanes, LaneState
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.store.protocol import Store
 from holdfast_config.lanes import list_name
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.act_command import command_of
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import ask
+from holdfastd.cli.common.store_session import ask, operate
 from holdfastd.cli.common.table_fit import TableFit
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.lanes.limit_types import COUNT, RATE
 from holdfastd.cli.views import host_views
 from holdfastd.documents import lane_words
 from holdfastd.documents.host_documents import quiet_documents
 from holdfastd.documents.lane_documents import lane_document, rate_words
+from holdfastd.operations.lanes import (
+    LIMIT_HANDLER,
+    LIMIT_LANE,
+    PAUSE_LANE,
+    RESET_HANDLER,
+    RESET_LANE,
+    RESUME_LANE,
+    ChangedSubject,
+)
 
 COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout", "limit", "per key", "rate", "state")
 FIT = TableFit(texts=("state",), drop=("weight", "timeout", "per key", "workers", "oldest", "limit", "rate"))
+
+
+def _words(answer: ChangedSubject) -> str:
+    return f"{answer['subject']} {answer['answer']}"
 
 
 @rich_click.group(epilog="Example: supervisor lanes list")
@@ -80,70 +94,35 @@ async def _look(names: Sequence[str], store: Store) -> tuple[Lanes, tuple[Quiet,
     return await store.lanes(names), await store.quiet_hosts()
 
 
-@lanes.command(epilog='Example: supervisor lanes pause bindu:tasks:mail --reason "the provider is down"')
-@click.argument("lane")
-@click.option("--reason", default="paused by an operator", show_default=True, help="Reason that other commands show.")
-@options.store
-@options.pass_session
-def pause(session: Session, /, lane: str, reason: str) -> None:
-    """Start no more tasks of LANE on any host. Running tasks finish, and new tasks are accepted and wait."""
-    name = _known(lane)
-    is_new = ask(session, lambda store: store.pause_lane(name, output.safe(reason)[:1000]))
-    _show(session, name, "paused" if is_new else "was paused already")
-
-
-@lanes.command(epilog="Example: supervisor lanes resume bindu:tasks:mail")
-@click.argument("lane")
-@options.store
-@options.pass_session
-def resume(session: Session, /, lane: str) -> None:
-    """Start tasks of a paused LANE again."""
-    name = _known(lane)
-    was_paused = ask(session, lambda store: store.resume_lane(name))
-    _show(session, name, "resumed" if was_paused else "was not paused")
+lanes.add_command(
+    command_of(
+        PAUSE_LANE, "pause", _words, 'Example: supervisor lanes pause bindu:tasks:mail --reason "the provider is down"'
+    )
+)
+lanes.add_command(command_of(RESUME_LANE, "resume", _words, "Example: supervisor lanes resume bindu:tasks:mail"))
 
 
 @lanes.command("set", epilog="Example: supervisor lanes set bindu:tasks:mail --running 20 --rate 100/m")
 @click.argument("lane", required=False)
-@click.option("--running", type=COUNT, metavar="N", help="Maximum of running tasks of the lane; `none`: no limit.")
-@click.option("--per-key", type=COUNT, metavar="N", help="Maximum of running tasks with the same concurrency key.")
-@click.option(
-    "--rate", type=RATE, metavar="RATE", help="Maximum of starts per time: 10/s, 100/m, 20/10s; `none`: no limit."
-)
-@click.option(
-    "--burst", type=click.IntRange(1), metavar="N", help="With --rate: maximum of starts at once after idle time."
-)
+@click.option("--running", metavar="N", help="Maximum of running tasks of the lane; `none`: no limit.")
+@click.option("--per-key", metavar="N", help="Maximum of running tasks with the same concurrency key.")
+@click.option("--rate", metavar="RATE", help="Maximum of starts per time: 10/s, 100/m, 20/10s; `none`: no limit.")
+@click.option("--burst", metavar="N", help="With --rate: maximum of starts at once after idle time.")
 @click.option("--handler", metavar="NAME", help="Limit the rate of this handler instead of a lane.")
 @click.option("--reset", is_flag=True, help="Remove the limits set by this command; those of the settings apply again.")
+@click.option("--create", is_flag=True, default=None, help="Accept a name that nobody knows yet.")
 @options.store
 @options.pass_session
-def set_(session: Session, /, lane: str | None, handler: str | None, reset: bool, **bounds: str | int | None) -> None:
+def set_(session: Session, /, lane: str | None, handler: str | None, reset: bool, **given: Any) -> None:
     """Limit the running tasks of LANE, or the rate of a handler, over all hosts. Overrides the settings."""
     if (lane is None) == (handler is None):
         raise click.UsageError("give LANE or --handler")
-    burst, given = bounds.pop("burst"), {name: value for name, value in bounds.items() if value is not None}
-    if burst is not None:
-        if given.get("rate") in (None, NO_BOUND):
-            raise click.UsageError("--burst needs a --rate other than none")
-        count, period, *_ = str(given["rate"]).split("/")
-        given["rate"] = f"{count}/{period}/{burst}"
-    if reset == bool(given) or (handler is not None and set(given) - {"rate"}):
-        raise click.UsageError("give either --reset or limits; for --handler only --rate is possible")
-    rules = _handler_rules(handler, given) if handler is not None else _lane_rules(_known(lane or ""), given)
-    changed = ask(session, lambda store: store.bound(rules))
-    _show(session, handler or _known(lane or ""), "bounded" if changed else "had these bounds already")
-
-
-def _handler_rules(name: str, given: Mapping[str, object]) -> Sequence[LaneLimit]:
-    return [LaneLimit(LaneBound.NAME, name, str(given.get("rate", "")))]
-
-
-def _lane_rules(lane: str, given: Mapping[str, object]) -> Sequence[LaneLimit]:
-    """The limits that are given; without any, the removal of all."""
-    names = {"running": LaneBound.LIMIT, "per_key": LaneBound.KEYS, "rate": LaneBound.RATE}
-    return [
-        LaneLimit(bound, lane, str(given.get(name, ""))) for name, bound in names.items() if name in given or not given
-    ]
+    texts = {name: value for name, value in given.items() if value is not None}
+    if reset == bool(texts.keys() - {"create"}):
+        raise click.UsageError("give either --reset or limits")
+    of_handler, of_lane = (RESET_HANDLER, RESET_LANE) if reset else (LIMIT_HANDLER, LIMIT_LANE)
+    act, subject = (of_lane, {"lane": lane}) if handler is None else (of_handler, {"handler": handler})
+    _show(session, operate(session, act, {**subject, **texts}))
 
 
 def _known(lane: str) -> str:
@@ -153,11 +132,11 @@ def _known(lane: str) -> str:
         raise click.UsageError(f"LANE {lane[:80]!r}: {error}") from None
 
 
-def _show(session: Session, subject: str, what: str) -> None:
+def _show(session: Session, answer: ChangedSubject) -> None:
     if session.json:
-        output.document({"subject": subject, "answer": what})
+        output.document(answer)
     else:
-        output.text(f"{subject} {what}")
+        output.text(_words(answer))
 
 
 def _cells(lane: LaneState, snapshot: Lanes) -> tuple[object, ...]:

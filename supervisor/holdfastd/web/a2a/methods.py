@@ -11,10 +11,10 @@ from holdfastd.a2a import wire_0_3, wire_1_0
 from holdfastd.a2a.agent_task import AgentTask, Sending, Told
 from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
+from holdfastd.operations.notes import AskedChange
 from holdfastd.web.a2a.agent import Agent, AgentClient
 from holdfastd.web.a2a.agent_card import card, handlers_of
 from holdfastd.web.a2a.hidden_fields import Hide, target_without, task_without, told_without
-from holdfastd.web.access.asked_change import AskedChange
 
 Written = dict[str, Any] | list[dict[str, Any]] | None
 Stream = AsyncGenerator[dict[str, Any]]

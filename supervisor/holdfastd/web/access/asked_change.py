@@ -11,66 +11,31 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from functools import partial
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from holdfast.core.activity import Activity
-from holdfast.errors import HoldfastError
+from holdfastd.operations import notes
+from holdfastd.operations.act import Doing, Face, Operator
+from holdfastd.operations.notes import AskedChange
 from holdfastd.web.access.forms import visitor_of
 from holdfastd.web.queue.activity_notes import note, origin
-
-
-@dataclass(slots=True)
-class AskedChange:
-    """As Activity will have it. Whoever carries it out may set what was changed and what came of it; `refusal`: why not
-    all of it was carried out."""
-
-    _request: Request
-    change: str
-    subject: str = ""
-    related: str = ""
-    outcome: str = ""
-    refusal: str = ""
-    _is_written: bool = False
-
-    @property
-    def who(self) -> str:
-        return visitor_of(self._request).name
-
-    @property
-    def origin(self) -> str:
-        return origin(self._request)
-
-    async def write(self) -> None:
-        """Write it down now, as the answer comes much later. What happens afterwards is no part of the change."""
-        activity = Activity(self.who, self.origin, self.change, self.subject, self.outcome, self.related)
-        if self.change and not self._is_written:
-            self._is_written = True
-            await note(self._request, activity.refused(self.refusal) if self.refusal else activity)
+from holdfastd.web.queue.queue_access import QueueAccess
 
 
 @asynccontextmanager
 async def noted(request: Request, change: str, subject: str = "") -> AsyncGenerator[AskedChange]:
     """Write the change down when it was carried out or refused. An empty `change` only reads: nothing is written."""
-    asked = AskedChange(request, change, subject)
-    try:
+    asked = AskedChange(visitor_of(request).name, origin(request), partial(note, request), change, subject)
+    async with notes.noted(asked, _why, (ClientDisconnect,)):
         yield asked
-    except ClientDisconnect:  # its request has not come whole: nothing was asked for
-        raise
-    except Exception as error:
-        asked.refusal = _why(error)
-        await asked.write()
-        raise
-    await asked.write()
+
+
+def doing(access: QueueAccess, asked: AskedChange, face: Face) -> Doing:
+    """What an act works with, for the visitor who asks for this change."""
+    return Doing(access.store, access.manager, access.settings, Operator(asked.who, asked.origin, face), asked)
 
 
 def _why(error: Exception) -> str:
-    match error:
-        case HTTPException():
-            return str(error.detail)
-        case HoldfastError():
-            return str(error)
-        case _:
-            return "internal error: the log of the web process says more"
+    return str(error.detail) if isinstance(error, HTTPException) else notes.why(error)

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from holdfast.client.manager import TaskManager
 from holdfast.store.protocol import Store
 from holdfastd.doctor.finding import Finding
-from holdfastd.web.access.asked_change import AskedChange
+from holdfastd.operations.notes import AskedChange
 from holdfastd.web.queue.period_reports import PeriodReports
 from holdfastd.web.queue.queue_access import QueueAccess
 

@@ -7,22 +7,16 @@ from typing import Annotated, Any, TypedDict
 import msgspec
 from msgspec import Meta
 
-from holdfast.client.arguments import check_lane, check_name
-from holdfast.core.lanes import NO_BOUND, LaneBound, LaneLimit
-from holdfast.core.plain_json import shown
-from holdfast.errors import InvalidTaskError
-from holdfast_config.lanes import MOST
-from holdfast_config.lanes import rate as read_rate
+from holdfast.client.arguments import check_lane
 from holdfastd.documents.host_documents import QuietDocument, quiet_documents
 from holdfastd.documents.lane_documents import LaneDocument, lane_document, rate_words
 from holdfastd.documents.task_documents import TaskCounts, decoded, task_counts
+from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESET_HANDLER, RESET_LANE, RESUME_LANE
+from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
-from holdfastd.web.api.types import Limit, Reasoned
+from holdfastd.web.api.types import Limit
 from holdfastd.web.queue.errors import NotFoundError
-
-Count = Annotated[int, Meta(ge=1, le=MOST)]
-Rate = Annotated[str, Meta(max_length=50, description="Starts in a time: 10/s, 100/m, 20/10s.", examples=["100/m"])]
 
 
 class LaneList(TypedDict):
@@ -31,30 +25,6 @@ class LaneList(TypedDict):
     lanes: list[LaneDocument]
     handlers: dict[str, str]
     quiet: list[QuietDocument]
-
-
-class ChangedSubject(TypedDict):
-    """The answer to a change."""
-
-    subject: str
-    answer: str
-
-
-class GivenLaneLimits(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Limits over all hosts; null: none. One that is not given stays as it is. `running`: tasks that run at once;
-    `per_key`: of these, tasks of one concurrency key; `rate`: starts in a time, `burst` at once after idle time."""
-
-    running: Count | msgspec.UnsetType | None = msgspec.UNSET
-    per_key: Count | msgspec.UnsetType | None = msgspec.UNSET
-    rate: Rate | msgspec.UnsetType | None = msgspec.UNSET
-    burst: Count | msgspec.UnsetType = msgspec.UNSET
-
-
-class GivenHandlerLimits(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The rate of a handler over all hosts; null: none."""
-
-    rate: Rate | None
-    burst: Count | msgspec.UnsetType = msgspec.UNSET
 
 
 class QueueLength(TypedDict):
@@ -95,52 +65,6 @@ async def get_lane(call: ApiCall, lane: str) -> LaneDocument:
     return lane_document(found, snapshot)
 
 
-async def pause_lane(call: ApiCall, lane: str, body: Reasoned) -> ChangedSubject:
-    """Start no more tasks of a lane on any host. Running tasks finish, and new tasks are accepted and wait."""
-    is_new = await call.manager.pause_queue(lane, call.reason("paused", body.reason))
-    return {"subject": lane, "answer": "paused" if is_new else "was paused already"}
-
-
-async def resume_lane(call: ApiCall, lane: str) -> ChangedSubject:
-    """Start tasks of a paused lane again."""
-    was_paused = await call.manager.resume_queue(lane)
-    return {"subject": lane, "answer": "resumed" if was_paused else "was not paused"}
-
-
-async def set_lane(call: ApiCall, lane: str, body: GivenLaneLimits) -> ChangedSubject:
-    """Limit the running tasks of a lane, over all hosts. Overrides the settings."""
-    name = check_lane(lane)
-    given = ((LaneBound.LIMIT, body.running), (LaneBound.KEYS, body.per_key), (LaneBound.RATE, body.rate))
-    rules = [
-        LaneLimit(bound, name, _rate(value, body.burst) if bound is LaneBound.RATE else _count(value))
-        for bound, value in given
-        if value is not msgspec.UNSET
-    ]
-    if not rules:
-        raise InvalidTaskError("running: no limit is given; give running, per_key or rate")
-    if body.burst is not msgspec.UNSET and not isinstance(body.rate, str):
-        raise InvalidTaskError(f"burst {body.burst}: it needs a rate")
-    return _bounded(name, await call.store.bound(rules))
-
-
-async def reset_lane(call: ApiCall, lane: str) -> ChangedSubject:
-    """Remove the limits of a lane that operators have set; those of the settings apply again."""
-    name = check_lane(lane)
-    kinds = (LaneBound.LIMIT, LaneBound.KEYS, LaneBound.RATE)
-    return _bounded(name, await call.store.bound([LaneLimit(bound, name, "") for bound in kinds]))
-
-
-async def set_handler(call: ApiCall, handler: str, body: GivenHandlerLimits) -> ChangedSubject:
-    """Limit the rate of a handler, over all hosts. Overrides the settings."""
-    value = _rate(body.rate, body.burst)
-    return _bounded(handler, await call.store.bound([LaneLimit(LaneBound.NAME, check_name(handler), value)]))
-
-
-async def reset_handler(call: ApiCall, handler: str) -> ChangedSubject:
-    """Remove the limit of a handler that operators have set; that of the settings applies again."""
-    return _bounded(handler, await call.store.bound([LaneLimit(LaneBound.NAME, check_name(handler), "")]))
-
-
 async def queue_length(call: ApiCall) -> QueueLength:
     """Show the number of waiting entries of each lane."""
     lanes = (await call.store.counts()).lanes
@@ -158,33 +82,16 @@ async def queue_peek(call: ApiCall, query: PeekQuery) -> PeekedEntries:
     return {"entries": [decoded(entry) for entry in await call.store.peek_entries(lane, query.limit)]}
 
 
-def _count(value: object) -> str:
-    return NO_BOUND if value is None else str(value)
-
-
-def _rate(text: object, burst: object) -> str:
-    if text is None:
-        return NO_BOUND
-    try:
-        return read_rate(text, None if burst is msgspec.UNSET else burst).stored
-    except ValueError as error:
-        raise InvalidTaskError(f"rate {shown(text)}: {error}") from None
-
-
-def _bounded(subject: str, changed: int) -> ChangedSubject:
-    return {"subject": subject, "answer": "bounded" if changed else "had these bounds already"}
-
-
 LIMITS = {"running": 20, "per_key": None, "rate": "100/m"}
 LANES = (
     ApiOperation("GET", "/lanes", list_lanes),
     ApiOperation("GET", "/lanes/{lane}", get_lane),
-    ApiOperation("POST", "/lanes/{lane}/pause", pause_lane, "lanes/pause"),
-    ApiOperation("POST", "/lanes/{lane}/resume", resume_lane, "lanes/resume"),
-    ApiOperation("PUT", "/lanes/{lane}/limits", set_lane, "lanes/set", examples={"limits": LIMITS}),
-    ApiOperation("DELETE", "/lanes/{lane}/limits", reset_lane, "lanes/reset"),
-    ApiOperation("PUT", "/handlers/{handler}/limits", set_handler, "handlers/set", examples={"rate": {"rate": "5/s"}}),
-    ApiOperation("DELETE", "/handlers/{handler}/limits", reset_handler, "handlers/reset"),
+    route("POST", "/lanes/{lane}/pause", PAUSE_LANE),
+    route("POST", "/lanes/{lane}/resume", RESUME_LANE),
+    route("PUT", "/lanes/{lane}/limits", LIMIT_LANE, examples={"limits": LIMITS}),
+    route("DELETE", "/lanes/{lane}/limits", RESET_LANE),
+    route("PUT", "/handlers/{handler}/limits", LIMIT_HANDLER, examples={"rate": {"rate": "5/s"}}),
+    route("DELETE", "/handlers/{handler}/limits", RESET_HANDLER),
     ApiOperation("GET", "/queue/length", queue_length),
     ApiOperation("GET", "/queue/count", queue_count),
     ApiOperation("GET", "/queue/peek", queue_peek),

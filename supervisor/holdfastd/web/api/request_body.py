@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
@@ -11,10 +10,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from holdfast.errors import HoldfastError
+from holdfastd.operations.reading import misfit
 from holdfastd.web.access.forms import read_body
 
-_PLACE = re.compile(r" - at `\$\.?(.*)`$")
-_UNKNOWN = re.compile(r"unknown field `(.*?)`")
 _MOST_FIELDS = 100  # of a query
 
 
@@ -37,11 +35,12 @@ def read_segments(request: Request, prefix: str) -> tuple[str, ...]:
 
 def read_query(request: Request, wanted: type[Any]) -> Any:
     """The fields of the address as this struct. Raises InvalidRequestError."""
+    given: list[tuple[str, str]] = []
     try:
         given = parse_qsl(request.url.query, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
         return msgspec.convert(_values(given, wanted), wanted, strict=False)
     except msgspec.ValidationError as error:
-        raise _misfit(error) from None
+        raise _misfit(error, wanted, dict(given)) from None
     except ValueError as error:
         raise InvalidRequestError(f"the query cannot be read: {error}") from None
 
@@ -57,7 +56,7 @@ async def read_json(request: Request, wanted: Any, most: int) -> Any:
     try:
         return msgspec.json.decode(body or b"{}", type=wanted)
     except msgspec.ValidationError as error:
-        raise _misfit(error) from None
+        raise _misfit(error, wanted, msgspec.json.decode(body or b"{}")) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidRequestError(f"the body is not JSON: {error}") from None
     except RecursionError:
@@ -77,11 +76,8 @@ def _values(given: list[tuple[str, str]], wanted: type[Any]) -> dict[str, object
     return values
 
 
-def _misfit(error: msgspec.ValidationError) -> InvalidRequestError:
-    text = str(error)
-    place = _PLACE.search(text)
-    unknown = _UNKNOWN.search(text)
-    path = [place[1] if place else "", unknown[1] if unknown else ""]
-    field = ".".join(filter(None, path))
-    sentence = _PLACE.sub("", text)
-    return InvalidRequestError(f"{field}: {sentence}" if field else sentence, field)
+def _misfit(error: msgspec.ValidationError, wanted: Any, given: object) -> InvalidRequestError:
+    values = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+    kind: type[msgspec.Struct] | None = wanted if hasattr(wanted, "__struct_fields__") else None
+    said = misfit(error, kind, values)
+    return InvalidRequestError(str(said), said.field)

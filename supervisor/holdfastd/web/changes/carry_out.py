@@ -24,7 +24,7 @@ def carry_out(change: PageChange) -> Callable[[Request], Awaitable[Response]]:
                 form = await read_form(request)
                 asked.subject, asked.related = form.last(change.field), form.last(change.related)
                 fields = form.allowed()
-                await change.call(Asked(queue_of(request), asked.subject, fields, asked.who, asked.origin))
+                await change.call(Asked(queue_of(request), asked.subject, fields, asked))
         except HoldfastError as error:
             if change.again is None:
                 raise

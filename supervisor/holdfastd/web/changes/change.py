@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -11,19 +12,29 @@ from starlette.responses import Response
 
 from holdfast.client.manager import TaskManager
 from holdfast.errors import HoldfastError
+from holdfastd.operations.act import Act, Doing, Face
+from holdfastd.operations.notes import AskedChange
+from holdfastd.web.access.asked_change import doing
 from holdfastd.web.queue.queue_access import QueueAccess
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A change as it is asked for. `subject`: an id; `fields`: all of the form; `who` asks; `origin`: from
-    where."""
+    """A change as it is asked for. `subject`: an id; `fields`: all of the form; `note`: as Activity will have it."""
 
     access: QueueAccess
     subject: str
     fields: Mapping[str, str]
-    who: str
-    origin: str
+    note: AskedChange
+
+    @property
+    def who(self) -> str:
+        return self.note.who
+
+    @property
+    def doing(self) -> Doing:
+        """What an act works with."""
+        return doing(self.access, self.note, Face.WEB)
 
     @property
     def manager(self) -> TaskManager:
@@ -32,7 +43,7 @@ class Asked:
     @property
     def by(self) -> str:
         """The name and address of the visitor, as reasons name them."""
-        return f"by {self.who} on the web, from {self.origin}"
+        return f"by {self.who} on the web, from {self.note.origin}"
 
     def reason(self, verb: str) -> str:
         """The text of the field `reason`, if it has any, and who did this: `paused by token on the web, from …`."""
@@ -58,3 +69,19 @@ class PageChange:
 
     def page_of(self, subject: str) -> str:
         return self.page.format(quote(subject, safe=""))
+
+
+def change_of(
+    act: Act[Any, Any],
+    page: str,
+    again: ShowAgain | None = None,
+    texts: Callable[[Mapping[str, str]], Mapping[str, object]] = dict,
+) -> PageChange:
+    """The change that a form of these arguments asks for. A field that is empty was not given, unless `texts` reads the
+    form in another way."""
+
+    async def call(asked: Asked) -> object:
+        given = {name: text for name, text in texts(asked.fields).items() if text != ""}
+        return await act.carry_out(asked.doing, act.read_texts(given))
+
+    return PageChange(f"/{act.name}", act.subject, page, call, again)

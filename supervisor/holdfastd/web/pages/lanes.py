@@ -13,6 +13,7 @@ from holdfast.errors import HoldfastError
 from holdfast_config.lanes import list_name
 from holdfastd.documents import lane_words
 from holdfastd.documents.lane_documents import rate_words
+from holdfastd.operations.lanes import knows_lane
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
@@ -61,6 +62,7 @@ async def _lane(request: Request, name: str, typed: Mapping[str, str] | None, pr
     except ValueError as error:
         raise HTTPException(400, f"lane {name[:80]!r}: {error}") from None
     found = await access.manager.lanes(wanted)
+    is_known = await knows_lane(access.store, access.settings, wanted)
     shown = next((each for each in found.lanes if each.name == wanted), None)
     if shown is None:
         raise HTTPException(404, f"no lane {wanted} in {access.queue}")
@@ -73,6 +75,7 @@ async def _lane(request: Request, name: str, typed: Mapping[str, str] | None, pr
         now_ms=found.now_ms,
         living=found.living,
         servers=served.servers,
+        is_known=is_known,
         more=max(0, served.able - len(served.servers)),
         typed=_limits(shown) if typed is None else typed,
         problem=problem,

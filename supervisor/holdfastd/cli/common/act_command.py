@@ -1,0 +1,56 @@
+"""Commands that carry out one act of an operator: made of its definition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from types import NoneType
+from typing import Any, TypeVar
+
+import click
+import msgspec
+import rich_click
+
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import operate
+from holdfastd.operations.act import Act
+from holdfastd.operations.reading import description_of, kinds_of
+
+R = TypeVar("R")
+
+
+def command_of(
+    act: Act[Any, R],
+    name: str,
+    words: Callable[[R], str],
+    epilog: str,
+    left_out: Collection[str] = (),
+) -> click.Command:
+    """An argument without a default is one of the command; each other is an option. `words`: the answer for people;
+    `left_out`: arguments that the command does not take."""
+
+    @options.store
+    @options.pass_session
+    def carry_out(session: Session, /, **given: Any) -> None:
+        answer = operate(session, act, {key: value for key, value in given.items() if value not in (None, ())})
+        if session.json:
+            output.document(answer)
+        else:
+            output.text(words(answer))
+
+    parameters = [_parameter(field) for field in act.fields if field.name not in left_out]
+    made = rich_click.command(name, help=act.help, epilog=epilog)(carry_out)
+    made.params[:0] = parameters
+    return made
+
+
+def _parameter(field: msgspec.structs.FieldInfo) -> click.Parameter:
+    if field.required:
+        return click.Argument([field.name])
+    names, help_ = [options.flag(field.name), field.name], description_of(field.type)
+    kinds = kinds_of(field.type)
+    if bool in kinds:
+        return click.Option(names, is_flag=True, default=None, help=help_)
+    if NoneType in kinds:
+        help_ = f"{help_} `none`: no limit."
+    return click.Option(names, help=help_, metavar=field.name.upper())

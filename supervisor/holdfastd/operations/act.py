@@ -1,0 +1,125 @@
+"""An act of an operator: its name, its arguments, and the function that carries it out.
+
+    PAUSE = Act("lanes/pause", PauseLane, pause_lane, subject="lane")
+
+Rule 1: A face (command, form, route, tool) reads its input into the arguments, and shows the answer. It checks nothing.
+Rule 2: The function checks what the types of its arguments cannot say. It answers with a document.
+Rule 3: Each change is noted in Activity once, under the name of its act: when it was made, and when it was refused.
+
+Warning: an act may be asked for twice, as its answer may be lost. Its function must bear that.
+"""
+
+from __future__ import annotations
+
+import getpass
+import inspect
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+import msgspec
+
+from holdfast.client.manager import TaskManager
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.store.protocol import Store
+from holdfast_config import Settings
+from holdfastd.operations.notes import AskedChange
+from holdfastd.operations.reading import read, read_texts
+
+A = TypeVar("A", bound=msgspec.Struct)
+R = TypeVar("R")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Face(StrEnum):
+    """Where an operator asks, as reasons name it."""
+
+    COMMAND = "on the command line"
+    WEB = "on the web"
+    API = "over the API"
+
+
+def operator_name() -> str:
+    """The user and host of this process."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as in a container
+        user = "somebody"
+    return f"{user}@{socket.gethostname()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Who asks: a name as Activity shows it, the address or host that the request comes from, and the face."""
+
+    name: str
+    origin: str
+    face: Face
+
+    @property
+    def by(self) -> str:
+        """As reasons name them: `ann over the API, from 10.0.0.7`. The name of one who types a command has the host."""
+        return self.name if self.face is Face.COMMAND else f"{self.name} {self.face}, from {self.origin}"
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What the function of an act works with. It may set in `asked` what Activity is to say. `retries`: of calls that
+    do not pass the manager; None: one attempt."""
+
+    store: Store
+    manager: TaskManager
+    settings: Settings
+    operator: Operator
+    asked: AskedChange
+    retries: SubmitRetries | None = None
+
+    async def call(self, method: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The answer of a method of the store, which is asked again while the store is away."""
+        if self.retries is None:
+            return await method(*args, **kwargs)
+        return await self.retries.call(method, *args, **kwargs)
+
+    def reason(self, verb: str, given: str) -> str:
+        """What is kept with the change: `the bank is closed (paused by ann over the API, from 10.0.0.7)`."""
+        by = f"{verb} by {self.operator.by}"
+        return f"{given.strip()} ({by})" if given.strip() else by
+
+
+@dataclass(frozen=True, slots=True)
+class Act(Generic[A, R]):
+    """`name`: in Activity; `subject`: the argument that says what is changed. The function's docstring is the help of
+    the command and the summary of the route."""
+
+    name: str
+    arguments: type[A]
+    function: Callable[Concatenate[Doing, A, ...], Awaitable[R]]
+    subject: str = ""
+
+    @property
+    def help(self) -> str:
+        return inspect.getdoc(self.function) or ""
+
+    @property
+    def fields(self) -> tuple[msgspec.structs.FieldInfo, ...]:
+        return msgspec.structs.fields(self.arguments)
+
+    def read(self, values: Mapping[str, object]) -> A:
+        """The arguments from values of a document. Raises InvalidArgumentError, which names the argument."""
+        return read(values, self.arguments)
+
+    def read_texts(self, texts: Mapping[str, object]) -> A:
+        """The arguments from texts of a form or a command line. Raises InvalidArgumentError."""
+        return read_texts(texts, self.arguments)
+
+    def subject_of(self, values: Mapping[str, Any]) -> str:
+        """What is changed, as it was given: also where the arguments cannot be read."""
+        found = values.get(self.subject)
+        return found if isinstance(found, str) else ""
+
+    async def carry_out(self, doing: Doing, given: A) -> R:
+        """The answer of the function."""
+        return await self.function(doing, given)

@@ -1,0 +1,28 @@
+"""Refuses names that nobody knows: a misspelt name would look like a change that was made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Annotated
+
+from msgspec import Meta
+
+from holdfast.core.plain_json import shown
+from holdfast.errors import HoldfastError
+
+Create = Annotated[bool, Meta(description="Accept a name that nobody knows yet.")]
+MOST = 3  # names that an error suggests
+
+
+class UnknownNameError(HoldfastError):
+    """Nobody knows a lane, handler or host of this name."""
+
+
+def check_known(kind: str, name: str, known: Collection[str]) -> None:
+    """Raises UnknownNameError, with the names that are near."""
+    if name in known:
+        return
+    near = get_close_matches(name, known, MOST)
+    meant = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known)[:MOST]) or 'none'}"
+    raise UnknownNameError(f"{kind} {shown(name)}: nobody knows this {kind}; {meant} (create: for a new one)")

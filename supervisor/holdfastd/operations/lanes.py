@@ -1,0 +1,196 @@
+"""Acts on lanes and on the limits of handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypedDict
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from holdfast.client.arguments import check_lane, check_name
+from holdfast.core.lanes import NO_BOUND, LaneBound, LaneLimit
+from holdfast.store.protocol import Store
+from holdfast_config import Settings
+from holdfast_config.lanes import MOST
+from holdfast_config.lanes import rate as read_rate
+from holdfastd.operations.act import Act, Doing
+from holdfastd.operations.known import Create, check_known
+from holdfastd.operations.reading import InvalidArgumentError
+
+LONGEST_REASON = 1000
+BOUNDS = {"running": LaneBound.LIMIT, "per_key": LaneBound.KEYS, "rate": LaneBound.RATE}
+
+Lane = Annotated[str, Meta(description="Name of the lane.")]
+Handler = Annotated[str, Meta(description="Name of the handler.")]
+Reason = Annotated[str, Meta(max_length=LONGEST_REASON, description="Reason, kept with what is changed.")]
+Running = Annotated[int, Meta(ge=1, le=MOST, description="Tasks of the lane that run at once.")]
+PerKey = Annotated[int, Meta(ge=1, le=MOST, description="Of these, tasks with the same concurrency key.")]
+Rate = Annotated[str, Meta(max_length=50, description="Starts in a time: 10/s, 100/m, 20/10s.", examples=["100/m"])]
+Burst = Annotated[int, Meta(ge=1, le=MOST, description="With a rate: starts at once after idle time.")]
+
+
+Resets = Annotated[list[Literal["running", "per_key", "rate"]], Meta(description="Limits that the settings say again.")]
+
+
+class ChangedSubject(TypedDict):
+    """The answer to a change."""
+
+    subject: str
+    answer: str
+
+
+class PauseLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The lane, and why it is paused."""
+
+    lane: Lane
+    reason: Reason = ""
+    create: Create = False
+
+
+class ResumeLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The lane."""
+
+    lane: Lane
+
+
+class LimitLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Limits over all hosts; null: none. One that is not given stays as it is. `running`: tasks that run at once;
+    `per_key`: of these, tasks of one concurrency key; `rate`: starts in a time, `burst` at once after idle time.
+    `reset`: limits that operators have set and that the settings say again."""
+
+    lane: Lane
+    running: Running | UnsetType | None = UNSET
+    per_key: PerKey | UnsetType | None = UNSET
+    rate: Rate | UnsetType | None = UNSET
+    burst: Burst | UnsetType = UNSET
+    reset: Resets = []
+    create: Create = False
+
+
+class ResetLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The lane."""
+
+    lane: Lane
+
+
+class LimitHandler(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The rate of a handler over all hosts; null: none."""
+
+    handler: Handler
+    rate: Rate | None
+    burst: Burst | UnsetType = UNSET
+    create: Create = False
+
+
+class ResetHandler(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The handler."""
+
+    handler: Handler
+
+
+async def pause_lane(doing: Doing, given: PauseLane) -> ChangedSubject:
+    """Start no more tasks of a lane on any host. Running tasks finish, and new tasks are accepted and wait."""
+    lane = await _known_lane(doing, given.lane, given.create)
+    is_new = await doing.manager.pause_queue(lane, doing.reason("paused", given.reason))
+    return {"subject": lane, "answer": "paused" if is_new else "was paused already"}
+
+
+async def resume_lane(doing: Doing, given: ResumeLane) -> ChangedSubject:
+    """Start tasks of a paused lane again."""
+    lane = await _known_lane(doing, given.lane)
+    was_paused = await doing.manager.resume_queue(lane)
+    return {"subject": lane, "answer": "resumed" if was_paused else "was not paused"}
+
+
+async def limit_lane(doing: Doing, given: LimitLane) -> ChangedSubject:
+    """Limit the running tasks of a lane, over all hosts. Overrides the settings."""
+    values = {
+        "running": _count(given.running),
+        "per_key": _count(given.per_key),
+        "rate": _rate(given.rate, given.burst),
+    }
+    values |= dict.fromkeys(given.reset, "")
+    rules = {name: value for name, value in values.items() if value is not None}
+    if not rules:
+        raise InvalidArgumentError("running: no limit is given; give running, per_key or rate", "running")
+    lane = await _known_lane(doing, given.lane, given.create)
+    return await _bound(doing, lane, [LaneLimit(BOUNDS[name], lane, value) for name, value in rules.items()])
+
+
+async def reset_lane(doing: Doing, given: ResetLane) -> ChangedSubject:
+    """Remove the limits of a lane that operators have set; those of the settings apply again."""
+    lane = await _known_lane(doing, given.lane)
+    return await _bound(doing, lane, [LaneLimit(bound, lane, "") for bound in BOUNDS.values()])
+
+
+async def limit_handler(doing: Doing, given: LimitHandler) -> ChangedSubject:
+    """Limit the rate of a handler, over all hosts. Overrides the settings."""
+    value = _rate(given.rate, given.burst) or ""
+    handler = await _known_handler(doing, given.handler, given.create)
+    return await _bound(doing, handler, [LaneLimit(LaneBound.NAME, handler, value)])
+
+
+async def reset_handler(doing: Doing, given: ResetHandler) -> ChangedSubject:
+    """Remove the limit of a handler that operators have set; that of the settings applies again."""
+    handler = await _known_handler(doing, given.handler)
+    return await _bound(doing, handler, [LaneLimit(LaneBound.NAME, handler, "")])
+
+
+async def knows_lane(store: Store, settings: Settings, lane: str) -> bool:
+    """True for a lane that a page may change without asking if it is meant."""
+    return lane in await _known_lanes(store, settings, lane)
+
+
+async def _known_lanes(store: Store, settings: Settings, asked: str) -> set[str]:
+    """The lanes of the settings, those that hold tasks, have limits or are paused, and `asked` if workers serve it."""
+    found = await store.lanes(settings.lane_names)
+    (served,) = await store.service([(asked, "")])
+    known = {each.name for each in found.lanes} | {settings.queue_name}
+    return known | {asked} if served.in_lane else known
+
+
+async def _known_lane(doing: Doing, name: str, create: bool = False) -> str:
+    lane = check_lane(name)
+    if not create:
+        check_known("lane", lane, await doing.call(_known_lanes, doing.store, doing.settings, lane))
+    return lane
+
+
+async def _known_handler(doing: Doing, name: str, create: bool = False) -> str:
+    """Known are the handlers that workers publish, and those with a limit."""
+    handler = check_name(name)
+    if not create:
+        limited = (await doing.call(doing.store.lanes, ())).handlers
+        published = {each.name for each in await doing.call(doing.store.published_handlers)}
+        check_known("handler", handler, {*limited, *published})
+    return handler
+
+
+async def _bound(doing: Doing, subject: str, rules: Sequence[LaneLimit]) -> ChangedSubject:
+    changed = await doing.call(doing.store.bound, rules)
+    return {"subject": subject, "answer": "bounded" if changed else "had these bounds already"}
+
+
+def _count(value: int | UnsetType | None) -> str | None:
+    """The value of a limit in the store; None for one that is not given."""
+    return None if value is UNSET else NO_BOUND if value is None else str(value)
+
+
+def _rate(text: str | UnsetType | None, burst: int | UnsetType) -> str | None:
+    if not isinstance(text, str):
+        if burst is not UNSET:
+            raise InvalidArgumentError(f"burst: {burst} needs a rate", "burst")
+        return None if text is UNSET else NO_BOUND
+    try:
+        return read_rate(text, None if burst is UNSET else str(burst)).stored
+    except ValueError as error:
+        raise InvalidArgumentError(f"rate: {error}, or none", "rate") from None
+
+
+PAUSE_LANE = Act("lanes/pause", PauseLane, pause_lane, "lane")
+RESUME_LANE = Act("lanes/resume", ResumeLane, resume_lane, "lane")
+LIMIT_LANE = Act("lanes/limit", LimitLane, limit_lane, "lane")
+RESET_LANE = Act("lanes/reset", ResetLane, reset_lane, "lane")
+LIMIT_HANDLER = Act("handlers/limit", LimitHandler, limit_handler, "handler")
+RESET_HANDLER = Act("handlers/reset", ResetHandler, reset_handler, "handler")

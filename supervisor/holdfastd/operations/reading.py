@@ -1,0 +1,117 @@
+"""Reads the arguments of an act from what a face was given: texts of a form or a command, values of a JSON document."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Mapping
+from types import MappingProxyType, NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from holdfast.core.plain_json import shown
+from holdfast.errors import InvalidTaskError
+
+A = TypeVar("A", bound=msgspec.Struct)
+
+NONE = "none"  # as a text: no value
+EMPTY: Mapping[str, object] = MappingProxyType({})
+_PLACE = re.compile(r" - at `\$\.?(.*)`$")
+_UNKNOWN = re.compile(r"unknown field `(.*?)`")
+
+
+class InvalidArgumentError(InvalidTaskError):
+    """An argument that does not fit; `field`: the one to mend, empty for the whole."""
+
+    def __init__(self, detail: str, field: str = "") -> None:
+        super().__init__(detail)
+        self.field = field
+
+
+def read(values: Mapping[str, object], wanted: type[A]) -> A:
+    """The arguments from values of a document. Raises InvalidArgumentError."""
+    try:
+        return msgspec.convert(dict(values), wanted)
+    except msgspec.ValidationError as error:
+        raise misfit(error, wanted, values) from None
+
+
+def read_texts(texts: Mapping[str, object], wanted: type[A]) -> A:
+    """The arguments from texts: `20` is a number and `none` no value where these are wanted. Raises
+    InvalidArgumentError."""
+    fields = {field.name: field for field in msgspec.structs.fields(wanted)}
+    values = {
+        name: None if text == NONE and name in fields and NoneType in _kinds(fields[name].type) else text
+        for name, text in texts.items()
+    }
+    try:
+        return msgspec.convert(values, wanted, strict=False)
+    except msgspec.ValidationError as error:
+        raise misfit(error, wanted, texts) from None
+
+
+def misfit(
+    error: msgspec.ValidationError, wanted: type[msgspec.Struct] | None = None, values: Mapping[str, object] = EMPTY
+) -> InvalidArgumentError:
+    """The error, with the argument in front, its value and what is allowed."""
+    text = str(error)
+    place, unknown = _PLACE.search(text), _UNKNOWN.search(text)
+    field = ".".join(filter(None, [place[1] if place else "", unknown[1] if unknown else ""]))
+    hints = {each.name: each.type for each in msgspec.structs.fields(wanted)} if wanted else {}
+    if field in hints and field in values and (allowed := _allowed(hints[field])):
+        return InvalidArgumentError(f"{field}: {shown(values[field])} is not allowed: use {allowed}", field)
+    if wanted and unknown and not place:
+        return InvalidArgumentError(f"{field}: not possible here; possible are {', '.join(hints)}", field)
+    sentence = _PLACE.sub("", text)
+    return InvalidArgumentError(f"{field}: {sentence}" if field else sentence, field)
+
+
+def kinds_of(hint: Any) -> list[Any]:
+    """The types of which an annotation is a union, without their bounds."""
+    return [get_args(kind)[0] if get_origin(kind) is Annotated else kind for kind in _kinds(hint)]
+
+
+def description_of(hint: Any) -> str:
+    """What the annotation says of the argument."""
+    notes = [note for kind in _kinds(hint) if get_origin(kind) is Annotated for note in get_args(kind)[1:]]
+    return next((text for note in notes if (text := getattr(note, "description", None))), "")
+
+
+def _kinds(hint: Any) -> list[Any]:
+    """The types of which an annotation is a union; the bounds of each stand with it."""
+    if get_origin(hint) in (Union, UnionType):
+        return [kind for each in get_args(hint) for kind in _kinds(each)]
+    return [hint]
+
+
+def _allowed(hint: Any) -> str:
+    """`a whole number from 1 to 100, or none`. Empty for what cannot be said so."""
+    said = [_said(kind) for kind in _kinds(hint) if kind is not msgspec.UnsetType]
+    return "" if "" in said else ", or ".join(said)
+
+
+def _said(kind: Any) -> str:
+    bounds: dict[str, Any] = {}
+    if get_origin(kind) is Annotated:
+        kind, *notes = get_args(kind)
+        bounds = {
+            name: getattr(each, name) for each in notes for name in ("ge", "le", "max_length") if hasattr(each, name)
+        }
+    match kind:
+        case _ if kind is NoneType:
+            return NONE
+        case _ if kind is bool:
+            return "true or false"
+        case _ if kind in (int, float):
+            number = "a whole number" if kind is int else "a number"
+            least, most = bounds.get("ge"), bounds.get("le")
+            return f"{number} from {least} to {most}" if most is not None else f"{number} of at least {least or 0}"
+        case _ if kind is str:
+            return f"a text of at most {most} characters" if (most := bounds.get("max_length")) else "a text"
+        case _ if get_origin(kind) is Literal:
+            return f"one of {', '.join(map(str, get_args(kind)))}"
+        case _ if isinstance(kind, type) and issubclass(kind, enum.Enum):
+            return f"one of {', '.join(str(each.value) for each in kind)}"
+        case _:
+            return ""

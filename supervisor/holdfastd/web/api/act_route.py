@@ -1,0 +1,59 @@
+"""Routes of the API that carry out acts of operators: made of the definition of each act."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from typing import Any, get_type_hints
+
+import msgspec
+
+from holdfastd.operations.act import Act, Face
+from holdfastd.web.access.asked_change import doing
+from holdfastd.web.api.call import ApiCall
+from holdfastd.web.api.operation import BODY, ApiOperation
+
+_SEGMENT = re.compile(r"{(\w+)}")
+
+
+def route(
+    method: str, path: str, act: Act[Any, Any], *, examples: Mapping[str, object] | None = None, name: str = ""
+) -> ApiOperation:
+    """Segments of the path are arguments; all others stand in the body. `name`: of the operation, if another than that
+    of the function."""
+    segments = _SEGMENT.findall(path)
+    body = _body(act, segments)
+
+    async def perform(call: ApiCall, **given: Any) -> Any:
+        others = msgspec.structs.asdict(given.pop(BODY)) if BODY in given else {}
+        values = {**given, **{key: value for key, value in others.items() if value is not msgspec.UNSET}}
+        return await act.carry_out(doing(call.access, call.asked, Face.API), act.read(values))
+
+    perform.__name__ = name or act.function.__name__
+    perform.__doc__ = act.help
+    perform.__annotations__ = {
+        "call": ApiCall,
+        **dict.fromkeys(segments, str),
+        **({BODY: body} if body else {}),
+        "return": get_type_hints(act.function)["return"],
+    }
+    return ApiOperation(method, path, perform, act.name, examples=examples or {})
+
+
+def _body(act: Act[Any, Any], segments: list[str]) -> type[msgspec.Struct] | None:
+    """The arguments that are no segments of the path; None if there is none."""
+    left = [field for field in act.fields if field.name not in segments]
+    if not left:
+        return None
+    fields = [(each.name, each.type, *_default(each)) for each in left]
+    about = {"__doc__": inspect.getdoc(act.arguments) or ""}
+    return msgspec.defstruct(
+        act.arguments.__name__, fields, namespace=about, frozen=True, forbid_unknown_fields=True, kw_only=True
+    )
+
+
+def _default(field: msgspec.structs.FieldInfo) -> tuple[Any, ...]:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return (msgspec.field(default_factory=field.default_factory),)
+    return () if field.default is msgspec.NODEFAULT else (field.default,)

@@ -1,0 +1,1 @@
+"""The acts of an operator, through each of their faces."""
