@@ -557,3 +557,17 @@ async def test_a_batch_without_its_digest_is_damaged(space: Namespace) -> None:
     await space.do("HDEL", space.key("batch:b"), "digest")
     with pytest.raises(UnreadableRecordError):
         await space.store.cancel_batch("b", 10, "enough")
+
+
+async def test_a_batch_whose_end_was_cut_off_ends(space: Namespace) -> None:
+    """An error behind the end of its last task has left it open."""
+    await space.register("a")
+    await submit(space, placed(space, 1, 1), placed(space, THEN, 1))
+    [delivery] = await space.take("a")
+    await space.settle("a", delivery, Settle.COMPLETED)
+    await space.do("HDEL", space.key("batch:b"), "ended")
+    await space.do("ZREM", space.key("batches_ended"), "b")
+    await space.do("ZADD", space.key("batch_looks"), 0, "b")
+    await space.store.look_at_batches(100)
+    assert await space.do("HEXISTS", space.key("batch:b"), "ended")
+    assert [one.task_id for one in await space.take("a")] == ["then"]

@@ -17,10 +17,12 @@ from holdfast.core.delivery import Settle
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.served import ServedLane, ServedWork
 from holdfast.core.submit_options import SubmitOptions
-from holdfast.core.tasks import Accepted, WorkerKind
+from holdfast.core.tasks import Accepted, Epoch, WorkerKind
 from holdfast.core.webhook_notice import Notice
 from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
+from holdfast.store.redis.key_names import KEY_NAMES
+from holdfast.store.redis.steward import RedisSteward
 from holdfast_config import RedisSettings
 from holdfast_config.settings import MEMORY
 from tests.lua.gates import held_at
@@ -30,6 +32,7 @@ from tests.lua.test_damage_fuzz import (
     MISSING,
     STEPS,
     TEXTS,
+    Step,
     audit,
     build,
     damaged_key,
@@ -137,6 +140,89 @@ async def test_a_damaged_field_of_a_batch_is_its_own_trouble(
             await (space.do("HDEL", key, field) if how == MISSING else space.do("HSET", key, field, TEXTS[how]))
 
     await hold(server_url, whole_world, damage)
+
+
+# What the queue has once. What records say of it is put back. ORDERS say what operators want, which nobody else knows.
+ORDERS = ("meta", "rules", "quiet")
+QUEUE_KEYS = tuple(
+    name for name in KEY_NAMES.values() if name[0] != ":" and name[-1] not in ":@" and name not in (*ORDERS, "reporter")
+)
+
+
+async def mend(space: Namespace) -> None:
+    await RedisSteward(space.store.connection).mend()
+
+
+MENDED: dict[str, Step] = {
+    "mend": mend,
+    "promote": STEPS["promote"],
+    "serve": serve,
+    "webhooks": STEPS["webhooks"],
+    "batches": STEPS["cancel batches"],
+    "promote again": STEPS["promote"],
+    "serve again": serve,
+}
+
+
+@pytest.mark.parametrize("when", ["met", "looked for"])
+@pytest.mark.parametrize("key", QUEUE_KEYS)
+async def test_a_key_of_the_queue_that_holds_something_else_stops_nothing(
+    server_url: str, whole_world: dict[str, str], key: str, when: str
+) -> None:
+    """Whether a call meets it first, or the steward that looks for it."""
+    space = Namespace(server_url)
+    try:
+        await build(space)
+        await spoil(space, key)
+        if when == "looked for":
+            await mend(space)
+        await space.clock.advance(1_000)
+        failed = await take(space, STEPS)
+        for again in (MENDED, ANEW, MENDED):
+            failed += await take(space, again)
+        assert (failed, await good_tasks(space)) == ([], whole_world)
+        found = [reason.partition(" held")[0] for reason in await removed(space)]
+        assert found == [f"key {space.key(key)}"] or (found == [] and key.startswith("control:"))
+        assert not await space.do("HEXISTS", space.key("meta"), "anew")
+        await space.forget_keys()
+    finally:
+        await space.aclose()
+
+
+async def test_what_records_say_of_a_key_of_the_queue_is_put_back(space: Namespace) -> None:
+    await space.submit("late", delay_ms=1_000)
+    await spoil(space, "due")
+    await mend(space)
+    await space.advance(1_000)
+    await space.store.promote(10)
+    assert await space.state("late") == "submitted"
+
+
+async def test_damage_of_the_queue_is_no_task_s_trouble(space: Namespace) -> None:
+    options = SubmitOptions(expires_in_ms=500)
+    await space.store.submit_with_options([submission("t1", space.queue, options=options, delay_ms=5_000)])
+    await spoil(space, "finished")
+    await space.advance(1_000)
+    await space.store.promote(10)
+    await mend(space)
+    await space.put_strays_back(60_000)
+    assert (await space.state("t1"), await removed(space)) == ("canceled", await space.reasons())
+    assert await space.do("ZCARD", space.key("finished")) == 1
+
+
+@pytest.mark.parametrize("key", ORDERS)
+async def test_a_key_of_orders_that_holds_something_else_is_named_and_stays(space: Namespace, key: str) -> None:
+    await space.submit("t1")
+    await spoil(space, key)
+    await mend(space)
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "meta": lambda: space.store.epoch(Epoch("", 0), "x"),
+        "rules": lambda: space.store.pause_lane(space.queue, "why"),
+        "quiet": lambda: space.store.quiet_host("host", "me", "why"),
+    }
+    with pytest.raises(StoreError, match=f"key .*:{key} is a string, and queue .* keeps a hash there; rename it"):
+        await calls[key]()
+    assert await space.do("GET", space.key(key)) == b"x"
 
 
 async def spoil(space: Namespace, key: str) -> None:

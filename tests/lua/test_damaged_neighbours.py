@@ -18,6 +18,7 @@ from holdfast.core.delivery import Settle
 from holdfast.core.submit_options import BatchPlace, IfParentFails, SubmitOptions
 from holdfast.core.tasks import Accepted, Submission
 from holdfast.errors import StoreError, StoreRefusedError, UnreadableRecordError
+from holdfast.store.redis.steward import RedisSteward
 from tests.lua.invariants import breaches
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import submission
@@ -43,7 +44,7 @@ RETRIED = ("plain-failed", "of-batch-failed", "child-failed", "two-turns", "wait
 KEYS = (
     "batch:b", "batch_tasks:b", "batches", "batch_looks", "batches_ended", "children:par", "children:end", "task:par",
     "task:end", "task:deb", "ties:deb", "ties:child", "ties:all", "ties:of-batch", "parents:child", "parents:all",
-    "outcome:*", "unique", "debounce", "agenda", "waiting", "due", "submitted:*", "seq", "counters", "events", "bell:*",
+    "outcome:*", "unique", "debounce", "agenda", "waiting", "due", "submitted:*", "seq", "counters", "bell:*",
     "closed", "cancels", "control:steward", "op:child", "messages:*", "keyed:k", "tally", "finished", "dead", "pushes",
     "task:plain-failed", "op:plain-failed", "history:two-turns", "retrying:two-turns", "steps:two-turns",
     "parents:child-failed", "ties:plain-failed.r1", "parents:child-failed.r1", "steps:two-turns.r1",
@@ -122,6 +123,9 @@ class Damage:
         kind = await self.space.do("TYPE", self.key)
         if (kind == b"string" and await self.space.do("GET", self.key) == b"x") or kind == b"list":
             await self.space.do("DEL", self.key)
+        if ":" not in self.key.partition("}:")[2] and await self.space.do("EXISTS", self.key):
+            await self.space.do("DEL", f"saved:{self.key}")
+            await RedisSteward(self.space.store.connection).mend()
         if await self.space.do("EXISTS", f"saved:{self.key}"):
             await self.space.do("RENAME", f"saved:{self.key}", self.key)
 

@@ -72,16 +72,26 @@ async def test_others_are_put_back_beside_a_row_without_a_lane(books: Ledger) ->
 
 
 async def test_what_was_half_put_back_is_put_back_whole(books: Ledger) -> None:
-    """An error between the writes has left a record that no index has. It comes back once that is mended."""
+    """An error between the writes has left a record that no index has. It comes back, and is not copied before."""
     await books.keep()
     await books.submit("late", delay_ms=3_600_000)
     await books.submit("good")
     await books.wait_given()
-    await books.flush()
-    await books.redis.do("SET", books.redis.key("due"), "x")
+    record = books.redis.key("task:late")
+    await books.redis.do("HSET", record, "restoring", "1", "name", "half")
+    await books.redis.do("HDEL", record, "state")
+    await books.redis.do("ZREM", books.redis.key("due"), "late")
+    await books.redis.do("DEL", books.redis.key("meta"))
     await books.wait_given()
-    assert await books.redis.state("good") == "submitted"
-    await books.redis.do("DEL", books.redis.key("due"), books.redis.key("meta"))
-    await books.wait_given()
-    assert await books.redis.state("late") == "delayed"
+    assert (await books.redis.state("good"), await books.redis.state("late")) == ("submitted", "delayed")
     assert await books.redis.do("ZSCORE", books.redis.key("due"), "late") is not None
+    assert await books.redis.do("HMGET", record, "restoring", "name") == [None, None]
+
+
+async def test_what_was_half_put_back_is_not_copied(books: Ledger) -> None:
+    await books.keep()
+    await books.submit("late", delay_ms=3_600_000)
+    await books.wait_given()
+    await books.redis.do("HSET", books.redis.key("task:late"), "restoring", "1")
+    dumps = await books.store.redis_ledger.dump(["late"])
+    assert (dumps.tasks, list(dumps.damaged)) == ((), ["late"])

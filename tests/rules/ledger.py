@@ -45,7 +45,7 @@ LEDGER = [
         f"{_SCRIPTS}/ledger/dump.lua",
         " or (task and read(id, 'restoring')[1])",
         "",
-        "tests/postgres/test_damaged.py::test_what_was_half_put_back_is_put_back_whole",
+        "tests/postgres/test_damaged.py::test_what_was_half_put_back_is_not_copied",
     ),
     Rule(
         "a retry is numbered",

@@ -9,7 +9,7 @@ import anyio
 from redis.exceptions import NoScriptError, RedisError
 
 from holdfast.core.store_info import ServerAddress
-from holdfast.errors import StoreRefusedError, UnreadableRecordError
+from holdfast.errors import StoreError, StoreRefusedError, UnreadableRecordError
 from holdfast.store.redis.clients import Clients, clients_of
 from holdfast.store.redis.direct_client import DirectClient, Offer
 from holdfast.store.redis.error_mapping import Explained
@@ -71,17 +71,30 @@ class Connection:
 
     async def _evaluated(self, script: Script, *args: Value) -> Any:
         try:
-            with self._explained:
-                try:
-                    return await self._execute("EVALSHA", script.sha, *self._declared, *args)
-                except NoScriptError:
-                    await self._execute("SCRIPT", "LOAD", script.source)
-                    return await self._execute("EVALSHA", script.sha, *self._declared, *args)
+            return await self._evaluate(script, *args)
         except StoreRefusedError as error:
-            if "WRONGTYPE" in str(error):
+            if "WRONGTYPE" not in str(error):
+                raise
+            if not await self._has_mended():
                 await self.check_types()
                 await self._check_types_of(str(args[0]) if args else "")
-            raise
+                raise
+        return await self._evaluate(script, *args)  # as a caller does whose call was cut off
+
+    async def _evaluate(self, script: Script, *args: Value) -> Any:
+        with self._explained:
+            try:
+                return await self._execute("EVALSHA", script.sha, *self._declared, *args)
+            except NoScriptError:
+                await self._execute("SCRIPT", "LOAD", script.source)
+                return await self._execute("EVALSHA", script.sha, *self._declared, *args)
+
+    async def _has_mended(self) -> bool:
+        """True if a key that the queue has once held something else, and was removed now (see mend.lua)."""
+        with suppress(StoreError):
+            removed, _ = await self._evaluate(self._scripts["mend"], 0)
+            return bool(removed)
+        return False
 
     async def load(self) -> None:
         """Have the server compile and keep every operation."""

@@ -151,7 +151,8 @@ class Keys:
         """The type of each key that a namespace has once; those of lanes, tasks and workers are left out."""
         zsets = (self.workers, self.due, self.finished, self.dead, self.schedules)
         lists, others = (self.queue, self.unreadable), {self.meta: "hash", self.events: "stream"}
-        return dict.fromkeys(lists, "list") | dict.fromkeys(zsets, "zset") | others
+        rules = dict.fromkeys((self._key("rules"), self.quiet), "hash")
+        return dict.fromkeys(lists, "list") | dict.fromkeys(zsets, "zset") | others | rules
 
     def record(self, task_id: str) -> str:
         return self._key("task", task_id)

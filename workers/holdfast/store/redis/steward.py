@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
 from holdfast.core.store_info import LaneHead, Tended
 from holdfast.core.tasks import MAX_CRASHES, Epoch, HostFacts, Startable
-from holdfast.errors import StoreError
+from holdfast.errors import StoreError, StoreRefusedError
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.lane_heads import look
 from holdfast.store.redis.part import RedisPart
@@ -16,6 +17,7 @@ from holdfast.store.redis.server_report import info
 
 VOUCHED_AT_ONCE = 1000
 TENDED_AT_ONCE = 500  # lanes
+MENDED_PAGE, MENDED_AT_ONCE = 1000, 20  # keys looked at in one call, and calls of one round
 
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -76,7 +78,15 @@ class RedisSteward(RedisPart):
         waiting, unrung = await self._run("ring", *map(self._keys.name, lanes))
         return waiting, unrung
 
+    async def mend(self) -> None:
+        """Look for keys of the queue that hold something else, and put back some of what records say of them."""
+        with suppress(StoreRefusedError):  # of a user who may not: others do it
+            for _ in range(MENDED_AT_ONCE):
+                if (await self._run("mend", MENDED_PAGE))[1] == 0:
+                    return
+
     async def tend(self, lanes: Sequence[str]) -> Tended:
+        await self.mend()
         return Tended(*await self._run("tend", *map(self._keys.name, lanes[:TENDED_AT_ONCE])))
 
     async def look_at_front(self, lane: str, earlier: LaneHead) -> LaneHead:

@@ -23,6 +23,7 @@ for i = 1, #page, 2 do
   if how and batching().count_end(page[i], batch, how) then counted = counted + 1 end
 end
 local is_over = #page < 2 * most
+if is_over then batching().end_if_over(batch) end   -- an error may have cut off its end behind that of its last task
 if call('ZSCORE', KEY.batch_looks, batch) then   -- else it has ended
   call('HSET', KEY.batch .. batch, 'looked', is_over and 0 or page[#page])
   if not is_over then call('ZADD', KEY.batch_looks, NOW, batch) end

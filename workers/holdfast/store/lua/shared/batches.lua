@@ -41,8 +41,11 @@ local function batching()
   local function begin_callback(id, batch)
     local flaw = flaw_of(id)
     if flaw then return set_task_aside(id, flaw) end   -- its tie stays
-    if redis.pcall('SREM', KEY.ties .. id, 'callback|' .. batch) ~= 1 then return end
     local r = read(id, 'state', 'waits_for', 'begins')
+    if redis.pcall('SREM', KEY.ties .. id, 'callback|' .. batch) ~= 1 then
+      if r[1] ~= 'waiting' or r[2] ~= '0' then return end   -- an error has cut off what follows
+      r[2] = '1'
+    end
     if not r[1] then return end   -- its record was deleted by somebody
     local left = (tonumber(r[2] or nil) or 1) - 1
     write(id, 'waits_for', left)
@@ -56,12 +59,12 @@ local function batching()
   local function end_if_over(batch)
     local r = facts_of(batch)
     if not r.sealed or r.ended or count_in(batch, 0) ~= 0 then return end
+    if r.callback then attempt(begin_callback, r.callback, batch) end   -- first: an error leaves it to be ended again
+    call('ZADD', KEY.batches_ended, NOW, batch)
     call('HSET', KEY.batch .. batch, 'ended', NOW)
     call('ZREM', KEY.batch_looks, batch)
-    call('ZADD', KEY.batches_ended, NOW, batch)
     tell('batch-ended', batch, r.submitted)
     tell_waiters('batch|' .. batch, 'ended')
-    if r.callback then attempt(begin_callback, r.callback, batch) end
   end
 
   -- Counts the end of a task: once, and again for nobody. `how`: its state, or `gone` where its record was deleted before.
@@ -200,7 +203,7 @@ local function batching()
 
   local function batch_of(field) return (select(4, parse(field))) end
 
-  made_batching = {parse = parse, facts_of = facts_of, is_damaged = is_damaged, count_in = count_in, count_end = count_end, seal = seal,
+  made_batching = {parse = parse, facts_of = facts_of, is_damaged = is_damaged, count_in = count_in, count_end = count_end, end_if_over = end_if_over, seal = seal,
     put_back = put_back, put_back_again = put_back_again, begin_callback = begin_callback, refusal = refusal, join = join, replace = replace, batch_of = batch_of}
   return made_batching
 end

@@ -1,4 +1,4 @@
--- use: task_record journal lane workers schedules
+-- use: task_record journal lane workers schedules queue_keys
 -- provides: FACTS facts is_state flaw_in flaw_in_content flaw_of is_held is_for_damaged pass_over attempt set_task_aside note_no_state each_task each_entry
 -- A record that somebody has damaged is the trouble of its task alone: the task is set aside with the reason, as the entry that
 -- stands for it in a lane, and keeps its state. When the record is whole again, the entry can be read again (see readmit).
@@ -66,6 +66,7 @@ local function attempt(act, ...)
   local went, raised = pcall(act, ...)
   if went then return true, raised end
   local text = type(raised) == 'table' and raised.err or tostring(raised)
+  if string.find(text, 'WRONGTYPE', 1, true) and #damaged_queue_keys() > 0 then error(raised, 0) end   -- no record's trouble: see mend
   for _, cause in ipairs({'WRONGTYPE', 'attempt to ', 'bad argument #', 'not an integer', 'not a valid float', 'not a float', 'overflow',
     'out of range', 'no such key', 'must be strings or integers', 'rong number of arg', 'results to unpack', 'invalid value',
     'invalid order', 'maximum allowed size', 'NaN'}) do

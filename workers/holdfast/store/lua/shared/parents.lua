@@ -20,6 +20,13 @@ local function waiting()
     note_end('parent-failed', id, parent .. ' ' .. fate)
   end
 
+  -- True if an error has cut off what follows of the last tie of a task: it waits for nothing, and did not begin. What has ended
+  -- meanwhile is ended whole.
+  local function is_cut_off(id, state, waits_for)
+    if TERMINAL[state] then end_again(id) end
+    return state == 'waiting' and waits_for == '0'
+  end
+
   -- Tells a child that a parent has ended, once for each pair. A damaged child keeps its tie, and is given what the parent has ended with: it
   -- is told of that when it is whole again (see readmit), and the parent may be gone by then.
   local function tell_child(id, parent, fate)
@@ -29,8 +36,12 @@ local function waiting()
       if not known then attempt(results.give, id, parent) end
       return set_task_aside(id, flaw)
     end
-    if not ties.cut(id, 'parent', parent) then return end
     local r = read(id, 'state', 'lane', 'if_parent_fails', 'begins', 'waits_for')
+    local is_cut = ties.cut(id, 'parent', parent)
+    if not is_cut then
+      if not is_cut_off(id, r[1], r[5]) then return end
+      r[5] = '1'
+    end
     if not r[1] then   -- its record was deleted by somebody
       ties.undo_all(id)
       return

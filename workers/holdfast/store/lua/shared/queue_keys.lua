@@ -1,0 +1,26 @@
+-- provides: damaged_queue_keys
+-- The keys that a queue has once, whatever its tasks, by their types. Nobody but scripts writes there. One that holds something else is
+-- removed, and what records say of it is put back (see mend). `meta`, `rules` and `quiet` say what operators want, which nothing else tells:
+-- they stay, and calls that need them are refused by the key's name until somebody has moved the key.
+-- Answers of each that holds something else: {key, its type}.
+local function damaged_queue_keys()
+  local TYPES = {
+    zset = {KEY.due, KEY.waiting, KEY.parked, KEY.finished, KEY.dead, KEY.cancels, KEY.agenda, KEY.alarms, KEY.unserved, KEY.workers,
+      KEY.deaths, KEY.schedules, KEY.batches, KEY.batch_looks, KEY.batches_ended, KEY.webhooks, KEY.receivers, KEY.receivers_prompt, KEY.prompt,
+      KEY.conversations, KEY.abouts, KEY.noted, KEY.web_sessions, KEY.bulk_changes, KEY.asked, KEY.answers},
+    hash = {KEY.tally, KEY.unique, KEY.debounce, KEY.seq, KEY.heads, KEY.stale, KEY.tended, KEY.wrong_end, KEY.turns, KEY.rates, KEY.closed,
+      KEY.clocks, KEY.published, KEY.ahead, KEY.apart, KEY.receivers_turn, KEY.pushes, KEY.counters},
+    set = {KEY.joining, KEY.leftover, KEY.turned, KEY.gated, KEY.handlers, KEY.quarantine, KEY.declared, KEY.catalog_digests},
+    list = {KEY.steward_control, KEY.schedules_control, KEY.webhooks_control, KEY.unreadable},
+    stream = {KEY.events, KEY.activity},
+    string = {KEY.reporter},
+  }
+  local found = {}
+  for kind, keys in pairs(TYPES) do
+    for _, key in ipairs(keys) do
+      local held = call('TYPE', key).ok
+      if held ~= kind and held ~= 'none' then found[#found + 1] = {key, held} end
+    end
+  end
+  return found
+end
