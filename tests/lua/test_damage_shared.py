@@ -198,6 +198,40 @@ async def test_what_records_say_of_a_key_of_the_queue_is_put_back(space: Namespa
     assert await space.state("late") == "submitted"
 
 
+@pytest.mark.parametrize(
+    "key", ["due", "agenda", "gated", "finished", "parked", "tally", "waiting", "unique", "batches"]
+)
+async def test_a_key_of_the_queue_that_was_deleted_is_put_back_by_a_recovery(server_url: str, key: str) -> None:
+    """As `supervisor recover` does it."""
+    space = Namespace(server_url)
+    try:
+        await build(space)
+        before = await told_of(space)
+        await space.do("DEL", space.key(key))
+        await space.put_strays_back(60_000_000)
+        assert await told_of(space) == before
+        await space.forget_keys()
+    finally:
+        await space.aclose()
+
+
+async def told_of(space: Namespace) -> dict[str, object]:
+    """The members of the indexes, and the counts. Keys that are unique for a time end without the agenda."""
+    names = ("due", "finished", "parked", "waiting", "batches")
+    told: dict[str, object] = {name: sorted(await space.do("ZRANGE", space.key(name), 0, -1)) for name in names}
+    told["agenda"] = [one for one in await space.do("ZRANGE", space.key("agenda"), 0, -1) if b"forget|" not in one]
+    told["gated"] = sorted(await space.do("SMEMBERS", space.key("gated")))
+    told["unique"] = [one for one in sorted(await space.do("HKEYS", space.key("unique"))) if b"hook" not in one]
+    told["tally"] = {name: count for name, count in (await counted(space)).items() if count}
+    return told
+
+
+async def counted(space: Namespace) -> dict[bytes, int]:
+    flat = await space.do("HGETALL", space.key("tally"))
+    found = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
+    return {name: int(count) for name, count in found}
+
+
 async def test_damage_of_the_queue_is_no_task_s_trouble(space: Namespace) -> None:
     options = SubmitOptions(expires_in_ms=500)
     await space.store.submit_with_options([submission("t1", space.queue, options=options, delay_ms=5_000)])

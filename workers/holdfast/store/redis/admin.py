@@ -11,6 +11,7 @@ from holdfast.store.redis import decode
 from holdfast.store.redis.part import RedisPart
 
 KEYS_SAMPLED = 1000
+PAGE_OF_INDEXES = 1000  # keys looked at in one call
 
 
 class RedisAdmin(RedisPart):
@@ -66,9 +67,17 @@ class RedisAdmin(RedisPart):
         size, looked_at, ours = await self._run("key_count", KEYS_SAMPLED)
         return KeyCount(size, -(-size * ours // looked_at) if looked_at else 0)
 
+    async def _put_indexes_back(self) -> None:
+        """Put back what records say of the indexes of the queue, where somebody has deleted one (see mend.lua)."""
+        _, more = await self._run("mend", PAGE_OF_INDEXES, "again")
+        while more:
+            _, more = await self._run("mend", PAGE_OF_INDEXES)
+
     async def strays(
         self, cursor: str, page: int, silence_ms: int, *, put_back: bool, max_crashes: int = MAX_CRASHES
     ) -> Strays:
+        if put_back and not cursor:
+            await self._put_indexes_back()
         following, *rest = await self._run("strays", cursor or "0", page, silence_ms, int(put_back), max_crashes)
         words = [word.decode() for word in rest]
         strays = tuple(Stray(*words[start : start + 3]) for start in range(0, len(words), 3))

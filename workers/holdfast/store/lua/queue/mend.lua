@@ -1,5 +1,6 @@
 -- Remove keys of the queue that hold something else, as somebody has written there, and put back what records say of them.
--- KEYS: the public queue. ARGV: keys looked at in one page; 0: nothing is put back now, the next call with a page does it.
+-- KEYS: the public queue. ARGV: keys looked at in one page; 0: nothing is put back now, the next call with a page does it. Then `again` to
+--       begin the look through all keys, also where nothing was removed: somebody may have deleted a key.
 -- Answers: {how many keys were removed, 1 if there is more to put back}.
 -- Keeps: I3, I14. What was in such a key is lost already. What no record says (moments of timed unique keys, figures) begins anew.
 -- The field `anew` of `meta` is the cursor of a look through all keys, which any steward goes on with.
@@ -26,17 +27,33 @@ local function follow_rules()
   end
 end
 
+-- Each record is counted when it is put back.
+local function count_anew() call('UNLINK', KEY.tally, KEY.finished, KEY.parked) end
+
 if #removed > 0 then
   local are_counted = false
   for _, one in ipairs(removed) do
     call('UNLINK', one[1])
     are_counted = are_counted or one[1] == KEY.tally or one[1] == KEY.finished or one[1] == KEY.parked
   end
-  if are_counted then call('UNLINK', KEY.tally, KEY.finished, KEY.parked) end   -- each record is counted when it is put back
+  if are_counted then count_anew() end
   for _, one in ipairs(removed) do
     set_aside('key ' .. one[1] .. ' held a ' .. one[2] .. ' and was removed; what records say of it is put back', one[1], QUEUE)
   end
   for _, lane in ipairs(call('HKEYS', KEY.heads)) do raise_number(lane) end
+  follow_rules()
+  call('HSET', KEY.meta, 'anew', '0')
+end
+
+-- What stands in these indexes is what is counted; where somebody has deleted one, it is not.
+local function is_counted()
+  local sum, counts = 0, call('HGETALL', KEY.tally)
+  for i = 2, #counts, 2 do sum = sum + (tonumber(counts[i]) or 0) end
+  return sum == call('ZCARD', KEY.parked) + call('ZCARD', KEY.finished)
+end
+
+if ARGV[2] then
+  if not is_counted() then count_anew() end
   follow_rules()
   call('HSET', KEY.meta, 'anew', '0')
 end
