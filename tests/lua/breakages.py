@@ -311,7 +311,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("an order overtakes a large entry that escapes letters", "tend", " or string.find(raw, '\\\\u00[2-7]') or false", "", tending.test_a_large_entry_with_escaped_letters_or_of_many_bytes_keeps_all_orders_back),
     ("a damaged task keeps its permits", "settlement", "    attempt(bounds().give_back, id, r[2], r[3])\n", "", damaged.test_the_permits_of_a_damaged_task_are_free_when_it_has_run, ("key",)),
     ("damage of the queue is a task's trouble", "damage", "if string.find(text, 'WRONGTYPE', 1, true) and #damaged_queue_keys() > 0 then", "if false then", damage_shared.test_damage_of_the_queue_is_no_task_s_trouble),
-    ("what records say is not put back", "mend", "  call('HSET', KEY.meta, 'anew', '0')\n", "", damage_shared.test_what_records_say_of_a_key_of_the_queue_is_put_back),
+    ("what records say is not put back", "mend", " call('ZADD', KEY.due, 'NX', whole(r[2]) or NOW, id)\n", "\n", damage_shared.test_what_records_say_of_a_key_of_the_queue_is_put_back),
     ("an ended batch whose end was cut off stays open", "batch_look", "if is_over then batching().end_if_over(batch) end", "", batches.test_a_batch_whose_end_was_cut_off_ends),
     ("the back of a lane is not looked at", "tend", "read_from(length - 1, -1, length - at_front)", "{}", tending.test_orders_are_heard_at_both_ends_of_a_long_lane, ("head", "RPUSH")),
     ("the front of a turned lane is its head", "tend", "local list, turned = list_of(lane), is_turned(lane)", "local list, turned = list_of(lane), false", tending.test_a_lane_that_is_served_from_its_tail_is_read_from_there),
