@@ -32,9 +32,9 @@ class User:
 
     def popen(self, *words: str, cwd: Path, before: Sequence[str] = (), **pipes: int) -> subprocess.Popen[str]:
         """`supervisor` with these words; `before`: what runs it."""
-        return self._popen("-c", ENTRY, *words, cwd=cwd, before=before, **pipes)
+        return self.popen_python("-c", ENTRY, *words, cwd=cwd, before=before, **pipes)
 
-    def _popen(self, *words: str, cwd: Path, before: Sequence[str] = (), **pipes: int) -> subprocess.Popen[str]:
+    def popen_python(self, *words: str, cwd: Path, before: Sequence[str] = (), **pipes: int) -> subprocess.Popen[str]:
         """Python with these words."""
         python = interpreter(self.uid if self.python_of is None else self.python_of)
         assert python is not None
@@ -56,7 +56,9 @@ class User:
         return self.python("-c", ENTRY, *words, cwd=cwd)
 
     def python(self, *words: str, cwd: Path) -> Answer:
-        process = self._popen(*words, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = self.popen_python(
+            *words, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         out, err = process.communicate(timeout=60)
         return Answer(process.returncode, out, err)
 

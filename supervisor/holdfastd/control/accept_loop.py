@@ -16,7 +16,6 @@ import structlog
 from holdfastd.control import permissions
 from holdfastd.control.open_connections import OpenConnection, OpenConnections
 
-BACKLOG = 512  # clients that wait to be accepted
 AT_ONCE = 16  # accepted in a turn of the loop: those that gave way to them have ended before the next turn
 PAUSE = 0.1  # seconds without looking for clients after none could be accepted
 
@@ -38,7 +37,6 @@ class AcceptLoop:
         self._tasks: set[asyncio.Task[None]] = set()
         self._resume: asyncio.TimerHandle | None = None
         listener.setblocking(False)
-        listener.listen(BACKLOG)
         self._watch()
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from holdfast.exits import Exit
 from holdfast_config.listen_address import UNIX, ListenAddress, parse
 from holdfastd.core.announce import Announce
 
-BACKLOG = 16
+BACKLOG = 2048  # clients that wait to be accepted, also while no child does; the kernel may allow fewer
 
 _MEND = {
     errno.EADDRINUSE: (Exit.CONFIG, "another process has it: end that one, or choose another port (0: any free one)"),
