@@ -301,8 +301,8 @@ DASHBOARD = (
     ),
     Rule(
         "a change that was refused is written down, too",
-        f"{_HERE}/access/asked_change.py",
-        "        asked.refusal = _why(error)\n        await asked.write()\n",
+        "supervisor/holdfastd/operations/notes.py",
+        "        asked.refusal = why(error)\n        await asked.write()\n",
         "",
         f"{_REFUSED}::test_a_viewer_who_sends_a_form",
     ),
@@ -353,7 +353,7 @@ DASHBOARD = (
     Rule(
         "a secret that a form hides stays as it is stored",
         f"{_HERE}/views/schedule_form.py",
-        "    if typed == shown and shown is not None:\n        return stored\n",
+        "    if typed == shown:\n        return stored\n",
         "",
         "tests/dashboard/test_schedules_page.py"
         "::test_an_edit_keeps_what_the_form_did_not_change_and_a_new_one_overwrites_none",
