@@ -282,9 +282,23 @@ PARENT = [
     Rule(
         "root runs no script of others that a command names",
         "workers/holdfast/handler/foreign_code.py",
-        "                    yield Path(name)\n",
-        "                    pass\n",
+        "                yield from _files_of_program(Path(name), seen)\n",
+        "                pass\n",
         f"{_FOREIGN}::test_a_file_of_a_stranger_that_a_command_names_is_not_run_by_root",
+    ),
+    Rule(
+        "root runs no script whose interpreter is another's",
+        "workers/holdfast/handler/foreign_code.py",
+        "    yield from _files_of_program(Path(words[0]), seen)\n    yield from _files_of_words(words[1:], seen)\n",
+        "",
+        f"{_FOREIGN}::test_a_script_of_root_whose_interpreter_is_a_stranger_s_is_not_run",
+    ),
+    Rule(
+        "root runs no script in a folder where others can write",
+        "workers/holdfast/handler/foreign_code.py",
+        "    yield Path(os.path.realpath(path)).parent\n",
+        "",
+        f"{_FOREIGN}::test_root_runs_no_script_in_a_folder_in_which_others_can_write",
     ),
     Rule(
         "root runs no command in a folder of others",

@@ -347,6 +347,61 @@ def test_a_file_of_a_stranger_that_a_command_names_is_not_run_by_root(open_path:
     assert "work.sh belongs to user" in answer.err
 
 
+FIRST_LINES = {
+    "its interpreter": "#!{at}/theirs.sh",
+    "a relative one": "#!theirs.sh",
+    "a further word": "#!/bin/sh {at}/theirs.sh",
+    "a program of env": "#!/usr/bin/env theirs.sh",
+    "words of env": "#!/usr/bin/env -S theirs.sh -e",
+    "words of env, glued": "#!/usr/bin/env -Stheirs.sh",
+    "a chain": "#!{at}/link.sh",
+}
+
+
+@pytest.mark.parametrize("first", FIRST_LINES.values(), ids=FIRST_LINES.keys())
+def test_a_script_of_root_whose_interpreter_is_a_stranger_s_is_not_run(open_path: Path, first: str) -> None:
+    (open_path / "bin").mkdir()
+    written(open_path / "theirs.sh", "#!/bin/sh\ntrue\n", STRANGER, 0o755)
+    (open_path / "bin/theirs.sh").symlink_to("../theirs.sh")
+    written(open_path / "link.sh", "#!/usr/bin/env theirs.sh\n", 0, 0o755)
+    written(open_path / "work.sh", first.format(at=open_path) + "\n", 0, 0o755)
+    answer = tried("start --exec ./work.sh", open_path, PATH=f"{open_path}/bin:/usr/bin:/bin")
+    assert answer.status == 77, answer
+    assert "theirs.sh belongs to user" in answer.err
+
+
+@pytest.mark.parametrize(
+    "line", ["/usr/bin/timeout 5 theirs.sh", "/bin/sh -c 'true; ./theirs.sh'", "env -S 'theirs.sh -x'"]
+)
+def test_a_program_of_a_stranger_that_another_is_to_run_is_not_run_by_root(open_path: Path, line: str) -> None:
+    (open_path / "bin").mkdir()
+    written(open_path / "theirs.sh", "#!/bin/sh\ntrue\n", STRANGER, 0o755)
+    (open_path / "bin/theirs.sh").symlink_to("../theirs.sh")
+    answer = tried("start --exec", open_path, line, PATH=f"{open_path}/bin:/usr/bin:/bin")
+    assert answer.status == 77, answer
+    assert "theirs.sh belongs to user" in answer.err
+
+
+def test_root_runs_no_script_in_a_folder_in_which_others_can_write(open_path: Path) -> None:
+    """Its interpreter takes code from there: `json.py` beside a script for Python."""
+    there = open_path / "there"
+    there.mkdir()
+    written(there / "work.py", "#!/usr/bin/env python3\n", 0, 0o755)
+    there.chmod(0o1777)
+    answer = tried("start --exec ./there/work.py", open_path)
+    assert answer.status == 77, answer
+    assert "can be written by others" in answer.err
+
+
+def test_root_runs_scripts_of_root_through_a_loop_of_first_lines_and_env(open_path: Path) -> None:
+    written(open_path / "a.sh", f"#!{open_path}/b.sh\n", 0, 0o755)
+    written(open_path / "b.sh", f"#!{open_path}/a.sh\n", 0, 0o755)
+    written(open_path / "work.sh", "#!/usr/bin/env -S sh -e\n", 0, 0o755)
+    for program in ("./a.sh", "./work.sh"):
+        answer = tried("check --exec", open_path, program)
+        assert "belongs to" not in answer.out + answer.err
+
+
 def test_root_runs_no_command_in_a_folder_of_a_stranger(open_path: Path) -> None:
     """Programs take code from the folder in which they run: `python3 -m`, `make`, `node`."""
     folder = owned(open_path, STRANGER)

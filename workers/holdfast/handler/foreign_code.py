@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -29,6 +31,8 @@ REMEDY = (
     "start it as the user whose code it is, or have root own it (chown -R root); in a container, name the folder in "
     "HOLDFAST_TRUST_FOLDERS"
 )
+
+_NAME = re.compile(r"""[^\s'"`;|&()<>$=]+""")
 
 
 def foreign_code(settings: Settings) -> list[Stranger]:
@@ -68,15 +72,40 @@ def _code(settings: Settings) -> Iterator[Path]:
 
 
 def _files_of_command(command: command_line.Command) -> Iterator[Path]:
-    """Its program, the folder in which it runs, from which programs take code, and each file that its line names, as
-    the script of an interpreter or as `name=file`."""
-    yield command.path
+    """The folder in which it runs, from which programs take code; its program; and what its line names: files, as the
+    script of an interpreter or as `name=file`, and programs that another one is to run, as `env` and `timeout` do."""
     yield Path.cwd()
-    for word in command.words[1:]:
-        for name in (word, word.partition("=")[2]):
-            with suppress(OSError, ValueError):  # too long for a name, or none at all
-                if name and Path(name).is_file():
-                    yield Path(name)
+    seen = set[Path]()
+    yield from _files_of_program(command.path, seen)
+    yield from _files_of_words(command.words[1:], seen)
+
+
+def _files_of_words(words: Sequence[str], seen: set[Path]) -> Iterator[Path]:
+    for name in dict.fromkeys(name for word in words for name in _names_in(word)):
+        with suppress(OSError, ValueError):  # too long for a name, or none at all
+            if Path(name).is_file():
+                yield from _files_of_program(Path(name), seen)
+            elif os.sep not in name and (found := shutil.which(name, path=search_path())):
+                yield from _files_of_program(Path(found), seen)
+
+
+def _names_in(word: str) -> Iterator[str]:
+    """What may name a file or a program in a word: `-Spython3`, `sh -c "./work.sh; true"`, `BASH_ENV=work.sh`."""
+    yield from (name for name in (word, word.partition("=")[2], word.removeprefix("-S")) if name)
+    yield from _NAME.findall(word)
+
+
+def _files_of_program(path: Path, seen: set[Path]) -> Iterator[Path]:
+    """It, and of a script the folder it is in, from which interpreters take code, and its interpreter with all that its
+    first line names: an interpreter may be a script in its turn. The kernel looks for it from the working folder."""
+    yield path
+    words = command_line.interpreter_words(path)
+    if not words or path.absolute() in seen:
+        return
+    seen.add(path.absolute())
+    yield Path(os.path.realpath(path)).parent
+    yield from _files_of_program(Path(words[0]), seen)
+    yield from _files_of_words(words[1:], seen)
 
 
 def _files_of(module: str, folder: Path) -> Iterator[Path]:

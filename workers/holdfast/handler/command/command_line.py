@@ -77,8 +77,22 @@ def _check_beginning(path: Path, line: str) -> None:
         )
 
 
+def interpreter_words(path: Path) -> list[str]:
+    """The words of a script's first line, the interpreter first; empty for another file, or one that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(LOOKED_AT)
+    except OSError:
+        return []
+    return _first_line(beginning).split() if beginning.startswith(b"#!") else []
+
+
+def _first_line(beginning: bytes) -> str:
+    return os.fsdecode(beginning[2:].split(b"\n")[0])
+
+
 def _check_interpreter(path: Path, beginning: bytes, line: str) -> None:
-    words = os.fsdecode(beginning[2:].split(b"\n")[0]).strip(" \t").split(" ")
+    words = _first_line(beginning).split() or [""]
     if not os.access(words[0], os.X_OK):
         raise _refusal(line, f"{str(path)!a} names {words[0]!a} as its interpreter, which is not there to run")
 
