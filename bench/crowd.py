@@ -22,7 +22,7 @@ from holdfast.core.task_states import TERMINAL
 from holdfast.core.tasks import Wanted
 from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings
-from holdfastd.steward.duties import lane_audit, promotion, retention
+from holdfastd.steward.duties import lanes, upkeep
 
 AT_ONCE = 1000  # tasks given to a producer
 SLOTS = 50  # of a pull, where many are finished
@@ -119,7 +119,7 @@ async def _stolen(site: Site, measured: Measured) -> None:
     """Somebody takes entries; the first look finds suspects, the next ones put back."""
 
     async def step() -> int:
-        return (await site.store.audit(QUEUE, lane_audit.WINDOW, ""))[0]
+        return (await site.store.audit(QUEUE, lanes.AUDIT_WINDOW, ""))[0]
 
     await site.client.lpop(QUEUE, STOLEN)
     await step()
@@ -136,7 +136,7 @@ async def _worked(site: Site, measured: Measured, tasks: int) -> None:
     await hand.pull(0, len(hand.held))
     await _ended(site, measured)
     await _due(site, measured)
-    times.append(await clock.steps("steward: trim, a step", lambda: store.trim(0, retention.BATCH)))
+    times.append(await clock.steps("steward: trim, a step", lambda: store.trim(0, upkeep.REMOVED_AT_ONCE)))
     times.append(await clock.steps("queue clear, a step", lambda: store.clear(QUEUE, CLEARED)))
 
 
@@ -155,6 +155,6 @@ async def _due(site: Site, measured: Measured) -> None:
     await site.manager.run_tasks(soon)
 
     async def step() -> int:
-        return (await site.store.promote(promotion.BATCH))[0]
+        return (await site.store.promote(upkeep.PROMOTED_AT_ONCE))[0]
 
     measured.times.append(await site.clock.steps(f"steward: promote, a step of {DUE} due", step))

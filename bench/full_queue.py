@@ -11,7 +11,6 @@ from bench.producing import QUEUE
 from holdfast import TaskManager
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.delivery import Delivery, Settle, Settlement
-from holdfast.core.histogram import bucketed
 from holdfast.core.rollup import (
     MINUTE,
     MINUTES_KEPT_MS,
@@ -22,6 +21,7 @@ from holdfast.core.rollup import (
     Histogram,
     Rollup,
     Series,
+    bucketed,
     fields_of,
     packed,
     sum_of,

@@ -36,7 +36,7 @@ from holdfast.core.tasks import Introduction
 from holdfast.store.ledger import PostgresStore, migrate
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
-from holdfast_config.postgres_settings import PostgresSettings
+from holdfast_config.store_settings import PostgresSettings
 from tests.postgres.server import Server, postgres
 
 BATCH = 100

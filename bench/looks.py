@@ -10,10 +10,10 @@ from bench.producing import QUEUE
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Epoch, Wanted
 from holdfast.store.protocol import Store
-from holdfastd.cli.events.follow import PAGE as EVENTS
+from holdfastd.cli.events.events import PAGE as EVENTS
 from holdfastd.cli.tasks.list_tasks import PAGE
 from holdfastd.cli.tasks.recover import PAGE as KEYS
-from holdfastd.steward.duties import lane_audit, promotion, retention
+from holdfastd.steward.duties import lanes, upkeep
 
 LOOKED = work.task_id(500)
 LONG_MS = 86_400_000
@@ -36,9 +36,9 @@ def looks(store: Store, hand: Hand) -> Iterator[tuple[str, Look]]:
     yield "steward: vouch", lambda: store.vouch([INCARNATION])
     yield "steward: reap", lambda: store.reap(LONG_MS, LONG_MS)
     yield "steward: ring", lambda: store.ring(QUEUE)
-    yield "steward: promote, nothing due", lambda: store.promote(promotion.BATCH)
-    yield "steward: audit, nothing lost", lambda: store.audit(QUEUE, lane_audit.WINDOW, "")
-    yield "steward: trim, nothing old", lambda: store.trim(LONG_MS, retention.BATCH)
+    yield "steward: promote, nothing due", lambda: store.promote(upkeep.PROMOTED_AT_ONCE)
+    yield "steward: audit, nothing lost", lambda: store.audit(QUEUE, lanes.AUDIT_WINDOW, "")
+    yield "steward: trim, nothing old", lambda: store.trim(LONG_MS, upkeep.REMOVED_AT_ONCE)
     yield "steward: what is left", lambda: store.left([QUEUE])
     yield "steward: epoch", lambda: store.epoch(Epoch("", 0), "bench")
     yield "steward: latest event", lambda: store.latest("")

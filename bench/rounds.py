@@ -20,7 +20,7 @@ from bench.figures import QUIET, Rounds
 from bench.machine import await_quiet
 from bench.measures import Figures
 from bench.site import Subject
-from holdfastd.cli.common.work_rate import WorkRate
+from holdfastd.cli.common.work_progress import WorkRate
 
 QUIET_ROUNDS = 3
 Measure = Callable[[Subject], Figures]

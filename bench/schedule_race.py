@@ -15,8 +15,8 @@ from bench.producing import QUEUE, managing
 from bench.server import server
 from bench.work import text
 from holdfast import open_store
+from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.client.schedule_fire import ScheduleFirer
-from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast_config import RedisSettings
 
 STEWARDS = 10

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from bench import work
-from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.schedule_definition import ScheduleSpec
 
 ZONE = "Europe/Berlin"
 DAY = 86400

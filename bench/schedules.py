@@ -31,7 +31,7 @@ from bench.schedule_race import Race
 from bench.schedule_specs import at_once, far, spread
 from bench.server import server
 from holdfast import TaskManager
-from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.schedule_definition import ScheduleSpec
 
 DUE = 1000
 ROUNDS = 3

@@ -16,8 +16,7 @@ import httpx
 from bench.apps import shop
 from bench.producing import QUEUE
 from holdfast import TaskManager, TaskSpec, gather
-from holdfast.core.histogram import bucketed
-from holdfast.core.rollup import MINUTE, Figures, Histogram, Rollup, Series, fields_of
+from holdfast.core.rollup import MINUTE, Figures, Histogram, Rollup, Series, bucketed, fields_of
 
 MAIL, REPORTS, IMPORTS = "mail", "reports", "imports"
 LANES = ("mail=4", f"{QUEUE}=2", "reports=2", "imports=1", "partners=1")

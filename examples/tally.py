@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import Handlers, ParentValues, Reject, gather
-from holdfast.client.flow import Flow
-from holdfast.client.task_handle import TaskHandle
+from holdfast.client.flow import Flow, TaskHandle
 
 MOST = 100  # tasks that one task waits for: of more files, partial sums are added up
 

@@ -23,8 +23,8 @@ from typing import Any
 from holdfast.os import kill_points
 from holdfast.store.redis.scripts import product
 from holdfast_config import kill_spec
+from holdfastd.parent.child_setup import set_title
 from holdfastd.parent.preload import preload
-from holdfastd.parent.process_title import set_title
 
 LONGEST_REQUEST = 1 << 17  # bytes: arguments and environment
 MOST_DESCRIPTORS = 16

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from holdfast_config.errors import ConfigError
-from holdfast_config.redis_settings import RedisSettings
 from holdfast_config.redis_urls import mask
 from holdfast_config.settings import Settings
+from holdfast_config.store_settings import RedisSettings
 
 if TYPE_CHECKING:
     from holdfast_config.resolve import load

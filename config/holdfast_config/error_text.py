@@ -235,3 +235,13 @@ def _ends(text: str, length: int) -> str:
     head, tail, half = slice(length), slice(-length, None), length // 2
     # Without secrets before it is cut: a half of one would not be known any more.
     return mask(str.__getitem__(text, head))[:half] + "…" + mask(str.__getitem__(text, tail))[-half:]
+
+
+# Makes untrusted text safe for a terminal: unprintable characters are escaped.
+
+
+def escape(text: str, keep: str = "") -> str:
+    r"""Returns the text with control and invisible characters escaped, as in `\x1b`, except those in `keep`."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in keep else repr(char)[1:-1] for char in text)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import grp
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast_config.names import PASSWORDS
 from holdfast_config.origin import ValueWithOrigin
 from holdfast_config.redis_urls import mask
+from holdfast_config.trust import ROOT, user
 
 
 def judge(path: Path, given: Mapping[str, ValueWithOrigin], *, strict: bool) -> tuple[list[str], list[str]]:
@@ -48,3 +53,105 @@ def _secrets(given: Mapping[str, ValueWithOrigin]) -> Iterable[str]:
             isinstance(origin.value, str) and "://" in origin.value and mask(origin.value) != origin.value
         ):
             yield name
+
+
+# Finds the users who decide what root would run: the owners of files of code and settings, and of the way to them.
+#
+# Root may do more than the owner of any file, so what root runs or obeys has to be root's. That is not so where a file,
+# a folder or a link on the way belongs to another user, or where others can write: they could put their own in its
+# place. Only a sticky folder, such as /tmp, may be on the way to what belongs to root, since nobody else can replace
+# that there.
+#
+# The service of any other user runs with the rights of that user alone, and asks nobody whose its code is.
+
+ANYBODY = -1  # the owner of what others can write
+MOST_LINKS = 40  # as for the kernel
+
+_LOCAL = Path("/usr/local")
+_LOCAL_GROUP = "staff"  # of Debian, which may write there and so counts as root
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """`owner`: the user who decides what is in this file or folder, or ANYBODY; `why`, as the end of a sentence."""
+
+    path: Path
+    owner: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.why}"
+
+
+def concerns_caller() -> bool:
+    """True for root, who could do harm with what belongs to others."""
+    return os.geteuid() == ROOT
+
+
+def strangers(paths: Iterable[Path], trusted: Collection[Path] = ()) -> Iterator[Stranger]:
+    """Everybody but root who decides what is in these files, or in these folders. Below a `trusted` folder, and on the
+    way to it, everybody may."""
+    roots = {each for path in trusted for each in (path.absolute(), Path(os.path.realpath(path)))}
+    seen: set[Path] = set()
+    for path in dict.fromkeys(paths):
+        end = Path(os.path.realpath(path))
+        above = {folder for root in roots if end.is_relative_to(root) for folder in root.parents}
+        for each in _way(path):
+            if (each in seen and each != end) or each in above or any(each.is_relative_to(root) for root in roots):
+                continue
+            seen.add(each)
+            yield from _judged(each, is_end=each == end)
+
+
+def _way(path: Path) -> Iterator[Path]:
+    """Each folder and each link that the kernel passes on the way to a file, and the file, as far as they exist."""
+    here, links = Path("/"), 0
+    yield here
+    left = list(reversed(path.absolute().parts[1:]))
+    while left:
+        part = left.pop()
+        if part == "..":
+            here = here.parent
+            continue
+        following = here / part
+        yield following
+        try:
+            leads_to = following.readlink()
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # it is missing, or no folder is here
+                return
+            here = following
+            continue
+        links += 1
+        if links > MOST_LINKS:
+            return
+        if leads_to.is_absolute():
+            here, leads_to = Path("/"), leads_to.relative_to("/")
+        left += reversed(leads_to.parts)
+
+
+def _judged(path: Path, *, is_end: bool) -> Iterator[Stranger]:
+    try:
+        status = path.lstat()
+    except OSError:  # there is none: nobody has put anything there
+        return
+    if status.st_uid != ROOT:
+        yield Stranger(path, status.st_uid, f"belongs to {user(status.st_uid)}")
+    elif not stat.S_ISLNK(status.st_mode) and _is_open(path, status, is_end=is_end):
+        yield Stranger(path, ANYBODY, f"can be written by others (mode {stat.S_IMODE(status.st_mode):o})")
+
+
+def _is_open(path: Path, status: os.stat_result, *, is_end: bool) -> bool:
+    """True if others can put something in its place, or into it: into the folder at the end, also if it is sticky."""
+    by_others = bool(status.st_mode & stat.S_IWOTH)
+    by_group = bool(status.st_mode & stat.S_IWGRP) and status.st_gid not in _groups_of_root(path)
+    is_sticky = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)
+    return (by_others or by_group) and (is_end or not is_sticky) and not stat.S_ISCHR(status.st_mode)
+
+
+def _groups_of_root(path: Path) -> set[int]:
+    groups = {ROOT}
+    if path.is_relative_to(_LOCAL):
+        with suppress(KeyError):
+            groups.add(grp.getgrnam(_LOCAL_GROUP).gr_gid)
+    return groups

@@ -17,22 +17,114 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, cast
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, cast
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from holdfast_config import log_sink
-from holdfast_config.current_task import CURRENT, LoggedTask
+from holdfast_config import standard_error
 from holdfast_config.environment import no_color
-from holdfast_config.error_text import shown, text_of, traceback_text, type_name
-from holdfast_config.escape import escape
-from holdfast_config.journal import is_journal, prioritised
-from holdfast_config.log_repeats import LineKind, RepeatLimit, most_of
+from holdfast_config.error_text import escape, shown, text_of, traceback_text, type_name
 from holdfast_config.secret_texts import mask
-from holdfast_config.standard_error import STDERR, STREAM, has_room, make_room
+from holdfast_config.standard_error import STDERR, STREAM, has_room, is_journal, make_room, prioritised
+
+# Bounds how often one event is logged: within a minute so many lines of it are written, the rest is counted.
+#
+# A line that names a task, a process or a schedule is a fact of its own, of which many are written; of any other event,
+# few lines say all.
+
+WINDOW = 60.0  # seconds
+MOST, MOST_OF_SUBJECTS = 30, 1000  # lines of one event in a window, of one process
+MOST_KINDS = 1000  # events that are counted apart; those beyond share a count
+SUBJECTS = frozenset({"task", "slot", "incarnation", "schedule"})
+
+
+class LineKind(NamedTuple):
+    """Lines of one event count together."""
+
+    logger: str
+    level: str
+    event: str
+
+
+OTHERS = LineKind("holdfast", "warning", "other events")
+
+
+@dataclass(slots=True)
+class _Window:
+    until: float
+    written: int = 0
+    withheld: int = 0
+
+    def is_over(self, now: float) -> bool:
+        """True if nothing is to be told of it."""
+        return self.until <= now and not self.withheld
+
+
+@dataclass(slots=True)
+class RepeatLimit:
+    """`next_end`: when the first window ends in which something was withheld; None: nothing was."""
+
+    next_end: float | None = None
+    _windows: dict[LineKind, _Window] = field(default_factory=dict[LineKind, _Window])
+
+    def admits(self, kind: LineKind, most: int, now: float) -> bool:
+        """True if this line is to be written; else it is counted."""
+        window = self._window(kind, now)
+        if window.written < most:
+            window.written += 1
+            return True
+        window.withheld += 1
+        self.next_end = window.until if self.next_end is None else min(self.next_end, window.until)
+        return False
+
+    def ended(self, now: float) -> Iterator[tuple[LineKind, int]]:
+        """The kinds of which lines were withheld in windows that have ended, and how many; each once."""
+        over = {kind: window for kind, window in self._windows.items() if window.until <= now}
+        for kind in over:
+            del self._windows[kind]
+        self.next_end = min((window.until for window in self._windows.values() if window.withheld), default=None)
+        return iter([(kind, window.withheld) for kind, window in over.items() if window.withheld])
+
+    def clear(self) -> None:
+        """Forget everything, in a process that was forked: its parent tells what it has withheld."""
+        self._windows.clear()
+        self.next_end = None
+
+    def _window(self, kind: LineKind, now: float) -> _Window:
+        """The window in which this line counts. One of which lines were withheld goes on until they are told."""
+        if kind not in self._windows and len(self._windows) >= MOST_KINDS:
+            self._windows = {known: window for known, window in self._windows.items() if not window.is_over(now)}
+            kind = OTHERS if len(self._windows) >= MOST_KINDS else kind
+        window = self._windows.get(kind)
+        if window is None or window.is_over(now):
+            window = self._windows[kind] = _Window(now + WINDOW)
+        return window
+
+
+def most_of(fields: Mapping[str, object]) -> int:
+    """Lines a minute of an event with these fields."""
+    return MOST if SUBJECTS.isdisjoint(fields) else MOST_OF_SUBJECTS
+
+
+# The task whose handler runs here: log lines that are written inside of it name it.
+#
+# A context variable holds it, so it is known in the handler's coroutines, in the tasks that they start, and in threads
+# that take the context along.
+
+
+class LoggedTask(Protocol):
+    """A task as log lines name it."""
+
+    def log_fields(self) -> Mapping[str, object]: ...
+
+
+CURRENT: ContextVar[LoggedTask | None] = ContextVar("holdfast_task", default=None)
+
 
 _LINES = "\n\t"  # kept in tracebacks
 _FIRST = ("timestamp", "level", "logger", "event")
@@ -185,7 +277,7 @@ def _common() -> list[Processor]:
         _add_task,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _tell_error,
-        log_sink.offer,
+        standard_error.offer,
     ]
 
 

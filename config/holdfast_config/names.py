@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import TypeGuard
 
 PREFIX = "HOLDFAST_"
 CONFIG = "HOLDFAST_CONFIG"  # names the settings file
@@ -80,3 +81,14 @@ def unknown(key: str, known: Iterable[str], where: str = "") -> str:
 
 def _section(key: str) -> str:
     return _SECTION.match(key)[0]  # type: ignore[index]  # it matches the empty text, too
+
+
+# The rule for names of applications, schedules and jobs.
+
+_LONGEST = 200  # bytes of UTF-8
+NAME_RULE = f"1 to {_LONGEST} bytes of printable text"
+
+
+def is_name(value: object) -> TypeGuard[str]:
+    """True for text without control characters and lone surrogates that is neither empty nor too long."""
+    return isinstance(value, str) and value.isprintable() and 1 <= len(value.encode()) <= _LONGEST

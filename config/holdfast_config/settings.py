@@ -11,11 +11,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 from holdfast_config import names, redis_urls, service_folders, values
 from holdfast_config.lanes import Lane
 from holdfast_config.origin import without_secrets
-from holdfast_config.postgres_settings import PostgresSettings
-from holdfast_config.postgres_settings import checked as postgres_url
 from holdfast_config.projects import Project
-from holdfast_config.redis_settings import RedisSettings
-from holdfast_config.submit_settings import SubmitSettings
+from holdfast_config.store_settings import PostgresSettings, RedisSettings, SubmitSettings
+from holdfast_config.store_settings import checked as postgres_url
 from holdfast_config.trust import ServiceFolder
 from holdfast_config.values import duration, integer, one_of
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import io
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,11 +23,65 @@ from dotenv.parser import parse_stream
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from holdfast_config import agent_file, environment, handler_call, kill_spec, names, service_folders, timeline_file
+from holdfast_config import environment, handler_call, kill_spec, names, service_folders, timeline_file
 from holdfast_config.errors import ConfigError
 from holdfast_config.origin import ValueWithOrigin, shown
 from holdfast_config.projects import Project
 from holdfast_config.settings import Settings
+
+# The JSON file of the agent framework. The settings in its `scheduler` and `storage` blocks are read, the rest is not.
+#
+# A JSON file without either block has the same keys as `supervisor.toml`.
+
+# Key of the framework -> field of Settings, by block.
+BLOCKS: Mapping[str, Mapping[str, str]] = {
+    "scheduler": {
+        "type": "scheduler_type",
+        "workers": "workers",
+        "url": "redis_url",
+        "redis_url": "redis_url",
+        "host": "redis_host",
+        "redis_host": "redis_host",
+        "port": "redis_port",
+        "redis_port": "redis_port",
+        "username": "redis_username",
+        "password": "redis_password",
+        "redis_password": "redis_password",
+        "db": "redis_db",
+        "redis_db": "redis_db",
+        "queue_name": "queue_name",
+        "max_connections": "redis_max_connections",
+        "poll_timeout": "redis_poll_timeout",
+    },
+    "storage": {
+        "type": "storage_type",
+        "url": "database_url",
+        "database_url": "database_url",
+        "postgres_url": "database_url",
+    },
+}
+
+# The same mapping with keys as block.key, which messages show.
+AGENT_KEYS = {f"{block}.{key}": field for block, fields in BLOCKS.items() for key, field in fields.items()}
+# A key that is accepted and has no effect: a call that timed out is always made again.
+_ALWAYS = "scheduler.retry_on_timeout"
+
+
+def is_agent_file(content: Mapping[str, object]) -> bool:
+    return any(isinstance(content.get(block), dict) for block in BLOCKS)
+
+
+def agent_entries(content: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yields each key of the blocks as `block.key`, with its value, without nulls. A block that is not an object is
+    yielded as a key of its own."""
+    for block in BLOCKS:
+        inside = content.get(block)
+        if isinstance(inside, dict):
+            given = {f"{block}.{key}": value for key, value in cast("dict[str, object]", inside).items()}
+            yield from ((key, value) for key, value in given.items() if value is not None and key != _ALWAYS)
+        elif inside is not None:
+            yield block, inside
+
 
 IMPLIED = " (implied)"
 ORDERED = "sources"  # the argument of SettingsOfSources
@@ -184,7 +238,7 @@ class FolderSource(Source):
 
 def of_application(blocks: Mapping[str, object]) -> Source:
     """The source of the configuration that an application of the agent framework has in its code."""
-    source = Source(agent_file.entries(blocks), agent_file.KEYS, f" (in {_APPLICATION})")
+    source = Source(agent_entries(blocks), AGENT_KEYS, f" (in {_APPLICATION})")
     source.announce(_APPLICATION, _APPLICATION)
     return source
 
@@ -221,8 +275,8 @@ def of_file(path: Path, *, unnamed: bool = False) -> Source:
         return Source(
             timeline_file.entries(table), timeline_file.KEYS, where, () if table else [f"{path}: has {stanzas}"]
         )
-    if suffix == ".json" and (unnamed or agent_file.is_agent_file(table)):
-        return Source(agent_file.entries(table), agent_file.KEYS, where)
+    if suffix == ".json" and (unnamed or is_agent_file(table)):
+        return Source(agent_entries(table), AGENT_KEYS, where)
     return Source(table.items(), where=where)
 
 

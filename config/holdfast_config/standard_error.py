@@ -22,12 +22,15 @@ import select
 import socket
 import stat
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from structlog.typing import EventDict, WrappedLogger
 
 if TYPE_CHECKING:
     import ctypes
+
 
 STDERR = 2
 ROOM = 1 << 20  # bytes that a pipe should hold, so that a burst of lines does not outrun its reader
@@ -184,3 +187,45 @@ def _libc() -> ctypes.CDLL:
     libc.send.restype = ctypes.c_ssize_t
     libc.send.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int)
     return libc
+
+
+# The log sink: a second receiver of the records that go to standard error, such as telemetry.
+#
+# A process sets it after its fork; until then records go nowhere else. The records of a process that was forked from
+# one with a sink reach the copy of that sink.
+
+Sink = Callable[[Mapping[str, Any]], object]
+
+_sinks: list[Sink] = []
+
+
+def set_sink(sink: Sink | None) -> None:
+    """Give records to `sink`, too; None: to none any more."""
+    _sinks[:] = [] if sink is None else [sink]
+
+
+def offer(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """A processor: records that reach it are to be written, and have all their fields."""
+    for sink in _sinks:
+        sink(event)
+    return event
+
+
+# Priorities of lines for the journal of systemd: `<3>` before a line is its level (sd-daemon(3)).
+
+_PRIORITIES: Mapping[str, int] = {"debug": 7, "info": 6, "warning": 4, "error": 3, "critical": 2}
+
+
+def is_journal(descriptor: int, environ: Mapping[str, str] = os.environ) -> bool:
+    """True if what is written to this descriptor goes to the journal: systemd names it in JOURNAL_STREAM."""
+    device, _, inode = environ.get("JOURNAL_STREAM", "").partition(":")
+    with suppress(OSError, ValueError):
+        found = os.fstat(descriptor)
+        return (int(device), int(inode)) == (found.st_dev, found.st_ino)
+    return False
+
+
+def prioritised(text: str, level: str) -> str:
+    """The text with the priority of this level before each of its lines."""
+    mark = f"<{_PRIORITIES.get(level, 6)}>"
+    return "\n".join(mark + line for line in text.split("\n"))

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
-from holdfast_config import bounds, listen_address, name_rules, redis_urls, service_folders, trusted_proxy, webhook_url
+from holdfast_config import addresses, bounds, names, redis_urls, service_folders
 from holdfast_config.lanes import Lane, Rate, lanes, queue, rates
 
 STANDARD_PREFIX = "whsec_"  # of a webhook secret in base64
@@ -81,9 +81,9 @@ def text(value: object) -> str:
 def name(value: object) -> str:
     """Parses a name, as `name_rules` allows it."""
     stripped = value.strip() if isinstance(value, str) else ""
-    if name_rules.is_name(stripped):
+    if names.is_name(stripped):
         return stripped
-    raise ValueError(f"must be {name_rules.RULE}")
+    raise ValueError(f"must be {names.NAME_RULE}")
 
 
 def host(value: object) -> str:
@@ -105,7 +105,7 @@ def webhook(value: object) -> str:
         return "off"
     url = text(value).strip()
     try:
-        webhook_url.parse(url)
+        addresses.parse_webhook(url)
     except ValueError as error:
         raise ValueError(f"{error}; or off") from None
     return url
@@ -147,7 +147,7 @@ def host_names(value: object) -> str:
 
 def proxy(value: object) -> str:
     """Parses the header and the address of a proxy that names users."""
-    return str(trusted_proxy.parse(text(value)))
+    return str(addresses.parse_proxy(text(value)))
 
 
 def field_patterns(value: object) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ def listen(value: object) -> str:
     """Parses an address to listen on; a port alone is one of loopback."""
     given = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     try:
-        return str(listen_address.parse(text(given).strip()))
+        return str(addresses.parse_listen(text(given).strip()))
     except RuntimeError:
         raise ValueError("names the home folder of a user that is not known") from None
 

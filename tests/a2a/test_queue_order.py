@@ -14,7 +14,7 @@ import pytest
 from holdfast.client.manager import TaskManager
 from holdfast.core.delivery import Settle
 from holdfastd.a2a.rpc_errors import RpcError
-from holdfastd.web.a2a.queue_order import QueueOrder
+from holdfastd.web.a2a.task_list import QueueOrder
 from tests.lua.namespace import Namespace, namespace
 
 pytestmark = pytest.mark.anyio

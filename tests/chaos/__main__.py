@@ -13,8 +13,8 @@ from pathlib import Path
 import anyio
 from redis.exceptions import RedisError
 
-from holdfast.core.duration_words import duration
-from holdfastd.cli.common.work_rate import PERIOD
+from holdfast.core.words import duration
+from holdfastd.cli.common.work_progress import PERIOD
 from tests.chaos import ledger, report
 from tests.chaos.nemesis import FAULTS, SERVER
 from tests.chaos.play import Plan, play_once

@@ -90,9 +90,9 @@ def stop_at_a_schedule_that_is_gone() -> None:
 
 def work_for_ten_seconds_waits() -> None:
     """A worker claims a hundred times as much ahead as it may."""
-    from holdfast.core import claim_ahead
+    from holdfast.core import pull_protocol
 
-    claim_ahead.WORK *= 100  # type: ignore[misc]
+    pull_protocol.AHEAD_WORK *= 100  # type: ignore[misc]
 
 
 def all_that_is_claimed_has_begun() -> None:

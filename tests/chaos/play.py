@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import anyio
 import redis.asyncio
 
-from holdfast.core.claim_ahead import WORK
+from holdfast.core.pull_protocol import AHEAD_WORK
 from holdfast.core.task_states import State
 from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
@@ -37,7 +37,7 @@ QUEUE, SHORT = "chaos", "chaos:short"
 LANES = (QUEUE, "chaos:high")
 CONCURRENCY = 6
 AT_ONCE = 3  # of a worker with one lane
-AHEAD = int(AT_ONCE * WORK / SHORTEST)  # tasks that it may claim ahead at most
+AHEAD = int(AT_ONCE * AHEAD_WORK / SHORTEST)  # tasks that it may claim ahead at most
 # The lanes of each host: those of one lane have the shortest tasks. With every other seed others serve it, too.
 HOSTS = (((*LANES, SHORT), LANES, (SHORT,)), (LANES, LANES, (SHORT,)))
 IN_PEACE = 150.0  # seconds for the rest to end: crashed tasks wait up to 25 s, and alone

@@ -13,10 +13,10 @@ import anyio
 import pytest
 import redis
 
-from holdfast.client.bulk_filter import asked_change
+from holdfast.client.bulk import asked_change
 from holdfast.core.bulk_changes import BulkVerb
 from holdfast.errors import StoreUnavailableError
-from holdfastd.cli.tasks import bulk_run
+from holdfastd.cli.tasks import bulk
 from tests.cli.commands import Cli, clean
 from tests.forked import COMMAND, popen
 
@@ -117,7 +117,7 @@ async def test_an_interrupt_while_the_store_is_away_ends_it_as_an_interrupt() ->
     steps, store = SimpleNamespace(noted_step=away), SimpleNamespace(stop_bulk=away, note_activity=away, counts=counts)
     change = asked_change(BulkVerb.CANCEL, [], {}, who="me", origin="here")
     async with anyio.create_task_group() as group:
-        group.start_soon(bulk_run._to_its_end, cast("Any", steps), cast("Any", store), change)
+        group.start_soon(bulk._to_its_end, cast("Any", steps), cast("Any", store), change)
         await tried.wait()
         group.cancel_scope.cancel()
     assert group.cancel_scope.cancelled_caught

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from holdfastd.demo import sample_texts, word_count
-from holdfastd.demo.result import ALL_KEPT, DemoResult, percentile
+from holdfastd.demo import demonstration, tally
+from holdfastd.demo.tally import ALL_KEPT, DemoResult, percentile
 from tests.cli.commands import Cli, clean
 from tests.faults.kin import marked
 from tests.forked import SUPERVISOR
@@ -101,9 +101,9 @@ def test_a_percentile_is_one_of_the_values() -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("text", ["", "one", "two words", "  spaces \n everywhere  ", "x" * 1000, "a b " * 333])
 async def test_pieces_count_as_many_words_as_the_whole(text: str) -> None:
-    result = await word_count.handle([{"parts": [{"text": text}]}])
+    result = await tally.handle([{"parts": [{"text": text}]}])
     assert result["words"] == len(text.split())
 
 
 def test_the_same_seed_gives_the_same_texts() -> None:
-    assert sample_texts.passages(50, 3) == sample_texts.passages(50, 3) != sample_texts.passages(50, 4)
+    assert demonstration.passages(50, 3) == demonstration.passages(50, 3) != demonstration.passages(50, 4)

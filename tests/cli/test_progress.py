@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.cli.common.work_rate import PERIOD, WorkRate
+from holdfastd.cli.common.work_progress import PERIOD, WorkRate
 from tests.cli.commands import Cli
 from tests.cli.stores import give_up
 from tests.servers import valkey
@@ -72,7 +72,7 @@ def test_the_deletion_of_a_queue_shows_how_many_keys_it_has_about(short_path: Pa
 def test_the_total_of_a_cleaning_is_known_where_only_states_choose(
     inside: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfastd.cli.common.work_rate.PERIOD", 0.0)
+    monkeypatch.setattr("holdfastd.cli.common.work_progress.PERIOD", 0.0)
     give_up(inside, "a", "b", "c", "d")
     clean = ("tasks", "clean", "--yes", "--state", "failed")
     assert "1 task removed, " in inside(*clean, "--older", "0.001s", "--limit", "1").err.replace("1 of ", "")
@@ -98,7 +98,7 @@ def test_in_a_pipe_short_work_prints_nothing_more(cli: Cli) -> None:
 
 
 def test_long_work_in_a_pipe_prints_plain_lines(inside: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfastd.cli.common.work_rate.PERIOD", 0.0)
+    monkeypatch.setattr("holdfastd.cli.common.work_progress.PERIOD", 0.0)
     inside("submit", *"abcde")
     answer = inside("queue", "clear", "--yes")
     assert answer.out == "5 cleared\n"

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.histogram import bucketed
-from holdfast.core.rollup import Histogram, Series, field_of
+from holdfast.core.rollup import Histogram, Series, bucketed, field_of
 from holdfast.core.tasks import Introduction
 from holdfast.store.redis import RedisStore
 from tests.cli.commands import Cli

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from holdfastd.cli.common.work_rate import PERIOD
-from holdfastd.cli.submit.submit_rate import SubmitRate
-from holdfastd.cli.submit.submit_windows import Tally
+from holdfastd.cli.common.work_progress import PERIOD
+from holdfastd.cli.submit.submit_windows import SubmitRate, Tally
 
 
 def test_a_line_is_given_once_in_each_period() -> None:

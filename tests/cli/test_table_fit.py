@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from holdfastd.cli.common.table_fit import CUT, SHORTEST_ID, TableFit, fitted
+from holdfastd.cli.common.tables import CUT, SHORTEST_ID, TableFit, fitted
 from tests.cli.commands import Cli
 
 FIT = TableFit(ids=("task",), texts=("reason",), drop=("turn", "lane", "reason"))

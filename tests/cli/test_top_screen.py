@@ -12,15 +12,13 @@ from functools import reduce
 import pytest
 from rich.console import Console
 
-from holdfast.core.histogram import bucketed
 from holdfast.core.lanes import Lanes, LaneState
 from holdfast.core.quiet_hosts import Quiet
-from holdfast.core.rollup import MINUTE, Figures, Histogram, Rollup, Series
+from holdfast.core.rollup import MINUTE, Figures, Histogram, Rollup, Series, bucketed
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Counts, WorkerRecord
 from holdfastd.cli.top.draw import Told, aligned, drawn
-from holdfastd.cli.top.flow import Flow, Rates
-from holdfastd.cli.top.look import Look
+from holdfastd.cli.top.look import Flow, Look, Rates
 from holdfastd.cli.top.panes import PANES, Row, shown_rows
 from holdfastd.cli.top.screen_state import Order, Screen, pressed
 from holdfastd.cli.top.terminal import names_of

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from holdfastd.cli.common import whole_ids
+from holdfastd.cli.common import task_id as search
 from tests.cli.commands import Inside
 
 ONE = "6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d"
@@ -84,8 +84,8 @@ def test_a_beginning_of_no_task_is_an_error(filled: Inside, command: str, word: 
 
 
 def test_the_search_is_bounded(filled: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_ids, "PAGE", 1)
-    monkeypatch.setattr(whole_ids, "MOST_PAGES", 1)
+    monkeypatch.setattr(search, "PAGE", 1)
+    monkeypatch.setattr(search, "MOST_PAGES", 1)
     answer = filled("tasks", "cancel", "6f1c2f0e")
     assert answer.status == 1
     assert "too many to look for the rest of this id" in answer.err
@@ -97,4 +97,4 @@ def test_of_many_only_some_are_named(inside: Inside) -> None:
     assert inside("submit", "--jsonl", "-", stdin=lines.encode()).status == 0
     answer = inside("tasks", "show", "line")
     assert "and more begin so; give more of the id" in answer.err
-    assert answer.err.count("line-") == whole_ids.LISTED
+    assert answer.err.count("line-") == search.IDS_LISTED

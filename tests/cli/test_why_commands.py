@@ -9,15 +9,14 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.core import trace_ids
+from holdfast.core import identity
 from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Introduction
 from holdfast.core.trail import read_step
 from holdfast.store.redis import RedisStore
-from holdfast.why.next_commands import COMMANDS, commands
+from holdfast.why.document import COMMANDS, TaskTimes, commands, task_times
 from holdfast.why.task_spans import TraceSettings, task_spans
-from holdfast.why.task_times import TaskTimes, task_times
 from tests.cli.commands import Answer, Cli
 from tests.cli.stores import give_up, with_store
 from tests.cli.test_story import TASK
@@ -144,7 +143,7 @@ def test_spans_of_deliveries_are_named_where_traces_are_looked_at(inside: Cli, m
     assert "trace: " not in inside("why", "a").out
     monkeypatch.setenv("HOLDFAST_TRACE_URL", "http://jaeger:16686/trace/{trace_id}?uiFind={span_id}")
     [span] = inside("why", "a", "--json").document["spans"]
-    trace_id, span_id = trace_ids.trace_id("a"), trace_ids.span_id("a", 1)
+    trace_id, span_id = identity.trace_id("a"), identity.span_id("a", 1)
     assert (span["trace_id"], span["span_id"], span["delivery"]) == (trace_id, span_id, 1)
     lines = inside("why", "a").out.splitlines()
     assert f"trace: {trace_id}; spans: {span_id} (delivery 1)" in lines
@@ -156,11 +155,11 @@ def test_spans_of_deliveries_are_named_where_traces_are_looked_at(inside: Cli, m
     ("mode", "operation", "trace_id"),
     [
         ("parent", {"trace_id": "1" * 32}, "1" * 32),
-        ("link", {"trace_id": "1" * 32}, trace_ids.trace_id("t")),
-        ("parent", {}, trace_ids.trace_id("t")),
-        ("parent", {"trace_id": "0" * 32}, trace_ids.trace_id("t")),
-        ("parent", {"trace_id": ["\x1b[31m"]}, trace_ids.trace_id("t")),
-        ("parent", 5, trace_ids.trace_id("t")),
+        ("link", {"trace_id": "1" * 32}, identity.trace_id("t")),
+        ("parent", {}, identity.trace_id("t")),
+        ("parent", {"trace_id": "0" * 32}, identity.trace_id("t")),
+        ("parent", {"trace_id": ["\x1b[31m"]}, identity.trace_id("t")),
+        ("parent", 5, identity.trace_id("t")),
     ],
 )
 def test_in_the_mode_parent_the_trace_is_the_producers(mode: str, operation: object, trace_id: str) -> None:

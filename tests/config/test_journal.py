@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from holdfast_config.journal import is_journal, prioritised
+from holdfast_config.standard_error import is_journal, prioritised
 
 LOGS = """
 import structlog

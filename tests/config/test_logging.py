@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import structlog
 
-from holdfast_config.escape import escape
+from holdfast_config.error_text import escape
 from holdfast_config.logging import configure
 
 # Clear screen, an 8-bit control sequence, a right-to-left override, a second line, a lone surrogate, delete.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from holdfast_config import Settings, rules
+from holdfast_config import Settings, resolve
 from holdfast_config.names import ALIASES, PREFIX
 from tests.config.conftest import Load
 from tests.servers import SOCKET, serve
@@ -72,7 +72,7 @@ def test_the_samples_with_every_line_taken_in_are_accepted(read: Load, tmp_path:
 
 def _taken_in(entry: re.Match[str]) -> str:
     """The line without its #, except for a command, which excludes a handler, and for TLS and Sentinel."""
-    return entry[0] if entry[1].lower().removeprefix("holdfast_") in {"exec", *rules.FIELDS} else entry[0][1:]
+    return entry[0] if entry[1].lower().removeprefix("holdfast_") in {"exec", *resolve.RULE_FIELDS} else entry[0][1:]
 
 
 def _serve(folder: Path, conf: Path) -> Any:

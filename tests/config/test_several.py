@@ -10,8 +10,7 @@ import pytest
 from redis.asyncio.connection import parse_url
 
 from holdfast_config import ConfigError
-from holdfast_config.redis_topology import parse
-from holdfast_config.redis_urls import check, with_options
+from holdfast_config.redis_urls import check, parse_topology, with_options
 from tests.certificates import certificates
 from tests.config.conftest import Load
 
@@ -19,14 +18,16 @@ QUEUE = "bindu:tasks"
 
 
 def test_a_sentinel_url_names_sentinels_a_master_and_a_database() -> None:
-    servers = parse("redis+sentinel://ann:p%40@h1:7,[::1]/my%20tasks/2?sentinel_username=eve&sentinel_password=p%26")
+    servers = parse_topology(
+        "redis+sentinel://ann:p%40@h1:7,[::1]/my%20tasks/2?sentinel_username=eve&sentinel_password=p%26"
+    )
     assert (servers.form, servers.hosts, servers.master) == ("sentinel", (("h1", 7), ("::1", 26379)), "my tasks")
     assert servers.sentinel_login == {"username": "eve", "password": "p&"}
     assert parse_url(servers.server) == {"host": "found", "db": 2, "username": "ann", "password": "p@"}
 
 
 def test_a_cluster_url_names_nodes_and_takes_options_of_tls() -> None:
-    servers = parse("rediss+cluster://h1,h2:7/?ssl_ca_certs=/a%20b&ssl_check_hostname=no")
+    servers = parse_topology("rediss+cluster://h1,h2:7/?ssl_ca_certs=/a%20b&ssl_check_hostname=no")
     assert (servers.form, servers.hosts, servers.master) == ("cluster", (("h1", 6379), ("h2", 7)), "")
     server = parse_url(servers.server)
     assert (server["ssl_ca_certs"], server["ssl_check_hostname"], server["db"]) == ("/a b", False, 0)
@@ -59,7 +60,7 @@ def test_options_join_a_url_where_its_form_knows_them_and_it_has_none_of_its_own
     assert with_options("rediss://a?ssl_ca_certs=/own", options) == "rediss://a?ssl_ca_certs=/own"
     full = with_options("rediss+sentinel://a,b/tasks", options)
     assert full == "rediss+sentinel://a,b/tasks?ssl_ca_certs=/a%20b%26c&sentinel_password=p%26"
-    assert parse(full).sentinel_login == {"password": "p&"}
+    assert parse_topology(full).sentinel_login == {"password": "p&"}
 
 
 def test_files_and_logins_of_the_settings_join_the_url_and_passwords_are_not_shown(read: Load, tmp_path: Path) -> None:
@@ -70,9 +71,9 @@ def test_files_and_logins_of_the_settings_join_the_url_and_passwords_are_not_sho
         redis_url="rediss+sentinel://a,b/tasks",
         **files,
     )
-    server = parse_url(parse(settings.redis.url).server)
+    server = parse_url(parse_topology(settings.redis.url).server)
     assert [server[f"ssl_{name}"] for name in ("ca_certs", "certfile", "keyfile")] == [*map(str, files.values())]
-    assert parse(settings.redis.url).sentinel_login == {"username": "eve", "password": "s3cret"}
+    assert parse_topology(settings.redis.url).sentinel_login == {"username": "eve", "password": "s3cret"}
     for shown in (repr(settings), settings.redis.masked_url, repr(settings.redis)):
         assert "s3cret" not in shown
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_config import values, webhook_url
+from holdfast_config import addresses, values
 from tests.config.conftest import Load, Problems
 
 DURATION = "must be seconds, or a duration such as 90s, 5m, 1h30m or 7d, from {} s to ten years"
@@ -23,7 +23,7 @@ SERVER = "needs a server: set REDIS_URL or REDIS_HOST, or leave this out to use 
 LISTEN = "must be PORT, HOST:PORT or unix:PATH, as in 9464, 0.0.0.0:9464 or unix:/run/holdfast/metrics.sock"
 LONG_PATH = "the path of the socket has 108 bytes, the system allows 107; choose a shorter one"
 TRACE_URL = "must be a URL with {trace_id}, and {span_id} if wanted, as in http://host:16686/trace/{trace_id}"
-WEBHOOK = f"{webhook_url.ALLOWED}; or off"
+WEBHOOK = f"{addresses.WEBHOOK_RULE}; or off"
 WEBHOOK_SECRET = "must be whsec_ followed by base64, or another text that is not empty"
 
 BAD = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast_config import webhook_url
-from holdfast_config.webhook_url import WebhookUrl
+from holdfast_config import addresses
+from holdfast_config.addresses import WebhookUrl
 
 GOOD = [
     ("https://example.org", WebhookUrl("https", "example.org", None, "/"), "example.org"),
@@ -25,7 +25,7 @@ GOOD = [
 
 @pytest.mark.parametrize(("text", "url", "authority"), GOOD)
 def test_a_url_is_taken_apart(text: str, url: WebhookUrl, authority: str) -> None:
-    parsed = webhook_url.parse(text)
+    parsed = addresses.parse_webhook(text)
     assert (parsed, parsed.authority) == (url, authority)
 
 
@@ -60,5 +60,5 @@ def test_a_url_is_taken_apart(text: str, url: WebhookUrl, authority: str) -> Non
 )
 def test_anything_else_is_refused_without_showing_it(text: str) -> None:
     with pytest.raises(ValueError) as refused:
-        webhook_url.parse(text)
-    assert str(refused.value) == webhook_url.ALLOWED
+        addresses.parse_webhook(text)
+    assert str(refused.value) == addresses.WEBHOOK_RULE

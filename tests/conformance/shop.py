@@ -13,8 +13,7 @@ import anyio
 
 from holdfast.core.delivery import Delivery, Holding
 from holdfast.core.outcomes import HandlerStopped, Outcome
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.settle import settlement
+from holdfast.core.settle import RetryPolicy, settlement
 from holdfast.handler.function import callee
 from holdfast.handler.handler import Handler
 from holdfast.handler.registry import Handlers

@@ -184,7 +184,7 @@ async def test_a_call_that_was_cut_off_is_completed_by_the_same_call(manager: Ta
 
 async def _prepared(manager: TaskManager, number: int) -> list[Any]:
     """The submissions of `run_tasks`, which are not made."""
-    from holdfast.client.batch_drafts import drafts_of_batch
+    from holdfast.client.manager import drafts_of_batch
     from holdfast.client.submission import built
 
     drafts = [manager.submitter.draft(spec) for spec in specs(*["x"] * number)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.client.bulk_steps import AT_ONCE, BulkSteps
+from holdfast.client.bulk import CHANGED_AT_ONCE, BulkSteps
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_spec import TaskSpec
@@ -97,7 +97,7 @@ async def test_steps_change_each_task_that_was_there_once(stand: Stand, text: st
         while change.state is BulkState.RUNNING:
             number += 1
             change = await steps.step(change)
-            assert change.changed <= number * AT_ONCE
+            assert change.changed <= number * CHANGED_AT_ONCE
         return change
 
     assert (await carry_out(BulkVerb.RETRY)).changed == 0
@@ -129,18 +129,18 @@ async def fail_all(stand: Stand, kind: Settle = Settle.FAILED) -> list[str]:
 
 
 async def test_what_moves_behind_the_cursor_is_changed_by_the_next_pass(stand: Stand) -> None:
-    await stand.submit(*(f"t{n:03}" for n in range(3 * AT_ONCE)), delay_ms=1_000)
+    await stand.submit(*(f"t{n:03}" for n in range(3 * CHANGED_AT_ONCE)), delay_ms=1_000)
     steps = BulkSteps(stand.store, SubmitRetries())
     change, _ = await steps.noted_step(await begun(stand, BulkVerb.CANCEL))
-    assert change.changed == AT_ONCE
+    assert change.changed == CHANGED_AT_ONCE
     await stand.advance(1_000)
     await stand.store.promote(1_000)
     change = await to_its_end(steps, change)
     assert (change.state, change.outcome) == (
         BulkState.DONE,
-        f"{3 * AT_ONCE} changed, 0 refused of {3 * AT_ONCE} searched",
+        f"{3 * CHANGED_AT_ONCE} changed, 0 refused of {3 * CHANGED_AT_ONCE} searched",
     )
-    assert (await stand.store.counts()).states[State.CANCELED] == 3 * AT_ONCE
+    assert (await stand.store.counts()).states[State.CANCELED] == 3 * CHANGED_AT_ONCE
 
 
 async def test_a_first_pass_of_several_steps_that_changes_nothing_is_no_proof(stand: Stand) -> None:
@@ -160,7 +160,7 @@ async def test_a_first_pass_of_several_steps_that_changes_nothing_is_no_proof(st
 async def test_a_retry_that_fails_is_not_retried_by_the_change_that_made_it(stand: Stand) -> None:
     """The clock stands still: the retries are accepted in the millisecond in which the change began."""
     await stand.register("a")
-    await stand.submit(*(f"t{n:03}" for n in range(AT_ONCE + 10)))
+    await stand.submit(*(f"t{n:03}" for n in range(CHANGED_AT_ONCE + 10)))
     failed = await fail_all(stand)
     steps = BulkSteps(stand.store, SubmitRetries())
     change = await begun(stand, BulkVerb.RETRY, State.FAILED)
@@ -170,16 +170,16 @@ async def test_a_retry_that_fails_is_not_retried_by_the_change_that_made_it(stan
         change, going_on = await steps.noted_step(change)
         ran += await fail_all(stand)
     assert sorted(ran) == [f"{task_id}.r1" for task_id in failed]
-    assert (change.changed, change.refused, change.pass_number) == (AT_ONCE + 10, 0, 2)
+    assert (change.changed, change.refused, change.pass_number) == (CHANGED_AT_ONCE + 10, 0, 2)
     again = await to_its_end(steps, await begun(stand, BulkVerb.RETRY, State.FAILED, change_id="c2"))
-    assert again.changed == AT_ONCE + 10, "another change retries what has failed since"
+    assert again.changed == CHANGED_AT_ONCE + 10, "another change retries what has failed since"
 
 
 @pytest.mark.parametrize("kind", [Settle.RETRY, Settle.FAILED])
 async def test_a_delayed_task_is_made_due_once_by_a_change(stand: Stand, kind: Settle) -> None:
     """It fails at once, and is delayed again or has ended, while the change goes on."""
     await stand.register("a")
-    await stand.submit(*(f"t{n:03}" for n in range(AT_ONCE + 10)), delay_ms=60_000)
+    await stand.submit(*(f"t{n:03}" for n in range(CHANGED_AT_ONCE + 10)), delay_ms=60_000)
     steps = BulkSteps(stand.store, SubmitRetries())
     change = await begun(stand, BulkVerb.RETRY)
     ran: list[str] = []
@@ -187,8 +187,8 @@ async def test_a_delayed_task_is_made_due_once_by_a_change(stand: Stand, kind: S
     while going_on:
         change, going_on = await steps.noted_step(change)
         ran += await fail_all(stand, kind)
-    assert sorted(ran) == [f"t{n:03}" for n in range(AT_ONCE + 10)], "each once"
-    assert change.changed == AT_ONCE + 10
+    assert sorted(ran) == [f"t{n:03}" for n in range(CHANGED_AT_ONCE + 10)], "each once"
+    assert change.changed == CHANGED_AT_ONCE + 10
 
 
 class LateSteps(BulkSteps):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.delivery import Delivery, Settle
-from holdfast.core.parent_results import ParentResult
+from holdfast.core.result_document import ParentResult
 from holdfast.core.submit_options import IfParentFails, SubmitOptions
 from holdfast.core.task_states import State
 from holdfast.errors import ParentResultError

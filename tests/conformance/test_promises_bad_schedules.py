@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from holdfast.client.manager import TaskManager
-from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.client.schedules import Schedules
-from holdfast.client.sync_schedules import SyncSchedules
+from holdfast.client.sync_parts import SyncSchedules
 from holdfast.errors import InvalidScheduleError, InvalidTaskError, UnknownScheduleError
 from tests.conformance.stand import Stand
 from tests.conformance.test_promises_bad_input import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.argument_check import Flaw, flaws
+from holdfast.core.published_handlers import Flaw, flaws
 
 LINE = {
     "type": "object",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.ipc.beat_times import GROUPS, INTERVAL, TOGETHER, until_next
+from holdfast.ipc.channel import GROUPS, INTERVAL, TOGETHER, until_next
 
 MOMENTS = [0.0, 0.3, 0.74, 0.76, 0.9996, 1234.5, 86400.25]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.claim_ahead import ENDED, LONG, MOST, WORK, TaskDurations
+from holdfast.core.pull_protocol import AHEAD_WORK, ENDED, LONG, MOST, TaskDurations
 
 
 def learnt(*seconds: float) -> TaskDurations:
@@ -31,7 +31,7 @@ def test_nothing_waits_where_a_task_takes_long(seconds: float) -> None:
 def test_what_waits_is_bounded_work(seconds: float, concurrency: int) -> None:
     ahead = learnt(*[seconds] * ENDED).claims_ahead(concurrency)
     assert 0 < ahead <= MOST
-    assert ahead * seconds <= concurrency * WORK
+    assert ahead * seconds <= concurrency * AHEAD_WORK
 
 
 def test_quicker_tasks_are_believed_slowly() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.duration_words import duration, fine_duration
+from holdfast.core.words import duration, fine_duration
 
 
 @pytest.mark.parametrize(

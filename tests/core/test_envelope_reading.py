@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.envelope import Control, Run, UnreadableError, read
-from holdfast.handler.message_history import messages_for
+from holdfast.handler.turn import messages_for
 from tests.worker.handlers import delivery_of
 
 MAX = 1_000_000

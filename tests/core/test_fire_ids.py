@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import combinations, product
 
-from holdfast.core.fire_order import fire_id
 from holdfast.core.identity import is_task_id
+from holdfast.core.schedule_records import fire_id
 
 AT = 1_798_765_200_000
 LETTERS = "a.:@-"

@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.histogram import bucketed, lower_bound, merged, quantile
+from holdfast.core.rollup import bucketed, lower_bound, merged, quantile
 
 SECONDS = st.floats(1e-5, 1e5)
 SAMPLES = st.lists(SECONDS, min_size=1, max_size=200)

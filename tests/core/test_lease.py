@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.lease import Lease
+from holdfast.core.pull_protocol import Lease
 
 
 def test_lease_holds_up_to_its_end_and_not_beyond() -> None:

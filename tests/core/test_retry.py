@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.retry import LONGEST, RetryPolicy, asked_wait, back_off
+from holdfast.core.settle import LONGEST, RetryPolicy, asked_wait, back_off
 
 POLICY = RetryPolicy(max_attempts=3, base=1.0, cap=300.0)
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.histogram import bucketed
 from holdfast.core.rollup import (
     OTHER,
     PACKED,
@@ -19,6 +18,7 @@ from holdfast.core.rollup import (
     Histogram,
     Rollup,
     Series,
+    bucketed,
     field_of,
     fields_of,
     packed,

@@ -18,8 +18,7 @@ from holdfast.core.outcomes import (
     Rejected,
     UnreadableMessage,
 )
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.settle import REASON_LENGTH, one_line, settlement
+from holdfast.core.settle import REASON_LENGTH, RetryPolicy, one_line, settlement
 
 POLICY = RetryPolicy(max_attempts=3, base=2.0, cap=300.0)
 ERROR = Failure("ValueError", "bad\nvalue", "Traceback …")

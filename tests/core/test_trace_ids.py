@@ -5,11 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from holdfast.core.trace_ids import fire_span_id, link, recovery_span_id, span_id, trace_id
+from holdfast.core.identity import fire_span_id, link, recovery_span_id, span_id, trace_id
 
 
 def test_another_process_computes_the_same_ids() -> None:
-    program = "from holdfast.core.trace_ids import *; print(trace_id('t'), span_id('t', 2), recovery_span_id('t', 2))"
+    program = "from holdfast.core.identity import *; print(trace_id('t'), span_id('t', 2), recovery_span_id('t', 2))"
     there = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert there == [trace_id("t"), span_id("t", 2), recovery_span_id("t", 2)]
     assert [len(each) for each in there] == [32, 16, 16]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfastd.web.queue import period_reports
+from holdfastd.web.queue import cached_reports
 from tests.cli.conftest import cli
 
 __all__ = ["cli"]
@@ -13,4 +13,4 @@ __all__ = ["cli"]
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine, too, a page has its figures at once."""
-    monkeypatch.setattr(period_reports, "PATIENCE", 60.0)
+    monkeypatch.setattr(cached_reports, "PATIENCE", 60.0)

@@ -13,7 +13,7 @@ from holdfast import Handlers, Task
 from holdfast.app import create_broker
 from holdfast.store import open_store
 from holdfast.worker.context import WorkerContext
-from holdfast.worker.handler_publisher import HandlerPublisher
+from holdfast.worker.registration import HandlerPublisher
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import RedisSettings, Settings
 

@@ -13,15 +13,15 @@ import pytest
 import redis.asyncio
 
 from holdfast.store import open_store
+from holdfast.store.redis.admin import MOST_OF_ONE
 from holdfast.store.redis.keys import Keys
-from holdfast.store.redis.web_sessions import MOST_OF_ONE
 from holdfast_config import RedisSettings
 from holdfastd.web.access import forms
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.allowed_hosts import AllowedHosts
-from holdfastd.web.access.login_attempts import FREE
+from holdfastd.web.access.guard import AllowedHosts
 from holdfastd.web.access.session_cookie import COOKIE, SessionCookies
 from holdfastd.web.access.visitor import Role
+from holdfastd.web.access.visitors import FREE
 from holdfastd.web.application import PAGES
 from holdfastd.web.changes.all_changes import CHANGES
 from tests.dashboard.site import HTML, TOKEN, site

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import RedisSettings, password_hash, web_users
-from holdfast_config.trusted_proxy import parse
+from holdfast_config.addresses import parse_proxy
 from holdfast_config.web_users import User
-from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.login_attempts import FREE, FREE_OF_ACCOUNT, FREE_OF_ADDRESS, MOST, WAIT, LoginAttempts
+from holdfastd.web.access.accounts import Accounts, UsersFile
 from holdfastd.web.access.proxy import Proxy
-from holdfastd.web.access.users_file import UsersFile
 from holdfastd.web.access.visitor import Role
+from holdfastd.web.access.visitors import FREE, FREE_OF_ACCOUNT, FREE_OF_ADDRESS, MOST, WAIT, LoginAttempts
 from tests.dashboard.site import HTML, TOKEN, site
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.anyio
 ADA, GRACE = "ada lovelace's", "pässword of grace"
 HASHES = {"ada": password_hash.make(ADA), "grace": password_hash.make(GRACE)}
 KEY = base64.b64encode(bytes(32)).decode()
-PROXY = Proxy(parse("X-User@192.0.2.7"))
+PROXY = Proxy(parse_proxy("X-User@192.0.2.7"))
 
 
 def write(path: Path, **roles: Role) -> UsersFile:
@@ -205,7 +204,7 @@ def test_clients_of_ipv4_that_a_socket_of_ipv6_takes_are_told_apart() -> None:
 async def test_a_program_of_this_host_may_connect_beside_the_proxy_also_to_a_socket_of_ipv6(
     redis_settings: RedisSettings,
 ) -> None:
-    alone = Proxy(parse("X-User@192.0.2.7"), alone=True)
+    alone = Proxy(parse_proxy("X-User@192.0.2.7"), alone=True)
     for address, status in (("::ffff:127.0.0.1", 200), ("::ffff:192.0.2.8", 403)):
         async with site(redis_settings, proxy=alone, peer=(address, 4000)) as here:
             assert (await here.program.get("/lanes")).status_code == status
@@ -328,7 +327,7 @@ async def test_the_header_of_anybody_else_does_not_count(redis_settings: RedisSe
 
 
 async def test_a_proxy_may_use_the_unix_socket(redis_settings: RedisSettings, accounts: Accounts) -> None:
-    async with site(redis_settings, accounts=accounts, proxy=Proxy(parse("X-User@unix")), peer=None) as here:
+    async with site(redis_settings, accounts=accounts, proxy=Proxy(parse_proxy("X-User@unix")), peer=None) as here:
         assert (await here.stranger.get("/lanes", headers={"x-user": "ada"})).status_code == 200
         assert (await here.stranger.get("/lanes")).status_code == 401
 
@@ -338,11 +337,11 @@ async def test_a_proxy_may_use_the_unix_socket(redis_settings: RedisSettings, ac
 )
 def test_a_proxy_that_is_no_proxy_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"must be HEADER@ADDRESS|would trust every host"):
-        parse(text)
+        parse_proxy(text)
 
 
 def test_a_proxy_is_an_address_a_network_or_the_unix_socket() -> None:
-    one, many, unix = map(parse, ("Remote-User@10.0.0.7", "Remote-User@10.0.0.0/24", "Remote-User@unix"))
+    one, many, unix = map(parse_proxy, ("Remote-User@10.0.0.7", "Remote-User@10.0.0.0/24", "Remote-User@unix"))
     assert [str(each) for each in (one, many, unix)] == [
         "remote-user@10.0.0.7",
         "remote-user@10.0.0.0/24",

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from holdfast.client.manager import TaskManager
-from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.task_states import State
@@ -19,7 +19,7 @@ from holdfast.core.tasks import WorkerRecord
 from holdfast_config import RedisSettings
 from holdfastd.documents import task_documents
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.allowed_hosts import AllowedHosts
+from holdfastd.web.access.guard import AllowedHosts
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.application import application

@@ -7,13 +7,13 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from holdfast.client.bulk_filter import asked_change
+from holdfast.client.bulk import asked_change
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.bulk_changes import BulkState, BulkVerb
 from holdfast.core.task_states import State
 from holdfast_config import RedisSettings
 from holdfastd.web.access.visitor import Role
-from holdfastd.web.queue import counted_tasks
+from holdfastd.web.queue import task_filter
 from tests.dashboard.site import Site, site
 from tests.dashboard.test_bulk import ended
 
@@ -33,7 +33,7 @@ async def begun(here: Site, **body: object) -> httpx.Response:
 async def test_what_a_filter_finds_is_counted_changed_and_written_down(
     redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counted_tasks, "LONGEST", 60.0)  # seconds: all is counted for one answer
+    monkeypatch.setattr(task_filter, "LONGEST", 60.0)  # seconds: all is counted for one answer
     async with site(redis_settings) as here:
         await submitted(here, 120)
         count = (await here.program.get(f"{BULK}/cancel/count", params={"text": "word 1"})).json()
@@ -57,7 +57,7 @@ async def test_what_a_filter_finds_is_counted_changed_and_written_down(
 async def test_a_count_goes_on_where_an_answer_has_stopped(
     redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counted_tasks, "LONGEST", 0.0)
+    monkeypatch.setattr(task_filter, "LONGEST", 0.0)
     async with site(redis_settings) as here:
         await submitted(here, 120)
         first = (await here.program.get(f"{BULK}/cancel/count", params={"text": "word"})).json()

@@ -15,7 +15,7 @@ import redis.asyncio
 
 from holdfast import Handlers, TaskSpec, create_broker
 from holdfast_config import RedisSettings, Settings
-from holdfast_config.trusted_proxy import parse
+from holdfast_config.addresses import parse_proxy
 from holdfast_config.web_users import User
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.proxy import Proxy
@@ -23,8 +23,7 @@ from holdfastd.web.access.session_cookie import COOKIE
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.http.connection import PageConnection
 from holdfastd.web.live import stream_response
-from holdfastd.web.live.event_batch import EventBatch
-from holdfastd.web.live.event_feed import KEPT, EventFeed
+from holdfastd.web.live.event_feed import KEPT, EventBatch, EventFeed
 from holdfastd.web.live.event_selection import EventSelection
 from holdfastd.web.serve import HEAD_BYTES
 from tests.dashboard.site import TOKEN as SITE_TOKEN
@@ -236,7 +235,7 @@ async def test_a_stream_of_a_browser_ends_soon_after_its_user_has_another_role(
 ) -> None:
     monkeypatch.setattr(stream_response, "LOGIN_EVERY", 0.0)
     accounts = Accounts(TOKEN, users=write(tmp_path / "users", ada=Role.OPERATOR))
-    proxy = Proxy(parse("X-User@127.0.0.1")) if login == "proxy" else None
+    proxy = Proxy(parse_proxy("X-User@127.0.0.1")) if login == "proxy" else None
     async with (
         served(redis_settings, accounts=accounts, proxy=proxy) as here,
         site(redis_settings, accounts=accounts, is_there=False) as there,

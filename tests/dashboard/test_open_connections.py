@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_config.redis_settings import RedisSettings
-from holdfast_config.trusted_proxy import parse
+from holdfast_config.addresses import parse_proxy
+from holdfast_config.store_settings import RedisSettings
 from holdfastd.control.open_connections import MOST_HALF, OpenConnection, OpenConnections
 from holdfastd.web import serve
 from tests.certificates import certificates
@@ -241,7 +241,7 @@ def begin(connections: OpenConnections, peer: str | int, ended: list[str], name:
 
 def test_each_address_has_its_own_bound_and_only_that() -> None:
     ended: list[str] = []
-    open_ones = OpenConnections(proxy=parse("x-user@10.0.0.0/24"))
+    open_ones = OpenConnections(proxy=parse_proxy("x-user@10.0.0.0/24"))
     for address in ("192.0.2.1", "192.0.2.2", "::ffff:192.0.2.3"):
         for _ in range(MOST_HALF):
             begin(open_ones, address, ended)

@@ -8,8 +8,8 @@ from holdfast.client.periods import last_periods
 from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import in_all
 from holdfast_config import RedisSettings, Settings
-from holdfastd.web.queue import period_reports
-from holdfastd.web.queue.period_reports import MOST, PeriodReports
+from holdfastd.web.queue import cached_reports
+from holdfastd.web.queue.cached_reports import MOST, PeriodReports
 from holdfastd.web.queue.queue_access import QueueAccess
 from tests.dashboard.site import site
 
@@ -53,9 +53,9 @@ async def test_a_page_says_that_its_figures_are_still_added_up(
     redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with site(redis_settings) as here:
-        monkeypatch.setattr(period_reports, "PATIENCE", 0.0)
+        monkeypatch.setattr(cached_reports, "PATIENCE", 0.0)
         for path in ("/?since=30d", "/handlers?since=7d", "/handler?name=one&since=24h"):
             assert "are added up" in await here.page(path), path
-        monkeypatch.setattr(period_reports, "PATIENCE", 60.0)
+        monkeypatch.setattr(cached_reports, "PATIENCE", 60.0)
         for path in ("/?since=30d", "/handlers?since=7d", "/handler?name=one&since=24h"):
             assert "are added up" not in await here.page(path), path

@@ -12,7 +12,7 @@ import pytest
 from holdfast.store.protocol import MOST_PEEKS
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
-from holdfastd.control.running_service import RunningInfo
+from holdfastd.control.report import RunningInfo
 from holdfastd.control.socket_protocol import (
     Deaths,
     DeathStatus,

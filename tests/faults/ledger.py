@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.claim_ahead import MOST
+from holdfast.core.pull_protocol import MOST
 from tests.lua.history import History
 from tests.lua.invariants import breaches
 from tests.lua.view import View

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from holdfast_config import load, logging
-from holdfastd.parent import make_folders, preload
+from holdfastd.parent import preload, start_checks
 from holdfastd.parent.main import service_spec
 from holdfastd.parent.supervise import supervise
 from tests.announcements import announce
@@ -25,7 +25,7 @@ def run(flags: dict[str, Any]) -> int:
         CHANGES[name]()
     settings = load({"handler": "tests.faults.handlers:act", **flags})
     logging.configure(settings.log_level, "json")
-    make_folders.make(settings)
+    start_checks.make_folders(settings)
     preload.preload()
     preload.freeze()
 

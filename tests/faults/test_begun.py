@@ -11,7 +11,7 @@ import pytest
 from holdfast.core import begun_page
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Accepted
-from holdfast.os.boot_id import boot_id
+from holdfast.os.processes import boot_id
 from holdfast_config.kill_spec import Point
 from tests.faults.network import kill_worker
 from tests.faults.process import Pool

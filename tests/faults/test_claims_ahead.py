@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.claim_ahead import ENDED
+from holdfast.core.pull_protocol import ENDED
 from tests.faults.process import PATIENCE
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE

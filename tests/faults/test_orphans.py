@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from holdfastd.parent.make_folders import INCARNATIONS
+from holdfastd.parent.start_checks import INCARNATIONS
 from tests.faults.process import Pool
 from tests.faults.scene import stage
 

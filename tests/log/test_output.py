@@ -13,8 +13,7 @@ import pytest
 import structlog
 
 from holdfast.worker.output_capture import LONGEST, TaskStream, end_of, finish, unfinished
-from holdfast_config.current_task import CURRENT
-from holdfast_config.logging import configure
+from holdfast_config.logging import CURRENT, configure
 
 Lines = Callable[[], list[dict[str, Any]]]
 

@@ -7,17 +7,17 @@ import subprocess
 import sys
 from typing import Any
 
-from holdfast_config.log_repeats import (
+from holdfast_config.logging import (
     MOST,
     MOST_KINDS,
     MOST_OF_SUBJECTS,
     OTHERS,
+    REPEATED,
     WINDOW,
     LineKind,
     RepeatLimit,
     most_of,
 )
-from holdfast_config.logging import REPEATED
 
 PROGRAM = """
 import logging, os, structlog

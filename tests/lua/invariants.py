@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from holdfast.core.claim_ahead import MOST
+from holdfast.core.pull_protocol import MOST
 from tests.lua.batches import batches_breaches
 from tests.lua.emitted import emitted_breaches
 from tests.lua.gates import gates_breaches

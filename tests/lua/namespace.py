@@ -11,7 +11,7 @@ import redis.asyncio as aioredis
 from redis.exceptions import RedisError
 
 from holdfast.store.memory import store as memory
-from holdfast.store.memory.command_client import CommandClient
+from holdfast.store.memory.key_space import CommandClient
 from holdfast.store.redis import RedisStore
 from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings

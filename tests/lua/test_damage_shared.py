@@ -21,7 +21,7 @@ from holdfast.core.tasks import Accepted, Epoch, WorkerKind
 from holdfast.core.webhook_notice import Notice
 from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
-from holdfast.store.redis.key_names import KEY_NAMES
+from holdfast.store.redis.keys import KEY_NAMES
 from holdfast.store.redis.steward import RedisSteward
 from holdfast_config import RedisSettings
 from holdfast_config.settings import MEMORY

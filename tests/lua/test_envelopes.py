@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import store
-from holdfast.core.decode_operation import read
-from holdfast.core.operations import Run, UnreadableError
+from holdfast.core.envelope import Run, UnreadableError, read
 from tests.lua.namespace import Namespace
 
 pytestmark = pytest.mark.anyio

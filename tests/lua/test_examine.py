@@ -15,7 +15,7 @@ from holdfast.core.store_info import AclInfo, Replica, StoreInfo
 from holdfast.core.tasks import HostFacts
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast.store import open_store
-from holdfast.store.redis import acl, scripts, server_report
+from holdfast.store.redis import scripts, server_check, server_report
 from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
 from tests.lua.namespace import Namespace, namespace
@@ -159,7 +159,7 @@ def called() -> Iterator[str]:
 
 
 def test_rights_are_asked_about_for_every_command_that_is_run() -> None:
-    asked = {command[0] for _, command in acl.needed(Keys(QUEUE), [QUEUE])} | {"PING"}
+    asked = {command[0] for _, command in server_check.needed_rights(Keys(QUEUE), [QUEUE])} | {"PING"}
     assert set(called()) <= asked
     assert len(set(called())) > 30
 

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.core.delivery import Settle
 from holdfast.core.tasks import Admission
-from holdfast.worker.inbox import admission
+from holdfast.worker.worker import admission
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, control, resume_with, run, sha1
 

@@ -23,7 +23,7 @@ from holdfast.core.rollup import (
     field_of,
 )
 from holdfast.store.protocol import RollupStore
-from holdfastd.steward.duties.rollups import EVERY, Rollups
+from holdfastd.steward.duties.upkeep import ROLLUP_EVERY, Rollups
 from tests.lua.namespace import Namespace
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +68,7 @@ async def test_a_period_is_the_sum_of_what_happened_in_it(space: Namespace) -> N
         number += 1
         moments.append(await happens(space, number))
         if now > away_until:
-            assert await duty.pack() == EVERY
+            assert await duty.pack() == ROLLUP_EVERY
             away_until = now + (plays.randrange(5 * HOUR) if plays.random() < 0.05 else 0)
         if plays.random() < 0.05:
             await expire_minutes(space)

@@ -18,7 +18,7 @@ from holdfast.core.delivery import Settle
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.submit_options import BatchPlace, SubmitOptions
 from holdfast.errors import StoreError
-from holdfast.store.redis.key_names import KEY_NAMES
+from holdfast.store.redis.keys import KEY_NAMES
 from holdfast.store.redis.ledger import KeptSetting, RedisLedger, Removal
 from holdfast.store.redis.steward import RedisSteward
 from holdfast.store.redis.task_dump import Dump

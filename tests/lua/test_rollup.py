@@ -7,7 +7,6 @@ from collections import Counter
 import pytest
 
 from holdfast.core.delivery import Settle
-from holdfast.core.histogram import bucketed
 from holdfast.core.rollup import (
     MINUTE,
     MINUTES_KEPT_MS,
@@ -18,6 +17,7 @@ from holdfast.core.rollup import (
     Figures,
     Histogram,
     Series,
+    bucketed,
     field_of,
     sum_of,
 )

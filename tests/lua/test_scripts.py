@@ -9,7 +9,7 @@ import pytest
 
 import holdfast.store
 from holdfast.store.redis import scripts
-from holdfast.store.redis.key_names import KEY_NAMES
+from holdfast.store.redis.keys import KEY_NAMES
 from tests.lua.bytecode import Names, names
 from tests.lua.mutants import MUTANTS, USUAL
 

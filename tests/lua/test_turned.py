@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.tasks import Place
-from holdfast.store.redis.lane_heads import LaneHeadWatch
+from holdfast.store.redis.lanes import LaneHeadWatch
 from tests.lua.namespace import CAUSE, Namespace
 from tests.lua.operations import run
 from tests.lua.test_inbox import admit_all, large

@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from holdfast.core.lanes import WRONG_END_TOLD_MS, LaneBound, LaneLimit, LaneState
 from holdfast.core.store_info import LaneHead
-from holdfast.store.redis.lane_heads import LaneHeadWatch, watched
-from holdfastd.steward.wrong_end import WARN_EVERY, WrongEndDetector
+from holdfast.store.redis.lanes import LaneHeadWatch, watched
+from holdfastd.steward.duties.bells import WARN_EVERY, WrongEndDetector
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, run
 

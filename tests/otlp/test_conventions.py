@@ -26,13 +26,13 @@ from holdfast.store.memory import MemoryStore
 from holdfast.store.redis import RedisStore
 from holdfast.telemetry import metric_table as table
 from holdfast.telemetry import semantic_names
-from holdfast.telemetry.readings import Readings
+from holdfast.telemetry.metric_table import Readings
 from holdfast.telemetry.resource import resource
 from holdfast.telemetry.semantic_names import HOLDFAST, SCHEMA_URL
 from holdfast.telemetry.submit_spans import SubmitSpans
 from holdfast.version import installed
 from holdfast_config import RedisSettings
-from holdfastd.steward.metrics.otlp_exposition import OtlpExposition
+from holdfastd.steward.metrics.otlp_push import OtlpExposition
 from tests.faults.scene import stage
 from tests.faults.work import QUEUE
 from tests.otlp import two_hosts

@@ -15,8 +15,7 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from holdfast.telemetry.metric_table import TABLE, Kind
-from holdfast.telemetry.readings import MOST_EXEMPLARS
+from holdfast.telemetry.metric_table import MOST_EXEMPLARS, TABLE, Kind
 from tests.cli.commands import ROOT, Cli
 from tests.cli.conftest import running
 from tests.cli.scraping import Scraper

@@ -15,7 +15,7 @@ from anyio import to_thread
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from holdfast.client.manager import TaskManager
-from holdfast.core import trace_ids
+from holdfast.core import identity
 from holdfast.core.envelope import build_parts, build_run
 from holdfast.core.tasks import Submission
 from tests.faults.scene import Scene, stage
@@ -50,7 +50,7 @@ def submission(task_id: str, text: str, **trace: str) -> Submission:
 
 def of_task(receiver: Receiver, task_id: str) -> list[Span]:
     """The spans in the task's own trace."""
-    return [span for span in receiver.spans() if span.trace_id.hex() == trace_ids.trace_id(task_id)]
+    return [span for span in receiver.spans() if span.trace_id.hex() == identity.trace_id(task_id)]
 
 
 def named(receiver: Receiver, task_id: str, name: str) -> Span | None:
@@ -64,7 +64,7 @@ def arrived(receiver: Receiver, task_id: str, name: str) -> Span:
 def told_once(receiver: Receiver, task_id: str, number: int) -> Received:
     """The only span of this delivery, with its process."""
     delivered(receiver, task_id, number)
-    wanted = trace_ids.span_id(task_id, number)
+    wanted = identity.span_id(task_id, number)
     (received,) = [each for each in receiver.spans_with_resource() if each.item.span_id.hex() == wanted]
     return received
 
@@ -75,7 +75,7 @@ def events(span: Span) -> dict[str, dict[str, Any]]:
 
 def delivered(receiver: Receiver, task_id: str, number: int) -> Span:
     """The span of this delivery."""
-    wanted = trace_ids.span_id(task_id, number)
+    wanted = identity.span_id(task_id, number)
     spans = receiver.until(lambda: [span for span in receiver.spans() if span.span_id.hex() == wanted])
     return spans[0]
 
@@ -85,7 +85,7 @@ async def test_a_handlers_own_span_is_inside_that_of_its_delivery(short_path: Pa
         await scene.submit("own", text="echo hi")
         await scene.completed("own")
         process, inner = arrived(receiver, "own", f"process {QUEUE}"), arrived(receiver, "own", "app echo")
-        assert (process.span_id.hex(), inner.parent_span_id) == (trace_ids.span_id("own", 1), process.span_id)
+        assert (process.span_id.hex(), inner.parent_span_id) == (identity.span_id("own", 1), process.span_id)
         told = attributes(process.attributes)
         assert told["holdfast.delivery.outcome"] == "completed"
         assert (told["holdfast.task.handler"], told["holdfast.task.attempt"]) == ("tests.otlp.traced:act", 1)
@@ -152,7 +152,7 @@ async def test_in_the_mode_parent_all_is_in_the_producers_trace(short_path: Path
         for number in (1, 2):
             span = delivered(receiver, "inside", number)
             assert (span.trace_id.hex(), span.parent_span_id.hex()) == (PRODUCERS["trace_id"], PRODUCERS["span_id"])
-        recovery = trace_ids.recovery_span_id("inside", 1)
+        recovery = identity.recovery_span_id("inside", 1)
         receiver.until(lambda: [span for span in receiver.spans() if span.span_id.hex() == recovery])
 
 
@@ -201,7 +201,7 @@ async def test_one_trace_crosses_two_hosts_a_kill_and_a_retry(short_path: Path, 
     (root,) = [each for each in spans if not each.item.parent_span_id]
     assert root.item.name == "POST /orders"
     assert all(each.item.parent_span_id in by_id for each in spans if each is not root)  # no hole
-    deliveries = [by_id[bytes.fromhex(trace_ids.span_id(two_hosts.TASK, number))] for number in (1, 2, 3)]
+    deliveries = [by_id[bytes.fromhex(identity.span_id(two_hosts.TASK, number))] for number in (1, 2, 3)]
     told = [attributes(each.item.attributes) for each in deliveries]
     assert [each["holdfast.delivery.outcome"] for each in told] == ["lost", "raised", "completed"]
     assert {each.resource["host.name"] for each in spans} == {"shop-1", "host-a", "host-b"}
@@ -237,7 +237,7 @@ async def test_a_producer_without_a_tracer_has_no_span(short_path: Path, receive
         await to_thread.run_sync(two_hosts.submit, scene, receiver, "plain=echo", WITHOUT)
         await scene.completed("plain")
         span = delivered(receiver, "plain", 1)
-        assert (span.trace_id.hex(), span.parent_span_id) == (trace_ids.trace_id("plain"), b"")
+        assert (span.trace_id.hex(), span.parent_span_id) == (identity.trace_id("plain"), b"")
         assert not span.links
 
 

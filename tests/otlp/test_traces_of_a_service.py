@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from holdfast.core import trace_ids
+from holdfast.core import identity
 from tests.cli.commands import ROOT, Cli
 from tests.cli.conftest import running, until_replaced
 from tests.otlp.receiver import GRPC, HTTP, PATIENCE, Received, Receiver, attributes, receiving
@@ -52,7 +52,7 @@ def begun(cli: Cli, text: str) -> None:
 
 def of_run(receiver: Receiver, task_id: str, number: int) -> Received:
     """The only span of this delivery."""
-    wanted = bytes.fromhex(trace_ids.span_id(task_id, number))
+    wanted = bytes.fromhex(identity.span_id(task_id, number))
     receiver.until(lambda: [span for span in receiver.spans() if span.span_id == wanted])
     (received,) = [each for each in receiver.spans_with_resource() if each.item.span_id == wanted]
     return received

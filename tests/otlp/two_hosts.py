@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from holdfast.core import trace_ids
+from holdfast.core import identity
 from tests.faults.process import Pool
 from tests.faults.scene import Scene, stage
 from tests.otlp.receiver import Received, Receiver, attributes, receiving
@@ -71,9 +71,9 @@ async def play(folder: Path, receiver: Receiver) -> list[Received]:
             with host("host-b"):
                 scene.pool = Pool(folder / "b", scene.url, **scene.flags).ready(1)
             await scene.completed(TASK)
-            last = trace_ids.span_id(TASK, 3)
+            last = identity.span_id(TASK, 3)
             (span,) = receiver.until(lambda: [span for span in receiver.spans() if span.span_id.hex() == last])
-            lost = trace_ids.recovery_span_id(TASK, 1)
+            lost = identity.recovery_span_id(TASK, 1)
             receiver.until(lambda: [span for span in receiver.spans() if span.span_id.hex() == lost])
     return [each for each in receiver.spans_with_resource() if each.item.trace_id == span.trace_id]
 

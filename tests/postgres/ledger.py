@@ -13,7 +13,7 @@ from holdfast.core.delivery import Delivery, Holding
 from holdfast.core.tasks import Accepted, KeptTask
 from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings
-from holdfast_config.postgres_settings import PostgresSettings
+from holdfast_config.store_settings import PostgresSettings
 from tests.lua.clock import CLOCK
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission

@@ -8,7 +8,7 @@ import anyio
 
 from holdfast.store.ledger import migrate
 from holdfast.store.ledger.database import Database
-from holdfast_config.postgres_settings import PostgresSettings
+from holdfast_config.store_settings import PostgresSettings
 
 
 def make(url: str) -> None:

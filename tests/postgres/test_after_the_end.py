@@ -13,7 +13,7 @@ from holdfast.errors import StoreUnavailableError
 from holdfast.store.ledger import PostgresStore
 from holdfast.store.ledger.tables import tasks
 from holdfast_config import RedisSettings
-from holdfast_config.postgres_settings import PostgresSettings
+from holdfast_config.store_settings import PostgresSettings
 from tests.lua.operations import submission
 from tests.postgres.ledger import Ledger
 from tests.postgres.server import Server

@@ -15,7 +15,7 @@ from holdfast.exits import Exit
 from holdfast.store.ledger import migrate
 from holdfast.store.ledger.database import Database
 from holdfast_config import RedisSettings
-from holdfast_config.postgres_settings import PostgresSettings
+from holdfast_config.store_settings import PostgresSettings
 from tests.cli.commands import Cli
 from tests.postgres.server import Server
 

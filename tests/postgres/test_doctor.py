@@ -11,7 +11,7 @@ from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
 from holdfast.errors import LedgerUnavailableError, StoreRefusedError
 from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings
-from holdfast_config.postgres_settings import PostgresSettings
+from holdfast_config.store_settings import PostgresSettings
 from holdfastd.doctor import database as check
 from holdfastd.doctor.database import Answers
 from tests.cli.commands import ROOT, Cli

@@ -22,9 +22,9 @@ from holdfast.store.ledger.replicate import Replication
 from holdfast.why.explain import explain
 from holdfast.why.times import moment
 from holdfast_config import RedisSettings, Settings
-from holdfast_config.postgres_settings import PostgresSettings
+from holdfast_config.store_settings import PostgresSettings
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.allowed_hosts import AllowedHosts
+from holdfastd.web.access.guard import AllowedHosts
 from holdfastd.web.application import application
 from holdfastd.web.queue.queue_access import QueueAccess
 from tests.lua.clock import CLOCK

@@ -13,7 +13,7 @@ from holdfast.core.delivery import Settle
 from holdfast.core.tasks import Accepted
 from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings
-from holdfast_config.postgres_settings import PostgresSettings
+from holdfast_config.store_settings import PostgresSettings
 from tests.lua.clock import CLOCK
 from tests.lua.operations import submission
 from tests.postgres.ledger import Ledger

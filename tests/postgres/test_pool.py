@@ -18,7 +18,7 @@ from holdfast.errors import LedgerUnavailableError
 from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings
 from holdfast_config.kill_spec import Point
-from holdfast_config.postgres_settings import PostgresSettings
+from holdfast_config.store_settings import PostgresSettings
 from tests.cli.commands import Cli
 from tests.faults.process import PATIENCE
 from tests.faults.scene import PATIENT, Scene, stage

@@ -17,7 +17,7 @@ from holdfast.errors import StoreUnavailableError
 from holdfast.store.ledger import PostgresStore
 from holdfast.why.explain import explain
 from holdfast_config import RedisSettings, Settings
-from holdfast_config.postgres_settings import PostgresSettings
+from holdfast_config.store_settings import PostgresSettings
 from tests.lua.operations import submission
 from tests.lua.test_batches import placed
 from tests.postgres.ledger import Ledger

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import Settings, load
-from holdfast_config.running_pools import RunningPool, services
+from holdfast_config.service_folders import RunningPool, pool_services
 from holdfastd.cli.common.service_pool import found, of_service
 from tests.projects.conftest import Home, pool
 
@@ -21,8 +21,8 @@ def test_the_folders_of_systemd_are_found(short_path: Path) -> None:
     for name in ("holdfast", "holdfast-billing", "other"):
         (short_path / name).mkdir()
     (short_path / "holdfast.txt").touch()
-    assert [pool.runtime_dir.name for pool in services(short_path)] == ["holdfast", "holdfast-billing"]
-    assert services(short_path / "nowhere") == []
+    assert [pool.runtime_dir.name for pool in pool_services(short_path)] == ["holdfast", "holdfast-billing"]
+    assert pool_services(short_path / "nowhere") == []
 
 
 @pytest.mark.parametrize(("names", "expected"), [([], None), (["a"], Path("a")), (["a", "b"], None)])

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast_config import load
 from holdfast_config.projects import NOTE, Project, noted
-from holdfast_config.running_pools import RunningPool
+from holdfast_config.service_folders import RunningPool
 from holdfastd.cli.common.service_pool import found
 from tests.cli.commands import clean
 from tests.projects.conftest import Home, pool

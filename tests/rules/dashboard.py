@@ -9,7 +9,7 @@ _ACCESS = "tests/dashboard/test_access.py"
 _ACCOUNTS = "tests/dashboard/test_accounts.py"
 _BROKEN = "tests/dashboard/test_broken_requests.py"
 _LIVE = "tests/dashboard/test_live.py"
-_BULK_RUN = "supervisor/holdfastd/cli/tasks/bulk_run.py"
+_BULK_RUN = "supervisor/holdfastd/cli/tasks/bulk.py"
 _BULK = "tests/dashboard/test_bulk.py"
 _REFUSED = "tests/dashboard/test_refused_changes.py"
 _BULK_STEPS = "tests/conformance/test_bulk_changes.py"
@@ -473,7 +473,7 @@ DASHBOARD = (
     ),
     Rule(
         "clients of IPv4 are told apart on a socket of IPv6",
-        "config/holdfast_config/trusted_proxy.py",
+        "config/holdfast_config/addresses.py",
         "(found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found",
         "found",
         f"{_ACCOUNTS}::test_clients_of_ipv4_that_a_socket_of_ipv6_takes_are_told_apart",
@@ -494,7 +494,7 @@ DASHBOARD = (
     ),
     Rule(
         "a users file that was written over with its time is read again",
-        f"{_HERE}/access/users_file.py",
+        f"{_HERE}/access/accounts.py",
         "found.st_ctime_ns, ",
         "",
         f"{_ACCOUNTS}::test_a_users_file_with_the_size_and_time_of_before_is_read_again",
@@ -508,7 +508,7 @@ DASHBOARD = (
     ),
     Rule(
         "sessions of one user are bounded",
-        "workers/holdfast/store/redis/web_sessions.py",
+        "workers/holdfast/store/redis/admin.py",
         "if surplus := own[:-MOST_OF_ONE]:",
         "if surplus := own[:0]:",
         f"{_ACCESS}::test_who_logs_in_again_and_again_fills_no_store_and_ends_no_session_of_others",
@@ -529,14 +529,14 @@ DASHBOARD = (
     ),
     Rule(
         "the position of an entry comes with the last of its events",
-        f"{_HERE}/live/event_batch.py",
+        f"{_HERE}/live/event_feed.py",
         "one.position != other.position for",
         "True for",
         f"{_LIVE}::test_an_entry_of_several_tasks_has_its_position_at_its_end",
     ),
     Rule(
         "secrets in events are hidden",
-        f"{_HERE}/live/event_batch.py",
+        f"{_HERE}/live/event_feed.py",
         '"detail": self.shown(event.detail),',
         '"detail": event.detail,',
         f"{_LIVE}::test_secrets_in_events_are_hidden",
@@ -550,7 +550,7 @@ DASHBOARD = (
     ),
     Rule(
         "the service goes on without a web process",
-        "supervisor/holdfastd/core/boot_failures.py",
+        "supervisor/holdfastd/core/child_events.py",
         "frozenset({ChildKind.QUARANTINE, ChildKind.WEB})",
         "frozenset({ChildKind.QUARANTINE})",
         "tests/dashboard/test_process.py::test_a_web_process_that_never_starts_ends_nothing",
@@ -571,7 +571,7 @@ DASHBOARD = (
     ),
     Rule(
         "reports that are kept are bounded",
-        f"{_HERE}/queue/period_reports.py",
+        f"{_HERE}/queue/cached_reports.py",
         "while len(self._kept) > MOST:",
         "while False:",
         "tests/dashboard/test_period_reports.py::test_of_one_handler_there_are_its_figures_alone",
@@ -692,7 +692,7 @@ DASHBOARD = (
     ),
     Rule(
         "the dashboard tells of a database that is away",
-        f"{_HERE}/queue/current_problems.py",
+        f"{_HERE}/queue/cached_reports.py",
         "        if settings.postgres is not None:\n",
         "        if False:\n",
         "tests/postgres/test_keeping.py::test_the_problems_of_now_name_a_database_that_is_away",
@@ -706,14 +706,14 @@ DASHBOARD = (
     ),
     Rule(
         "a change of many tasks counts those that only PostgreSQL has",
-        f"{_HERE}/queue/counted_tasks.py",
+        f"{_HERE}/queue/task_filter.py",
         "None if access.settings.postgres else (await",
         "(await",
         "tests/postgres/test_keeping.py::test_a_change_of_many_tasks_counts_those_that_only_the_ledger_remembers",
     ),
     Rule(
         "the header of a proxy counts from its address alone",
-        "config/holdfast_config/trusted_proxy.py",
+        "config/holdfast_config/addresses.py",
         "return peer_address(address) in self.network\n",
         "return True\n",
         f"{_ACCOUNTS}::test_the_header_of_anybody_else_does_not_count",
@@ -734,7 +734,7 @@ DASHBOARD = (
     ),
     Rule(
         "guesses lock nobody out of a place that they have logged in from",
-        f"{_HERE}/access/login_attempts.py",
+        f"{_HERE}/access/visitors.py",
         "if (place, account) not in self._known:",
         "if True:",
         f"{_ACCOUNTS}::test_guesses_from_everywhere_slow_down_new_places_alone",
@@ -853,14 +853,14 @@ DASHBOARD = (
     ),
     Rule(
         "a bulk change names itself when it retries a task",
-        "workers/holdfast/client/bulk_steps.py",
+        "workers/holdfast/client/bulk.py",
         "change.task_reason, change.change_id)",
         'change.task_reason, "")',
         f"{_BULK_STEPS}::test_a_delayed_task_is_made_due_once_by_a_change",
     ),
     Rule(
         "a bulk change tells what had left its filter",
-        "workers/holdfast/client/bulk_steps.py",
+        "workers/holdfast/client/bulk.py",
         'return _Came.MOVED if word == "unknown" or word in tuple(State) else _Came.REFUSED',
         "return _Came.REFUSED",
         f"{_BULK_STEPS}::test_what_has_left_the_filter_when_its_turn_comes_is_told",
@@ -902,7 +902,7 @@ DASHBOARD = (
     ),
     Rule(
         "what was retried before is not retried by a bulk change",
-        "workers/holdfast/client/bulk_steps.py",
+        "workers/holdfast/client/bulk.py",
         "            return _Came.NEITHER\n",
         "            return _Came.CHANGED\n",
         f"{_BULK_STEPS}::test_a_retry_that_fails_is_not_retried_by_the_change_that_made_it",

@@ -77,7 +77,7 @@ PARENT = [
     ),
     Rule(
         "the first workers wait for the loader",
-        "supervisor/holdfastd/core/fill.py",
+        "supervisor/holdfastd/core/decisions.py",
         " or loader.is_awaited(view):",
         ":",
         "tests/supervisor/test_loader.py::test_workers_wait_for_the_first_import_and_not_for_that_of_a_loader_that_has_died",
@@ -126,14 +126,14 @@ PARENT = [
     ),
     Rule(
         "the process group of a dead child is killed",
-        f"{_HERE}/leftover_processes.py",
+        f"{_HERE}/reap.py",
         "        os.killpg(pid, signal.SIGKILL)\n",
         "        pass\n",
         f"{_DEATHS}::test_what_a_dead_child_has_started_is_killed_however_it_fled",
     ),
     Rule(
         "those that fled from a dead child are killed",
-        f"{_HERE}/leftover_processes.py",
+        f"{_HERE}/reap.py",
         "    return len(processes.kill_all(lambda: _fled_from(incarnation, known)))\n",
         "    return 0\n",
         f"{_DEATHS}::test_what_a_dead_child_has_started_is_killed_however_it_fled",
@@ -175,7 +175,7 @@ PARENT = [
     ),
     Rule(
         "each kill for memory counts once",
-        f"{_HERE}/oom_kills.py",
+        f"{_HERE}/reap.py",
         "before, self._seen = self._seen, self._count()\n        return self._seen > before",
         "before = self._seen\n        return self._count() > before",
         "tests/supervisor/test_parts.py::test_each_kill_for_memory_is_seen_once",
@@ -225,7 +225,7 @@ PARENT = [
     ),
     Rule(
         "a folder that another user could replace is refused",
-        f"{_HERE}/make_folders.py",
+        f"{_HERE}/start_checks.py",
         "        service_folders.make_checked(folder, mode)\n",
         "        service_folders.make(folder.path, mode)\n",
         "tests/trust/test_folders.py::test_a_link_in_the_place_of_the_folder_is_not_followed",
@@ -239,7 +239,7 @@ PARENT = [
     ),
     Rule(
         "a request that is nested too deep or is not UTF-8 is refused",
-        "workers/holdfast/core/json_errors.py",
+        "workers/holdfast/core/plain_json.py",
         "(msgspec.DecodeError, UnicodeDecodeError, RecursionError)",
         "(msgspec.DecodeError,)",
         f"{_HOSTILE}::test_a_supervisor_survives_what_is_no_request",
@@ -337,7 +337,7 @@ PARENT = [
     ),
     Rule(
         "places of the control socket are kept for root and the owner",
-        "supervisor/holdfastd/control/places.py",
+        "supervisor/holdfastd/control/server.py",
         "len(_strangers(clients, owners)) < MOST_CLIENTS - KEPT",
         "True",
         "tests/supervisor/test_control_places.py::test_places_are_kept_for_root_and_the_owner",

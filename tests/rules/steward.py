@@ -23,14 +23,14 @@ STEWARD = [
     ),
     Rule(
         "a silent worker is told what not to begin before its page is read",
-        f"{_HERE}/duties/silent_workers.py",
+        f"{_HERE}/duties/worker_recovery.py",
         "        if not self.locks.revoke(incarnation, last):\n            return\n",
         "",
         "tests/supervisor/test_silent_workers.py::test_it_begins_no_more_of_what_goes_back",
     ),
     Rule(
         "what a silent worker begins meanwhile is seen",
-        f"{_HERE}/duties/silent_workers.py",
+        f"{_HERE}/duties/worker_recovery.py",
         "        await anyio.sleep(SEEN_WITHIN)\n",
         "",
         "tests/supervisor/test_silent_workers.py::test_what_it_begins_until_the_page_is_read_stays",
@@ -93,7 +93,7 @@ STEWARD = [
     ),
     Rule(
         "a new steward vouches as soon as it knows its workers",
-        f"{_HERE}/duties/lease_renewal.py",
+        f"{_HERE}/duties/worker_recovery.py",
         "if roster.living else roster.wait_for_change(seconds)",
         "if True else roster.wait_for_change(seconds)",
         f"{_LEASES}::test_a_new_steward_vouches_as_soon_as_it_hears_of_its_family",
@@ -163,7 +163,7 @@ STEWARD = [
     ),
     Rule(
         "the process group of a dead worker is killed before its task runs again",
-        f"{_HERE}/orphan_processes.py",
+        f"{_HERE}/duties/orphans.py",
         "    in_group = bool(leaders) and processes.group(pid) in leaders and processes.runs(pid)\n",
         "    in_group = False\n",
         "tests/faults/test_orphans.py"
@@ -171,7 +171,7 @@ STEWARD = [
     ),
     Rule(
         "what an orphan has forked is killed",
-        f"{_HERE}/orphan_processes.py",
+        f"{_HERE}/duties/orphans.py",
         "    return processes.kill_all(lambda: _left_by(incarnations, leaders))\n",
         "    return set()\n",
         f"{_ORPHANS}::test_a_child_that_holds_the_lock_of_a_dead_worker_is_killed_first",
@@ -199,14 +199,14 @@ STEWARD = [
     ),
     Rule(
         "nobody is reaped while leases are in doubt",
-        f"{_HERE}/duties/expired_leases.py",
+        f"{_HERE}/duties/worker_recovery.py",
         "        if await self._watch.leases_hold():\n",
         "        if await self._watch.leases_hold() or True:\n",
         f"{_LEASES}::test_after_a_disturbance_nobody_is_reaped_for_a_lease",
     ),
     Rule(
         "nothing is trimmed by a clock that was set forward",
-        f"{_HERE}/duties/retention.py",
+        f"{_HERE}/duties/upkeep.py",
         "        if not await watch.ages_hold():\n",
         "        if not await watch.ages_hold() and False:\n",
         f"{_LEASES}::test_nothing_is_trimmed_by_a_clock_that_was_set_forward",
@@ -220,14 +220,14 @@ STEWARD = [
     ),
     Rule(
         "another server makes leases doubtful",
-        f"{_HERE}/lease_trust.py",
+        f"{_HERE}/clock_watch.py",
         "    if now.run_id != before.run_id:\n",
         "    if False:\n",
         "tests/supervisor/test_steward_trust.py::test_every_disturbance_makes_leases_doubtful",
     ),
     Rule(
         "a late answer makes leases doubtful",
-        f"{_HERE}/lease_trust.py",
+        f"{_HERE}/clock_watch.py",
         "    if now.took > tolerance:\n",
         "    if False:\n",
         "tests/supervisor/test_steward_trust.py::test_every_disturbance_makes_leases_doubtful",
@@ -311,21 +311,21 @@ STEWARD = [
     ),
     Rule(
         "an audit goes on at its cursor",
-        f"{_HERE}/duties/lane_audit.py",
-        "self._store.audit(self._lane, WINDOW, self._cursor)",
-        'self._store.audit(self._lane, WINDOW, "")',
+        f"{_HERE}/duties/lanes.py",
+        "self._store.audit(self._lane, AUDIT_WINDOW, self._cursor)",
+        'self._store.audit(self._lane, AUDIT_WINDOW, "")',
         f"{_LANES}::test_audit_goes_on_at_its_cursor_and_then_begins_anew",
     ),
     Rule(
         "a crowd of due tasks is promoted without a rest",
-        f"{_HERE}/duties/promotion.py",
-        "            if promoted < BATCH and due_in != 0:\n",
+        f"{_HERE}/duties/upkeep.py",
+        "            if promoted < PROMOTED_AT_ONCE and due_in != 0:\n",
         "            if True:\n",
         f"{_LANES}::test_a_crowd_of_due_tasks_is_promoted_without_a_rest",
     ),
     Rule(
         "a store that was emptied hears the bounds again",
-        f"{_HERE}/duties/lane_limits.py",
+        f"{_HERE}/duties/lanes.py",
         "if not self._is_declared or (self._rules and self._is_silent(await self._store.lanes([]))):",
         "if not self._is_declared:",
         "tests/supervisor/test_steward_bounds.py::test_a_store_that_was_emptied_gets_them_again",
@@ -361,7 +361,7 @@ STEWARD = [
     ),
     Rule(
         "connections to the metrics are bounded, and no host takes the answer of another",
-        f"{_HERE}/metrics/server.py",
+        f"{_HERE}/metrics/serve.py",
         "OpenConnections(MOST_CONNECTIONS)",
         "OpenConnections()",
         "tests/supervisor/test_metrics_server.py::test_a_host_with_many_connections_costs_no_other_its_answer",
@@ -375,14 +375,14 @@ STEWARD = [
     ),
     Rule(
         "special addresses are those of our own list, not those of the version of Python",
-        f"{_HERE}/public_addresses.py",
+        f"{_HERE}/webhook_post.py",
         "return not any(address in network for network in _SPECIAL_V4)",
         "return address.is_global and not address.is_multicast",
         "tests/supervisor/test_public_addresses.py::test_address_that_is_not_public_is_known",
     ),
     Rule(
         "an IPv6 address that leads to one of IPv4 is judged by that one, too",
-        f"{_HERE}/public_addresses.py",
+        f"{_HERE}/webhook_post.py",
         "    if inner is not None and not _is_public_v4(inner):\n",
         "    if False:\n",
         "tests/supervisor/test_public_addresses.py::test_no_address_of_a_special_network_is_public_from_its_first_to_its_last",
@@ -431,7 +431,7 @@ STEWARD = [
     ),
     Rule(
         "a client of a task that is silent takes no more than its share",
-        f"{_HERE}/deliver_notice.py",
+        f"{_HERE}/webhook_post.py",
         "            raise BusyError\n",
         "            pass\n",
         "tests/supervisor/test_steward_webhooks.py::test_a_silent_client_of_a_task_holds_no_place_of_another_client",
@@ -459,7 +459,7 @@ STEWARD = [
     ),
     Rule(
         "what an application declared that is away for a deployment is not named",
-        f"{_HERE}/duties/undeclared_schedules.py",
+        f"{_HERE}/duties/schedules.py",
         "not found.owner or now - since >= AWAY",
         "True",
         "tests/schedules/test_declared.py"
@@ -467,7 +467,7 @@ STEWARD = [
     ),
     Rule(
         "what an application declared that stays away is named",
-        f"{_HERE}/duties/undeclared_schedules.py",
+        f"{_HERE}/duties/schedules.py",
         "not found.owner or now - since >= AWAY",
         "not found.owner",
         "tests/schedules/test_declared.py"
@@ -475,7 +475,7 @@ STEWARD = [
     ),
     Rule(
         "what nobody declares is named once",
-        f"{_HERE}/duties/undeclared_schedules.py",
+        f"{_HERE}/duties/schedules.py",
         "due - self.named",
         "due",
         "tests/schedules/test_declared.py"

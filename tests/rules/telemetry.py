@@ -12,14 +12,14 @@ _TRACES = "tests/otlp/test_traces.py"
 TELEMETRY = (
     Rule(
         "the span of a delivery has the id that its task and number give",
-        f"{_HERE}/chosen_spans.py",
+        f"{_HERE}/task_tracer.py",
         "            chosen.id_generator = self._chosen\n",
         "",
         f"{_USUAL}::test_a_record_is_sent_as_the_sdks_span",
     ),
     Rule(
         "each delivery has a span id of its own",
-        "workers/holdfast/core/trace_ids.py",
+        "workers/holdfast/core/identity.py",
         'f"process {task_id} {delivery}"',
         'f"process {task_id}"',
         "tests/core/test_trace_ids.py::test_each_delivery_of_each_task_has_an_id_of_its_own",
@@ -33,7 +33,7 @@ TELEMETRY = (
     ),
     Rule(
         "the producer's sampling decision is kept without being its child",
-        f"{_HERE}/chosen_spans.py",
+        f"{_HERE}/task_tracer.py",
         "trace_id = planned.trace_id if origin is None else origin.trace_id\n"
         "        parent = _parent(planned) if origin is None else within(origin)\n",
         "trace_id, parent = planned.trace_id, _parent(planned)\n",
@@ -48,28 +48,28 @@ TELEMETRY = (
     ),
     Rule(
         "a processor that an application adds sees the spans of deliveries",
-        f"{_HERE}/span_providers.py",
+        f"{_HERE}/providers.py",
         '        """A processor gets all spans, so the SDK makes them all."""\n        self.take = None\n',
         "",
         f"{_USUAL}::test_a_processor_that_the_application_adds_sees_all_spans",
     ),
     Rule(
         "limits of a span's attributes hold for spans of deliveries",
-        f"{_HERE}/span_providers.py",
+        f"{_HERE}/providers.py",
         "takes_records(exporter) and not _has_limits()",
         "takes_records(exporter)",
         f"{_USUAL}::test_limits_of_the_users_variables_hold",
     ),
     Rule(
         "the producer's flags are read",
-        f"{_HERE}/producer_span.py",
+        f"{_HERE}/planned_span.py",
         "TraceFlags.SAMPLED if operation.trace_flags is None else operation.trace_flags",
         "TraceFlags.SAMPLED",
         f"{_SPANS}::test_the_producer_decides_if_a_trace_is_sampled",
     ),
     Rule(
         "the message of an error is not in its span",
-        f"{_HERE}/frames.py",
+        f"{_HERE}/delivery_span.py",
         "[ |]*File ",
         "[ |]*(?:|File |KeyError).*",
         f"{_SPANS}::test_a_span_tells_how_the_delivery_ended",
@@ -90,14 +90,14 @@ TELEMETRY = (
     ),
     Rule(
         "tasks that had not begun have no lost run",
-        "supervisor/holdfastd/steward/duties/lost_runs.py",
+        "supervisor/holdfastd/steward/duties/store_losses.py",
         "            if not step.reason.endswith(NOT_BEGUN):\n                steps",
         "            if True:\n                steps",
         "tests/supervisor/test_lost_runs.py::test_the_recoveries_of_a_worker_are_found_among_others",
     ),
     Rule(
         "spans of handlers go the same way, through a provider that their module has set",
-        f"{_HERE}/span_providers.py",
+        f"{_HERE}/providers.py",
         "    if provider_in_use() is None:\n        trace.set_tracer_provider(BatchingProvider(exporter, resource))\n"
         "    return given()",
         "    return own(exporter, resource)",
@@ -105,7 +105,7 @@ TELEMETRY = (
     ),
     Rule(
         "up-down counters are no deltas",
-        f"{_HERE}/metric_deltas.py",
+        f"{_HERE}/metric_sender.py",
         "        if isinstance(data, Sum) and not data.is_monotonic:\n",
         "        if False:\n",
         "tests/supervisor/test_metric_deltas.py::test_gauges_and_up_down_counters_stay_as_they_are",

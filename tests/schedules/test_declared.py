@@ -12,7 +12,7 @@ from holdfast.client.schedule_definition import read_spec
 from holdfast.core.schedule_records import Retired, Undeclared
 from holdfast.core.served import ServedLane, ServedWork
 from holdfast.core.tasks import WorkerKind
-from holdfastd.steward.duties.undeclared_schedules import AWAY, UndeclaredSchedules
+from holdfastd.steward.duties.schedules import AWAY, UndeclaredSchedules
 from tests.lua.operations import introduction
 from tests.schedules.stage import Stage
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.client.schedule_fire import ScheduleFirer
-from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast.core.schedule_records import Due, FireOrder, ScheduleRecord
 from tests.lua.namespace import CAUSE
 from tests.schedules.stage import EVERYTHING, Stage

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast import TaskManager, open_store
-from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.core.task_states import State
 from holdfast_config.kill_spec import VARIABLE, Point
 from tests.forked import Program, popen

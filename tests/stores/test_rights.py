@@ -16,8 +16,8 @@ from holdfast.core.tasks import Submission
 from holdfast.errors import StoreRefusedError
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
-from holdfast.store.redis.acl import needed
 from holdfast.store.redis.keys import Keys
+from holdfast.store.redis.server_check import needed_rights
 from holdfast_config import RedisSettings
 from tests.faults.process import Pool
 from tests.faults.work import submission
@@ -44,7 +44,7 @@ def allowed() -> set[str]:
 
 def asked(keys: Keys) -> set[str]:
     """The rights that the doctor asks the server about."""
-    named = {name.partition(" ")[0]: command for name, command in needed(keys, [QUEUE])}
+    named = {name.partition(" ")[0]: command for name, command in needed_rights(keys, [QUEUE])}
     return {
         "|".join(command[:2]).lower() if command[0] in {"SCRIPT", "CLIENT"} else command[0].lower()
         for command in named.values()

@@ -21,8 +21,7 @@ from holdfastd.core.parent_events import (
     StoreOpened,
     Tick,
 )
-from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import LOADER, STEWARD, STORE, Child, ChildKind, Slot
+from holdfastd.core.slots import LOADER, STEWARD, STORE, Child, ChildKind, Slot, SupervisionPolicy
 from holdfastd.core.view import View
 
 TERM = Signalled(signal.SIGTERM)

@@ -17,8 +17,7 @@ from holdfast.errors import StoreUnavailableError
 from holdfast.ipc.channel import Acknowledged
 from holdfastd.steward.duties.orphans import Orphans
 from holdfastd.steward.duties.worker_recovery import WorkerRecovery
-from holdfastd.steward.duty import Duty, run_duty
-from holdfastd.steward.health import Health
+from holdfastd.steward.duty import Duty, Health, run_duty
 from holdfastd.steward.lock_files import LockFiles
 from holdfastd.steward.roster import WorkerRoster
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.ipc.channel import Left, Ready
-from holdfastd.steward.duties.burst_progress import burst_progress
+from holdfastd.steward.duties.upkeep import burst_progress
 from tests.supervisor.histories import STEWARD, History, events_logged, shown, worker
 from tests.supervisor.stewards import AWAY, DutySurroundings, run_until
 

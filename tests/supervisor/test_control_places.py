@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from holdfastd.control.places import KEPT, MOST_CLIENTS, giving_way, has_room
+from holdfastd.control.server import KEPT, MOST_CLIENTS, giving_way, has_room
 
 ROOT, OWNER = 0, 7
 OWNERS = {ROOT, OWNER}

@@ -11,8 +11,7 @@ from holdfast.ipc.channel import Acknowledged, Beat, BootFailed, Drained, Ready,
 from holdfastd.core import quarantine
 from holdfastd.core.capacity import BOUNDLESS, Host
 from holdfastd.core.parent_events import ChildStopped, Event, ScaleAsked, Signalled, StopAsked, StoreOpened
-from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import GIVEN_UP, STORE, Child, ChildKind, Forking, StopStage, Vacant
+from holdfastd.core.slots import GIVEN_UP, STORE, Child, ChildKind, Forking, StopStage, SupervisionPolicy, Vacant
 from holdfastd.core.view import View
 from tests.supervisor.histories import STEWARD, History, kills
 

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.ipc.channel import Beat, Drain, Drained, Leave
 from holdfastd.core.parent_events import Event, ScaleAsked, Signalled, StopAsked
-from holdfastd.core.policy import SupervisionPolicy
+from holdfastd.core.slots import SupervisionPolicy
 from tests.supervisor.histories import STEWARD, STORE, TERM, History, events_logged, forks, kills, sent, worker
 
 W = worker(0)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 from holdfast.ipc.channel import Beat
 from holdfastd.core.commands import Command, Kill, Log
 from holdfastd.core.parent_events import Signalled
-from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import Slot
+from holdfastd.core.slots import Slot, SupervisionPolicy
 from tests.supervisor.histories import STEWARD, History, worker
 from tests.supervisor.service import Service
 from tests.supervisor.test_parent_ends import STORE as SERVING_STORE

@@ -8,8 +8,7 @@ import pytest
 
 from holdfast.ipc.channel import Beat, Ready, Silent
 from holdfastd.core.parent_events import ChildStopped
-from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import Slot
+from holdfastd.core.slots import Slot, SupervisionPolicy
 from tests.supervisor.histories import STEWARD, STORE, TERM, History, events_logged, kills, sent, worker
 
 W = worker(0)

@@ -39,7 +39,7 @@ from holdfast.ipc.channel import (
 from holdfast.ipc.child_end import ParentLink
 from holdfast.os.locks import MARKED, marked_process
 from holdfastd.control import client
-from holdfastd.control.async_client import status_or_none
+from holdfastd.control.client import status_or_none
 from holdfastd.control.errors import ControlError
 from holdfastd.control.report import Moment, report
 from holdfastd.control.server import ControlServer
@@ -65,18 +65,14 @@ from holdfastd.control.socket_protocol import (
 from holdfastd.control.socket_protocol import encode as encode_control
 from holdfastd.core.commands import Log
 from holdfastd.core.parent_events import Event, MessageReceived
-from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import LOADER, STEWARD, WATCHER, WEB, ChildKind, Slot
-from holdfastd.embedded.data_folder import DataFolder
-from holdfastd.embedded.engine_version import EngineVersion
-from holdfastd.embedded.errors import StoreLaunchError
-from holdfastd.embedded.start_failure import read_start_failure
-from holdfastd.parent import cgroup, loader_requests
-from holdfastd.parent.callback_selector import CallbackSelector
-from holdfastd.parent.child_listener import ChildListener
+from holdfastd.core.slots import LOADER, STEWARD, WATCHER, WEB, ChildKind, Slot, SupervisionPolicy
+from holdfastd.embedded.data_folder import DataFolder, EngineVersion
+from holdfastd.embedded.errors import StoreLaunchError, read_start_failure
+from holdfastd.parent import host, loader
+from holdfastd.parent.child_listener import CallbackSelector, ChildListener
 from holdfastd.parent.children import Children
 from holdfastd.parent.fork import ForkedChild, fork_by_loader
-from holdfastd.parent.loader_requests import ForkAnswer, ForkRequest, LoaderClient
+from holdfastd.parent.loader import ForkAnswer, ForkRequest, LoaderClient
 from tests.hostile_lines import BROKEN, hostile_lines
 from tests.supervisor.histories import History, worker
 from tests.supervisor.service import Service
@@ -323,7 +319,7 @@ def test_no_request_ends_the_loader() -> None:
     with ours, theirs, socket.socket(socket.AF_UNIX) as channel:
         for number, line in enumerate(lines_like([REQUEST], encode_control, seed=6)):
             socket.send_fds(ours, [packets(line)], [channel.fileno()] if number % 2 else [])
-            received = loader_requests.receive(theirs)
+            received = loader.receive_request(theirs)
             assert received is not None
             if not isinstance(received, ForkAnswer):
                 read += 1
@@ -428,7 +424,7 @@ def test_a_control_group_may_have_any_name(tmp_path: Path) -> None:
     (tmp_path / name).mkdir()
     membership = tmp_path / "membership"
     membership.write_bytes(b"0::/" + os.fsencode(name) + b"\n")
-    assert list(cgroup.groups(tmp_path, membership)) == [tmp_path / name, tmp_path]
+    assert list(host.groups(tmp_path, membership)) == [tmp_path / name, tmp_path]
 
 
 # The rule

@@ -9,8 +9,7 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed, encode
 from holdfastd.core.parent_events import Event, Exited, MessageReceived
 from holdfastd.core.slots import ChildKind, Slot
-from holdfastd.parent.callback_selector import CallbackSelector
-from holdfastd.parent.child_listener import ChildListener
+from holdfastd.parent.child_listener import CallbackSelector, ChildListener
 from holdfastd.parent.children import Children
 from holdfastd.parent.fork import ForkedChild
 

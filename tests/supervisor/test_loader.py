@@ -13,8 +13,7 @@ import pytest
 from holdfast.ipc.channel import BootFailed, Ready
 from holdfastd.core.commands import Fork
 from holdfastd.core.parent_events import Signalled
-from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import LOADER, STEWARD, ChildKind
+from holdfastd.core.slots import LOADER, STEWARD, ChildKind, SupervisionPolicy
 from tests.supervisor.histories import History, worker
 from tests.supervisor.service import Service, wait_dead
 

@@ -13,7 +13,7 @@ from holdfast.ipc.channel import Logged, decode_from_parent
 from holdfastd.core.slots import STEWARD
 from holdfastd.parent.children import Children
 from holdfastd.parent.fork import ForkedChild
-from holdfastd.parent.log_relay import LONGEST_TEXT, MOST_WAITING, LogRelay
+from holdfastd.parent.parent import LONGEST_TEXT, MOST_WAITING, LogRelay
 
 
 @pytest.fixture

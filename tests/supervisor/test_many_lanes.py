@@ -16,8 +16,7 @@ from holdfast.store import open_store
 from holdfast.store.protocol import MOST_PEEKS, Store
 from holdfast_config import RedisSettings
 from holdfastd.steward.duties.bells import bells
-from holdfastd.steward.duty import Duty, run_duty
-from holdfastd.steward.health import Health
+from holdfastd.steward.duty import Duty, Health, run_duty
 
 WITHIN = 30.0  # seconds; for what would else hang
 pytestmark = pytest.mark.anyio

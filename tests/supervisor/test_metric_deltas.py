@@ -15,9 +15,9 @@ from structlog.testing import capture_logs
 
 from holdfast.core.rollup import Histogram
 from holdfast.telemetry import metric_table as table
-from holdfast.telemetry.metric_deltas import PREFERENCES, VARIABLE, MetricDeltas
-from holdfast.telemetry.readings import Exemplar, Readings
-from holdfastd.steward.metrics.otlp_exposition import OtlpExposition
+from holdfast.telemetry.metric_sender import PREFERENCES, VARIABLE, MetricDeltas
+from holdfast.telemetry.metric_table import Exemplar, Readings
+from holdfastd.steward.metrics.otlp_push import OtlpExposition
 
 BEGAN_MS = 1000
 EXPOSITION = OtlpExposition(Resource({"service.name": "s", "host.name": "h"}))

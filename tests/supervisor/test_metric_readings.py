@@ -10,18 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.histogram import bucketed
-from holdfast.core.rollup import MINUTE, OTHER, Figures, Histogram, Rollup, Series, field_of
+from holdfast.core.rollup import MINUTE, OTHER, Figures, Histogram, Rollup, Series, bucketed, field_of
 from holdfast.core.tasks import Introduction
 from holdfast.store.memory import MemoryStore
 from holdfast.telemetry import metric_table as table
-from holdfast.telemetry.metric_table import BOUNDS, MOST_NAMES, TABLE, Kind
-from holdfast.telemetry.readings import BoundedNames, Readings
+from holdfast.telemetry.metric_table import BOUNDS, MOST_NAMES, TABLE, BoundedNames, Kind, Readings
 from holdfast_config import Settings
-from holdfastd.steward.metrics.delivery_totals import MOST_SERIES, DeliveryTotals
-from holdfastd.steward.metrics.exposition import cumulative, exposed
-from holdfastd.steward.metrics.queue_report import QueueReport
-from holdfastd.steward.metrics.reporter import LEASE, SCRAPED_WITHIN, Reporter
+from holdfastd.steward.metrics.queue_report import (
+    LEASE,
+    MOST_SERIES,
+    SCRAPED_WITHIN,
+    DeliveryTotals,
+    QueueReport,
+    Reporter,
+)
+from holdfastd.steward.metrics.serve import cumulative, exposed
 from tests.cli.scraping import Scrape
 from tests.lua.operations import submission
 

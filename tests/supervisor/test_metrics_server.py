@@ -10,8 +10,7 @@ from http import HTTPStatus
 
 import pytest
 
-from holdfastd.steward.metrics.http import Answer, HttpRequest
-from holdfastd.steward.metrics.server import MOST_CONNECTIONS, MetricsServer
+from holdfastd.steward.metrics.serve import MOST_CONNECTIONS, Answer, HttpRequest, MetricsServer
 
 pytestmark = pytest.mark.anyio
 

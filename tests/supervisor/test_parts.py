@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.control.line_socket import LineSocket
-from holdfastd.parent.child_stats import Stats
-from holdfastd.parent.oom_kills import OomKills
+from holdfastd.control.listening_socket import LineSocket
+from holdfastd.parent.reap import OomKills
+from holdfastd.parent.status import Stats
 
 
 @pytest.fixture

@@ -9,14 +9,13 @@ from collections.abc import Callable
 import pytest
 
 from holdfast.ipc.channel import Beat, BootFailed, Born, Died, Drain, Ready, SuspectsWaiting
-from holdfastd.cli.supervisor.suspects_view import words
+from holdfastd.cli.supervisor.status import suspect_words
 from holdfastd.control.socket_protocol import QuarantineStatus
 from holdfastd.core import quarantine as rules
 from holdfastd.core import reload
 from holdfastd.core.capacity import Host
 from holdfastd.core.parent_events import ReloadAsked, ScaleAsked, StopAsked
-from holdfastd.core.policy import SUSPECTS_FRESH
-from holdfastd.core.slots import Child, ChildKind, Forking, Slot
+from holdfastd.core.slots import SUSPECTS_FRESH, Child, ChildKind, Forking, Slot
 from holdfastd.parent.status import summary
 from tests.supervisor.histories import STEWARD, TERM, History, events_logged, forks, kills, quarantine, sent, worker
 
@@ -394,4 +393,4 @@ def test_seats_are_never_more_than_the_bound_while_forks_are_under_way() -> None
     ],
 )
 def test_what_the_status_says_of_suspects(status: QuarantineStatus, line: str) -> None:
-    assert words(status) == line
+    assert suspect_words(status) == line

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from holdfastd.control.socket_protocol import SupervisorStatus
-from holdfastd.core.crash_breaker import LEAST
+from holdfastd.core.restart import LEAST
 from tests.supervisor.service import PATIENCE, Service
 
 Start = Callable[..., Service]

@@ -10,8 +10,7 @@ from holdfast.ipc.channel import Beat, Drain, Ready
 from holdfastd.control.report import ready as ready_workers
 from holdfastd.core.commands import Command
 from holdfastd.core.parent_events import ReloadAsked, ScaleAsked, Signalled
-from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import Child, Slot
+from holdfastd.core.slots import Child, Slot, SupervisionPolicy
 from holdfastd.core.view import Reloaded
 from tests.supervisor.histories import STEWARD, TERM, History, events_logged, forks, kills, sent, shown, worker
 

@@ -15,7 +15,7 @@ from holdfastd.core.capacity import MIB, WORKER_MEMORY, Host, refusal
 from holdfastd.core.commands import Log
 from holdfastd.core.parent_events import ScaleAsked, Signalled
 from holdfastd.parent import host
-from holdfastd.parent.cgroup import groups
+from holdfastd.parent.host import groups
 from tests.supervisor.histories import History, worker
 from tests.supervisor.service import Service
 

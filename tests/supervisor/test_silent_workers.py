@@ -10,9 +10,9 @@ from structlog.testing import capture_logs
 from holdfast.core import begun_page
 from holdfast.core.begun_page import RUNS, BegunTasks
 from holdfast.ipc.channel import Born, Died, Silent
-from holdfast.os import mapped_file
-from holdfast.os.boot_id import boot_id
-from holdfastd.steward.duties.silent_workers import SilentWorkers
+from holdfast.os import locks
+from holdfast.os.processes import boot_id
+from holdfastd.steward.duties.worker_recovery import SilentWorkers
 from holdfastd.steward.lock_files import LockFiles
 from tests.supervisor.stewards import A, B, DutySurroundings
 
@@ -30,7 +30,7 @@ def surroundings(tmp_path: Path) -> DutySurroundings:
 
 def page_of(surroundings: DutySurroundings, incarnation: str) -> BegunTasks:
     path = surroundings.folder / f"{incarnation}{begun_page.SUFFIX}"
-    return BegunTasks(mapped_file.create(path, begun_page.blank(2, boot_id())))
+    return BegunTasks(locks.create_mapped(path, begun_page.blank(2, boot_id())))
 
 
 def silent_workers(surroundings: DutySurroundings) -> SilentWorkers:
@@ -56,7 +56,7 @@ async def test_what_it_begins_until_the_page_is_read_stays(
     async def wait(_: float) -> None:
         page.add("late")
 
-    monkeypatch.setattr("holdfastd.steward.duties.silent_workers.anyio.sleep", wait)
+    monkeypatch.setattr("holdfastd.steward.duties.worker_recovery.anyio.sleep", wait)
     await silent_workers(surroundings).run_once()
     assert surroundings.called("take_back") == [(A, 7, {"late": RUNS})]
 

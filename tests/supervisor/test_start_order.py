@@ -9,7 +9,7 @@ import pytest
 from holdfast.ipc.channel import Beat, BootFailed, Born, Ready
 from holdfastd.core.commands import Log
 from holdfastd.core.parent_events import Exited, MessageReceived, StoreOpened
-from holdfastd.core.policy import BATCH, SupervisionPolicy
+from holdfastd.core.slots import BATCH, SupervisionPolicy
 from tests.supervisor.histories import STEWARD, STORE, History, events_logged, forks, kills, sent, shown, worker
 
 

@@ -12,8 +12,7 @@ import pytest
 from holdfast.exits import Exit
 from holdfast.ipc.channel import Beat
 from holdfastd.core.decisions import begin
-from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import ChildKind
+from holdfastd.core.slots import ChildKind, SupervisionPolicy
 from holdfastd.core.view import Breaker, Reload, Stopping, View
 from holdfastd.parent.status import StatusNotifier
 from holdfastd.parent.systemd_notify import Notifier

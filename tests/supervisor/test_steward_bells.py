@@ -14,8 +14,7 @@ from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from holdfastd.steward.duties.bells import Bell
-from holdfastd.steward.duty import run_duty
-from holdfastd.steward.health import Health
+from holdfastd.steward.duty import Health, run_duty
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 10.0  # seconds

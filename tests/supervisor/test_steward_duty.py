@@ -9,8 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.errors import StoreRefusedError
-from holdfastd.steward.duty import Duty
-from holdfastd.steward.health import Health
+from holdfastd.steward.duty import Duty, Health
 from tests.supervisor.stewards import AWAY, DutySurroundings, run_until
 
 pytestmark = pytest.mark.anyio

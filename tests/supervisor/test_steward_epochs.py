@@ -6,8 +6,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.core.tasks import Epoch
-from holdfastd.steward.duties.emptied_store import LOUD_FOR, EmptiedStore
-from holdfastd.steward.health import Health
+from holdfastd.steward.duties.store_losses import LOUD_FOR, EmptiedStore
+from holdfastd.steward.duty import Health
 from tests.supervisor.stewards import FakeStore
 
 pytestmark = pytest.mark.anyio

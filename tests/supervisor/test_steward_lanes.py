@@ -11,11 +11,9 @@ from structlog.testing import capture_logs
 from holdfast.core.store_info import Tended
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duties.bells import FIRST_PAUSE, LAST_PAUSE, Bell
-from holdfastd.steward.duties.lane_audit import EVERY, NEXT_PAGE, LaneAudit
-from holdfastd.steward.duties.lane_tending import lane_tending
-from holdfastd.steward.duties.promotion import BATCH, LONGEST_REST, promotion
-from holdfastd.steward.duties.retention import retention
-from holdfastd.steward.punctual_wait import GRAIN
+from holdfastd.steward.duties.lanes import AUDIT_EVERY, NEXT_PAGE, LaneAudit, lane_tending
+from holdfastd.steward.duties.upkeep import LONGEST_REST, PROMOTED_AT_ONCE, promotion, retention
+from holdfastd.steward.duty import GRAIN
 from tests.supervisor.stewards import DutySurroundings
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +36,7 @@ async def test_promotion_never_rests_long(surroundings: DutySurroundings, due_in
 
 
 async def test_a_crowd_of_due_tasks_is_promoted_without_a_rest(surroundings: DutySurroundings) -> None:
-    surroundings.store.answers["promote"] = [(BATCH, 0), (BATCH, 0), (7, 0), (0, 40)]
+    surroundings.store.answers["promote"] = [(PROMOTED_AT_ONCE, 0), (PROMOTED_AT_ONCE, 0), (7, 0), (0, 40)]
     assert await promotion(surroundings.store).run_once() == 0.04
     assert len(surroundings.called("promote")) == 4
 
@@ -94,7 +92,7 @@ async def test_lanes_are_tended_in_as_many_calls_as_it_takes(surroundings: DutyS
 async def test_audit_goes_on_at_its_cursor_and_then_begins_anew(surroundings: DutySurroundings) -> None:
     surroundings.store.answers["audit"] = [(0, "500"), (0, ""), (0, "")]
     audit = LaneAudit(surroundings.store, "lane")
-    assert [await audit.run_once() for _ in range(3)] == [NEXT_PAGE, EVERY, EVERY]
+    assert [await audit.run_once() for _ in range(3)] == [NEXT_PAGE, AUDIT_EVERY, AUDIT_EVERY]
     assert surroundings.called("audit") == [("lane", ""), ("lane", "500"), ("lane", "")]
 
 

@@ -12,9 +12,8 @@ from structlog.testing import capture_logs
 
 from holdfast.ipc.channel import Born, Died
 from holdfastd.steward.clock_watch import ClockWatch
-from holdfastd.steward.duties.expired_leases import ExpiredLeases, LeaseSettings
-from holdfastd.steward.duties.lease_renewal import lease_renewal
-from holdfastd.steward.duties.retention import retention
+from holdfastd.steward.duties.upkeep import retention
+from holdfastd.steward.duties.worker_recovery import ExpiredLeases, LeaseSettings, lease_renewal
 from holdfastd.steward.duty import run_duty
 from tests.supervisor.stewards import A, B, DutySurroundings
 

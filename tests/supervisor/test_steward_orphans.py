@@ -13,7 +13,7 @@ from holdfast.errors import StoreUnavailableError
 from holdfast.ipc.channel import Born, Died
 from holdfast.os import processes
 from holdfast.os.locks import hold, is_free, mark_process, outlived
-from holdfastd.parent.process_title import set_title
+from holdfastd.parent.child_setup import set_title
 from holdfastd.steward.duties.orphans import SEEN_DEAD
 from tests.faults.kin import wait_dead
 from tests.supervisor.stewards import AWAY, A, B, DutySurroundings

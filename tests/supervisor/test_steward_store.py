@@ -19,9 +19,9 @@ from holdfast.store import open_store
 from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings, Settings
 from holdfastd.steward.clock_watch import ClockWatch
-from holdfastd.steward.duties.lane_audit import LaneAudit
-from holdfastd.steward.duties.retention import retention
-from holdfastd.steward.health import Health
+from holdfastd.steward.duties.lanes import LaneAudit
+from holdfastd.steward.duties.upkeep import retention
+from holdfastd.steward.duty import Health
 from tests.servers import valkey
 from tests.supervisor.steward_process import PATIENCE, steward
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfastd.steward.lease_trust import ClockSample, doubt, tolerance
+from holdfastd.steward.clock_watch import ClockSample, doubt, tolerance
 
 BEFORE = ClockSample(at=100.0, took=0.001, clock_ms=5_000_000, run_id="one", outages=2)
 CALM = replace(BEFORE, at=102.0, clock_ms=5_002_000)

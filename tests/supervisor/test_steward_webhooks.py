@@ -16,7 +16,6 @@ from holdfast.core.tasks import TaskRecord
 from holdfast.core.webhook_notice import Answered, Notice, Room
 from holdfast_config import Settings
 from holdfastd.a2a.push_target import PushTarget, spelled_targets
-from holdfastd.steward.deliver_notice import BusyError, Delivery
 from holdfastd.steward.duties.webhooks import Webhooks
 from holdfastd.steward.receivers import (
     AT_ONCE,
@@ -26,7 +25,7 @@ from holdfastd.steward.receivers import (
     UNPROVEN_SHARE,
     Receivers,
 )
-from holdfastd.steward.webhook_post import Poster
+from holdfastd.steward.webhook_post import BusyError, Delivery, Poster
 from tests.cli.test_story import TASK
 from tests.faults.webhooks import receiver as webhook_receiver
 from tests.lua.operations import run

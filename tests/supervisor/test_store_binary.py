@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfastd.embedded import server_program
-from holdfastd.embedded.engine_version import EngineVersion
+from holdfastd.embedded.data_folder import EngineVersion
 
 FIND = """
 import sys

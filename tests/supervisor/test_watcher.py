@@ -16,8 +16,7 @@ import pytest
 from holdfast.ipc.channel import Beat, BootFailed, Changed, FromChild, Leave, Ready, decode_from_child, encode
 from holdfast_config.resolve import setting_files
 from holdfastd.core.commands import ReadSettings
-from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import WATCHER
+from holdfastd.core.slots import WATCHER, SupervisionPolicy
 from holdfastd.watcher.spec import WatcherSpec
 from tests.supervisor.histories import STEWARD, TERM, History, events_logged, forks, kills, sent, worker
 

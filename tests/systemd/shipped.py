@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfastd.unit.site import Site
+from holdfastd.unit.access import Site
 from holdfastd.unit.unit_files import SYSUSERS, TMPFILES, UNITS, files
 
 FOLDER = Path(__file__).parents[2] / "systemd"

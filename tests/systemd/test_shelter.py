@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfastd.unit import access
-from holdfastd.unit.access import ServiceUser
-from holdfastd.unit.sandbox import Sandbox, outermost
+from holdfastd.unit.access import Sandbox, ServiceUser, outermost
 
 NOBODY = ServiceUser(-1, frozenset())
 

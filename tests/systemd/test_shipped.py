@@ -10,13 +10,11 @@ import pytest
 
 from holdfast.exits import Exit
 from holdfast_config import Settings
-from holdfastd.core import policy
+from holdfastd.core import slots
 from holdfastd.parent.status import EXTENSION
 from holdfastd.steward.duties.preflight import REMOTE_TIMEOUT
-from holdfastd.unit.checksum import is_intact
-from holdfastd.unit.sandbox import Sandbox
-from holdfastd.unit.site import Site
-from holdfastd.unit.unit_files import files
+from holdfastd.unit.access import Sandbox, Site
+from holdfastd.unit.unit_files import files, is_intact
 from tests.systemd import shipped
 from tests.systemd.analyze import MOST_EXPOSED, exposure, needs_analyze, verify
 
@@ -54,9 +52,9 @@ def test_no_value_is_followed_by_a_comment() -> None:
 def test_its_times_fit_those_of_the_service() -> None:
     said = dict(line.split("=", 1) for line in shipped.shipped()[Path(UNITS[0])].splitlines() if "=" in line)
     seconds = {name: float(said[name].removesuffix("s")) for name in said if name.endswith("Sec")}
-    drain = Settings().drain_timeout + policy.ABORT_GRACE + policy.STEWARD_LEAVE + policy.STORE_LEAVE
+    drain = Settings().drain_timeout + slots.ABORT_GRACE + slots.STEWARD_LEAVE + slots.STORE_LEAVE
     assert seconds["TimeoutStopSec"] > drain
-    assert seconds["WatchdogSec"] > 3 * policy.LATE
+    assert seconds["WatchdogSec"] > 3 * slots.LATE
     assert seconds["TimeoutStartSec"] > EXTENSION
     # A Redis that is away costs a start so long that its starts never come too often.
     start = REMOTE_TIMEOUT + seconds["RestartSec"]

@@ -10,9 +10,9 @@ import pytest
 
 from holdfast.app import create_broker
 from holdfast.client.manager import TaskManager
-from holdfast.core.operations import USUAL_TIMEOUT
+from holdfast.core.envelope import USUAL_TIMEOUT
 from holdfast.errors import HandlerError
-from holdfast.handler.lanes_of_handler import settled
+from holdfast.handler.registry import settled
 from holdfast.handler.resolve import handler_from
 from holdfast.timeline import RoundRobin
 from holdfast_config import Settings

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from holdfast_config import ConfigError, load
-from holdfast_config.code_trust import ANYBODY, strangers
+from holdfast_config.file_trust import ANYBODY, strangers
 from tests.cli.commands import Answer, Cli
 from tests.users import MODULES, SERVICE, STRANGER, User, interpreter, needs_users
 

@@ -19,8 +19,7 @@ from holdfast.handler.run import run
 from holdfast.handler.task import Task
 from holdfast.telemetry import open_telemetry
 from holdfast.worker.context import WorkerContext
-from holdfast.worker.heartbeat import Heartbeat
-from holdfast.worker.recycler import Recycler
+from holdfast.worker.recycler import Heartbeat, Recycler
 from holdfast.worker.run import RunningTasks
 from holdfast.worker.samples import Samples
 

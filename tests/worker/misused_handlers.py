@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, assert_type
 
 from holdfast import Handlers, ParentValues, Task, TaskSpec, chain, create_broker, gather
-from holdfast.client.task_handle import SyncTaskHandle, TaskHandle
+from holdfast.client.flow import SyncTaskHandle, TaskHandle
 from holdfast.core.emitted_parts import EmittedPart
 
 

@@ -11,8 +11,8 @@ import pytest
 from holdfast.core import begun_page
 from holdfast.core.begun_page import RUNS, BegunTasks
 from holdfast.core.delivery import Delivery, Pulled, Settle, Standing
-from holdfast.core.lease import Lease
 from holdfast.core.messages import Part
+from holdfast.core.pull_protocol import Lease
 from holdfast.handler.registry import Handlers
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore

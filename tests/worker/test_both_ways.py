@@ -16,12 +16,10 @@ import anyio.to_thread
 import pytest
 
 from holdfast.core.delivery import Delivery, Pulled, Settle, Settlement, Standing
-from holdfast.core.envelope import build_parts, build_run
-from holdfast.core.operations import USUAL_TIMEOUT
+from holdfast.core.envelope import USUAL_TIMEOUT, build_parts, build_run
 from holdfast.errors import Reject, Retry
-from holdfast.handler.function import callee
+from holdfast.handler.function import HandlerOptions, callee
 from holdfast.handler.handler import Handler
-from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
 from holdfast.worker.context import WorkerContext, lease_clock

@@ -12,10 +12,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from holdfast.core.claim_ahead import ENDED
 from holdfast.core.delivery import Pulled, Settle, Standing, Verdict
-from holdfast.core.lease import Lease
-from holdfast.core.pull_protocol import Request
+from holdfast.core.pull_protocol import ENDED, Lease, Request
 from holdfast.core.recycle import RecycleLimits
 from holdfast.core.tasks import WorkerKind
 from holdfast.handler.task import Task
@@ -23,10 +21,10 @@ from holdfast.ipc.channel import Drain
 from holdfast.store.memory import MemoryStore
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, lease_clock
-from holdfast.worker.drain import WorkerDrain
 from holdfast.worker.pull import Puller
 from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.state import claims_ahead
+from holdfast.worker.worker import WorkerDrain
 from holdfast_config import Settings
 from tests.worker.handlers import delivery_of, running_tasks_of
 

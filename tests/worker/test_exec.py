@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from holdfast.core.envelope import build_parts, build_run
 from holdfast.core.outcomes import Completed, Failed, InputAsked, Raised, Rejected
-from holdfast.handler.command.process_output import LINE_BYTES, TAIL_BYTES
+from holdfast.handler.command.process import LINE_BYTES, TAIL_BYTES
 from holdfast.handler.task import Task
 from tests.worker.handlers import delivery_of, document, run_handler
 from tests.worker.programs import parts_of, program, run_shell, shell

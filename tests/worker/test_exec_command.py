@@ -12,7 +12,7 @@ from holdfast.handler import choose
 from holdfast.handler.command.command_line import find
 from holdfast.handler.command.command_runner import CommandRunner
 from holdfast_config import Settings
-from holdfastd.core.policy import SupervisionPolicy
+from holdfastd.core.slots import SupervisionPolicy
 
 PATH = os.environ["PATH"]
 

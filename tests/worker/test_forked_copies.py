@@ -15,8 +15,7 @@ from holdfast.core.messages import call_part
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Submission
 from holdfast.exits import ChildExit
-from holdfast.handler.task import Task
-from holdfast.handler.task_of_copy import TaskOfCopy
+from holdfast.handler.task import Task, TaskOfCopy
 from holdfast.ipc.channel import Ready
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore

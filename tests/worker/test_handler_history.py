@@ -9,11 +9,10 @@ import pytest
 from holdfast.core.delivery import Delivery
 from holdfast.core.envelope import Run, build_parts, build_run, read
 from holdfast.core.outcomes import Completed, InputAsked, Raised
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.settle import settlement
+from holdfast.core.settle import RetryPolicy, settlement
 from holdfast.handler.failures import outcome_of_error
-from holdfast.handler.message_history import messages_for
 from holdfast.handler.returned_value import outcome_of
+from holdfast.handler.turn import messages_for
 from tests.worker.handlers import delivery_of, document, run_handler
 
 

@@ -9,8 +9,8 @@ import pytest
 import structlog
 
 from holdfast.core.envelope import build_parts, build_run
+from holdfast.handler.returned_value import NotJsonError
 from holdfast.handler.task import Task
-from holdfast.handler.to_json import NotJsonError
 from tests.worker.handlers import delivery_of
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

@@ -16,7 +16,7 @@ from holdfast import TaskSpec
 from holdfast.app import Broker, create_broker
 from holdfast.client.manager import TaskManager
 from holdfast.core.delivery import Pulled, Renewed
-from holdfast.core.lease import Lease
+from holdfast.core.pull_protocol import Lease
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Introduction
 from holdfast.store.memory.store import MemoryStore

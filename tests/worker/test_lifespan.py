@@ -14,7 +14,7 @@ import pytest
 from holdfast import Handlers, Task, TaskManager, create_broker, read_result
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
-from holdfast.handler.description import describe
+from holdfast.handler.publication import describe
 from holdfast.ipc.channel import BootFailed, Drained, Ready
 from holdfast_config import RedisSettings, Settings
 from tests.worker.processes import PATIENCE, WorkerProcess, booting

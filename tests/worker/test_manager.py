@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from holdfast.client.manager import TaskManager
+from holdfast.client.query import outcomes
+from holdfast.client.submission import CHUNK
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.client.submitter import CHUNK
 from holdfast.client.task_spec import TaskSpec
-from holdfast.client.wait import outcomes
 from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.result_document import read_result
 from holdfast.core.task_states import State

@@ -15,9 +15,9 @@ from msgspec import structs
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
 from holdfast.core.pull_protocol import Exchange
 from holdfast.errors import StoreFullError, StoreUnavailableError
-from holdfast.worker import part_sender
-from holdfast.worker.part_sender import UNSENT_BYTES, UNSENT_PARTS, PartSender
-from holdfast.worker.store_retries import StoreRetries
+from holdfast.worker import beside_store
+from holdfast.worker.beside_store import UNSENT_BYTES, UNSENT_PARTS, PartSender
+from holdfast.worker.context import StoreRetries
 from tests.worker.handlers import delivery_of
 
 pytestmark = pytest.mark.anyio
@@ -176,7 +176,7 @@ async def test_parts_are_dropped_where_the_store_is_full() -> None:
 
 
 async def test_the_end_of_a_task_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_sender, "END_TIMEOUT", 0.01)
+    monkeypatch.setattr(beside_store, "END_TIMEOUT", 0.01)
     async with Stage(SlowStore(error=StoreUnavailableError("away"))) as stage:
         parts = stage.parts.of(delivery_of())
         await parts.emit(b"1")

@@ -11,13 +11,19 @@ import pytest
 from pydantic import BaseModel, Field
 
 from holdfast import Handlers, Task
-from holdfast.core.argument_check import flaws
-from holdfast.core.published_handlers import MOST_BYTES, MOST_BYTES_OF_ALL, PublishedHandler, read_published, spelled
+from holdfast.core.published_handlers import (
+    MOST_BYTES,
+    MOST_BYTES_OF_ALL,
+    PublishedHandler,
+    flaws,
+    read_published,
+    spelled,
+)
 from holdfast.core.tasks import WorkerKind
 from holdfast.handler.publication import publication
 from holdfast.store import open_store
 from holdfast.worker.context import WorkerContext
-from holdfast.worker.handler_publisher import HandlerPublisher
+from holdfast.worker.registration import HandlerPublisher
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import RedisSettings, Settings
 

@@ -12,15 +12,14 @@ import anyio
 import pytest
 
 from holdfast.core.delivery import Hint, Pulled, Settle, Settlement, Standing
-from holdfast.core.lease import Lease
+from holdfast.core.pull_protocol import Lease
 from holdfast.core.tasks import WorkerKind
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store.protocol import SendPull
-from holdfast.worker.context import WorkerContext, lease_clock
+from holdfast.worker.context import StoreRetries, WorkerContext, lease_clock
 from holdfast.worker.listen import HintListener
 from holdfast.worker.pull import Puller
 from holdfast.worker.spec import WorkerSpec
-from holdfast.worker.store_retries import StoreRetries
 from holdfast_config import Settings
 from tests.worker.handlers import delivery_of
 

@@ -8,11 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
-from holdfast.core.lease import Lease
-from holdfast.core.pull_protocol import Exchange
+from holdfast.core.pull_protocol import Exchange, Lease
 from holdfast.core.recycle import RecycleLimits, WorkerUse
-from holdfast.worker.changes import Changes
-from holdfast.worker.state import WorkerState, heeds_bells, slots_to_claim
+from holdfast.worker.state import Changes, WorkerState, heeds_bells, slots_to_claim
 from tests.worker.handlers import delivery_of
 
 NOW, LEASE_END = 100.0, 115.0

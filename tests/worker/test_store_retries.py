@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from holdfast.errors import StoreError, StoreFullError, StoreRefusedError, StoreUnavailableError
-from holdfast.worker.store_retries import StoreRetries
+from holdfast.worker.context import StoreRetries
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,8 @@ from msgspec import structs
 from holdfast.core.pull_protocol import Exchange
 from holdfast.core.steps import StepKept, StepVerdict
 from holdfast.errors import StoreUnavailableError
-from holdfast.worker.store_retries import StoreRetries
-from holdfast.worker.stored_steps import StoredSteps
+from holdfast.worker.beside_store import StoredSteps
+from holdfast.worker.context import StoreRetries
 from tests.worker.handlers import delivery_of
 
 pytestmark = pytest.mark.anyio

@@ -18,7 +18,7 @@ from holdfast.client.manager import TaskManager
 from holdfast.core.emitted_parts import LONGEST_PART, EmittedPart
 from holdfast.core.task_states import State
 from holdfast.errors import UnknownTaskError, WouldBlockError
-from holdfast.handler.to_json import NotJsonError
+from holdfast.handler.returned_value import NotJsonError
 from holdfast.sync import TaskManager as SyncTaskManager
 from holdfast_config import RedisSettings, Settings
 from tests.worker.handlers import delivery_of
@@ -202,7 +202,7 @@ class Deaf:
 
 
 async def test_a_notice_that_is_lost_costs_only_time(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.client.part_stream.parts.__defaults__", (0.01,))
+    monkeypatch.setattr("holdfast.client.query.parts.__defaults__", (0.01,))
     deaf: Any = Deaf(broker.manager.queries._store)
     manager = TaskManager(deaf, queue=broker.manager._queue_name)
     sent, heard = await talk.submit(2), list[object]()

@@ -9,8 +9,7 @@ import anyio
 import pytest
 
 from holdfast.client.manager import TaskManager
-from holdfast.client.submission import Draft
-from holdfast.client.submitter import CHUNK, CHUNK_BYTES
+from holdfast.client.submission import CHUNK, CHUNK_BYTES, Draft
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.tasks import Accepted, Submission
 from holdfast.errors import InvalidTaskError, StoreError

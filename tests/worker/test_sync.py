@@ -19,8 +19,7 @@ from holdfast.client import batch as asynchronous_batch
 from holdfast.client import manager as asynchronous
 from holdfast.client import schedules as asynchronous_schedules
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.client.sync_batch import SyncBatch
-from holdfast.client.sync_schedules import SyncSchedules
+from holdfast.client.sync_parts import SyncBatch, SyncSchedules
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.result_document import read_result
 from holdfast.core.task_states import State

@@ -11,6 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from holdfast.core.delivery import Delivery
 from holdfast.core.envelope import Run, build_parts, build_run, read
+from holdfast.core.identity import recovery_span_id, span_id, trace_id
 from holdfast.core.outcomes import (
     Completed,
     Failed,
@@ -22,7 +23,6 @@ from holdfast.core.outcomes import (
     Rejected,
     UnreadableMessage,
 )
-from holdfast.core.trace_ids import recovery_span_id, span_id, trace_id
 from holdfast.handler.task import Task
 from holdfast.telemetry import Telemetry, Tracing, open_telemetry
 from holdfast.telemetry.lost_run import LostRun, RunEvent

@@ -20,9 +20,9 @@ from holdfast.core.outcomes import Completed, Failure, HandlerStopped, InputAske
 from holdfast.core.store_info import ServerAddress
 from holdfast.handler.task import Task
 from holdfast.telemetry import GRPC, HTTP, Tracing, span_exporters
+from holdfast.telemetry.providers import BatchingProvider
 from holdfast.telemetry.resource import resource
 from holdfast.telemetry.span_exporters import takes_records, taking_records
-from holdfast.telemetry.span_providers import BatchingProvider
 from holdfast.telemetry.task_tracer import TaskTracer
 from holdfast.telemetry.usual_span import EndedSpan, UsualSpan
 from tests.worker.handlers import delivery_of

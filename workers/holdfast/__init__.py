@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.app import create_broker
-    from holdfast.client.compose_flow import chain, gather
     from holdfast.client.event_stream import MissedEvents
+    from holdfast.client.flow import chain, gather
     from holdfast.client.manager import TaskManager
-    from holdfast.client.schedule_spec import ScheduleSpec
+    from holdfast.client.schedule_definition import ScheduleSpec
     from holdfast.client.submit_retries import SubmitRetries
     from holdfast.client.task_spec import TaskSpec
     from holdfast.core.result_document import read_result
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
         TaskRefused,
         UnsetSchedule,
     )
-    from holdfast.handler.parent_values import ParentValues
     from holdfast.handler.registry import Handlers
+    from holdfast.handler.signature import ParentValues
     from holdfast.handler.task import Task
     from holdfast.store import open_store
 
@@ -56,7 +56,7 @@ __all__ = [
 _HOMES = {
     "Task": "holdfast.handler.task",
     "Handlers": "holdfast.handler.registry",
-    "ParentValues": "holdfast.handler.parent_values",
+    "ParentValues": "holdfast.handler.signature",
     "Retry": "holdfast.errors",
     "Reject": "holdfast.errors",
     "StopSchedule": "holdfast.errors",
@@ -67,11 +67,11 @@ _HOMES = {
     "HoldfastError": "holdfast.errors",
     "TaskManager": "holdfast.client.manager",
     "TaskSpec": "holdfast.client.task_spec",
-    "ScheduleSpec": "holdfast.client.schedule_spec",
+    "ScheduleSpec": "holdfast.client.schedule_definition",
     "SubmitRetries": "holdfast.client.submit_retries",
     "MissedEvents": "holdfast.client.event_stream",
-    "chain": "holdfast.client.compose_flow",
-    "gather": "holdfast.client.compose_flow",
+    "chain": "holdfast.client.flow",
+    "gather": "holdfast.client.flow",
     "read_result": "holdfast.core.result_document",
     "create_broker": "holdfast.app",
     "open_store": "holdfast.store",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,14 +18,17 @@ import anyio
 from holdfast.client import manager_in_scope
 from holdfast.client.arguments import check_seconds, check_workers
 from holdfast.client.manager import TaskManager
+from holdfast.client.option_checks import check_parts, check_settings
 from holdfast.client.store_source import find_source, names_memory, need_memory
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.client.unserved import UnservedTasks
-from holdfast.client.validate import check_parts, check_settings
-from holdfast.handler.lanes_of_handler import settled
-from holdfast.handler.provider import Provider
-from holdfast.handler.registry import Handlers
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Wanted
+from holdfast.core.words import counted
+from holdfast.errors import UnservedTasksError
+from holdfast.handler.handler import Provider
+from holdfast.handler.registry import Handlers, settled
 from holdfast.handler.resolve import handler_from
+from holdfast.store.protocol import Store
 from holdfast_config import ConfigError, Settings
 
 if TYPE_CHECKING:
@@ -32,6 +36,44 @@ if TYPE_CHECKING:
     from typing import Self
 
     from holdfast.store.protocol import Store
+
+
+# Notices tasks in a store in memory that end with it and were never offered to a worker.
+
+WAITING = (State.SUBMITTED, State.DELAYED, State.WAITING)
+PAGE = 100
+
+
+@dataclass(slots=True)
+class UnservedTasks:
+    """`counts`: True for a store in memory that nobody else can reach."""
+
+    counts: bool = False
+    _served: set[str] = field(default_factory=set[str])
+
+    async def note_served(self, store: Store) -> None:
+        """Note that a `working` block is over: all tasks that wait now were offered to it."""
+        if self.counts:
+            self._served |= await _waiting(store)
+
+    async def check(self, store: Store) -> None:
+        """Raises UnservedTasksError."""
+        if self.counts and (lost := sorted(await _waiting(store) - self._served)):
+            number = counted(len(lost), "task waits", "tasks wait")
+            raise UnservedTasksError(
+                f"{number} in memory and will be lost at the end of this block (the first: {lost[0]}); no `working` "
+                "block has served them; enter `broker.working(handler)`, name a store (REDIS_URL), or cancel them"
+            )
+
+
+async def _waiting(store: Store) -> set[str]:
+    found, cursor = set[str](), ""
+    while True:
+        page = await store.tasks(Wanted(states=WAITING), PAGE, cursor)
+        found |= {record.task_id for record in page.tasks}
+        if not (cursor := page.cursor):
+            return found
+
 
 MEMORY_POLL = 0.1  # seconds after which a worker beside a store in memory sees a delayed task
 GATES_AT_ONCE, LOOK_EVERY = 100, 1.0  # gates of unknown handlers; seconds

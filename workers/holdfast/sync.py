@@ -18,14 +18,12 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from holdfast.client import manager as asynchronous
-from holdfast.client.background_loop import BackgroundLoop
 from holdfast.client.event_stream import MissedEvents
+from holdfast.client.loops import BackgroundLoop, ProcessLoop, ServedByTest
 from holdfast.client.manager_in_scope import manager_of_test
-from holdfast.client.process_loop import ProcessLoop
+from holdfast.client.option_checks import check_database, check_parts, check_redis
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.client.sync_batch import SyncBatch, each
-from holdfast.client.sync_call import ServedByTest
-from holdfast.client.validate import check_database, check_parts, check_redis
+from holdfast.client.sync_parts import SyncBatch, each
 from holdfast.core.emitted_parts import EmittedPart
 from holdfast.core.tasks import Happening, Submission, TaskRecord
 from holdfast.store import open_store
@@ -33,11 +31,11 @@ from holdfast.store import open_store
 if TYPE_CHECKING:
     from typing import Self
 
-    from holdfast.client.sync_schedules import SyncSchedules
+    from holdfast.client.sync_parts import SyncSchedules
     from holdfast.client.task_spec import TaskSpec
     from holdfast.handler.registry import Handlers
     from holdfast_config import RedisSettings
-    from holdfast_config.postgres_settings import PostgresSettings
+    from holdfast_config.store_settings import PostgresSettings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -139,9 +137,7 @@ class TaskManager:
     @property
     def schedules(self) -> SyncSchedules:
         """Set, read, pause and remove schedules."""
-        from holdfast.client.sync_schedules import (
-            SyncSchedules,  # its imports are large, and not every producer needs them
-        )
+        from holdfast.client.sync_parts import SyncSchedules
 
         return SyncSchedules(self._running)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast_config import webhook_url
+from holdfast_config import addresses
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 
 MOST = 10  # of one task
@@ -67,7 +67,7 @@ def with_target(targets: Sequence[PushTarget], target: PushTarget) -> list[PushT
 
 def _check(target: PushTarget) -> None:
     try:
-        webhook_url.parse(target.url)
+        addresses.parse_webhook(target.url)
     except ValueError as error:
         raise RpcError(RpcCode.INVALID_PARAMS, f"url of the push notification settings: {error}") from None
     for what, value in (("id", target.target_id), ("token", target.token), ("credentials", target.credentials)):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import base64
+import binascii
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import msgspec
@@ -16,8 +19,112 @@ from holdfast.core.result_document import read_result as kept_result
 from holdfast.core.task_states import PARKED, TERMINAL, State
 from holdfast.core.tasks import TaskRecord
 from holdfastd.a2a.agent_task import AgentArtifact, AgentMessage, AgentStatus, AgentTask
-from holdfastd.a2a.parts import shown_parts
-from holdfastd.a2a.wire_states import is_shown
+from holdfastd.a2a.rpc_errors import RpcCode, RpcError
+
+# Parts of messages and artifacts, as handlers get and return them, and files in base64.
+#
+# A handler answers with a file by returning what it would get as one, or a list of parts:
+#
+#     {"kind": "file", "file": {"bytes": "aGk=", "name": "hi.txt", "mime_type": "text/plain"}}     or "uri" for "bytes"
+
+_OF_FILE = ("bytes", "uri", "name", "mime_type")
+_URL_SAFE = str.maketrans("-_", "+/")
+
+
+def canonical_base64(text: str) -> str | None:
+    """The text in the usual alphabet and with its padding, as every reader knows it. It may come in the alphabet of
+    URLs or without padding, as ProtoJSON allows both. None for a text that is no base64."""
+    known = text.translate(_URL_SAFE).rstrip("=")
+    padded = known + "=" * (-len(known) % 4)
+    if len(text) not in (len(known), len(padded)):
+        return None
+    try:
+        base64.b64decode(padded, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return padded
+
+
+def file_of(part: Part) -> dict[str, Any] | None:
+    """The file of a part: its bytes in base64, or its URI; None where there is neither, or both."""
+    file: object = part.get("file")
+    if part.get("kind") != "file" or not isinstance(file, dict):
+        return None
+    fields = {name: value for name, value in cast("dict[str, Any]", file).items() if value is not None}
+    are_texts = all(isinstance(fields.get(name, ""), str) for name in _OF_FILE)
+    if not are_texts or ("bytes" in fields) == ("uri" in fields):
+        return None
+    if "uri" in fields:
+        return fields
+    encoded = canonical_base64(fields["bytes"])
+    return None if encoded is None else fields | {"bytes": encoded}
+
+
+def shown_parts(parts: Iterable[Part]) -> Iterator[Part]:
+    """The parts, with those that a handler has returned as a value in the place of the value."""
+    for part in parts:
+        data = part.get("data") if part.get("kind") == "data" else None
+        given = cast("list[object]", data) if isinstance(data, list) else [data]
+        if given and all(map(_is_part, given)):
+            yield from cast("list[Part]", given)
+        else:
+            yield part
+
+
+def _is_part(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    part = cast("Part", value)
+    if not isinstance(part.get("metadata", {}), Mapping):
+        return False
+    match part.get("kind"):
+        case "text":
+            return isinstance(part.get("text"), str)
+        case "data":
+            return "data" in part
+        case _:
+            return file_of(part) is not None
+
+
+# The states of a task as each version of A2A names them.
+
+# Ours, 1.0, 0.3. A suspended task goes on with its next message, or when it is resumed.
+STATES = (
+    (State.SUBMITTED, "TASK_STATE_SUBMITTED", "submitted"),
+    (State.DELAYED, "TASK_STATE_SUBMITTED", "submitted"),
+    (State.WAITING, "TASK_STATE_SUBMITTED", "submitted"),
+    (State.SUSPENDED, "TASK_STATE_SUBMITTED", "submitted"),
+    (State.WORKING, "TASK_STATE_WORKING", "working"),
+    (State.INPUT_REQUIRED, "TASK_STATE_INPUT_REQUIRED", "input-required"),
+    (State.AUTH_REQUIRED, "TASK_STATE_AUTH_REQUIRED", "auth-required"),
+    (State.COMPLETED, "TASK_STATE_COMPLETED", "completed"),
+    (State.FAILED, "TASK_STATE_FAILED", "failed"),
+    (State.REJECTED, "TASK_STATE_REJECTED", "rejected"),
+    (State.CANCELED, "TASK_STATE_CANCELED", "canceled"),
+)
+NAMES_1_0 = {state: name for state, name, _ in STATES}
+NAMES_0_3 = {state: name for state, _, name in STATES}
+
+
+def states_of(name: str) -> tuple[State, ...]:
+    """The states that a name of 1.0 stands for. Raises RpcError for another name."""
+    found = tuple(state for state, known, _ in STATES if known == name)
+    if not found:
+        raise RpcError(
+            RpcCode.INVALID_PARAMS, f"status {name[:50]!r}: one of {', '.join(dict.fromkeys(NAMES_1_0.values()))}"
+        )
+    return found
+
+
+def is_shown(state: State) -> bool:
+    """True if the name of this state says it all."""
+    return NAMES_0_3[state] == state
+
+
+def iso(ms: int) -> str:
+    """A moment in UTC with milliseconds."""
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%dT%H:%M:%S}.{ms % 1000:03}Z"
+
 
 LONG_ID = (
     "long_message_id"  # of a message: the id that its client gave, where a message of the queue can have no such id

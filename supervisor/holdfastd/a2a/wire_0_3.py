@@ -18,9 +18,8 @@ from holdfastd.a2a.agent_task import (
     StatusChange,
     Told,
 )
-from holdfastd.a2a.parts import canonical_base64, file_of
 from holdfastd.a2a.push_target import PushTarget
-from holdfastd.a2a.wire_states import NAMES_0_3, iso
+from holdfastd.a2a.task_view import NAMES_0_3, canonical_base64, file_of, iso
 
 
 class TextPart03(msgspec.Struct, tag_field="kind", tag="text"):

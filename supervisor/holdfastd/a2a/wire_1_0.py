@@ -20,10 +20,9 @@ from holdfastd.a2a.agent_task import (
     StatusChange,
     Told,
 )
-from holdfastd.a2a.parts import canonical_base64, file_of
 from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
-from holdfastd.a2a.wire_states import NAMES_1_0, iso, states_of
+from holdfastd.a2a.task_view import NAMES_1_0, canonical_base64, file_of, iso, states_of
 
 _ROLES = {"ROLE_USER": "user", "ROLE_AGENT": "agent"}
 _ROLE_NAMES = {role: name for name, role in _ROLES.items()}

@@ -9,8 +9,7 @@ import rich_click
 
 from holdfast.exits import Exit
 from holdfastd.cli.common import options
-from holdfastd.cli.common.click_version import set_version
-from holdfastd.cli.common.lazy_command import LazyCommand, lazy, named_as_called
+from holdfastd.cli.common.lazy_command import LazyCommand, lazy, named_as_called, set_version
 
 COMMANDS = [
     lazy("start", "Start the supervisor and its workers, in the foreground.", "supervisor.start:start"),
@@ -22,11 +21,11 @@ COMMANDS = [
     lazy("status", "Show the supervisor, its processes and the store.", "supervisor.status:status"),
     lazy("reload", "Replace the workers by new ones that run the new code.", "supervisor.reload:reload"),
     lazy("scale", "Change the number of workers.", "supervisor.scale:scale"),
-    lazy("quiet", "Let hosts claim no more tasks until `supervisor resume`.", "hosts.quiet:quiet"),
-    LazyCommand("resume", "holdfastd.cli.hosts.quiet:resume", "Let quiet hosts claim tasks again."),
+    lazy("quiet", "Let hosts claim no more tasks until `supervisor resume`.", "hosts.hosts:quiet"),
+    LazyCommand("resume", "holdfastd.cli.hosts.hosts:resume", "Let quiet hosts claim tasks again."),
     LazyCommand(
         "control",
-        "holdfastd.cli.hosts.quiet:control",
+        "holdfastd.cli.hosts.hosts:control",
         "End all work and dispatch processes (HALT), or let hosts claim tasks again (RESUME).",
     ),
     lazy("submit", "Submit tasks and, if wanted, wait for their results.", "submit.submit:submit"),
@@ -55,7 +54,7 @@ COMMANDS = [
     lazy("queue", "Inspect, clear or delete the queue.", "queue.queue:queue"),
     lazy("store", "List and move the data of the projects' embedded stores."),
     lazy("db", "Create and check the tables in PostgreSQL."),
-    lazy("workers", "List the workers of all hosts.", "hosts.workers:workers"),
+    lazy("workers", "List the workers of all hosts.", "hosts.hosts:workers"),
     lazy("config", "Show the settings and the origin of each."),
     lazy("service", "Show or install the systemd unit."),
     lazy("completion", "Print the completion script for a shell."),

@@ -10,6 +10,7 @@ import click
 import rich_click
 from pydantic import SecretStr
 
+from holdfast.core.words import counted, duration
 from holdfast_config import Settings
 from holdfast_config.origin import ValueWithOrigin, without_secrets
 from holdfast_config.resolve import Resolved
@@ -17,9 +18,33 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import every_setting
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.views import running_service
-from holdfastd.control.running_service import look
+from holdfastd.control.report import look
+from holdfastd.control.socket_protocol import SupervisorStatus
 from holdfastd.embedded import project_data
+
+# The supervisor that runs in a runtime folder, in words, beside the settings of a command.
+
+
+def service_words(status: SupervisorStatus | None, settings: Settings) -> Iterator[str]:
+    """A line on the supervisor, and one on what it has otherwise than these settings; nothing if none runs."""
+    if status is None:
+        return
+    how = f"{status.state} for {duration(status.uptime)}, {status.ready} of {counted(status.target, 'worker')} ready"
+    where = f"queue {status.store.queue or '(unknown)'}, store {status.store.url}"
+    yield f"a supervisor runs here: version {status.version}, pid {status.pid}, {how}, {where}"
+    if others := list(_others(status, settings)):
+        yield f"unlike the settings of this command, it has: {', '.join(others)}"
+
+
+def _others(status: SupervisorStatus, settings: Settings) -> Iterator[str]:
+    for name, here, there in (
+        ("queue_name", settings.queue_name, status.store.queue),
+        ("redis_url", settings.redis.masked_url, status.store.url),
+        ("workers", settings.workers, status.target),
+    ):
+        if there not in ("", here):
+            yield f"{name} {there}"
+
 
 DEFAULT = "default"
 
@@ -47,7 +72,7 @@ def show(session: Session, /, handler: str | None, given: bool) -> None:
     session.flags["handler"] = handler
     settings = session.settings  # prints a notice for a file that was found
     if not session.json:
-        for line in running_service.words(look(settings.runtime_folder).status, settings):
+        for line in service_words(look(settings.runtime_folder).status, settings):
             output.note(line)
         for line in project_data.remarks(session.resolved.settings):
             output.note(line)

@@ -11,15 +11,15 @@ import rich_click
 from rich.console import Console
 from rich.live import Live
 
-from holdfast.core.plurals import counted
+from holdfast.core.words import counted
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.demo import screen
 from holdfastd.demo.demonstration import Demonstration, DemoProgress, ShowProgress, run_demo
-from holdfastd.demo.errors import DemoError
-from holdfastd.demo.result import ALL_KEPT, DemoResult
+from holdfastd.demo.supervisor_process import DemoError
+from holdfastd.demo.tally import ALL_KEPT, DemoResult
 from holdfastd.parent.received_signals import is_ignored
 
 REPORT_INTERVAL = 5.0  # seconds, if there is no terminal

@@ -13,10 +13,10 @@ from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
-from holdfastd.unit import access, plan_site, systemctl
-from holdfastd.unit.install import Action, InstallStep, steps, write
+from holdfastd.unit import access, plan_site
+from holdfastd.unit.access import SETTINGS, Site
+from holdfastd.unit.install import Action, InstallStep, start_service, steps, systemctl_commands, write
 from holdfastd.unit.plan_site import SiteError
-from holdfastd.unit.site import SETTINGS, Site
 from holdfastd.unit.unit_files import files
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -97,7 +97,7 @@ def install(session: Session, /, now: bool, force: bool, dry_run: bool, root: Pa
         _write(todo)
     _tell(session, todo, site, now=now, dry_run=dry_run)
     if now:
-        systemctl.start(site)
+        start_service(site)
 
 
 def _site(session: Session, asked: dict[str, Any], root: Path | None) -> Site:
@@ -123,7 +123,7 @@ def _write(todo: Sequence[InstallStep]) -> None:
 
 def _tell(session: Session, todo: Sequence[InstallStep], site: Site, *, now: bool, dry_run: bool) -> None:
     notes = list(_notes(todo, site))
-    orders = [] if now else systemctl.commands(site)
+    orders = [] if now else systemctl_commands(site)
     if session.json:
         written = [{"path": str(step.path), "action": str(step.action)} for step in todo]
         output.document(

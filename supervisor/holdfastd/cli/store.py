@@ -12,8 +12,7 @@ from holdfast_config.projects import Project
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.table_fit import TableFit
-from holdfastd.cli.common.tables import table
+from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.embedded import data_move, project_data
 from holdfastd.embedded.data_move import DataMoveError
 from holdfastd.embedded.project_data import ProjectData

@@ -6,7 +6,7 @@ import click
 import rich_click
 
 from holdfast.exits import Exit
-from holdfast_config.listen_address import parse
+from holdfast_config.addresses import parse_listen
 from holdfastd.cli import service_process
 from holdfastd.cli.common import options
 from holdfastd.cli.common.error_report import CommandError
@@ -21,7 +21,7 @@ DEFAULT = "8080"
 
 def _checked(_: click.Context, __: click.Parameter, address: str | None) -> str | None:
     try:
-        parse(address or DEFAULT)
+        parse_listen(address or DEFAULT)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
     return address

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from holdfastd.control import permissions
+from holdfastd.control import server
 from holdfastd.control.open_connections import OpenConnection, OpenConnections
 
 AT_ONCE = 16  # accepted in a turn of the loop: those that gave way to them have ended before the next turn
@@ -65,7 +65,7 @@ class AcceptLoop:
             except OSError as error:
                 self._look_away(error)
                 return
-            self._take(stream, permissions.peer(stream) if stream.family == socket.AF_UNIX else str(address[0]))
+            self._take(stream, server.peer(stream) if stream.family == socket.AF_UNIX else str(address[0]))
 
     def _look_away(self, error: OSError) -> None:
         """No descriptor is left, or no memory: make room, and do not spin until there is some."""

@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar, overload
 
+import anyio
 import msgspec
+from anyio.abc import SocketStream
 
-from holdfast.core.json_errors import UNREADABLE_JSON
+from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.exits import Exit
-from holdfast_config import running_pools
+from holdfast_config import service_folders
 from holdfastd.control.errors import ControlError, DeniedError, NotRunningError
 from holdfastd.control.socket_protocol import (
     CONTROL_SOCKET,
@@ -129,7 +131,7 @@ def _connection(runtime_dir: Path, timeout: float) -> Generator[socket.socket]:
         try:
             stream.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError) as error:
-            others = running_pools.in_brackets(runtime_dir)
+            others = service_folders.in_brackets(runtime_dir)
             raise NotRunningError(
                 f"no supervisor runs in {runtime_dir}: start one, or name its --runtime-dir{others}"
             ) from error
@@ -188,3 +190,29 @@ def _read(line: bytes, kind: type[T]) -> T:
         return msgspec.json.decode(line, type=kind)
     except UNREADABLE_JSON as error:
         raise ControlError(f"the supervisor's answer cannot be read ({error}): is it of another version?") from error
+
+
+# Asks a supervisor for its status on the event loop, for callers that go on without an answer.
+
+
+async def status_or_none(runtime_dir: Path, timeout: float) -> SupervisorStatus | None:
+    """The status of the supervisor of this runtime folder; None where none runs, where this user may not ask it, and
+    where it does not answer within `timeout` seconds."""
+    with anyio.move_on_after(timeout):
+        try:
+            async with await anyio.connect_unix(runtime_dir / CONTROL_SOCKET) as stream:
+                await stream.send(encode(AskStatus()))
+                return msgspec.json.decode(await _line(stream), type=SupervisorStatus)
+        except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, *UNREADABLE_JSON):
+            return None
+    return None
+
+
+async def _line(stream: SocketStream) -> bytes:
+    """The first line of the answer. Raises EndOfStream for one without an end."""
+    line = b""
+    while not line.endswith(b"\n"):
+        line += await stream.receive(1 << 20)
+        if len(line) > LONGEST_ANSWER:
+            raise anyio.EndOfStream
+    return line

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from holdfast_config.trusted_proxy import TrustedProxy, customer_of
+from holdfast_config.addresses import TrustedProxy, customer_of
 
 MOST_HALF = 64  # of one address
 MOST = 4000  # in all; fewer where the process may open few files

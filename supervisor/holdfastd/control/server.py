@@ -12,20 +12,24 @@ import math
 import os
 import selectors
 import socket
-from collections.abc import Callable, Collection
+import struct
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import structlog
 
-from holdfast.core.json_errors import UNREADABLE_JSON
-from holdfastd.control import permissions, places
-from holdfastd.control.line_socket import LineSocket
+from holdfast.core.plain_json import UNREADABLE_JSON
+from holdfastd.control.listening_socket import LineSocket
 from holdfastd.control.socket_protocol import (
     LONGEST_ANSWER,
     Answer,
     AskReload,
+    AskScale,
+    AskStacks,
+    AskStatus,
     AskStop,
     ControlRequest,
     FinalAnswer,
@@ -35,6 +39,86 @@ from holdfastd.control.socket_protocol import (
     decode_request,
     encode,
 )
+
+# Decides which requests a user of the control socket may send: all for root and the service's user, some for its group.
+
+ROOT = 0
+NOBODY = -1
+_CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
+_VERBS: dict[type[ControlRequest], tuple[str, ...]] = {
+    AskStatus: ("status", "workers", "stop"),  # `workers --deaths` and `stop` begin with it
+    AskScale: ("scale",),
+    AskStacks: ("stacks",),
+    AskReload: ("reload",),
+    AskStop: ("stop",),
+}
+
+
+def peer(stream: socket.socket) -> int:
+    """The user id of the connected process, from the kernel."""
+    try:
+        credentials = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    except OSError:  # it is gone already
+        return NOBODY
+    return int(_CREDENTIALS.unpack(credentials)[1])
+
+
+def owners_of() -> set[int]:
+    """The users that may do everything: root and the service's user."""
+    return {ROOT, os.geteuid()}
+
+
+def denial(request: ControlRequest, user: int, group_verbs: Collection[str]) -> str:
+    """The reason why this user may not send the request; empty if allowed. Only the owner and the group can connect."""
+    verbs = _VERBS[type(request)]
+    if user in owners_of() or any(verb in group_verbs for verb in verbs):
+        return ""
+    allowed = ", ".join(group_verbs) or "nothing"
+    return f"{verbs[0]} is for root and the service's user; its group may: {allowed} (--control-group-verbs)"
+
+
+# Decides who may stay connected to the control socket: each user has a share, and root and the owner have places kept.
+#
+# While there is room, everybody may connect as often as they like. Then the user with the most connections gives one up
+# for a newcomer, an idle one, the oldest first. So no number of connections of one user keeps another out, and those
+# who may only ask cannot keep out those who may order.
+
+MOST_CLIENTS = 64
+KEPT = 16  # for root and the service's user
+
+
+class Connected(Protocol):
+    """`user`: the user id of the other end. `is_idle`: it does not wait for the end of a stop or a reload."""
+
+    @property
+    def user(self) -> int: ...
+    @property
+    def is_idle(self) -> bool: ...
+
+
+C = TypeVar("C", bound=Connected)
+
+
+def has_room(clients: Sequence[Connected], user: int, owners: Collection[int]) -> bool:
+    """True if this user can connect and nobody gives way. `owners`: root and the service's user."""
+    if len(clients) >= MOST_CLIENTS:
+        return False
+    return user in owners or len(_strangers(clients, owners)) < MOST_CLIENTS - KEPT
+
+
+def giving_way(clients: Sequence[C], user: int, owners: Collection[int]) -> C | None:
+    """The client, of these in the order in which they came, that gives way to a newcomer of this user; None if the
+    newcomer is turned away."""
+    rivals = list(clients) if user in owners else _strangers(clients, owners)
+    numbers = Counter(each.user for each in rivals)
+    idle = [each for each in rivals if each.is_idle and (each.user == user or numbers[each.user] > numbers[user] + 1)]
+    # Among those with the most connections the newcomer's own comes first.
+    return max(idle, key=lambda each: (numbers[each.user], each.user == user), default=None)
+
+
+def _strangers(clients: Sequence[C], owners: Collection[int]) -> list[C]:
+    return [each for each in clients if each.user not in owners]
+
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 LONGEST_REQUEST = 4096  # bytes
@@ -62,7 +146,7 @@ class ControlClient:
     lines: LineSocket
     until: float | None
     awaits: type[FinalAnswer] | None = None
-    user: int = permissions.NOBODY
+    user: int = NOBODY
 
     @property
     def is_idle(self) -> bool:
@@ -140,7 +224,7 @@ class ControlServer:
             return None
 
     def _admit(self, stream: socket.socket) -> None:
-        lines, user = LineSocket(stream, LONGEST_REQUEST, LONGEST_ANSWER), permissions.peer(stream)
+        lines, user = LineSocket(stream, LONGEST_REQUEST, LONGEST_ANSWER), peer(stream)
         if not self._make_room(user):
             lines.send(encode(Refused(FULL)))
             lines.close()
@@ -151,10 +235,10 @@ class ControlServer:
 
     def _make_room(self, user: int) -> bool:
         """Drop a client that gives way to one of this user, if there is need; False if none does."""
-        clients, owners = list(self._clients.values()), permissions.owners()
-        if places.has_room(clients, user, owners):
+        clients, owners = list(self._clients.values()), owners_of()
+        if has_room(clients, user, owners):
             return True
-        leaving = places.giving_way(clients, user, owners)
+        leaving = giving_way(clients, user, owners)
         if leaving is not None:
             self._drop(leaving)
         return leaving is not None
@@ -192,7 +276,7 @@ class ControlServer:
         except UNREADABLE_JSON as error:
             client.lines.send(encode(Refused(f"not a request: {error}")))
             return
-        if why_not := permissions.denial(request, client.user, self._group_verbs):
+        if why_not := denial(request, client.user, self._group_verbs):
             _log.warning("a request on the control socket is refused", uid=client.user, reason=why_not)
             client.lines.send(encode(Refused(why_not, denied=True)))
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.core.json_errors import Real, Whole
+from holdfast.core.plain_json import Real, Whole
 from holdfast_config import service_folders
 
 CONTROL_SOCKET = service_folders.CONTROL_SOCKET

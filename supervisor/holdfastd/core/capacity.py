@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.core.plurals import counted
+from holdfast.core.words import counted
 
 MIB = 1 << 20
 WORKER_MEMORY = 11 * MIB  # memory of an idle worker that it does not share

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from holdfast.core.words import counted
+from holdfast.exits import ChildExit, Exit
 from holdfast.ipc.channel import (
     Acknowledged,
     Beat,
@@ -16,24 +18,138 @@ from holdfast.ipc.channel import (
     Ready,
     SuspectsWaiting,
 )
-from holdfastd.core import (
-    boot_failures,
-    burst,
-    crash_breaker,
-    death,
-    drain,
-    hang,
-    loader,
-    notify_steward,
-    quarantine,
-    reload,
-    restart,
-)
-from holdfastd.core.commands import Command, Log
+from holdfastd.core import death, drain, hang, loader, notify_steward, quarantine, reload, restart
+from holdfastd.core.commands import Command, Log, Print
 from holdfastd.core.death import Cause, Reason
 from holdfastd.core.parent_events import ChildStopped, Exited, Forked, ForkFailed, MessageReceived, StoreOpened
 from holdfastd.core.slots import CLAIMING, GIVEN_UP, STORE, BootError, Child, ChildKind, Forking
-from holdfastd.core.view import NAMED, RECENT, Death, Step, View, known, removed, seated
+from holdfastd.core.view import NAMED, RECENT, Burst, Death, Step, View, known, removed, seated
+
+# Decides what follows when a child dies before it is ready.
+#
+# If no child of its kind was ever ready, the configuration is probably wrong: after a few attempts the service ends and
+# says why, as endless retries would hide it. Later such a death is handled like any other.
+
+TRIES = 3
+# Signals that a process causes itself.
+CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGTRAP"})
+# Codes of a steward's first preflight that end the service.
+FINAL = frozenset({ChildExit.UNAVAILABLE, ChildExit.BOOT_FAILED})
+
+# Tasks run without these: they are started again and again.
+NEVER_ENDS_SERVICE = frozenset({ChildKind.QUARANTINE, ChildKind.WEB})
+
+_GIVES_UP = {
+    ChildKind.WORKER: Exit.CONFIG,
+    ChildKind.STEWARD: Exit.BUG,
+    ChildKind.STORE: Exit.UNAVAILABLE,
+    ChildKind.WATCHER: Exit.CONFIG,
+}
+
+
+def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
+    """A child has died before it was ready: print its error, and end the service where another attempt cannot help."""
+    view, shown = _print(view, child)
+    if child.slot.kind in NEVER_ENDS_SERVICE:
+        return view, shown
+    if _ever_served(view, child.slot.kind) or view.stopping is not None or not _counts(child, cause):
+        return view, shown
+    if child.slot.kind is ChildKind.STEWARD and child.boot_error is not None and child.boot_error.code in FINAL:
+        view, ended = drain.begin_at_once(view, now, child.boot_error.code)
+        return view, (*shown, *ended)
+    view, ended = _count(view, child, cause, now)
+    return view, (*shown, *ended)
+
+
+def has_served(view: View, child: Child) -> bool:
+    """True if the child was useful. A store accepts connections while it still loads its data, so a store counts only
+    once a steward was ready."""
+    return _ever_served(view, ChildKind.STORE) if child.slot.kind is ChildKind.STORE else child.ready_at is not None
+
+
+def _ever_served(view: View, kind: ChildKind) -> bool:
+    """True if a child of this kind was ever ready; for a store: if a steward was ready, as its preflight has checked
+    the store."""
+    return (ChildKind.STEWARD if kind is ChildKind.STORE else kind) in view.ready_kinds
+
+
+def is_repeated_failure(view: View, child: Child) -> bool:
+    """True if its error was printed already and no child of its kind was ever ready."""
+    error = child.boot_error
+    return error is not None and not _ever_served(view, child.slot.kind) and _text(error) == view.last_printed
+
+
+def _counts(child: Child, cause: Cause) -> bool:
+    """True if this death counts as a failed start. For a worker: its own errors, exits and crashes; for services: any
+    death."""
+    if child.slot.kind is not ChildKind.WORKER or cause.reason in {Reason.BOOT_FAILURE, Reason.EXIT}:
+        return True
+    return cause.reason is Reason.SIGNAL and cause.detail in CRASHES
+
+
+def _count(view: View, child: Child, cause: Cause, now: float) -> Step:
+    kind = child.slot.kind
+    failures = view.boot_failures.get(kind, 0) + 1
+    view = replace(view, boot_failures={**view.boot_failures, kind: failures})
+    if failures < TRIES:
+        return view, ()
+    view, ended = drain.begin_at_once(view, now, _GIVES_UP[kind])
+    fields = {} if child.boot_error is not None else {"cause": str(cause)}  # its own error has been printed
+    log = Log("error", f"the {kind} could not be started {TRIES} times: the supervisor ends", fields)
+    return view, (log, *ended)
+
+
+def _print(view: View, child: Child) -> Step:
+    """Print the child's own error, but not twice in a row: all workers that cannot import a handler have the same
+    error."""
+    error = child.boot_error
+    if error is None:
+        return view, ()
+    text = _text(error)
+    if text == view.last_printed:
+        return view, ()
+    commands: tuple[Command, ...] = (Print(text),)
+    return replace(view, last_printed=text), commands
+
+
+def _text(error: BootError) -> str:
+    return f"{error.traceback.rstrip()}\n{error.error}" if error.traceback else error.error
+
+
+# Ends a service that was started with --burst once no task is left to run.
+#
+# The lanes must be empty at two successive checks, and a worker must have been ready: a handler that cannot be imported
+# has done no work.
+
+LOOKS = 2
+
+
+def lanes_counted(view: View, message: Left, now: float) -> Step:
+    """The steward has counted the tasks that are left in the lanes of this pool."""
+    burst = view.burst or Burst(message.ended)
+    burst = replace(burst, empty=0 if message.left else burst.empty + 1)
+    view = replace(view, burst=burst)
+    if burst.empty < LOOKS or ChildKind.WORKER not in view.ready_kinds:
+        return view, ()
+    return drain.begin(view, now, closing_line=closing_line(burst, message))
+
+
+def closing_line(burst: Burst, message: Left) -> str:
+    """A line that says which tasks the burst has ended, and which it leaves for later."""
+    grown = {state: total - burst.before.get(state, 0) for state, total in message.ended.items()}
+    ended = {state: count for state, count in grown.items() if count > 0} or {"completed": 0}
+    start = "nothing more can run now" if message.delayed or message.unserved else "nothing is left"
+    line = f"{start}: " + ", ".join(f"{count} {state}" for state, count in ended.items())
+    if message.delayed and message.due_in is not None:
+        line += f"; {_stay(message.delayed)} delayed, the next is due in {message.due_in:.0f} s"
+    if message.unserved:
+        line += f"; {_stay(message.unserved)} for handlers that no live worker has: supervisor doctor names them"
+    return line
+
+
+def _stay(tasks: int) -> str:
+    return counted(tasks, "task stays", "tasks stay")
+
 
 # The messages that only these kinds of children send. Workers run the code of users, who could write to the channel.
 _SENDERS: Mapping[type[FromChild], frozenset[ChildKind]] = {
@@ -85,7 +201,7 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
             return seated(view, child.slot, child), ()
         case BootFailed(code=code, error=error, traceback=traceback):
             failed = replace(child, boot_error=BootError(code, error, traceback))
-            return (view, ()) if boot_failures.has_served(view, child) else (seated(view, child.slot, failed), ())
+            return (view, ()) if has_served(view, child) else (seated(view, child.slot, failed), ())
         case Drained(released=released, held=held):
             view = replace(view, cut_off=view.cut_off + (released if view.stopping else 0))
             return seated(view, child.slot, replace(child, drained=True, held=held, running=())), ()
@@ -102,7 +218,7 @@ def _read_service(view: View, message: Acknowledged | Changed | Left | SuspectsW
             view, commands = reload.asked(view)
             return view, (Log("info", "files changed", {"paths": paths}), *commands)
         case Left():
-            return burst.lanes_counted(view, message, now)
+            return lanes_counted(view, message, now)
         case SuspectsWaiting():
             return quarantine.suspects_counted(view, message, now), ()
 
@@ -135,7 +251,7 @@ def exited(view: View, event: Exited, now: float) -> Step:
         return view, ()
     cause = death.classify(child, event.status, event.out_of_memory)
     young = restart.is_young(child, cause, now)
-    is_repeated = boot_failures.is_repeated_failure(view, child) or loader.has_failed(child)
+    is_repeated = is_repeated_failure(view, child) or loader.has_failed(child)
     reported = _report(child, cause, now, is_repeated=is_repeated)
     view = quarantine.failed(view, child.slot, str(cause)) if young else view
     view = _vacate(_record(view, child, cause, event, now), child, young, event.jitter, now)
@@ -156,12 +272,12 @@ def _vacate(view: View, child: Child, young: bool, jitter: float, now: float) ->
 def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: float, now: float) -> Step:
     counted: tuple[Command, ...] = ()
     if young and child.slot.kind is ChildKind.WORKER and view.stopping is None:
-        view, counted = crash_breaker.young_death(view, child, str(cause), jitter, now)
+        view, counted = restart.young_death(view, child, str(cause), jitter, now)
     if loader.has_failed(child):
         return loader.failed(view, child, cause)
-    if boot_failures.has_served(view, child) or child.slot.kind is ChildKind.LOADER:
+    if has_served(view, child) or child.slot.kind is ChildKind.LOADER:
         return view, counted
-    view, ended = boot_failures.never_ready(view, child, cause, now)
+    view, ended = never_ready(view, child, cause, now)
     view, failed = reload.never_ready(view, child, cause)
     return view, (*counted, *ended, *failed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from holdfast.ipc.channel import FromParent
 from holdfastd.core.slots import Slot
@@ -67,3 +68,12 @@ class Print:
 
 
 Command = Fork | ReadSettings | MeasureHost | Send | Kill | Log | Print
+
+
+# The lines that a service prints for the person who started it.
+
+
+class Announce(Protocol):
+    """Prints one line on standard error. `level`: `info`, or `error` where the service ends or cannot start."""
+
+    def __call__(self, text: str, level: str = "info") -> None: ...

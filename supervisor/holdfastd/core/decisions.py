@@ -13,20 +13,19 @@ from typing import Any
 
 from holdfastd.core import (
     child_events,
-    crash_breaker,
     drain,
-    fill,
     hang,
     loader,
     notify_steward,
     quarantine,
     reload,
     replacement,
+    restart,
     scale,
     stack_dump,
     stop_child,
 )
-from holdfastd.core.commands import Command
+from holdfastd.core.commands import Command, Fork
 from holdfastd.core.parent_events import (
     ChildStopped,
     Event,
@@ -44,9 +43,62 @@ from holdfastd.core.parent_events import (
     StoreOpened,
     Tick,
 )
-from holdfastd.core.policy import ROUND, SupervisionPolicy
-from holdfastd.core.slots import STEWARD, STORE, WATCHER, WEB, Child, Vacant
+from holdfastd.core.slots import (
+    BATCH,
+    CLAIMING,
+    ROUND,
+    STEWARD,
+    STORE,
+    WATCHER,
+    WEB,
+    Child,
+    ChildKind,
+    Forking,
+    Slot,
+    SupervisionPolicy,
+    Vacant,
+)
 from holdfastd.core.view import Step, View, seated
+
+# Fills vacant seats: the store before the steward, the steward before the workers. No worker starts before the
+# steward's first preflight has succeeded, and the first ones of a generation wait for the loader's import.
+
+
+def fill(view: View, now: float) -> Step:
+    """Order forks for the seats that are due, a limited number at a time, services first."""
+    due = [slot for at, slot in sorted(openings(view), key=_services_first) if at <= now][:BATCH]
+    commands: list[Command] = []
+    for slot in due:
+        seat = view.seats[slot]
+        assert isinstance(seat, Vacant)
+        view = restart.mark_probe(seated(view, slot, Forking(seat.record, view.generation)), slot)
+        by_loader = slot.kind in CLAIMING and loader.serves(view)
+        commands.append(Fork(slot, slot.kind not in view.ready_kinds, view.generation, by_loader))
+    return view, tuple(commands)
+
+
+def openings(view: View) -> list[tuple[float, Slot]]:
+    """The vacant seats that may be filled, and when."""
+    services = [
+        (seat.due, slot)
+        for slot, seat in view.seats.items()
+        if slot.kind not in CLAIMING and isinstance(seat, Vacant) and _may_start(view, slot)
+    ]
+    if view.stopping is not None or ChildKind.STEWARD not in view.ready_kinds or loader.is_awaited(view):
+        return services
+    return services + restart.candidates(view) + quarantine.candidates(view)
+
+
+def _may_start(view: View, slot: Slot) -> bool:
+    waits_for_store = (
+        slot.kind is ChildKind.STEWARD and view.policy.embedded and ChildKind.STORE not in view.ready_kinds
+    )
+    return drain.keeps(view, slot) and not waits_for_store
+
+
+def _services_first(opening: tuple[float, Slot]) -> tuple[bool, float, int]:
+    due, slot = opening
+    return slot.kind in CLAIMING, due, slot.number
 
 
 def begin(policy: SupervisionPolicy, workers: int, now: float) -> View:
@@ -65,7 +117,7 @@ def next_due(view: View, now: float) -> float:
     """The time at which the next Tick has something to do, at most one round from now."""
     leaving = [stop_child.due(child.leaving) for child in _children(view) if child.leaving is not None]
     dumps = [view.dump_at] if view.to_dump else []
-    return min((now + ROUND, *leaving, *dumps, *(due for due, _ in fill.openings(view))))
+    return min((now + ROUND, *leaving, *dumps, *(due for due, _ in openings(view))))
 
 
 def _tick(view: View, _: Tick, now: float) -> Step:
@@ -133,13 +185,13 @@ def _stop_asked(view: View, event: StopAsked, now: float) -> Step:
 _ROUND = (
     hang.skip_if_late,
     _check_children,
-    crash_breaker.close_if_recovered,
+    restart.close_if_recovered,
     replacement.renew,
     loader.renew,
     scale.balance,
     quarantine.balance,
     drain.proceed,
-    fill.fill,
+    fill,
     notify_steward.resend,
     stack_dump.proceed,
 )

@@ -10,8 +10,21 @@ from dataclasses import replace
 from holdfast.ipc.channel import Silent
 from holdfastd.core import stop_child
 from holdfastd.core.commands import Kill, Log, Send
-from holdfastd.core.policy import LATE, ROUND, SIGSTOP_LIMIT, SILENCE, SupervisionPolicy
-from holdfastd.core.slots import CLAIMING, REPLACED, STEWARD, Child, ChildKind, Leaving, StopStage, Why
+from holdfastd.core.slots import (
+    CLAIMING,
+    LATE,
+    REPLACED,
+    ROUND,
+    SIGSTOP_LIMIT,
+    SILENCE,
+    STEWARD,
+    Child,
+    ChildKind,
+    Leaving,
+    StopStage,
+    SupervisionPolicy,
+    Why,
+)
 from holdfastd.core.stop_child import ChildStep
 from holdfastd.core.view import Step, View
 

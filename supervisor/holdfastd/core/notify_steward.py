@@ -7,8 +7,7 @@ from dataclasses import replace
 from holdfast.ipc.channel import Acknowledged, Born, Died
 from holdfastd.core.commands import Command, Log, Send
 from holdfastd.core.death import Cause
-from holdfastd.core.policy import RESEND_DEATHS_EVERY
-from holdfastd.core.slots import CLAIMING, STEWARD, Child, ChildKind
+from holdfastd.core.slots import CLAIMING, RESEND_DEATHS_EVERY, STEWARD, Child, ChildKind
 from holdfastd.core.view import Step, UnacknowledgedDeath, View
 
 

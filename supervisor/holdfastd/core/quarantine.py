@@ -12,8 +12,7 @@ from holdfast.ipc.channel import SuspectsWaiting
 from holdfastd.core import capacity, replacement, scale
 from holdfastd.core.commands import Command, MeasureHost
 from holdfastd.core.parent_events import HostMeasured
-from holdfastd.core.policy import QUARANTINE_SHARE, ROUND, SUSPECTS_FRESH
-from holdfastd.core.slots import Child, ChildKind, Seat, Slot, Vacant
+from holdfastd.core.slots import QUARANTINE_SHARE, ROUND, SUSPECTS_FRESH, Child, ChildKind, Seat, Slot, Vacant
 from holdfastd.core.view import Step, View, removed
 
 

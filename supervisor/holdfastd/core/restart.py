@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from holdfastd.core.commands import Log
 from holdfastd.core.death import Cause, Reason
-from holdfastd.core.slots import CLAIMING, Child, ChildKind, Record, Vacant
+from holdfastd.core.slots import CLAIMING, Child, ChildKind, Forking, Record, Slot, Vacant
+from holdfastd.core.view import Breaker, Step, View
 
 YOUNG = 1.0
 FIRST_DELAY = 0.5
@@ -53,3 +55,77 @@ def _young_delay(child: Child, jitter: float) -> float:
     if child.record.failures == 0:
         return 0.0
     return delay(child.record.failures - 1, jitter, SERVICE_DELAY)
+
+
+# A circuit breaker for crash loops: when workers keep dying soon after their start, only one at a time is started.
+#
+# It opens at more than max(10, 3N) such deaths in a minute. While it is open one worker at a time is started as a
+# probe; a probe that has been ready for a minute closes it.
+
+WINDOW = 60.0
+PROOF = 60.0
+LEAST = 10
+
+
+def young_death(view: View, child: Child, cause: str, jitter: float, now: float) -> Step:
+    """Count a worker's death soon after its start; opens the breaker when there were too many."""
+    breaker = view.breaker
+    if breaker.is_open:
+        return _probe_died(view, child, cause, jitter, now)
+    deaths = (*(at for at in breaker.deaths if at > now - WINDOW), now)
+    if len(deaths) <= max(LEAST, 3 * view.target):
+        return replace(view, breaker=replace(breaker, deaths=deaths)), ()
+    log = Log(
+        "error", "crash loop: too many workers died soon after their start; one is started at a time", {"cause": cause}
+    )
+    return replace(view, breaker=Breaker(deaths, cause, due=now + delay(0, jitter), failures=1)), (log,)
+
+
+def _probe_died(view: View, child: Child, cause: str, jitter: float, now: float) -> Step:
+    if view.breaker.probe != child.slot:
+        return view, ()
+    failures = view.breaker.failures
+    due = now + delay(failures, jitter)
+    breaker = replace(view.breaker, cause=cause, probe=None, failures=failures + 1, due=due)
+    return replace(view, breaker=breaker), ()
+
+
+def candidates(view: View) -> list[tuple[float, Slot]]:
+    """The vacant worker slots that may be filled, and when: all while closed, one while open."""
+    vacant = [(seat.due, slot) for slot, seat in view.workers() if isinstance(seat, Vacant)]
+    if not view.breaker.is_open:
+        return vacant
+    if not vacant or _probing(view):
+        return []
+    return [(view.breaker.due, min(vacant)[1])]
+
+
+def _probing(view: View) -> bool:
+    probe = view.breaker.probe
+    return probe is not None and isinstance(view.seats.get(probe), Child | Forking)
+
+
+def mark_probe(view: View, slot: Slot) -> View:
+    """This slot is being filled: while the breaker is open, it is the probe."""
+    if slot.kind is not ChildKind.WORKER or not view.breaker.is_open:
+        return view
+    return replace(view, breaker=replace(view.breaker, probe=slot))
+
+
+def close_if_recovered(view: View, now: float) -> Step:
+    """Close the breaker once its probe has been ready for a minute, or no seat is vacant any more."""
+    if not view.breaker.is_open or not _has_recovered(view, now):
+        return view, ()
+    seats = {
+        slot: Vacant(now, Record(0, seat.record.restarts)) for slot, seat in view.workers() if isinstance(seat, Vacant)
+    }
+    return replace(view, breaker=Breaker(), seats={**view.seats, **seats}), (
+        Log("info", "the crash loop has ended: all workers are started again"),
+    )
+
+
+def _has_recovered(view: View, now: float) -> bool:
+    probe = view.child(view.breaker.probe) if view.breaker.probe is not None else None
+    if probe is not None:
+        return probe.ready_at is not None and now - probe.ready_at >= PROOF
+    return not any(isinstance(seat, Vacant | Forking) for _, seat in view.workers())

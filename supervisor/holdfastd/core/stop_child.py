@@ -12,8 +12,17 @@ from dataclasses import replace
 
 from holdfast.ipc.channel import Drain, Leave
 from holdfastd.core.commands import Command, Kill, Send
-from holdfastd.core.policy import ABORT_GRACE, STEWARD_LEAVE, STORE_LEAVE
-from holdfastd.core.slots import Child, ChildKind, Leaving, Slot, StopStage, Why
+from holdfastd.core.slots import (
+    ABORT_GRACE,
+    STEWARD_LEAVE,
+    STORE_LEAVE,
+    Child,
+    ChildKind,
+    Leaving,
+    Slot,
+    StopStage,
+    Why,
+)
 
 ABORT_SLACK = 1.0  # a worker that keeps its deadline still needs a moment to exit
 

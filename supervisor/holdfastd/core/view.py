@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.ipc.channel import Died
 from holdfastd.core.commands import Command
-from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import CLAIMING, Child, ChildKind, Seat, Slot
+from holdfastd.core.slots import CLAIMING, Child, ChildKind, Seat, Slot, SupervisionPolicy
 
 RECENT = 50
 NAMED = 8  # tasks kept of each death

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -16,12 +18,30 @@ from holdfast.client.task_spec import TaskSpec
 from holdfast.core.tasks import TaskRecord
 from holdfast.store import open_store
 from holdfast.store.protocol import Store
-from holdfastd.demo import sample_texts
-from holdfastd.demo.killer import Killer
-from holdfastd.demo.recorder import Recorder
-from holdfastd.demo.result import DemoResult
-from holdfastd.demo.supervisor_process import SupervisorProcess, running
-from holdfastd.demo.tally import tally
+from holdfastd.demo.supervisor_process import Killer, SupervisorProcess, running
+from holdfastd.demo.tally import DemoResult, Recorder, tally
+
+# Sample texts that every machine with Python has: passages of the standard library's sources.
+
+LINES = 40  # of a passage
+
+
+def passages(number: int, seed: int) -> list[str]:
+    """`number` passages in an order that depends on the seed; none is repeated while there are enough."""
+    files = sorted(path for path in Path(os.__file__).parent.glob("*.py") if path.is_file())
+    random.Random(seed).shuffle(files)
+    texts = [passage for path in files for passage in _passages(path)]
+    random.Random(seed).shuffle(texts)
+    return [texts[index % len(texts)] for index in range(number)]
+
+
+def _passages(path: Path) -> Iterator[str]:
+    lines = path.read_text("utf-8", "replace").splitlines()
+    for start in range(0, len(lines), LINES):
+        text = "\n".join(lines[start : start + LINES])
+        if text.strip():
+            yield text
+
 
 CONCURRENCY = 4
 TICK = 0.1  # seconds
@@ -81,7 +101,7 @@ class DemoRun:
     began: float = field(default_factory=time.monotonic)
 
     async def play(self) -> DemoResult:
-        texts = sample_texts.passages(self.program.tasks, self.program.seed)
+        texts = passages(self.program.tasks, self.program.seed)
         killer = Killer(self.service, random.Random(self.program.seed))
         progress = DemoProgress(self.program)
         manager = TaskManager(self.store, queue=self.service.settings.queue_name)

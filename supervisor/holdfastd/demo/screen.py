@@ -8,9 +8,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.core.plurals import counted
+from holdfast.core.words import counted
 from holdfastd.demo.demonstration import DemoProgress
-from holdfastd.demo.result import ALL_KEPT, DemoResult
+from holdfastd.demo.tally import ALL_KEPT, DemoResult
 
 SHOWN = 8  # lines
 

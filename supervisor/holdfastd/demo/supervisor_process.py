@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -19,10 +20,20 @@ from holdfast_config.errors import ConfigError
 from holdfastd.control.client import ask
 from holdfastd.control.errors import ControlError
 from holdfastd.control.socket_protocol import AskStatus, ProcessStatus
-from holdfastd.demo.errors import DemoError
 from holdfastd.parent import prctl
 
-HANDLER = "holdfastd.demo.word_count:handle"
+# Errors of the demonstration.
+
+
+class DemoError(Exception):
+    """The demonstration cannot run; `status`: the exit status of its supervisor, if it has ended."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+HANDLER = "holdfastd.demo.tally:handle"
 READY_WITHIN = 60.0  # seconds
 ENDS_WITHIN = 60.0
 LOOK_EVERY = 0.02
@@ -117,3 +128,45 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         with suppress(subprocess.TimeoutExpired):
             process.wait(ENDS_WITHIN if number == signal.SIGTERM else 10.0)
             return
+
+
+# Killer kills random busy workers, and now and then the steward.
+
+GROWN_UP = 1.5  # seconds: an earlier death counts towards a crash loop, and the successor waits
+
+
+@dataclass(slots=True)
+class Killer:
+    """`killed`: incarnation → time of the kill (Unix time), for workers."""
+
+    service: SupervisorProcess
+    chance: random.Random
+    killed: dict[str, float] = field(default_factory=dict[str, float])
+    stewards: int = 0
+
+    def kill_worker(self, busy: Collection[str]) -> ProcessStatus | None:
+        """Kill one of the busy incarnations that has lived long enough; None if there is none."""
+        grown = [
+            worker
+            for worker in self.service.processes("worker")
+            if worker.state == "ready" and worker.uptime > GROWN_UP
+        ]
+        victims = [worker for worker in grown if worker.incarnation in busy] or grown
+        if not victims:
+            return None
+        victim = self.chance.choice(victims)
+        self.killed[victim.incarnation] = time.time()
+        _kill(victim)
+        return victim
+
+    def kill_steward(self) -> ProcessStatus | None:
+        for steward in self.service.processes("steward"):
+            self.stewards += 1
+            _kill(steward)
+            return steward
+        return None
+
+
+def _kill(process: ProcessStatus) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGKILL)

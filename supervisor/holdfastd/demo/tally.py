@@ -2,18 +2,165 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+import anyio
 import msgspec
 
 from holdfast.core.result_document import read_result
 from holdfast.core.task_states import State
-from holdfast.core.tasks import TaskRecord
-from holdfastd.demo import word_count
-from holdfastd.demo.killer import Killer
-from holdfastd.demo.recorder import Recorder
-from holdfastd.demo.result import DemoResult, percentile
+from holdfast.core.tasks import Happening, TaskRecord
+from holdfast.core.words import counted
+from holdfast.errors import StoreUnavailableError
+from holdfast.store.protocol import Store
+from holdfastd.demo.supervisor_process import Killer
+
+# The result of the demonstration, and the checks that nothing was lost or done twice. Pure.
+
+ALL_KEPT = "every promise was kept: nothing lost, nothing committed twice"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """`commits`: recorded outcomes; recovery in milliseconds, from a kill to the task's next run."""
+
+    accepted: int
+    completed: int
+    commits: int
+    committed_twice: int
+    wrong: int
+    workers_killed: int
+    stewards_killed: int
+    redelivered: int
+    recovery_p50: float | None
+    recovery_p99: float | None
+    seconds: float
+
+    @property
+    def lost(self) -> int:
+        return self.accepted - self.completed
+
+    def breaches(self, expected: int) -> list[str]:
+        """The promises that were broken, one line each; empty if none was."""
+        checks = {
+            f"submitted: {counted(expected, 'task')}, accepted: {self.accepted}": self.accepted != expected,
+            f"lost: {counted(self.lost, 'task')}": self.lost != 0,
+            f"committed twice: {counted(self.committed_twice, 'outcome')}": self.committed_twice != 0,
+            f"completed: {counted(self.completed, 'task')}, outcomes: {self.commits}": self.commits != self.completed,
+            f"other than the texts say: {counted(self.wrong, 'result')}": self.wrong != 0,
+        }
+        return [breach for breach, is_broken in checks.items() if is_broken]
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and values for people."""
+        return [
+            ("accepted", f"{self.accepted:,}"),
+            ("completed", f"{self.completed:,}"),
+            ("workers killed", str(self.workers_killed)),
+            ("steward killed", str(self.stewards_killed)),
+            ("redelivered", str(self.redelivered)),
+            ("lost", str(self.lost)),
+            ("committed twice", str(self.committed_twice)),
+            ("wrong results", str(self.wrong)),
+            ("recovery p50 / p99", f"{_ms(self.recovery_p50)} / {_ms(self.recovery_p99)}"),
+        ]
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """A percentile by nearest rank; None without values."""
+    ranked = sorted(values)
+    return ranked[min(len(ranked) - 1, int(share * len(ranked)))] if ranked else None
+
+
+def _ms(value: float | None) -> str:
+    return "none was needed" if value is None else f"{value:.1f} ms"
+
+
+# The demonstration's handler: it counts the words of a text, slowly enough to be killed in the middle.
+
+PIECES = 4
+PAUSE = 0.03  # seconds after each piece
+
+
+async def handle(messages: list[dict[str, Any]]) -> dict[str, float]:
+    """The number of words, and the start (Unix time) of this run."""
+    began = time.time()
+    text: str = messages[-1]["parts"][0]["text"]
+    size = -(-len(text) // PIECES) or 1
+    words = 0
+    before = " "
+    for start in range(0, len(text), size):
+        piece = text[start : start + size]
+        words += count_words(piece) - joined(before, piece)
+        before = piece
+        await anyio.sleep(PAUSE)
+    return {"words": words, "began": began}
+
+
+def count_words(text: str) -> int:
+    """The number of words: runs of characters between white space."""
+    return len(text.split())
+
+
+def joined(before: str, after: str) -> bool:
+    """True if a word was cut in two between these pieces."""
+    return not before[-1:].isspace() and not after[:1].isspace()
+
+
+# Recorder follows the store's events: tasks accepted, their workers, and the outcomes recorded for each.
+
+PAGE = 1000
+WAIT = 1.0  # seconds
+AGAIN = 0.1
+
+
+@dataclass(slots=True)
+class Recorder:
+    """`commits` counts outcomes of each turn; `crashed`: task → incarnations that died with it, in order."""
+
+    store: Store
+    accepted: int = 0
+    redelivered: int = 0
+    commits: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    crashed: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    holders: dict[str, str] = field(default_factory=dict[str, str])  # task → incarnation that runs it
+    changed: anyio.Event = field(default_factory=anyio.Event)
+
+    async def follow(self) -> None:
+        """Follow the events for ever."""
+        position = ""
+        while True:
+            try:
+                page = await self.store.events(position, PAGE, WAIT)
+            except StoreUnavailableError:
+                await anyio.sleep(AGAIN)
+                continue
+            for event in page.events:
+                self.hear(event)
+                position = event.position
+            self.changed.set()
+            self.changed = anyio.Event()
+
+    def hear(self, event: Happening) -> None:
+        match event.event:
+            case "accepted":
+                self.accepted += 1
+            case "claimed":
+                self.redelivered += not event.detail.startswith("1:")
+                self.holders[event.subject] = event.detail.split(":")[1]
+            case "settled":
+                self.holders.pop(event.subject, None)
+                self.commits[event.subject, event.detail.split(" ")[1]] += 1
+            case "crashed" | "recovered" | "returned":
+                incarnation = event.detail.rsplit(" ", 1)[-1].split(":")[1]
+                self.holders.pop(event.subject, None)
+                self.crashed.setdefault(event.subject, []).append(incarnation)
+            case _:
+                pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +183,7 @@ def tally(
     """The result of the demonstration."""
     results = [_counted(record) for record in records]
     counted = zip(results, texts, strict=True)
-    wrong = sum(result is not None and result.words != word_count.count(text) for result, text in counted)
+    wrong = sum(result is not None and result.words != count_words(text) for result, text in counted)
     recovered = _recoveries(recorder, killer, records, results)
     return DemoResult(
         accepted=recorder.accepted,

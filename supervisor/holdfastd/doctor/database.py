@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import anyio
 
-from holdfast.core.plurals import counted
 from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
+from holdfast.core.words import counted
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreRefusedError
 from holdfast_config import RedisSettings
-from holdfast_config.postgres_settings import PostgresSettings
+from holdfast_config.store_settings import PostgresSettings
 from holdfastd.doctor.finding import Check, Finding
 
 LOOK_TIMEOUT = 8.0  # seconds for each of the two stores
@@ -50,7 +50,7 @@ async def _examine(redis: RedisSettings, database: PostgresSettings) -> Answers:
 
 async def look_through(store: Any, database: PostgresSettings, seconds: float) -> DatabaseInfo | StoreError:
     """PostgreSQL's report about itself, over the connections of an open store."""
-    from holdfast.store.ledger.inspect import examine  # its driver is an extra
+    from holdfast.store.ledger.migrate import examine  # its driver is an extra
 
     return await _bounded(examine(store.database), database.masked_url, seconds)
 

@@ -17,7 +17,7 @@ from holdfast_config import Settings
 from holdfast_config.trust import ServiceFolder, UntrustedError
 from holdfastd.doctor.finding import Check, Finding
 from holdfastd.embedded.launch import data_directory
-from holdfastd.parent import make_folders
+from holdfastd.parent import start_checks
 
 MEBIBYTE = 1 << 20
 SCARCE, FULL = 1024 * MEBIBYTE, 64 * MEBIBYTE
@@ -63,8 +63,8 @@ def _examine(path: Path, chosen: ServiceFolder) -> FolderInfo:
         path=path,
         flag=chosen.flag,
         missing=nearest != path,
-        blocked=make_folders.error_line(error) if error else "",
-        status=make_folders.status(error) if error else Exit.OK,
+        blocked=start_checks.folder_error_line(error) if error else "",
+        status=start_checks.folder_status(error) if error else Exit.OK,
         owner=entry.st_uid,
         user=os.getuid(),
         mode=stat.S_IMODE(entry.st_mode),

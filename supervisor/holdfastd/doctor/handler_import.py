@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.plurals import counted
+from holdfast.core.words import counted
 from holdfastd.doctor.finding import Check, Finding
 
 SLOW = 5.0  # seconds
@@ -22,7 +22,7 @@ _OWNER = Check("handler", "owner of its code")
 
 
 class Function(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One function, as `holdfast.handler.description` describes it; `options` are those that the handler sets."""
+    """One function, as `holdfast.handler.publication` describes it; `options` are those that the handler sets."""
 
     name: str
     kind: str

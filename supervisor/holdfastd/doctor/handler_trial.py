@@ -17,7 +17,7 @@ from functools import partial
 
 import msgspec
 
-from holdfast.core.json_errors import UNREADABLE_JSON
+from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.errors import HandlerError
 from holdfast.handler import foreign_code
 from holdfast.handler.choose import check
@@ -27,9 +27,9 @@ from holdfastd.doctor.handler_child import import_handler
 from holdfastd.doctor.handler_import import NotImported, Trial
 from holdfastd.parent.child_setup import ChildSetup
 from holdfastd.parent.fork import ForkedChild, fork
-from holdfastd.parent.leftover_processes import kill_leftovers
 from holdfastd.parent.prctl import become_subreaper
 from holdfastd.parent.preload import preload
+from holdfastd.parent.reap import kill_leftovers
 
 POLL_INTERVAL = 0.1  # seconds between two checks for the end of the child
 STACK_TIMEOUT = 1.0  # seconds for a child that hangs to print its stacks

@@ -7,8 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from holdfast.core.plurals import counted
 from holdfast.core.task_states import TERMINAL, State
+from holdfast.core.words import counted
 from holdfastd.doctor.finding import Check, Finding
 from holdfastd.doctor.queue_snapshot import QueueSnapshot
 

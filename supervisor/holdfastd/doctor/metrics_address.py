@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 
 from holdfast_config import Settings
-from holdfast_config.listen_address import ListenAddress, parse
+from holdfast_config.addresses import ListenAddress, parse_listen
 from holdfastd.control.listening_socket import ListenError, ListeningSocket
 from holdfastd.doctor.finding import Check, Finding
 
@@ -34,7 +34,7 @@ def look(settings: Settings, *, running: bool) -> MetricsLook:
     """Asks for `/metrics` where a supervisor runs, else opens the address for a moment."""
     if settings.metrics is None:
         return MetricsLook("")
-    address = parse(settings.metrics)
+    address = parse_listen(settings.metrics)
     if not running:
         return MetricsLook(str(address), running, None, *_refused(address))
     if address.path is None and address.port == 0:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from holdfast.core.plurals import counted
-from holdfast.store.redis.key_names import KEY_NAMES
+from holdfast.core.words import counted
+from holdfast.store.redis.keys import KEY_NAMES
 from holdfastd.doctor.finding import Check, Finding
 from holdfastd.doctor.queue_snapshot import QueueSnapshot
 

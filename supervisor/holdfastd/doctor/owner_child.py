@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast_config import Settings, names
-from holdfast_config.code_trust import ANYBODY, Stranger
+from holdfast_config.file_trust import ANYBODY, Stranger
 from holdfast_config.standard_error import STREAM
 from holdfast_config.trust import user
 from holdfastd.doctor.handler_child import STDERR, STDOUT, import_handler

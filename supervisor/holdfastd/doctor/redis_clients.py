@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from holdfast.core.plurals import counted
 from holdfast.core.store_info import ClientInfo, ForeignClient
+from holdfast.core.words import counted
 from holdfastd.doctor.finding import Check, Finding
 
 SHORT_TIMEOUT = 60  # seconds

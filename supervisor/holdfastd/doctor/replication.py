@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.core.plurals import counted
 from holdfast.core.store_info import Replica, ServerInfo
+from holdfast.core.words import counted
 from holdfastd.doctor.finding import Check, Finding
 
 SILENT_SECONDS = 10  # a replica confirms once a second

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import psutil
 
-from holdfast.core.plurals import counted
+from holdfast.core.words import counted
 from holdfastd.core.capacity import MIB, WORKER_MEMORY, Host, refusal
 from holdfastd.doctor.finding import Check, Finding
-from holdfastd.parent.cgroup import groups
-from holdfastd.parent.host import measure, raise_descriptors
+from holdfastd.parent.host import groups, measure, raise_descriptors
 
 FOR_TASKS = 4  # times the need of idle workers: less leaves little memory for the handlers
 

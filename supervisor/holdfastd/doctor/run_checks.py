@@ -11,8 +11,8 @@ from holdfast.store.protocol import MOST_PEEKS
 from holdfast.store.redis.keys import Keys
 from holdfast.version import installed
 from holdfast_config import Settings
-from holdfastd.control.running_service import RunningInfo
-from holdfastd.control.running_service import look as look_at_service
+from holdfastd.control.report import RunningInfo
+from holdfastd.control.report import look as look_at_service
 from holdfastd.doctor import (
     configuration,
     database,

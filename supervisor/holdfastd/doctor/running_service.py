@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.core.plurals import counted
 from holdfast.core.tasks import WorkerKind
-from holdfastd.control.running_service import RunningInfo
+from holdfast.core.words import counted
+from holdfastd.control.report import RunningInfo
 from holdfastd.control.socket_protocol import DeathStatus, SupervisorStatus
 from holdfastd.core.death import EXPECTED
 from holdfastd.doctor.finding import Check, Finding

@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 
 import msgspec
 
-from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.core.cadence import restored, words
 from holdfast.core.schedule_records import Occurrence, ScheduleRecord
 from holdfastd.documents.times import Moment, utc

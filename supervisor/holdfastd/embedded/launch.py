@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from holdfast.exits import Exit
 from holdfast_config import Settings, service_folders
@@ -11,7 +13,36 @@ from holdfast_config.settings import STORE_SOCKET
 from holdfastd.embedded import server_program
 from holdfastd.embedded.data_folder import FULL, DataFolder
 from holdfastd.embedded.errors import StoreLaunchError
-from holdfastd.embedded.server_options import command_line
+
+# The options of the embedded store: on a unix socket only, each write in the AOF within a second, no eviction.
+
+FIXED = {
+    "port": "0",
+    "unixsocketperm": "600",
+    "daemonize": "no",
+    "supervised": "no",
+    "appendonly": "yes",
+    "appendfsync": "everysec",
+    "no-appendfsync-on-rewrite": "no",  # a rewrite must not widen the window of what a power cut loses
+    "aof-use-rdb-preamble": "yes",
+    "aof-load-truncated": "yes",  # a crash may leave a torn tail: start with the complete part
+    "save": "",  # the AOF is the data; snapshots beside it would only fork
+    "maxmemory-policy": "noeviction",
+    "always-show-logo": "no",
+}
+
+
+def command_line(socket: Path, directory: DataFolder) -> Iterator[str]:
+    """The server's arguments."""
+    places = {
+        "unixsocket": str(socket),
+        "dir": str(directory.path),
+        "logfile": str(directory.log_file),
+        "pidfile": str(directory.pid_file),
+    }
+    for name, value in {**places, **FIXED}.items():
+        yield from (f"--{name}", value)
+
 
 PREDECESSOR_ENDS = 5.0  # seconds: the store of a killed parent may still be saving
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast_config import Settings, projects, running_pools, service_folders
+from holdfast_config import Settings, projects, service_folders
 from holdfast_config.projects import Project
 
 
@@ -39,7 +39,7 @@ def of_all() -> Iterator[ProjectData]:
     if state.named:  # systemd names one folder for its service
         return
     base, sockets = Path(str(state.value)), Path(str(runtime.value))
-    for folder in running_pools.folders_below(base, "*"):
+    for folder in service_folders.folders_below(base, "*"):
         project = projects.noted(folder)
         if project is not None and service_folders.holds_data(folder):
             yield ProjectData(folder, sockets / folder.name, project)

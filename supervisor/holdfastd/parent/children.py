@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfastd.control.line_socket import LineSocket
+from holdfastd.control.listening_socket import LineSocket
 from holdfastd.core.slots import Slot
 from holdfastd.parent.fork import ForkedChild
 

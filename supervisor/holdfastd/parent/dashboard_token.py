@@ -7,7 +7,7 @@ import secrets
 from pydantic import SecretStr
 
 from holdfast_config import Settings
-from holdfastd.core.announce import Announce
+from holdfastd.core.commands import Announce
 
 BYTES = 24
 

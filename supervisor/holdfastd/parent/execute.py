@@ -13,8 +13,7 @@ import structlog
 from holdfast.ipc.channel import encode
 from holdfast.os.kill_points import Point, reached
 from holdfast_config import ConfigError
-from holdfastd.core.announce import Announce
-from holdfastd.core.commands import Command, Fork, Kill, Log, MeasureHost, Print, ReadSettings, Send
+from holdfastd.core.commands import Announce, Command, Fork, Kill, Log, MeasureHost, Print, ReadSettings, Send
 from holdfastd.core.parent_events import Event, Forked, ForkFailed, HostMeasured, SettingsRead
 from holdfastd.core.slots import LOADER
 from holdfastd.embedded.errors import StoreLaunchError

@@ -13,7 +13,7 @@ from holdfast.exits import ChildExit
 from holdfastd.parent import child_setup, received_signals
 from holdfastd.parent.child_setup import ChildSetup
 from holdfastd.parent.fork_hazards import thread_count
-from holdfastd.parent.loader_requests import ForkRequest, LoaderClient
+from holdfastd.parent.loader import ForkRequest, LoaderClient
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ ends with the parent. The death of the loader does not touch it.
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import os
 import select
@@ -16,19 +17,106 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
+import msgspec
+from msgspec import Meta
+
+from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.failures import summary
-from holdfast.ipc.beat_times import until_next
-from holdfast.ipc.channel import Beat, BootFailed, FromChild, Ready, encode
+from holdfast.ipc.channel import Beat, BootFailed, FromChild, Ready, encode, until_next
 from holdfast_config.standard_error import STREAM
-from holdfastd.parent import child_setup, loader_requests, memory_image, received_signals
+from holdfastd.core.slots import ChildKind, Slot
+from holdfastd.parent import child_setup, memory_image, received_signals
 from holdfastd.parent.child_setup import ChildSetup
 from holdfastd.parent.fork_hazards import thread_count
-from holdfastd.parent.loader_requests import ForkAnswer, ForkRequest
 from holdfastd.parent.preload_handler import NotShareableError
+
+# Requests of the parent to the loader to fork a worker. Each is one message, with the worker's end of its channel.
+
+ANSWER_TIMEOUT = 2.0  # seconds; the parent waits this long at most, once: then it ends the loader
+LONGEST = 4096  # bytes
+MOST_PID = 1 << 22  # see PID_MAX_LIMIT in proc(5)
+MOST_ERRNO = 4095
+
+
+class ForkRequest(msgspec.Struct, frozen=True):
+    """Fork a worker of this incarnation for this slot."""
+
+    incarnation: str
+    kind: ChildKind
+    number: Annotated[int, Meta(ge=0, le=1 << 31)]
+
+    @property
+    def slot(self) -> Slot:
+        return Slot(self.kind, self.number)
+
+
+class ForkAnswer(msgspec.Struct, frozen=True):
+    """The worker's pid, or the error of the system call that failed."""
+
+    pid: Annotated[int, Meta(ge=0, le=MOST_PID)] = 0
+    errno: Annotated[int, Meta(ge=0, le=MOST_ERRNO)] = 0
+
+
+class LoaderClient:
+    """The parent's end: one loader at a time."""
+
+    def __init__(self) -> None:
+        self._ours: socket.socket | None = None
+
+    def connect(self) -> socket.socket:
+        """The loader's end of a new connection. An earlier one is closed."""
+        self.close()
+        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._ours.settimeout(ANSWER_TIMEOUT)
+        return theirs
+
+    def fork(self, request: ForkRequest, channel: socket.socket) -> int:
+        """The pid of the new worker, which is this process's child. Raises OSError: no loader, no answer, no fork."""
+        if self._ours is None:
+            raise ConnectionError("there is no loader")
+        try:
+            socket.send_fds(self._ours, [msgspec.json.encode(request)], [channel.fileno()])
+            answer_request = msgspec.json.decode(self._ours.recv(LONGEST), type=ForkAnswer)
+        except (OSError, *UNREADABLE_JSON) as error:
+            self.close()  # a late answer would be taken for that of the next request
+            raise ConnectionError(f"the loader does not answer: {error}") from error
+        if answer_request.errno:
+            raise OSError(answer_request.errno, os.strerror(answer_request.errno))
+        return answer_request.pid
+
+    def close(self) -> None:
+        """End the connection; a loader that waits for requests ends then."""
+        if self._ours is not None:
+            self._ours.close()
+            self._ours = None
+
+
+def receive_request(connection: socket.socket) -> tuple[ForkRequest, socket.socket] | ForkAnswer | None:
+    """The next request with the worker's channel; the answer to what is no request; None once the parent has closed its
+    end."""
+    data, descriptors, _, _ = socket.recv_fds(connection, LONGEST, 1)
+    if not data:
+        return None
+    try:
+        request = msgspec.json.decode(data, type=ForkRequest)
+        channel = socket.socket(fileno=descriptors.pop())
+    except (IndexError, *UNREADABLE_JSON):
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return ForkAnswer(errno=errno.EBADMSG)
+    channel.set_inheritable(False)
+    return request, channel
+
+
+def answer_request(connection: socket.socket, message: ForkAnswer) -> None:
+    """Send the answer; a parent that is gone needs none."""
+    with suppress(OSError):
+        connection.send(msgspec.json.encode(message))
+
 
 ADOPTION_POLL = 0.0002  # seconds between two looks for the new parent
 
@@ -72,11 +160,11 @@ class Loader:
 
     def _fork_next(self, descriptors: tuple[int, ...]) -> bool:
         """Fork the worker of the next request; False once there are no more."""
-        received = loader_requests.receive(self.requests)
+        received = receive_request(self.requests)
         if received is None:
             return False
         if isinstance(received, ForkAnswer):
-            loader_requests.answer(self.requests, received)
+            answer_request(self.requests, received)
             return True
         request, channel = received
         with channel:
@@ -84,7 +172,7 @@ class Loader:
                 answer = ForkAnswer(pid=_fork_orphan(self.make_setup(request, descriptors), channel))
             except OSError as error:
                 answer = ForkAnswer(errno=error.errno or 0)
-        loader_requests.answer(self.requests, answer)
+        answer_request(self.requests, answer)
         return True
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+
+import structlog
 
 from holdfast.core.tasks import WorkerKind
 from holdfast.exits import Exit
@@ -17,22 +21,79 @@ from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.settings import STORE_SOCKET
 from holdfastd.control.listening_socket import DASHBOARD, ListeningSocket
-from holdfastd.core.announce import Announce
-from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import ChildKind, Slot
+from holdfastd.core.commands import Announce
+from holdfastd.core.slots import ChildKind, Slot, SupervisionPolicy
+from holdfastd.embedded.errors import read_start_failure
 from holdfastd.embedded.launch import data_directory, prepare
-from holdfastd.embedded.start_failure import read_start_failure
-from holdfastd.parent import dashboard_token, make_folders, preload
+from holdfastd.parent import dashboard_token, preload, start_checks
 from holdfastd.parent.preload_handler import is_preloaded, preload_handler
-from holdfastd.parent.reload_settings import reloadable_settings
 from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
 from holdfastd.parent.start_checks import refusal
 from holdfastd.parent.supervise import supervise
-from holdfastd.parent.working_folder import enter_again, working_folder
 from holdfastd.steward.main import run as serve
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.watcher.main import run as watch
 from holdfastd.watcher.spec import WatcherSpec
+
+# Selects the settings that a reload applies to new workers; the others take effect with a restart.
+
+# Settings that a reload applies to new workers. The others belong to the service, or to processes that stay.
+RELOADABLE = frozenset(
+    {
+        "handler",
+        "exec",
+        "exec_env",
+        "app_dir",
+        "concurrency",
+        "redis_max_connections",
+        "redis_poll_timeout",
+        "task_timeout",
+        "max_attempts",
+        "retry_base",
+        "retry_cap",
+        "max_tasks",
+        "max_memory",
+        "max_message_bytes",
+        "fence",
+        "otlp_endpoint",
+        "otlp_protocol",
+        "trace_mode",
+        "trace_baggage",
+    }
+)
+
+_log = structlog.get_logger("holdfast.parent")
+
+
+def reloadable_settings(before: Settings, after: Settings) -> Settings:
+    """`after`, with the values of `before` for all settings that need a restart; the log names those that differ."""
+    waiting = {
+        name: getattr(before, name)
+        for name in Settings.model_fields
+        if name not in RELOADABLE and getattr(before, name) != getattr(after, name)
+    }
+    if waiting:
+        _log.warning("these settings change only with a restart", settings=sorted(waiting))
+    return after.model_copy(update=waiting)
+
+
+# Returns to the working folder of the service after a deployment has deleted and recreated it.
+
+
+def working_folder() -> Path | None:
+    """The working folder of this process; None if it was deleted."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
+
+
+def enter_again(folder: Path | None) -> None:
+    """Enter the folder at this path, if the working folder was deleted and the path exists again."""
+    if folder is not None and working_folder() is None:
+        with suppress(OSError):
+            os.chdir(folder)
+
 
 WORKER_KINDS = {ChildKind.WORKER: WorkerKind.WORKER, ChildKind.QUARANTINE: WorkerKind.QUARANTINE}
 
@@ -46,10 +107,10 @@ def run(
     the files that the settings came from; with --reload they are watched.
     """
     try:
-        make_folders.make(settings)
+        start_checks.make_folders(settings)
     except OSError as error:
-        announce(make_folders.error_line(error), "error")
-        return make_folders.status(error)
+        announce(start_checks.folder_error_line(error), "error")
+        return start_checks.folder_status(error)
     if why_not := refusal(settings):
         announce(why_not, "error")
         return Exit.CONFIG

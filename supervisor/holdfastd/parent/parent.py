@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import os
 import signal
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from holdfast_config.log_sink import set_sink
+from holdfast.ipc.channel import Logged, encode
 from holdfast_config.logging import tell_left_out
+from holdfast_config.standard_error import set_sink
 from holdfastd.control.report import Moment, report
 from holdfastd.control.server import ControlServer
 from holdfastd.control.socket_protocol import (
@@ -29,7 +34,7 @@ from holdfastd.control.socket_protocol import (
     StoreStatus,
 )
 from holdfastd.core import reload, scale, stack_dump
-from holdfastd.core.announce import Announce
+from holdfastd.core.commands import Announce
 from holdfastd.core.decisions import begin, decide, next_due
 from holdfastd.core.parent_events import (
     Event,
@@ -41,23 +46,84 @@ from holdfastd.core.parent_events import (
     StoreOpened,
     Tick,
 )
-from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import STORE
+from holdfastd.core.slots import STEWARD, STORE, SupervisionPolicy
 from holdfastd.core.view import View
 from holdfastd.parent import host, spawn
-from holdfastd.parent.callback_selector import CallbackSelector
-from holdfastd.parent.child_listener import ChildListener
-from holdfastd.parent.child_stats import Stats
+from holdfastd.parent.child_listener import CallbackSelector, ChildListener
 from holdfastd.parent.children import Children
 from holdfastd.parent.execute import CommandExecutor
 from holdfastd.parent.fork import LINUX, Kernel
-from holdfastd.parent.log_relay import LogRelay
 from holdfastd.parent.received_signals import ReceivedSignals
 from holdfastd.parent.service_spec import ServiceSpec
 from holdfastd.parent.spawn import ChildFactory
-from holdfastd.parent.status import StatusNotifier
+from holdfastd.parent.status import Stats, StatusNotifier
 from holdfastd.parent.systemd_notify import Notifier
-from holdfastd.parent.terminal import Terminal
+
+# LogRelay passes the parent's log on to the steward, which sends it to the collector: the parent has no threads.
+#
+# Records wait here while no steward lives or it does not read. Only the newest are kept.
+
+MOST_WAITING = 256  # records
+LONGEST_TEXT = 8192  # characters of one field
+_EXACT = 1 << 53  # numbers beyond it are not the same in every JSON
+
+
+class LogRelay:
+    def __init__(self, children: Children) -> None:
+        self._children = children
+        self._waiting: deque[bytes] = deque(maxlen=MOST_WAITING)
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Keep a record as it is written to standard error; returns at once."""
+        self._waiting.append(encode(Logged({_text(name): _plain(value) for name, value in event.items()})))
+
+    def pass_on(self) -> None:
+        """Send what waits, as far as the steward reads it now."""
+        steward = self._children.of_slot(STEWARD)
+        while steward is not None and self._waiting and not steward.lines.is_pending:
+            steward.lines.send(self._waiting.popleft())
+
+
+def _plain(value: object) -> str | bool | int | float:
+    match value:
+        case bool() | float() if math.isfinite(value):
+            return value
+        case int() if abs(value) < _EXACT:
+            return value
+        case str():
+            return _text(value)
+        case _:
+            return _text(repr(value))
+
+
+def _text(text: str) -> str:
+    """Text that JSON can hold, not too long."""
+    return text[:LONGEST_TEXT].encode("utf-8", "backslashreplace").decode()
+
+
+# Detects that the terminal from which the service was started has been closed.
+
+CONTROLLING = "/dev/tty"
+
+
+class Terminal:
+    """Notes at the start of the service if it has a controlling terminal."""
+
+    def __init__(self) -> None:
+        self._was_there = _is_there()
+
+    def is_gone(self) -> bool:
+        """True once the terminal has been closed; always False where there was none."""
+        return self._was_there and not _is_there()
+
+
+def _is_there() -> bool:
+    try:
+        os.close(os.open(CONTROLLING, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
+
 
 STORE_CHECK_EVERY = 0.01  # seconds between two checks that a starting store accepts connections
 CHECK_EVERY = 5.0

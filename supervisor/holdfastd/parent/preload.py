@@ -27,8 +27,8 @@ MODULES = (
 
 # Only with a telemetry collector. Each child would need 23 MB and 0.3 s for these imports. They start no thread.
 TELEMETRY = (
-    "holdfast.telemetry.otlp",
-    "holdfastd.steward.metrics.otlp_exposition",
+    "holdfast.telemetry.task_tracer",
+    "holdfastd.steward.metrics.otlp_push",
     "opentelemetry.exporter.otlp.proto.http.metric_exporter",
     "opentelemetry.exporter.otlp.proto.http.trace_exporter",
 )

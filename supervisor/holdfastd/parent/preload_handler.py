@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from holdfast.client.worker_store import belong_to_process
-from holdfast.core.plurals import counted
+from holdfast.core.words import counted
 from holdfast.handler.choose import handler_of
 from holdfast.worker import output_capture
 from holdfast.worker.exit_work import share_import

@@ -1,5 +1,6 @@
 """Reaps children: it reads deaths and stops from the kernel, one known pid at a time. Adopted processes are reaped and
-ignored."""
+ignored.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +10,67 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from pathlib import Path
 
 import structlog
 
+from holdfast.os import processes
 from holdfastd.core.parent_events import ChildStopped, Event, Exited
 from holdfastd.parent.children import ChildProcess, Children
-from holdfastd.parent.leftover_processes import kill_leftovers
-from holdfastd.parent.oom_kills import OomKills
+from holdfastd.parent.host import groups
+
+# Detects kills for lack of memory: it reads the kernel's counter of our own control group, else that of the host.
+
+_HOST = Path("/proc/vmstat")
+
+
+class OomKills:
+    """Keeps the last value of the counter, so that each kill is reported once."""
+
+    def __init__(self, source: Path | None = None) -> None:
+        self._source = source or _own_events()
+        self._seen = self._count()
+
+    def has_new(self) -> bool:
+        """True if the kernel has killed for memory since the last call."""
+        before, self._seen = self._seen, self._count()
+        return self._seen > before
+
+    def _count(self) -> int:
+        try:
+            lines = self._source.read_text("ascii").splitlines()
+            return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+        except (OSError, ValueError, IndexError):
+            return 0
+
+
+def _own_events() -> Path:
+    events = (folder / "memory.events" for folder in groups())
+    return next((path for path in events if path.exists()), _HOST)
+
+
+# Kills the processes that a dead child has left: its process group, and descendants that left it with setsid.
+#
+# The group is killed while the dead leader still holds its number. Descendants outside it became children of the
+# parent, which is a subreaper; they carry the child's incarnation in their environment, or descend from a process that
+# does.
+
+
+def kill_leftovers(pid: int, incarnation: str, known: Collection[int]) -> int:
+    """Kill every process that this dead, not yet reaped child has left; the number of processes found.
+
+    `known`: pids of living children, whose descendants are kept.
+    """
+    with contextlib.suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
+    return len(processes.kill_all(lambda: _fled_from(incarnation, known)))
+
+
+def _fled_from(incarnation: str, known: Collection[int]) -> set[int]:
+    adopted = processes.with_descendants(child for child in processes.children(os.getpid()) if child not in known)
+    return processes.with_descendants(pid for pid in adopted if processes.carries_incarnation(pid, [incarnation]))
+
 
 MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes there, KiB here
 

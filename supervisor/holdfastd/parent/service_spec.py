@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfastd.control.listening_socket import ListeningSocket
-from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import Slot
+from holdfastd.core.slots import Slot, SupervisionPolicy
 from holdfastd.embedded.launch import StoreLaunch
 
 WorkerBody = Callable[[str, Slot, socket.socket], int]

@@ -15,8 +15,7 @@ from holdfastd.embedded.launch import StoreLaunch
 from holdfastd.parent import child_setup
 from holdfastd.parent.child_setup import ChildSetup
 from holdfastd.parent.fork import LINUX, ForkedChild, Kernel, fork_by_loader
-from holdfastd.parent.loader import Loader
-from holdfastd.parent.loader_requests import ForkRequest, LoaderClient
+from holdfastd.parent.loader import ForkRequest, Loader, LoaderClient
 from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
 
 _SHORT = {ChildKind.WORKER: "w", ChildKind.QUARANTINE: "q"}  # the kernel keeps fifteen letters of a process's name

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import ssl
 from importlib.util import find_spec
+from pathlib import Path
 
-from holdfast_config import Settings, trusted_proxy, web_users
-from holdfast_config.listen_address import parse
+from holdfast.exits import Exit
+from holdfast_config import Settings, addresses, service_folders, web_users
+from holdfast_config.addresses import parse_listen
 from holdfast_config.settings import STORE_SOCKET
+from holdfast_config.trust import UntrustedError
 from holdfastd.control.socket_protocol import CONTROL_SOCKET
 from holdfastd.core import capacity
+from holdfastd.embedded.data_folder import FULL
 from holdfastd.parent import host
 
 BOTH = "with --reload each worker imports the handler: leave out --preload or --reload"
@@ -57,11 +62,11 @@ def web_refusal(settings: Settings) -> str:
         return NO_WEB
     if why_not := _tls_refusal(settings):
         return why_not
-    listen = parse(settings.web or "")
+    listen = parse_listen(settings.web or "")
     in_clear = listen.path is None and not listen.is_loopback and settings.web_cert_file is None
     if settings.web_trust_proxy is None:
         return OPEN.format(address=listen) if in_clear else _users_refusal(settings)
-    if (trusted_proxy.parse(settings.web_trust_proxy).network is None) is (listen.path is None):
+    if (addresses.parse_proxy(settings.web_trust_proxy).network is None) is (listen.path is None):
         return f"--web-trust-proxy {settings.web_trust_proxy} never connects to --web {listen}: {OTHER_PEER}"
     if settings.web_users_file is None and settings.web_proxy_role == "none":
         return f"--web-trust-proxy {settings.web_trust_proxy}: {NO_ROLE}"
@@ -110,3 +115,46 @@ def refusal(settings: Settings) -> str:
     if settings.web and (why_not := web_refusal(settings)):
         return why_not
     return capacity.refusal(host.measure(), 0, settings.workers)
+
+
+# Creates the folders of the service: sockets are open to its owner and its group, everything else to its owner alone.
+
+INCARNATIONS = "incarnations"
+ELSEWHERE_OR_STATE = "or choose another --runtime-dir or --state-dir"
+ADVICE = f"make it writable for this user, {ELSEWHERE_OR_STATE}"
+NO_FOLDER = frozenset({errno.EEXIST, errno.ENOTDIR})
+
+
+def folder_status(error: OSError) -> Exit:
+    """The exit status where a folder cannot be used; below systemd most of the disk is read-only."""
+    if error.errno in FULL:
+        return Exit.UNAVAILABLE
+    return Exit.PERMISSION if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP} else Exit.CONFIG
+
+
+def folder_error_line(error: OSError) -> str:
+    """One line that says why a folder cannot be used, and what to do."""
+    if error.errno in NO_FOLDER:
+        there = _there(Path(error.filename))
+        return f"{there} is no folder, and the supervisor needs one there: remove it, {ELSEWHERE_OR_STATE}"
+    why = f"{error.filename}: {error.strerror}"
+    return why if isinstance(error, UntrustedError) else f"{why}: {ADVICE}"
+
+
+def _there(place: Path) -> Path:
+    """The path itself, or its nearest parent that exists."""
+    return next((path for path in (place, *place.parents) if path.exists()), place)
+
+
+def make_folders(settings: Settings) -> None:
+    """Create the folders that are missing, and note the project in those made for it.
+
+    Raises OSError; UntrustedError where another user made a folder or could replace it.
+    """
+    for folder, mode in ((settings.runtime_folder, 0o750), (settings.state_folder, 0o700)):
+        service_folders.make_checked(folder, mode)
+        if settings.project is not None and folder.base is not None:
+            settings.project.write_note(folder.path)
+    incarnations = settings.runtime_dir / INCARNATIONS
+    service_folders.make(incarnations, 0o700)
+    incarnations.chmod(0o700)  # also where somebody has opened it to others

@@ -13,9 +13,9 @@ from holdfast.os import locks
 from holdfast_config import service_folders
 from holdfast_config.standard_error import STREAM
 from holdfastd.control.listening_socket import ListenError
-from holdfastd.core.announce import Announce
+from holdfastd.core.commands import Announce
 from holdfastd.embedded.errors import StoreLaunchError
-from holdfastd.parent import make_folders, prctl
+from holdfastd.parent import prctl, start_checks
 from holdfastd.parent.fork import LINUX, Kernel
 from holdfastd.parent.parent import Parent
 from holdfastd.parent.service_spec import ServiceSpec
@@ -28,7 +28,7 @@ def supervise(spec: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> 
         lock = locks.hold(spec.runtime_dir / service_folders.SUPERVISOR_LOCK)
     except OSError as error:
         announce(f"cannot lock {error.filename}: {error.strerror}: choose another --runtime-dir", "error")
-        return make_folders.status(error)
+        return start_checks.folder_status(error)
     if lock is None:
         announce(f"a supervisor runs already in {spec.runtime_dir}: stop it, or choose another --runtime-dir", "error")
         return Exit.RUNNING

@@ -14,15 +14,14 @@ from tempfile import TemporaryDirectory
 import anyio
 
 from holdfast.client.worker_store import belong_to_process
-from holdfast.core.plurals import counted
 from holdfast.core.task_states import TERMINAL
+from holdfast.core.words import counted
 from holdfast.errors import HandlerError
 from holdfast.exits import Exit
 from holdfast.handler.choose import handler_of
 from holdfast.handler.handler import Handler
-from holdfast.handler.lanes_of_handler import settled
-from holdfast.ipc.channel import Born, Ready
-from holdfast.ipc.in_process_channel import InProcessLink
+from holdfast.handler.registry import settled
+from holdfast.ipc.channel import Born, InProcessLink, Ready
 from holdfast.os.forked_copy import leave_worker_at_fork
 from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.store.memory import MemoryStore, serving
@@ -33,12 +32,10 @@ from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
 from holdfast_config.standard_error import STREAM
 from holdfastd.control.listening_socket import ListenError, ListeningSocket
-from holdfastd.core.announce import Announce
+from holdfastd.core.commands import Announce
 from holdfastd.parent.start_checks import refusal
 from holdfastd.parent.systemd_notify import Notifier
-from holdfastd.single.shutdown import end_threads, status
-from holdfastd.single.signals import NO_MAIN_THREAD, ended_at_once, heed, heeded
-from holdfastd.single.watchdog import ping_watchdog
+from holdfastd.single.signals import NO_MAIN_THREAD, end_threads, ended_at_once, heed, heeded, ping_watchdog, status
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.steward import Steward
 

@@ -12,11 +12,15 @@ from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from holdfast.exits import Exit
+import anyio
+
+from holdfast.exits import ChildExit, Exit
+from holdfast.worker.exit_work import LEAST, do_exit_work
 from holdfast.worker.in_process import InProcessWorker
 from holdfast_config.standard_error import STREAM
-from holdfastd.core.announce import Announce
+from holdfastd.core.commands import Announce
 from holdfastd.parent.received_signals import is_ignored
+from holdfastd.parent.systemd_notify import Notifier
 
 NO_MAIN_THREAD = "here the event loop has that thread: use `supervisor start` on a Redis, which forks workers"
 
@@ -67,3 +71,36 @@ async def heed(
             worker.hasten()
         else:
             os._exit(Exit.CUT_OFF)
+
+
+# Ends a service of one process, once its worker is drained.
+
+LAST_THREADS = 1.0  # seconds for threads, once everything else has ended
+
+
+async def end_threads(worker: InProcessWorker) -> None:
+    """Wait for handler threads; exit at once where one does not end, as it would keep the process alive."""
+    with anyio.move_on_after(LAST_THREADS):
+        await worker.over.wait()
+    if not worker.over.is_set():
+        do_exit_work(Exit.CUT_OFF, LEAST)
+        os._exit(Exit.CUT_OFF)
+
+
+def status(worker: InProcessWorker) -> int:
+    """The exit status of the process."""
+    if worker.code in (ChildExit.FENCED, ChildExit.STUCK):
+        return Exit.CUT_OFF
+    if worker.code is not ChildExit.OK:
+        return Exit.BUG
+    return Exit.CUT_OFF if worker.released else Exit.OK
+
+
+# The systemd watchdog of a service of one process.
+
+
+async def ping_watchdog(systemd: Notifier) -> None:
+    """Sent from the loop that everything runs on: while the loop turns, the service is alive."""
+    while systemd.watchdog is not None:
+        systemd.send(WATCHDOG=1)
+        await anyio.sleep(systemd.watchdog / 3)

@@ -13,20 +13,18 @@ import anyio
 
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.exits import ChildExit
-from holdfast.ipc.channel import BootFailed, Leave, Ready
-from holdfast.ipc.in_process_channel import InProcessLink
+from holdfast.ipc.channel import BootFailed, InProcessLink, Leave, Ready
 from holdfast.store import open_store
 from holdfast.telemetry import GRPC, open_in_steward
 from holdfast.telemetry.logs import sent_logs
 from holdfast_config import Settings
 from holdfast_config.standard_error import STREAM
 from holdfastd.control.listening_socket import ListenError, ListeningSocket
-from holdfastd.core.announce import Announce
+from holdfastd.core.commands import Announce
 from holdfastd.parent.systemd_notify import Notifier
-from holdfastd.single.watchdog import ping_watchdog
-from holdfastd.steward.duties.halt_watch import halt_watch
-from holdfastd.steward.duty import run_duty
-from holdfastd.steward.health import Health
+from holdfastd.single.signals import ping_watchdog
+from holdfastd.steward.duties.hosts import halt_watch
+from holdfastd.steward.duty import Health, run_duty
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.steward import LEAVE_WITHIN, Steward
 

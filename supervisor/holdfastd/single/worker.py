@@ -22,7 +22,7 @@ from holdfast.errors import HandlerError, StoreError
 from holdfast.exits import Exit
 from holdfast.handler.choose import handler_of
 from holdfast.handler.handler import Handler
-from holdfast.handler.lanes_of_handler import settled
+from holdfast.handler.registry import settled
 from holdfast.os.forked_copy import leave_worker_at_fork
 from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.store import open_store
@@ -33,16 +33,12 @@ from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.worker import NO_HURRY
 from holdfast_config import Settings
 from holdfast_config.standard_error import STREAM
-from holdfastd.core.announce import Announce
+from holdfastd.core.commands import Announce
 from holdfastd.parent.systemd_notify import Notifier
-from holdfastd.single.shutdown import end_threads, status
-from holdfastd.single.signals import NO_MAIN_THREAD, ended_at_once, heed, heeded
-from holdfastd.single.watchdog import ping_watchdog
-from holdfastd.steward.duties.halt_watch import halt_watch
-from holdfastd.steward.duties.host_marks import say_host_marks
+from holdfastd.single.signals import NO_MAIN_THREAD, end_threads, ended_at_once, heed, heeded, ping_watchdog, status
+from holdfastd.steward.duties.hosts import halt_watch, say_host_marks
 from holdfastd.steward.duties.schedules import schedule_fires
-from holdfastd.steward.duty import run_duty
-from holdfastd.steward.health import Health
+from holdfastd.steward.duty import Health, run_duty
 
 LAST_CALL = 1.0  # seconds for the store to answer, once all tasks are returned
 

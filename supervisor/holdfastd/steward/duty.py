@@ -15,11 +15,41 @@ import structlog
 from tenacity import AsyncRetrying, RetryCallState, wait_exponential, wait_random
 
 from holdfast.errors import ConnectionLimitError, LedgerUnavailableError, StoreRefusedError, StoreUnavailableError
-from holdfastd.steward.health import Health
 
-RETRY_WAIT = wait_exponential(multiplier=0.05, max=1.0) + wait_random(0, 0.05)  # seconds between tries
+# Health records which duties of the steward fail, for one line in `status`.
 
 _log = structlog.get_logger("holdfast.steward")
+
+
+class Health:
+    """`outages` counts calls that did not reach the store; ClockWatch compares it."""
+
+    def __init__(self) -> None:
+        self.outages = 0
+        self._troubles: dict[str, str] = {}
+
+    @property
+    def degraded(self) -> str:
+        """The oldest trouble that persists, or empty."""
+        return next(iter(self._troubles.values()), "")
+
+    def clear(self, duty: str) -> None:
+        if self._troubles.pop(duty, None) and not self._troubles:
+            _log.info("steward is no longer degraded", duty=duty)
+
+    def report(self, duty: str, trouble: str) -> None:
+        """Record why a duty fails; logged if no duty has this trouble yet."""
+        if trouble not in self._troubles.values():
+            _log.warning("steward is degraded", duty=duty, reason=trouble)
+        self._troubles[duty] = trouble
+
+    def report_unreachable(self, duty: str, trouble: str) -> None:
+        """Record that a duty fails because the store cannot be reached."""
+        self.outages += 1
+        self.report(duty, trouble)
+
+
+RETRY_WAIT = wait_exponential(multiplier=0.05, max=1.0) + wait_random(0, 0.05)  # seconds between tries
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +110,22 @@ def _first(error: BaseException | None) -> BaseException | None:
             return _first(cast("BaseException", first))
         case _:
             return error
+
+
+# A wait that ends on time: an idle server ends a blocking call up to 0.1 s late, so the last part is slept here.
+
+GRAIN = 0.15  # seconds; a server looks after its blocked clients ten times a second (hz 10)
+
+Listen = Callable[[float], Awaitable[object]]
+
+
+def punctual(listen: Listen) -> Listen:
+    """A function that waits like `listen`, which ends early when something happens, but ends on time."""
+
+    async def wait(seconds: float) -> None:
+        if seconds > GRAIN:
+            await listen(seconds - GRAIN)
+        else:
+            await anyio.sleep(seconds)
+
+    return wait

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.core import begun_page
-from holdfast.os import mapped_file, processes
-from holdfast.os.boot_id import boot_id
+from holdfast.os import locks, processes
 from holdfast.os.locks import is_free, marked_process, outlived
+from holdfast.os.processes import boot_id
 
 SUFFIX = ".lock"
 _INCARNATION = re.compile(r"[0-9a-f]{32}")
@@ -46,12 +46,12 @@ class LockFiles:
     def begun(self, incarnation: str) -> dict[str, str] | None:
         """The tasks that a worker had begun and not reported, each with the claim under which it has ended, '' while it
         runs; None if its page does not tell."""
-        return begun_page.read(mapped_file.read(self._page(incarnation)), boot_id())
+        return begun_page.read(locks.read_mapped(self._page(incarnation)), boot_id())
 
     def revoke(self, incarnation: str, request: int) -> bool:
         """Have this worker begin no claim of this request or an earlier one any more; False where it has no page. A
         task of these that it has begun all the same is on the page when a worker that runs has had a moment."""
-        return mapped_file.write(self._page(incarnation), begun_page.REVOKED, begun_page.revoked(request))
+        return locks.write_mapped(self._page(incarnation), begun_page.REVOKED, begun_page.revoked(request))
 
     def remove(self, incarnation: str) -> None:
         self._page(incarnation).unlink(missing_ok=True)

@@ -14,44 +14,61 @@ import structlog
 from anyio.abc import TaskGroup
 
 from holdfast.exits import ChildExit
-from holdfast.ipc.beat_times import until_next
-from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Logged, Ready, Silent
+from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Logged, Ready, Silent, until_next
 from holdfast.store.protocol import Ledger, Store
 from holdfast.telemetry.port import Telemetry
 from holdfast_config.logging import tell_left_out
 from holdfastd.steward.clock_watch import ClockWatch
-from holdfastd.steward.duties.batch_counts import batch_counts
 from holdfastd.steward.duties.bells import bells
-from holdfastd.steward.duties.burst_progress import burst_progress
-from holdfastd.steward.duties.emptied_store import EmptiedStore
-from holdfastd.steward.duties.expired_leases import ExpiredLeases, LeaseSettings
-from holdfastd.steward.duties.host_marks import host_marks
-from holdfastd.steward.duties.lane_audit import LaneAudit
-from holdfastd.steward.duties.lane_limits import LaneLimits
-from holdfastd.steward.duties.lane_tending import lane_tending
-from holdfastd.steward.duties.lease_renewal import lease_renewal
+from holdfastd.steward.duties.hosts import host_marks
+from holdfastd.steward.duties.lanes import LaneAudit, LaneLimits, lane_tending
 from holdfastd.steward.duties.ledger import LedgerDuty
-from holdfastd.steward.duties.lost_runs import LostRuns
 from holdfastd.steward.duties.orphans import Orphans
 from holdfastd.steward.duties.preflight import preflight, preflight_duty
-from holdfastd.steward.duties.promotion import promotion
-from holdfastd.steward.duties.retention import retention
-from holdfastd.steward.duties.rollups import Rollups
-from holdfastd.steward.duties.schedules import schedule_fires
-from holdfastd.steward.duties.silent_workers import SilentWorkers
-from holdfastd.steward.duties.store_rollbacks import StoreRollbacks
-from holdfastd.steward.duties.suspects import Suspects
+from holdfastd.steward.duties.schedules import UndeclaredSchedules, schedule_fires
+from holdfastd.steward.duties.store_losses import EmptiedStore, LostRuns, StoreRollbacks
 from holdfastd.steward.duties.time_file import time_file
-from holdfastd.steward.duties.undeclared_schedules import UndeclaredSchedules
-from holdfastd.steward.duties.unserved_tasks import unserved_tasks
+from holdfastd.steward.duties.upkeep import (
+    Rollups,
+    Suspects,
+    batch_counts,
+    burst_progress,
+    promotion,
+    retention,
+    unserved_tasks,
+)
 from holdfastd.steward.duties.webhooks import Webhooks
-from holdfastd.steward.duties.worker_recovery import WorkerRecovery
-from holdfastd.steward.duty import Duty, run_duty
-from holdfastd.steward.health import Health
+from holdfastd.steward.duties.worker_recovery import (
+    ExpiredLeases,
+    LeaseSettings,
+    SilentWorkers,
+    WorkerRecovery,
+    lease_renewal,
+)
+from holdfastd.steward.duty import Duty, Health, run_duty
 from holdfastd.steward.lock_files import LockFiles
 from holdfastd.steward.roster import WorkerRoster
-from holdfastd.steward.shutdown import StewardShutdown
 from holdfastd.steward.spec import StewardSpec
+
+# StewardShutdown decides the steward's exit status: asked to leave, it first records all deaths; without a parent it
+# ends at once.
+
+
+class StewardShutdown:
+    """The first code given counts."""
+
+    def __init__(self) -> None:
+        self.code = ChildExit.BUG
+        self._decided = anyio.Event()
+
+    def finish(self, code: ChildExit) -> None:
+        if not self._decided.is_set():
+            self.code = code
+            self._decided.set()
+
+    async def decided(self) -> None:
+        await self._decided.wait()
+
 
 LEAVE_WITHIN = 5.0  # seconds, where a signal gives no deadline
 

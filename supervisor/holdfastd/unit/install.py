@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from holdfastd.unit.checksum import is_intact
-from holdfastd.unit.unit_files import File
+from holdfast.errors import HoldfastError
+from holdfastd.unit.access import USER, Site
+from holdfastd.unit.unit_files import File, is_intact
 
 
 class Action(StrEnum):
@@ -72,3 +74,34 @@ def write(step: InstallStep) -> None:
         stream.flush()
         os.fsync(descriptor)
     fresh.replace(step.path)
+
+
+# The commands that make systemd use new files, to be typed or run.
+
+Command = tuple[str, ...]
+
+
+class SystemdError(HoldfastError):
+    """A systemd command has failed."""
+
+
+def systemctl_commands(site: Site) -> list[Command]:
+    """The commands that start the service now and after each boot."""
+    users: list[Command] = [("systemd-sysusers", "holdfast.conf")] if site.user == USER else []
+    return [
+        *users,
+        ("systemd-tmpfiles", "--create", "holdfast.conf"),
+        ("systemctl", "daemon-reload"),
+        ("systemctl", "enable", "--now", site.unit),
+    ]
+
+
+def start_service(site: Site) -> None:
+    """Run all commands. Raises SystemdError with the output of the first one that fails."""
+    for command in systemctl_commands(site):
+        try:
+            done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
+        except FileNotFoundError as error:
+            raise SystemdError(f"{command[0]}: not found: is this machine run by systemd?") from error
+        if done.returncode != 0:
+            raise SystemdError(f"{' '.join(command)}: {done.stderr.strip() or f'exit status {done.returncode}'}")

@@ -15,9 +15,8 @@ from holdfast_config import ConfigError, Settings, load
 from holdfast_config.environment import search_path
 from holdfast_config.redis_urls import mask
 from holdfastd.unit import access
-from holdfastd.unit.installed import InstalledService, earlier
-from holdfastd.unit.sandbox import Sandbox
-from holdfastd.unit.site import ETC, USER, Site
+from holdfastd.unit.access import ETC, USER, Sandbox, Site
+from holdfastd.unit.unit_files import InstalledService, earlier
 
 SETTINGS = ("handler", "exec", "app_dir", "workers", "concurrency", "redis_url", "queue_name")
 RESERVED = "supervisor"  # this environment file belongs to the service without an instance name

@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files as resources
 from pathlib import Path
 
 from holdfast_config import names
-from holdfastd.unit.checksum import sealed
-from holdfastd.unit.site import ETC, SETTINGS, USER, Site
+from holdfast_config.sources import read_dotenv
+from holdfastd.unit.access import ETC, SETTINGS, USER, Site
+
+# Marks generated files with a checksum in their first line, so that later changes by others are detected.
+
+_FIRST = re.compile(r"# Written by `supervisor service`, checksum ([0-9a-f]{12})\b.*\n")
+
+
+def sealed(body: str) -> str:
+    """The text with its checksum line on top."""
+    return (
+        f"# Written by `supervisor service`, checksum {_checksum(body)}: "
+        "replaced when it is installed again, unless it was changed.\n" + body
+    )
+
+
+def is_intact(text: str) -> bool:
+    """True if the text is unchanged since we generated it, in whatever version."""
+    first = _FIRST.match(text)
+    return first is not None and first[1] == _checksum(text[first.end() :])
+
+
+def _checksum(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()[:12]
+
 
 UNITS = Path("/etc/systemd/system")
 SYSUSERS = Path("/etc/sysusers.d/holdfast.conf")
@@ -87,3 +112,46 @@ def _variables(site: Site) -> str:
 
 def _plain(value: object) -> object:
     return str(value) if isinstance(value, Path) else value
+
+
+# Reads the user and the handler folder from the files of an earlier installation, so that nobody repeats them.
+
+_USER = re.compile(r"^User=(\S+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledService:
+    """None: the earlier files do not say it, or cannot be read."""
+
+    user: str | None = None
+    app_dir: Path | None = None
+
+
+def earlier(root: Path, instance: str | None) -> InstalledService:
+    """Read the service's own files below `root`."""
+    site = Site(instance=instance)
+    app_dir = _variables_of(_below(root, site.variables)) or _settings(_below(root, SETTINGS))
+    return InstalledService(_user(_below(root, UNITS / site.template)), Path(app_dir) if app_dir else None)
+
+
+def _user(unit: Path) -> str | None:
+    try:
+        match = _USER.search(unit.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return None
+    return match[1] if match else None
+
+
+def _variables_of(path: Path) -> str | None:
+    return read_dotenv(path)[0].get(names.own("app_dir"))
+
+
+def _settings(path: Path) -> str | None:
+    try:
+        return str(tomllib.loads(path.read_text("utf-8")).get("app_dir") or "") or None
+    except (OSError, ValueError, RecursionError):  # UnicodeDecodeError, TOMLDecodeError, or nested too deep
+        return None
+
+
+def _below(root: Path, path: Path) -> Path:
+    return root / path.relative_to("/")

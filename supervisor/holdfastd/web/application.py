@@ -14,10 +14,9 @@ from starlette.staticfiles import StaticFiles
 
 from holdfast.errors import HoldfastError
 from holdfastd.web import errors
-from holdfastd.web.a2a import routes as a2a
+from holdfastd.web.a2a import endpoint as a2a
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.allowed_hosts import AllowedHosts
-from holdfastd.web.access.guard import Guard
+from holdfastd.web.access.guard import AllowedHosts, Guard
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.session_cookie import OpenSessions, SessionCookies
 from holdfastd.web.access.visitors import Visitors
@@ -48,10 +47,8 @@ from holdfastd.web.pages import (
 from holdfastd.web.pages.login import LoginPage
 from holdfastd.web.queue.activity_notes import RefusalBound
 from holdfastd.web.queue.bulk_work import BulkWork
-from holdfastd.web.queue.current_problems import CurrentProblems
-from holdfastd.web.queue.period_reports import PeriodReports
+from holdfastd.web.queue.cached_reports import CurrentProblems, PeriodReports, QueueCounts
 from holdfastd.web.queue.queue_access import QueueAccess
-from holdfastd.web.queue.queue_counts import QueueCounts
 
 STATIC = Path(__file__).parent / "static"
 

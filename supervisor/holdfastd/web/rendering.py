@@ -17,11 +17,11 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from holdfast.core.duration_words import fine_duration
+from holdfast.core.words import fine_duration
 from holdfast.version import installed
 from holdfast.why.times import span
-from holdfast_config.escape import escape
-from holdfastd.documents import lane_words
+from holdfast_config.error_text import escape
+from holdfastd.documents import lane_documents
 from holdfastd.documents.lane_documents import rate_words
 from holdfastd.web.menu import MENU
 from holdfastd.web.queue.queue_access import queue_of
@@ -78,10 +78,10 @@ def environment(redaction: Redaction) -> Environment:
         "length": len,
         "span": span,
         "query_with": query_with,
-        "lane_state": lane_words.state,
+        "lane_state": lane_documents.state_words,
         "rate_words": rate_words,
-        "weights": lane_words.weights,
-        "timeouts": lane_words.timeouts,
+        "weights": lane_documents.weight_words,
+        "timeouts": lane_documents.timeout_words,
     }
     return found
 

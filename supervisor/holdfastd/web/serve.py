@@ -15,11 +15,11 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.store import open_store
 from holdfast_config import Settings
-from holdfast_config.trusted_proxy import parse
+from holdfast_config.addresses import parse_proxy
 from holdfastd.control.accept_loop import AcceptLoop
 from holdfastd.control.open_connections import OpenConnection, OpenConnections
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.allowed_hosts import AllowedHosts
+from holdfastd.web.access.guard import AllowedHosts
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.application import application
 from holdfastd.web.http.connection import PageConnection
@@ -81,7 +81,7 @@ async def serve(settings: Settings, listener: socket.socket, stop: asyncio.Event
 
 def server_of(app: Starlette, settings: Settings, connection: type[PageConnection] = PageConnection) -> PageServer:
     """A server of this application, with the bounds on what a connection may cost."""
-    trusted = parse(settings.web_trust_proxy) if settings.web_trust_proxy else None
+    trusted = parse_proxy(settings.web_trust_proxy) if settings.web_trust_proxy else None
     connections = OpenConnections.bounded(trusted)
     config = Config(
         app,

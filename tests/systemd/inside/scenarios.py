@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfastd.unit.sandbox import Sandbox
+from holdfastd.unit.access import Sandbox
 from tests.systemd.inside.listening import greeting
 from tests.systemd.inside.machine import run, until
 from tests.systemd.inside.scene import APP, SUPERVISOR, Scene

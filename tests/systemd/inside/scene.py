@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfastd.unit import access
-from holdfastd.unit.access import ServiceUser
-from holdfastd.unit.sandbox import Sandbox
+from holdfastd.unit.access import Sandbox, ServiceUser
 from tests.systemd.inside.machine import Unit, run
 from tests.systemd.inside.tasks import Tasks
 

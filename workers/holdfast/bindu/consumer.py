@@ -32,7 +32,7 @@ _log = structlog.get_logger("holdfast.bindu")
 
 
 class Consumer:
-    """Implements `holdfast.handler.runner.Runner`. `serve` lives as long as its scheduler."""
+    """Implements `holdfast.handler.handler.Runner`. `serve` lives as long as its scheduler."""
 
     def __init__(self, store: Store, settings: Settings, held_tasks: HeldTasks, slot: int) -> None:
         single = {"concurrency": 1, "task_timeout": None, "max_tasks": None, "max_memory": None, "drain_timeout": 0.0}

@@ -3,18 +3,41 @@
 from __future__ import annotations
 
 from typing import Any, cast
+from uuid import UUID, uuid5
 
 import msgspec
 from opentelemetry.trace import NonRecordingSpan
 
-from holdfast.bindu.ids import named
 from holdfast.client.submit_trace import current_trace
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.identity import sha1_hex
 from holdfast.core.tasks import Submission
 from holdfast.errors import InvalidTaskError
 from holdfast.handler.task import Task
-from holdfast.telemetry.producer_span import producer
+from holdfast.telemetry.planned_span import producer
+
+# Converts ids: the framework's are UUID objects, those of Holdfast are texts of any form.
+
+_OURS = UUID("8e4f3a52-2f0b-5c57-9d7e-6b1c0d9a4e21")  # names ids that are no UUIDs themselves
+
+
+def named(text: object, place: str = "") -> UUID:
+    """The UUID that this text spells; for any other text a UUID made of it and `place`, always the same."""
+    if isinstance(text, UUID):
+        return text
+    try:
+        return UUID(str(text))
+    except ValueError:
+        return uuid5(_OURS, f"{place}\n{text}")
+
+
+def is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
 
 _encoder = msgspec.json.Encoder(enc_hook=str)  # as the framework's own scheduler writes what JSON has not
 _decode = msgspec.json.Decoder().decode
@@ -99,3 +122,31 @@ def part_of(part: dict[str, Any]) -> dict[str, Any]:
         return part
     data = part.get("data")
     return {"text": "", **part, "data": data if isinstance(data, dict) else {"result": data}}
+
+
+# Checks arguments of callers as the framework's own storages do: with TypeError.
+
+
+def checked(what: str, value: object) -> UUID:
+    """An id: a UUID, or a text that is one."""
+    if isinstance(value, UUID):
+        return value
+    try:
+        return UUID(value if isinstance(value, str) else "")
+    except ValueError:
+        raise TypeError(f"{what} must be a UUID, got {ascii(value)[:80]}") from None
+
+
+def document(what: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{what} must be dict, got {type(value).__name__}")
+    return cast("dict[str, Any]", value)
+
+
+def documents(what: str, each: str, value: object) -> list[dict[str, Any]]:
+    """None stands for none."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise TypeError(f"{what} must be list, got {type(value).__name__}")
+    return [document(each, one) for one in cast("list[object]", value)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from holdfast.bindu.artifacts import document
+from holdfast.bindu.task_view import document
 from holdfast.core.delivery import Settlement, Verdict
 from holdfast.core.outcomes import Completed, Failed, Failure, HandlerStopped, InputAsked, Outcome, Raised, Rejected
 

@@ -11,9 +11,8 @@ import structlog
 from bindu.server.scheduler.base import Scheduler  # pyright: ignore[reportMissingModuleSource]  # the extra: needs Python 3.12
 
 from holdfast.bindu.consumer import Consumer
-from holdfast.bindu.envelopes import submission_of
+from holdfast.bindu.envelopes import checked, submission_of
 from holdfast.bindu.held_tasks import HeldTasks
-from holdfast.bindu.type_checks import checked
 from holdfast.client.manager import TaskManager
 from holdfast.client.submission import raise_refusals
 from holdfast.core.task_states import TERMINAL

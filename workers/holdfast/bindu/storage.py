@@ -9,16 +9,169 @@ from uuid import UUID
 import structlog
 from bindu.server.storage.base import OwnershipError, Storage  # pyright: ignore[reportMissingModuleSource]  # the extra: needs Python 3.12
 
-from holdfast.bindu.contexts import ContextStorage
-from holdfast.bindu.envelopes import encoded, message_of
-from holdfast.bindu.feedback import FeedbackStorage
-from holdfast.bindu.lazy_store import Document, most
-from holdfast.bindu.lookup import TaskLookup
-from holdfast.bindu.task_view import kept, shown
-from holdfast.bindu.type_checks import checked, document, documents
-from holdfast.core.conversations import KeptNote, NotedWrite
+from holdfast.bindu.envelopes import checked, decoded, document, documents, encoded, is_uuid, message_of, named
+from holdfast.bindu.lazy_store import MOST, Document, LazyStore, most
+from holdfast.bindu.task_view import kept, noted_view, shown, view
+from holdfast.core.conversations import About, KeptNote, NotedWrite
 from holdfast.core.task_states import State
-from holdfast.core.tasks import TaskRecord
+from holdfast.core.tasks import TaskRecord, Wanted
+
+# The part of the storage that keeps contexts: conversations, each with its tasks and one owner.
+
+STEP = 50  # tasks that are cleared in one call of the store
+
+
+class ContextStorage(LazyStore):
+    async def load_context(self, context_id: UUID) -> Document | None:
+        context = await self._call(self._store.conversation, str(checked("context_id", context_id)))
+        if context is None:
+            return None
+        data: Document = decoded(context.data) if context.data else {}
+        return {**data, "task_ids": [named(each) for each in context.task_ids]}
+
+    async def append_to_contexts(self, context_id: UUID, messages: list[Document]) -> None:
+        """Nothing to do: a context's messages are those of its tasks."""
+        checked("context_id", context_id)
+        documents("messages", "Message", messages)
+
+    async def update_context(self, context_id: UUID, context: Document) -> None:
+        key = str(checked("context_id", context_id))
+        await self._call(self._store.write_conversation, key, encoded(document("context", context)))
+
+    async def list_contexts(
+        self, length: int | None = None, offset: int = 0, owner_did: str | None = None
+    ) -> list[Document]:
+        """The newest first, at most a thousand."""
+        ids = await self._call(self._store.conversations, owner_did, most(length), offset)
+        contexts = [each for key in ids if (each := await self._call(self._store.conversation, key)) is not None]
+        return [
+            {
+                "context_id": named(each.context_id),
+                "task_count": len(each.task_ids),
+                "task_ids": [named(task_id) for task_id in each.task_ids],
+            }
+            for each in contexts
+        ]
+
+    async def clear_context(self, context_id: UUID) -> None:
+        """Cancel and delete its tasks. Raises ValueError for an unknown one."""
+        if not await self._clear(str(checked("context_id", context_id))):
+            raise ValueError(f"context {context_id} not found")
+
+    async def clear_all(self) -> None:
+        """Clear all contexts with their tasks. Tasks of other producers stay."""
+        while ids := await self._call(self._store.conversations, None, MOST, 0):
+            for context_id in ids:
+                await self._clear(context_id)
+
+    async def _clear(self, context_id: str) -> bool:
+        left = known = await self._call(self._store.clear_conversation, context_id, STEP)
+        while left > 0:
+            left = await self._call(self._store.clear_conversation, context_id, STEP)
+        return known >= 0
+
+    async def get_context_owner(self, context_id: UUID) -> str | None:
+        context = await self._call(self._store.conversation, str(checked("context_id", context_id)))
+        return context.owner or None if context is not None else None
+
+
+# The part of the storage that keeps feedback, webhook configurations and owners of tasks.
+
+
+class FeedbackStorage(LazyStore):
+    async def store_task_feedback(self, task_id: UUID, feedback_data: Document) -> None:
+        key = str(checked("task_id", task_id))
+        await self._call(self._store.add, key, feedback=encoded(document("feedback_data", feedback_data)))
+
+    async def get_task_feedback(self, task_id: UUID) -> list[Document] | None:
+        entries = await self._call(self._store.feedback, str(checked("task_id", task_id)))
+        return [decoded(each) for each in entries] or None
+
+    async def save_webhook_config(self, task_id: UUID, config: Document) -> None:
+        key = str(checked("task_id", task_id))
+        await self._call(self._store.add, key, push=encoded(document("config", config)))
+
+    async def load_webhook_config(self, task_id: UUID) -> Document | None:
+        config = await self._call(self._store.push, str(checked("task_id", task_id)))
+        return None if config is None else _config(config)
+
+    async def delete_webhook_config(self, task_id: UUID) -> None:
+        await self._call(self._store.forget_push, str(checked("task_id", task_id)))
+
+    async def load_all_webhook_configs(self) -> dict[UUID, Document]:
+        return {named(key): _config(each) for key, each in (await self._call(self._store.pushes)).items()}
+
+    async def get_task_owner(self, task_id: UUID) -> str | None:
+        return (await self._call(self._store.about, str(checked("task_id", task_id)))).owner or None
+
+
+def _config(raw: bytes) -> Document:
+    config: Document = decoded(raw)
+    return {**config, "id": named(config.get("id"))}
+
+
+# The part of the storage that finds tasks in the store, and shows them as they are at this moment.
+
+
+class TaskLookup(LazyStore):
+    async def _record(self, task_id: str) -> TaskRecord | None:
+        return await self._call(self._store.get, task_id)
+
+    async def _load(self, task_id: str) -> Document | None:
+        record = await self._record(task_id)
+        about = await self._call(self._store.about, task_id)
+        if record is None:
+            return noted_view(task_id, about) if about.message is not None else None
+        return self._as_held(record, about)
+
+    def _as_held(self, record: TaskRecord, about: About) -> Document:
+        """The task with what the worker of this process that holds it has written so far."""
+        task = view(record, about)
+        held = self._held_tasks.of(record.task_id)
+        if held is not None and record.state is State.WORKING:
+            context_id = str(task["context_id"])
+            task["status"]["state"] = held.state
+            task["history"] += [message_of(each, record.task_id, context_id) for each in held.messages]
+            task["artifacts"] += held.artifacts
+        return task
+
+    async def _loaded(self, ids: list[str]) -> list[Document]:
+        return [task for task_id in ids if (task := await self._load(task_id)) is not None]
+
+    async def _noted(self) -> AsyncIterator[tuple[str, str]]:
+        """Ids and states of the tasks that no scheduler was given yet."""
+        offset = 0
+        while offset >= 0:
+            page, offset = await self._call(self._store.noted, 100, offset)
+            for each in page.items():
+                yield each
+
+    async def _all_ids(self) -> AsyncIterator[str]:
+        """Ids of all tasks that the framework could name."""
+        noted = set[str]()
+        async for task_id, _ in self._noted():
+            noted.add(task_id)
+            yield task_id
+        async for task_id in self._submitted_ids():
+            if task_id not in noted:  # else it was submitted in the meantime
+                yield task_id
+
+    async def _submitted_ids(self) -> AsyncIterator[str]:
+        cursor = ""
+        while True:
+            page = await self._call(self._store.tasks, Wanted(states=tuple(State)), 100, cursor)
+            for record in page.tasks:
+                if is_uuid(record.task_id):
+                    yield record.task_id
+            if not (cursor := page.cursor):
+                return
+
+    async def _ids_of(self, owner: str) -> AsyncIterator[str]:
+        for context_id in await self._call(self._store.conversations, owner, MOST, 0):
+            context = await self._call(self._store.conversation, context_id)
+            for task_id in reversed(context.task_ids if context is not None else ()):
+                yield task_id
+
 
 CANCELED = "canceled by the application"
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator
 import anyio
 
 from holdfast.client.arguments import check_batch_id, check_reason, check_seconds
+from holdfast.client.query import QUIET, next_notice, subscription
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.client.wait import QUIET, next_notice, subscription
 from holdfast.core.batches import BatchRecord, BatchTask, TaskEnd
 from holdfast.core.plain_json import shown
 from holdfast.errors import InvalidTaskError, StoreUnavailableError, UnknownBatchError

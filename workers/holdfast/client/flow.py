@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from os import urandom
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
 
-from msgspec.structs import replace
+import msgspec
+from msgspec import structs
 
-from holdfast.client.arguments import check
+from holdfast.client.arguments import check, check_list
+from holdfast.client.loops import call_sync
+from holdfast.client.manager import TaskManager
+from holdfast.client.manager_in_scope import current_manager
+from holdfast.client.option_checks import check_key
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.emitted_parts import EmittedPart
 from holdfast.core.identity import keyed_id, uuid_text
 from holdfast.core.plain_json import shown
+from holdfast.core.task_states import State
+from holdfast.core.tasks import TaskRecord
 from holdfast.errors import InvalidTaskError
 
-if TYPE_CHECKING:
-    from holdfast.client.task_handle import SyncTaskHandle, TaskHandle
-
-R = TypeVar("R", covariant=True)
-T = TypeVar("T", covariant=True)
-S = TypeVar("S", covariant=True)
+R_co = TypeVar("R_co", covariant=True)
+T_co = TypeVar("T_co", covariant=True)
+S_co = TypeVar("S_co", covariant=True)
 
 Read = Callable[[Any], Any]
 
@@ -45,7 +50,7 @@ class Node:
         return self.spec.task_id or self.made_id
 
 
-class Flow(Generic[T, S]):
+class Flow(Generic[T_co, S_co]):
     """Tasks that are submitted together, each behind those that it runs after. Awaited, it is submitted, and gives the
     handle of its last task, or a list of handles (`gather` without `then`). Awaited again, it is the same tasks.
     """
@@ -63,35 +68,33 @@ class Flow(Generic[T, S]):
             raise InvalidTaskError(f"task_id {shown(twice)}: two tasks of a flow have it: ids are unique")
         return [_submitted(node, ids) for node in self.nodes]
 
-    def __await__(self) -> Generator[Any, None, T]:
+    def __await__(self) -> Generator[Any, None, T_co]:
         return self.submit().__await__()
 
-    async def submit(self) -> T:
+    async def submit(self) -> T_co:
         """Submit the tasks with the manager in scope, as `submit` of a registered handler. Raises InvalidTaskError, and
         the errors of TaskManager.run_flow."""
         handles = await self._handles()
-        return cast("T", handles[0] if self.is_single else handles)
+        return cast("T_co", handles[0] if self.is_single else handles)
 
-    def submit_sync(self) -> S:
+    def submit_sync(self) -> S_co:
         """As `submit`, for code without async; handles without async."""
-        from holdfast.client.sync_call import call_sync
-        from holdfast.client.task_handle import SyncTaskHandle
+        from holdfast.client.loops import call_sync
 
         handles: list[SyncTaskHandle[Any]] = [
             SyncTaskHandle(each.task_id, each.read) for each in call_sync(self._handles)
         ]
-        return cast("S", handles[0] if self.is_single else handles)
+        return cast("S_co", handles[0] if self.is_single else handles)
 
     async def _handles(self) -> list[TaskHandle[Any]]:
         from holdfast.client.manager_in_scope import current_manager
-        from holdfast.client.task_handle import TaskHandle
 
         manager = await current_manager()
         ids = await manager.run_flow(self)
         return [TaskHandle(ids[place], manager, self.nodes[place].read) for place in self.ends]
 
 
-class BoundTask(Flow["TaskHandle[R]", "SyncTaskHandle[R]"], Generic[R]):
+class BoundTask(Flow["TaskHandle[R_co]", "SyncTaskHandle[R_co]"], Generic[R_co]):
     """A task with its arguments: a flow of one."""
 
     def __init__(self, spec: TaskSpec, read: Read | None = None) -> None:
@@ -112,6 +115,237 @@ def _check_has_an_id(spec: TaskSpec) -> None:
 def _submitted(node: Node, ids: Sequence[str]) -> TaskSpec:
     after = (*(node.spec.after or ()), *(ids[place] for place in node.parents))
     named = {} if node.spec.task_id or node.spec.key is not None else {"task_id": node.made_id}
-    spec = replace(node.spec, after=list(dict.fromkeys(after)) or None, **named)
+    spec = structs.replace(node.spec, after=list(dict.fromkeys(after)) or None, **named)
     check(spec)
     return spec
+
+
+# Makes flows of tasks: one after the other (`chain`), or side by side (`gather`).
+#
+#     report = await gather([count.bind(page) for page in pages], then=total.bind())
+#     record = await report.wait(timeout=60, raise_failed=True)
+#
+# Both only set `after` of the tasks that follow: a handler finds what went before in `task.parents`. Nothing is written
+# until the flow is awaited.
+
+T = TypeVar("T")
+S = TypeVar("S")
+R = TypeVar("R")
+
+Part: TypeAlias = Flow[Any, Any] | TaskSpec
+
+
+@overload
+def chain(last: Flow[T, S], /, *, key: str | None = None) -> Flow[T, S]: ...
+
+
+@overload
+def chain(part1: Part, last: Flow[T, S], /, *, key: str | None = None) -> Flow[T, S]: ...
+
+
+@overload
+def chain(part1: Part, part2: Part, last: Flow[T, S], /, *, key: str | None = None) -> Flow[T, S]: ...
+
+
+@overload
+def chain(part1: Part, part2: Part, part3: Part, last: Flow[T, S], /, *, key: str | None = None) -> Flow[T, S]: ...
+
+
+@overload
+def chain(
+    part1: Part, part2: Part, part3: Part, part4: Part, last: Flow[T, S], /, *, key: str | None = None
+) -> Flow[T, S]: ...
+
+
+@overload
+def chain(
+    part1: Part, part2: Part, part3: Part, part4: Part, part5: Part, last: Flow[T, S], /, *, key: str | None = None
+) -> Flow[T, S]: ...
+
+
+@overload
+def chain(*parts: Part, key: str | None = None) -> Flow[Any, Any]: ...
+
+
+def chain(*parts: Part, key: str | None = None) -> Flow[Any, Any]:
+    """A flow of these parts, each after the one before: tasks of `handler.bind(…)`, TaskSpecs, or flows. With a `key`
+    the ids of its tasks come from it: the same chain under the same key is submitted once.
+
+    Raises InvalidTaskError."""
+    if not parts:
+        raise InvalidTaskError("chain(): at least one task is expected")
+    nodes, ends = list[Node](), tuple[int, ...]()
+    for part in parts:
+        ends = _add(nodes, part, after=ends)
+    return _flow(nodes, ends, key, is_single=_is_single(parts[-1]))
+
+
+@overload
+def gather(parts: Iterable[Part], *, then: Flow[T, S], key: str | None = None) -> Flow[T, S]: ...
+
+
+@overload
+def gather(
+    parts: Iterable[Part], *, then: TaskSpec, key: str | None = None
+) -> Flow[TaskHandle[Any], SyncTaskHandle[Any]]: ...
+
+
+@overload
+def gather(
+    parts: Iterable[Flow[TaskHandle[R], SyncTaskHandle[R]]], *, key: str | None = None
+) -> Flow[list[TaskHandle[R]], list[SyncTaskHandle[R]]]: ...
+
+
+@overload
+def gather(
+    parts: Iterable[Part], *, key: str | None = None
+) -> Flow[list[TaskHandle[Any]], list[SyncTaskHandle[Any]]]: ...
+
+
+def gather(parts: Iterable[Part], *, then: Part | None = None, key: str | None = None) -> Flow[Any, Any]:
+    """A flow of these parts side by side, and of the task `then` after all of them, whose `task.parents` has their
+    results in this order. `key` as for `chain`.
+
+    Raises InvalidTaskError."""
+    group = cast("list[Part]", check_list("parts", parts, "tasks of handler.bind(), TaskSpecs or flows"))
+    nodes, ends = list[Node](), tuple[int, ...]()
+    for part in group:
+        ends += _add(nodes, part, after=())
+    if then is None:
+        return _flow(nodes, ends, key, is_single=False)
+    if not group:
+        raise InvalidTaskError("gather([], then=…): at least one task before it is expected")
+    ends = _add(nodes, then, after=ends)
+    return _flow(nodes, ends, key, is_single=_is_single(then))
+
+
+def _is_single(part: Part) -> bool:
+    return part.is_single if isinstance(part, Flow) else True
+
+
+def _add(nodes: list[Node], part: object, *, after: Sequence[int]) -> tuple[int, ...]:
+    """Add the tasks of a part behind the others; the places of its last ones."""
+    flow = _flow_of(part)
+    first = len(nodes)
+    for node in flow.nodes:
+        parents = tuple(first + place for place in node.parents) or tuple(after)
+        nodes.append(replace(node, parents=parents, made_id=new_id()))
+    return tuple(first + place for place in flow.ends)
+
+
+def _flow_of(part: object) -> Flow[Any, Any]:
+    if isinstance(part, Flow):
+        return cast("Flow[Any, Any]", part)  # type: ignore[redundant-cast]  # pyright does not know of what it is one
+    if not isinstance(part, TaskSpec):
+        raise InvalidTaskError(f"{shown(part)}: a task of handler.bind(), a TaskSpec or a flow is expected")
+    check(part)
+    return BoundTask[Any](part)
+
+
+def _flow(nodes: Sequence[Node], ends: Sequence[int], key: str | None, *, is_single: bool) -> Flow[Any, Any]:
+    if key is not None:
+        check_key("key", key)
+        nodes = [_keyed(node, f"{key}/{number}") for number, node in enumerate(nodes, 1)]
+    return Flow(nodes, ends, is_single=is_single)
+
+
+def _keyed(node: Node, key: str) -> Node:
+    has_id = node.spec.task_id is not None or node.spec.key is not None or _stands_for_others(node.spec)
+    return node if has_id else replace(node, spec=msgspec.structs.replace(node.spec, key=key))
+
+
+def _stands_for_others(spec: TaskSpec) -> bool:
+    return spec.debounce is not None or spec.unique is not None
+
+
+# Handles of submitted tasks: a producer waits for its task, reads it or cancels it.
+
+
+@dataclass(frozen=True, slots=True)
+class TaskHandle(Generic[R_co]):
+    """A task that was accepted. `read` converts its JSON value to the return type of the handler."""
+
+    task_id: str
+    manager: TaskManager = field(repr=False)
+    read: Read | None = field(default=None, repr=False)
+
+    @overload
+    async def wait(self, timeout: float | None = None, *, raise_failed: Literal[True]) -> TaskRecord[R_co]: ...
+
+    @overload
+    async def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R_co | None]: ...
+
+    async def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R_co | None]:
+        """Wait until the task has ended or asks for input; the record, its `value` of the handler's return type.
+
+        Raises TimeoutError after `timeout` seconds; with `raise_failed` TaskFailed, with the worker's traceback, if it
+        did not complete.
+        """
+        return replace(await self.manager.wait(self.task_id, timeout, raise_failed=raise_failed), read=self.read)
+
+    def stream(self, *, after: int = 0) -> AsyncGenerator[EmittedPart]:
+        """The parts that the task emits, as they come, until it has ended or asks for input: see TaskManager.stream."""
+        return self.manager.stream(self.task_id, after=after)
+
+    async def record(self) -> TaskRecord[R_co | None]:
+        """The task as it is now; raises UnknownTaskError."""
+        return replace(await self.manager.get_task(self.task_id), read=self.read)
+
+    async def cancel(self, reason: str = "canceled by a producer") -> State:
+        """End the task if it has not ended; its state afterwards."""
+        return await self.manager.cancel_task(self.task_id, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncTaskHandle(Generic[R_co]):
+    """As TaskHandle, without async."""
+
+    task_id: str
+    read: Read | None = field(default=None, repr=False)
+
+    @overload
+    def wait(self, timeout: float | None = None, *, raise_failed: Literal[True]) -> TaskRecord[R_co]: ...
+
+    @overload
+    def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R_co | None]: ...
+
+    def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R_co | None]:
+        """Wait until the task has ended or asks for input; the record, its `value` of the handler's return type.
+
+        Raises TimeoutError after `timeout` seconds; with `raise_failed` TaskFailed, with the worker's traceback, if it
+        did not complete.
+        """
+        return call_sync(self._wait, timeout, raise_failed)
+
+    def stream(self, *, after: int = 0) -> Iterator[EmittedPart]:
+        """The parts that the task emits, as they come, until it has ended or asks for input: see TaskManager.stream."""
+        parts = call_sync(self._stream, after)
+        try:
+            while (part := call_sync(anext, parts, None)) is not None:
+                yield part
+        finally:
+            call_sync(parts.aclose)
+
+    def record(self) -> TaskRecord[R_co | None]:
+        """The task as it is now; raises UnknownTaskError."""
+        return call_sync(self._record)
+
+    def cancel(self, reason: str = "canceled by a producer") -> State:
+        """End the task if it has not ended; its state afterwards."""
+        return call_sync(self._cancel, reason)
+
+    async def _handle(self) -> TaskHandle[R_co]:
+        """The async handle, with the manager of the event loop that serves the call."""
+        return TaskHandle(self.task_id, await current_manager(), self.read)
+
+    async def _wait(self, timeout: float | None, raise_failed: bool) -> TaskRecord[R_co | None]:
+        return await (await self._handle()).wait(timeout, raise_failed=raise_failed)
+
+    async def _stream(self, after: int) -> AsyncGenerator[EmittedPart]:
+        return (await self._handle()).stream(after=after)
+
+    async def _record(self) -> TaskRecord[R_co | None]:
+        return await (await self._handle()).record()
+
+    async def _cancel(self, reason: str) -> State:
+        return await (await self._handle()).cancel(reason)

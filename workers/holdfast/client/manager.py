@@ -11,27 +11,29 @@ store cannot be reached it is made again here, with the same bytes, and then rai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace as replaced
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
-from holdfast.client.arguments import check_cursor, check_lane, check_limit, check_list
+from msgspec.structs import replace
+
+from holdfast.client.arguments import check_batch_id, check_cursor, check_lane, check_limit, check_list
 from holdfast.client.batch import Batch
-from holdfast.client.batch_drafts import drafts_of_batch
-from holdfast.client.dead_letters import DeadLetters
-from holdfast.client.delegate import delegate
+from holdfast.client.option_checks import check_parts
 from holdfast.client.query import TaskQueries
-from holdfast.client.queue_control import QueueControl
+from holdfast.client.queue_control import DeadLetters, QueueControl, TaskControl
 from holdfast.client.queue_views import QueueViews
-from holdfast.client.submission import Draft, raise_refusals
+from holdfast.client.submission import Draft, Submitter, raise_refusals
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.client.submitter import Submitter
-from holdfast.client.task_control import TaskControl
 from holdfast.client.task_spec import TaskSpec
-from holdfast.client.validate import check_parts
-from holdfast.core.batches import BatchPage
+from holdfast.core.batches import MOST_TASKS, BatchPage
+from holdfast.core.identity import is_task_id, keyed_id
 from holdfast.core.plain_json import shown
+from holdfast.core.submit_options import BatchPlace, SubmitOptions
 from holdfast.core.tasks import Receipt, Submission
 from holdfast.errors import InvalidTaskError
 from holdfast.store.protocol import Store
@@ -40,6 +42,74 @@ if TYPE_CHECKING:
     from holdfast.client.flow import Flow
     from holdfast.client.schedules import Schedules
     from holdfast.handler.registry import Handlers
+
+
+# Methods of a class that are those of one of its parts.
+
+T = TypeVar("T")
+Part = TypeVar("Part")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def delegate(part_of: Callable[[T], Part], method: Callable[Concatenate[Part, P], R]) -> Callable[Concatenate[T, P], R]:
+    """A method with the signature and the docstring of `method`, which calls it on the part of its object."""
+
+    @functools.wraps(method)
+    def call(self: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return method(part_of(self), *args, **kwargs)
+
+    return call
+
+
+# Makes a batch of tasks that were checked: their ids, their places, and a digest that knows the same call again.
+
+DIGEST = 16  # hex digits: enough to tell two calls apart that nobody means to confuse
+
+
+def drafts_of_batch(queue: str, batch_id: str, tasks: Sequence[Draft], then: Draft | None) -> list[Draft]:
+    """The drafts to submit, the callback first. Raises InvalidTaskError."""
+    check_batch_id(batch_id)
+    if not tasks and then is None:
+        raise InvalidTaskError(f"batch {batch_id}: it has no tasks and no callback, so there is nothing to submit")
+    if len(tasks) > MOST_TASKS:
+        raise InvalidTaskError(f"batch {batch_id}: {len(tasks)} tasks: at most {MOST_TASKS} are allowed")
+    named = [_named(one, f"{batch_id}.{place}") for place, one in enumerate(tasks, 1)]
+    callback = [] if then is None else [_named(then, f"{batch_id}.then")]
+    digest = _digest(queue, batch_id, named, callback)
+    places = range(0 if callback else 1, len(named) + 1)
+    return [
+        _placed(one, BatchPlace(batch_id, place, len(named), digest))
+        for place, one in zip(places, [*callback, *named], strict=True)
+    ]
+
+
+def _named(one: Draft, task_id: str) -> Draft:
+    """With the id that it has in its batch, unless it has one."""
+    if one.spec.unique is not None:
+        text = "a task of a batch cannot be left out as a duplicate of another; use key or task_id"
+        raise InvalidTaskError(f"unique {shown(one.spec.unique)}: {text}")
+    if one.spec.task_id is not None or one.spec.key is not None:
+        return one
+    assert is_task_id(task_id)  # the id of the batch is so short
+    return one._replace(spec=replace(one.spec, task_id=task_id))
+
+
+def _digest(queue: str, batch_id: str, tasks: Sequence[Draft], callback: Sequence[Draft]) -> str:
+    """Of the ids and contents of all."""
+    digest, ids = hashlib.sha1(b"%d" % len(callback), usedforsecurity=False), set[str]()
+    for one in (*callback, *tasks):
+        task_id = one.spec.task_id or keyed_id(queue, one.spec.key or "")
+        if task_id in ids:
+            raise InvalidTaskError(f"batch {batch_id}: task_id {task_id} stands there twice; each task needs its own")
+        ids.add(task_id)
+        digest.update(b"%b\n%d\n" % (task_id.encode(), len(one.message)))
+        digest.update(one.message)
+    return digest.hexdigest()[:DIGEST]
+
+
+def _placed(one: Draft, place: BatchPlace) -> Draft:
+    return one._replace(options=replaced(one.options or SubmitOptions(), batch=place))
 
 
 def _submitter(manager: TaskManager) -> Submitter:

@@ -19,7 +19,7 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.store_source import find_source, names_memory
 from holdfast.errors import AmbiguousManagerError, StoreRefusedError
 from holdfast.store.substitute import substituted
-from holdfast_config import running_pools
+from holdfast_config import service_folders
 
 NOBODY_RUNS_THEM = (
     "the task would stay in the memory of this process, where nobody runs it: no store is named and no supervisor "
@@ -150,7 +150,7 @@ class _OfSettings:
         source = await find_source(settings, (), in_memory=names_memory(settings))
         if source.private:
             raise StoreRefusedError(
-                NOBODY_RUNS_THEM.format(settings.runtime_dir, running_pools.in_brackets(settings.runtime_dir))
+                NOBODY_RUNS_THEM.format(settings.runtime_dir, service_folders.in_brackets(settings.runtime_dir))
             )
         async with source.opening as store:
             await store.ping()

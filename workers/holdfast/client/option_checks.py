@@ -8,11 +8,13 @@ from operator import attrgetter
 from typing import cast
 
 from holdfast.client.arguments import LONGEST_ID, check_id, check_seconds
+from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.plain_json import check_json, shown
 from holdfast.core.submit_options import MOST_PARENTS, IfParentFails, SubmitOptions, key_digest
 from holdfast.errors import InvalidTaskError
-from holdfast_config import webhook_url
+from holdfast_config import RedisSettings, Settings, addresses
+from holdfast_config.store_settings import PostgresSettings
 
 _OPTIONS = attrgetter("after", "if_parent_fails", "expires", "webhook", "key", "debounce", "unique", "unique_for")
 _NONE = (None,) * 8
@@ -112,7 +114,7 @@ def _check_webhook(url: object) -> None:
     if url is None:
         return
     try:
-        webhook_url.parse(url if isinstance(url, str) else "")
+        addresses.parse_webhook(url if isinstance(url, str) else "")
     except ValueError as error:
         raise InvalidTaskError(f"webhook {shown(url)}: {error}") from None
 
@@ -123,3 +125,33 @@ def _check_debounce(spec: TaskSpec) -> None:
     for what, value in (("key", spec.key), ("unique", spec.unique)):
         if value is not None:
             raise InvalidTaskError(f"debounce and {what} exclude each other: one replaces, the other keeps the first")
+
+
+# Validates the arguments of managers and brokers, whose callers need not be typed. Raises InvalidTaskError.
+
+LARGEST = 536_870_912  # bytes: the size limit of a value in Redis
+
+
+def check_parts(retries: object, handlers: object, max_message_bytes: object = LARGEST) -> None:
+    """Check the arguments that every manager has. A registry is any object with `named`: its class is not imported."""
+    if retries is not None and not isinstance(retries, SubmitRetries):
+        raise InvalidTaskError(f"retries {shown(retries)}: a SubmitRetries is expected")
+    if handlers is not None and not callable(getattr(handlers, "named", None)):
+        raise InvalidTaskError(f"handlers {shown(handlers)}: a registry (holdfast.Handlers) is expected")
+    if type(max_message_bytes) is not int or not 1 <= max_message_bytes <= LARGEST:
+        raise InvalidTaskError(f"max_message_bytes {shown(max_message_bytes)}: 1 to {LARGEST} are allowed")
+
+
+def check_redis(settings: object) -> None:
+    if not isinstance(settings, RedisSettings):
+        raise InvalidTaskError(f"settings {shown(settings)}: RedisSettings are expected, as load().redis")
+
+
+def check_database(database: object) -> None:
+    if database is not None and not isinstance(database, PostgresSettings):
+        raise InvalidTaskError(f"database {shown(database)}: PostgresSettings are expected, as load().postgres")
+
+
+def check_settings(settings: object) -> None:
+    if settings is not None and not isinstance(settings, Settings):
+        raise InvalidTaskError(f"settings {shown(settings)}: Settings are expected, as load() answers")

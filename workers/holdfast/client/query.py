@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from holdfast.client.arguments import (
+    WantedTasks,
     check_cursor,
     check_flag,
     check_id,
@@ -22,21 +23,102 @@ from holdfast.client.arguments import (
     check_seconds,
     check_states,
     check_text,
+    checked_wanted,
 )
-from holdfast.client.part_stream import parts
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.client.wait import outcomes
-from holdfast.client.wanted_tasks import WantedTasks, checked_wanted
 from holdfast.core.emitted_parts import EmittedPart, PartsPage
 from holdfast.core.served import ServedState
 from holdfast.core.task_search import TextSearch, as_it_is
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Page, TaskRecord
 from holdfast.errors import StoreUnavailableError, TaskFailed, TaskRefused, UnknownTaskError
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import ProducerStore, Store
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+
+# Waits until tasks have ended or ask for input, by the store's notices and not by polling.
+#
+# The subscription stands before the first look, so an end between the two is seen by one of them. After a while without
+# a notice the subscription is made anew and all tasks are looked at again: a notice is a hint, and one that was lost
+# with a connection costs seconds, not the answer.
+
+SETTLED = TERMINAL | {State.INPUT_REQUIRED, State.AUTH_REQUIRED}
+QUIET = 5.0  # seconds without a notice after which to look again
+LOOKS_PER_SECOND = 200  # many tasks are looked at less often
+
+Get = Callable[[str, bool], Awaitable[TaskRecord]]
+
+
+async def outcomes(
+    store: ProducerStore, get: Get, task_ids: Iterable[str], quiet: float = QUIET
+) -> AsyncGenerator[TaskRecord, None]:
+    """The record of each task once it has settled, in the order in which they do. `get(id, payloads)` retries while
+    the store is away, and raises for an unknown task. After `quiet` seconds without a notice all are looked at again.
+    """
+    waiting = set(task_ids)
+    while waiting:
+        try:
+            async with subscription(store.settled(list(waiting))) as notices:
+                while (named := await next_notice(notices, quiet + len(waiting) / LOOKS_PER_SECOND)) is not None:
+                    for task_id in waiting & {named} if named else sorted(waiting):
+                        if (await get(task_id, False)).state in SETTLED:
+                            waiting.discard(task_id)
+                            yield await get(task_id, True)
+                    if not waiting:
+                        return
+        except StoreUnavailableError:
+            # The subscription broke. The next look retries until the store is back, or gives up.
+            await get(next(iter(waiting)), False)
+
+
+async def next_notice(notices: AsyncIterator[str], seconds: float) -> str | None:
+    """The next notice, or None after a quiet time: `notices` cannot be used after that."""
+    with anyio.move_on_after(seconds):
+        return await anext(notices, None)
+    return None
+
+
+@asynccontextmanager
+async def subscription(notices: AsyncIterator[str]) -> AsyncGenerator[AsyncIterator[str], None]:
+    """These notices, whose subscription ends with the block."""
+    try:
+        yield notices
+    finally:
+        if isinstance(notices, AsyncGenerator):
+            await notices.aclose()
+
+
+# Follows the parts that a task emits, by the store's notices: those that are kept, then the new ones, to its end.
+#
+# Each notice leads to one read of all parts behind the last one that was read, so a lost notice costs a moment and no
+# part, and a reader that is slow has the parts that are kept, in few reads. After a while without a notice the
+# subscription is made anew and the store is read again.
+
+Notices = Callable[[], AsyncIterator[str]]
+Read = Callable[[int], Awaitable[PartsPage]]
+
+
+async def parts(notices: Notices, read: Read, after: int, quiet: float = QUIET) -> AsyncGenerator[EmittedPart]:
+    """The parts of a task behind a position, until it has ended or asks for input. `read(position)` retries while the
+    store is away, and raises for an unknown task."""
+    position, is_over = after, False
+    while not is_over:
+        try:
+            async with subscription(notices()) as told:
+                while not is_over and await next_notice(told, quiet) is not None:
+                    is_whole = False
+                    while not is_whole:
+                        page = await read(position)
+                        for part in page.parts:
+                            yield part
+                        is_whole, is_over = page.is_whole, page.state in SETTLED
+                        # A store that has lost parts goes on from an earlier position.
+                        position = page.parts[-1].position if page.parts else min(position, page.last)
+        except StoreUnavailableError:
+            await read(position)  # the subscription broke; this retries until the store is back, or gives up
+
 
 STEP = 100  # tasks of one look into the store
 NOT_COMPLETED = TERMINAL - {State.COMPLETED}

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from holdfast.client.arguments import (
     check_callback,
+    check_cursor,
     check_flag,
     check_id,
+    check_ids,
     check_lane,
     check_limit,
+    check_moment,
     check_name,
     check_reason,
     check_seconds,
     check_states,
 )
+from holdfast.client.query import TaskQueries
+from holdfast.client.submission import Submitter, raise_refusals
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.core.plurals import counted
+from holdfast.client.task_spec import TaskSpec
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import TaskRecord, Wanted
-from holdfast.errors import HoldfastError, InvalidTaskError, QueueBusyError, TaskOpenError, UnknownTaskError
-from holdfast.store.protocol import Store
+from holdfast.core.tasks import Page, Receipt, Retried, RetryAnswer, TaskRecord, Wanted
+from holdfast.core.words import counted
+from holdfast.errors import (
+    CannotRetryError,
+    HoldfastError,
+    InvalidTaskError,
+    QueueBusyError,
+    TaskOpenError,
+    UnknownTaskError,
+)
+from holdfast.store.protocol import ProducerStore, Store, TaskStore
 
 CHUNK = 100  # tasks in one call of the store
 CLEARED = 50  # entries in one step of clearing a lane: a millisecond or two of the store
@@ -160,3 +173,117 @@ def _not_removed(task_id: str, task: TaskRecord | None) -> HoldfastError:
     if task.state in TERMINAL:
         return TaskOpenError(f"task {task_id} cannot be removed yet: tasks that wait for it are being told of its end")
     return TaskOpenError(f"task {task_id} is {task.state} and cannot be removed: cancel it first")
+
+
+# Cancel, pause and resume tasks.
+
+
+class TaskControl:
+    """The calls of TaskManager that cancel, pause and resume one task."""
+
+    def __init__(
+        self, store: ProducerStore, retries: SubmitRetries, submitter: Submitter, queries: TaskQueries
+    ) -> None:
+        self._store = store
+        self._call = retries.call
+        self._submitter = submitter
+        self._queries = queries
+
+    async def cancel_task(self, task_id: str, reason: str = "canceled by a producer") -> State:
+        """End a task that has not ended; its state afterwards: `canceled`, or the one in which it had ended before.
+
+        The cancel of an unknown task raises UnknownTaskError and is kept for ten minutes: if the task comes after all,
+        as when another producer was slower, it is canceled and does not run.
+        """
+        return _known(task_id, await self._call(self._store.cancel, check_id(task_id), check_reason(reason)))
+
+    async def pause_task(self, task_id: str, reason: str = "paused by a producer") -> State:
+        """Park a task: at once if it waits, when its handler stops if it is `working`; its state afterwards."""
+        return _known(task_id, await self._call(self._store.pause, check_id(task_id), check_reason(reason)))
+
+    async def resume_task(
+        self,
+        task_id: str,
+        text: str | None = None,
+        *,
+        data: object = None,
+        message_id: str | None = None,
+        reason: str = "resumed by a producer",
+    ) -> State:
+        """Let a parked task go on, with one more message if `text` or `data` is given; its state afterwards.
+
+        A message for a task that is `working` waits until the running turn has ended; a pause that was asked for and
+        not yet carried out is withdrawn. The same message twice is one; the same words again are another message if
+        they get a `message_id` of their own.
+        """
+        why = check_reason(reason)
+        if text is None and data is None:
+            if message_id is not None:
+                raise InvalidTaskError("message_id: there is no message; give text or data too")
+            return _known(task_id, await self._call(self._store.resume, check_id(task_id), why))
+        one = self._submitter.prepare(TaskSpec(text=text, data=data, task_id=check_id(task_id), message_id=message_id))
+        answer = await self._call(self._store.message, one)
+        raise_refusals([one], [Receipt(answer, task_id)])
+        return (await self._queries.record(task_id, payloads=False)).state
+
+
+def _known(task_id: str, state: str) -> State:
+    if state == "unknown":
+        raise UnknownTaskError(f"no task {task_id}; one that ended long ago is forgotten")
+    return State(state)
+
+
+# Retry tasks that failed, list and delete dead letters.
+
+_REFUSALS = {
+    "completed": "it has completed; submit a new task",
+    "submitted": "it waits to run already",
+    "working": "it runs now",
+    "input-required": "it waits for an answer; send it a message, or resume it",
+    "auth-required": "it waits to be authorized; send it a message, or resume it",
+    "suspended": "it is paused; resume it",
+    "long": "the id of its next run would have more than 128 characters; submit a new task",
+}
+
+
+class DeadLetters:
+    """The calls of TaskManager about retries and dead letters."""
+
+    def __init__(self, store: TaskStore, retries: SubmitRetries) -> None:
+        self._store = store
+        self._call = retries.call
+
+    async def retry_task(self, task_id: str, reason: str = "retried by a producer") -> str:
+        """Run a failed, rejected or canceled task again, or a delayed one at once; the id of the task that runs.
+
+        The ended task stays as it ended. A new task, `<id>.r1`, gets the same operation, history and limits, and begins
+        with no attempts and no checkpoint; its idempotency key is a new one. A second retry makes no second task.
+        Raises CannotRetryError, UnknownTaskError, StoreFullError.
+        """
+        return checked(await self.ask_retry(task_id, reason)).task_id
+
+    async def ask_retry(self, task_id: str, reason: str = "retried by a producer") -> RetryAnswer:
+        """Retry a task as `retry_task` does; the store's answer, refusals included."""
+        return await self._call(self._store.retry, check_id(task_id), check_reason(reason))
+
+    async def dead_letters(self, limit: int = 100, cursor: str = "", before_ms: int | None = None) -> Page:
+        """Dead letters (until `before_ms`, Unix time) that were not retried, newest first, without payloads."""
+        before = None if before_ms is None else check_moment("before_ms", before_ms)
+        return await self._call(self._store.dead_letters, check_limit(limit), check_cursor(cursor), before)
+
+    async def purge_dead_letters(self, task_ids: Sequence[str]) -> int:
+        """Delete dead letters with everything kept of them; their number."""
+        ids = check_ids(task_ids)
+        return await self._call(self._store.purge_dead, ids) if ids else 0
+
+
+def checked(answer: RetryAnswer) -> RetryAnswer:
+    """The answer, if it names the task that runs; raises otherwise."""
+    match answer.word:
+        case Retried.NEW | Retried.AGAIN | Retried.DUE:
+            return answer
+        case "unknown":
+            raise UnknownTaskError(f"no task {answer.task_id}; one that ended long ago is forgotten")
+        case _:
+            why = _REFUSALS.get(answer.word, f"it is {answer.word}")
+            raise CannotRetryError(f"task {answer.task_id} cannot be retried: {why}")

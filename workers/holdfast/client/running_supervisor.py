@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from holdfast.core.json_errors import UNREADABLE_JSON, Whole
+from holdfast.core.plain_json import UNREADABLE_JSON, Whole
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast_config import ConfigError, Settings, service_folders
 

@@ -19,6 +19,7 @@ import anyio.lowlevel
 from holdfast.client.arguments import check_limit, check_list, check_moment, check_reason
 from holdfast.client.schedule_definition import (
     ScheduleChange,
+    ScheduleSpec,
     check_owner,
     check_schedule_id,
     define,
@@ -26,9 +27,8 @@ from holdfast.client.schedule_definition import (
     spelled,
 )
 from holdfast.client.schedule_fire import ScheduleFirer, resume
-from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.core import fire_order
+from holdfast.core import schedule_records
 from holdfast.core.cadence.moments import local
 from holdfast.core.plain_json import shown
 from holdfast.core.schedule_records import Occurrence, Put, SchedulePage, ScheduleRecord
@@ -199,7 +199,7 @@ class Schedules:
         """Make one extra fire now, whatever its cadence and its pause; the task's id. Its overlap policy counts:
         ScheduleBusyError if that forbids a second run."""
         record = await self.get(schedule_id)
-        order = fire_order.out_of_turn(record, await self._call(self._store.clock_ms), self._firing.make)
+        order = schedule_records.out_of_turn(record, await self._call(self._store.clock_ms), self._firing.make)
         (word,) = await self._call(self._store.fire, [order])
         _known(schedule_id, word)
         (last, *_) = await self.history(schedule_id, 1)

@@ -17,7 +17,7 @@ from holdfast.client.worker_store import CurrentStore, worker_store
 from holdfast.errors import StoreRefusedError
 from holdfast.store import open_store
 from holdfast.store.substitute import substitute
-from holdfast_config import ConfigError, Settings, running_pools
+from holdfast_config import ConfigError, Settings, service_folders
 from holdfast_config.trust import UntrustedError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ async def find_source(settings: Settings, set_fields: Collection[str], *, in_mem
         settings = found.settings(settings)
         where = f"{settings.redis.masked_url}, queue {settings.queue_name}"
         return _redis(settings, f"no store is named: using that of {found}: {where}")
-    return _memory(settings, IN_MEMORY.format(settings.runtime_dir, running_pools.in_brackets(settings.runtime_dir)))
+    return _memory(settings, IN_MEMORY.format(settings.runtime_dir, service_folders.in_brackets(settings.runtime_dir)))
 
 
 def _trusted(settings: Settings) -> Path:

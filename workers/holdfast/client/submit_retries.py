@@ -12,7 +12,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 from tenacity.wait import wait_random_exponential
 
 from holdfast.errors import StoreUnavailableError
-from holdfast_config.submit_settings import SubmitSettings
+from holdfast_config.store_settings import SubmitSettings
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -2,16 +2,248 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
+from msgspec.structs import replace
 
-from holdfast.core.decode_operation import read
 from holdfast.core.identity import TASK_ID_RULE, derived_message_id, fitting_message_id, is_task_id, sha1_hex
-from holdfast.core.messages import Part, call_part, data_part, text_part
-from holdfast.core.operations import Control, Operation, Run, UnreadableError
-from holdfast.errors import InvalidTaskError
+from holdfast.core.messages import (
+    Message,
+    MessageShapeError,
+    Part,
+    call_of,
+    call_part,
+    data_part,
+    text_part,
+    with_parts,
+)
+from holdfast.errors import HoldfastError, InvalidTaskError
+
+# The operations that an envelope can hold.
+
+USUAL_TIMEOUT = "usual_timeout"  # a key of a message's metadata
+RETRY_BACKOFF = "retry_backoff"  # another: schedules write it
+LONGEST_RUN = 366 * 86_400  # seconds
+
+Verb = Literal["cancel", "pause", "resume"]
+
+
+class UnreadableError(HoldfastError):
+    """These bytes are no operation; the message is the reason, on one line."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """Run a turn. `name` and `kwargs` are those of a named handler. A resume that carries messages
+    reads as one too, with `resumes`: it continues a task and makes none. `trace_flags`: of W3C Trace Context, None if
+    the producer sent none; `baggage`: the producer's, as that header."""
+
+    task_id: str
+    message_id: str
+    context_id: str | None = None
+    messages: list[Message] = []
+    name: str | None = None
+    kwargs: dict[str, Any] = {}
+    trace_id: str | None = None
+    span_id: str | None = None
+    trace_flags: int | None = None
+    baggage: str | None = None
+    history_length: int | None = None
+    metadata: dict[str, Any] = {}
+    resumes: bool = False
+
+    @property
+    def usual_timeout(self) -> float | None:
+        """The producer's timeout in seconds, for a run that has no other."""
+        return self._seconds(USUAL_TIMEOUT) if self.metadata else None
+
+    @property
+    def retry_backoff(self) -> float | None:
+        """Seconds before the first retry, for a task that has a pause of its own."""
+        return self._seconds(RETRY_BACKOFF)
+
+    def _seconds(self, name: str) -> float | None:
+        match self.metadata.get(name):
+            case None | bool():
+                return None
+            case int() | float() as seconds if 0 < seconds <= LONGEST_RUN:
+                return float(seconds)
+            case _:
+                return None
+
+
+class Control(msgspec.Struct, frozen=True):
+    """Cancel, pause or resume a task."""
+
+    verb: Verb
+    task_id: str
+
+
+Operation = Run | Control
+
+
+# Operations from bytes, leniently: whoever wrote them, whatever else they carry.
+#
+# Two envelopes are read, told apart by `operation` (ours) and `type` (the other documented one):
+#
+#   {"operation": "run", "params": {"task_id", "context_id", "message": {"message_id", "parts": […]}, …}, "trace_id", …}
+#   {"type": "run", "task_id", "conversation_id", "messages": [{"role", "content"}], "artifacts", "timestamp"}
+#
+# An own entry of the public queue is `{"_b":"<task id>:<seq>",` and the operation after its first `{`: one more key,
+# skipped like every key that is not known here. The store's scripts read the same ids from the same bytes.
+
+_VERBS = frozenset({"cancel", "pause", "resume"})
+_TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
+_FLAGS = re.compile(r"[0-9a-f]{2}")
+_NO_TRACE = (None,) * 4
+_SPAN_ID = re.compile(r"(?!0{16})[0-9a-f]{16}")
+
+
+class _Params(msgspec.Struct):
+    """`Any` where producers vary: a value that cannot be used counts as missing."""
+
+    task_id: str | None = None
+    context_id: Any = None
+    conversation_id: Any = None
+    message: Message | None = None
+    messages: list[Message] | None = None
+    history_length: Any = None
+    metadata: Any = None
+    artifacts: Any = None
+    timestamp: Any = None
+
+
+class _Envelope(_Params):
+    """The second form has its params beside its type."""
+
+    operation: str | None = None
+    type: str | None = None
+    params: _Params | None = None
+    trace_id: Any = None
+    span_id: Any = None
+    trace_flags: Any = None
+    baggage: Any = None
+
+
+_decoder = msgspec.json.Decoder(_Envelope)
+
+
+def is_own(entry: bytes) -> bool:
+    """True for an entry of the public queue that the store's scripts have written."""
+    return entry.startswith(b'{"_b":"')
+
+
+def read(raw: bytes, max_bytes: int) -> Operation:
+    """The operation in `raw`, which may have at most `max_bytes` bytes. Raises UnreadableError."""
+    if len(raw) > max_bytes:
+        raise UnreadableError(f"too large: {len(raw)} bytes, at most {max_bytes} are read")
+    envelope = _decode(raw)
+    verb, params = envelope.operation, envelope.params
+    if verb is None:
+        verb, params = envelope.type, envelope
+    if verb != "run" and verb not in _VERBS:
+        raise UnreadableError("no operation" if verb is None else "unknown operation")
+    if params is None:
+        raise UnreadableError("no params")
+    task_id = _task_id(params)
+    if verb == "run" or (verb == "resume" and (params.message or params.messages)):
+        return _run(raw, envelope, params, task_id, resumes=verb == "resume")
+    return Control(cast("Verb", verb), task_id)
+
+
+def _decode(raw: bytes) -> _Envelope:
+    try:
+        return _decoder.decode(raw)
+    except UnicodeDecodeError:
+        raise UnreadableError("not UTF-8") from None
+    except msgspec.DecodeError as error:
+        raise UnreadableError(str(error)) from None
+    except RecursionError:
+        raise UnreadableError("nested too deeply") from None
+
+
+def _task_id(params: _Params) -> str:
+    if not params.task_id:
+        raise UnreadableError("no task id")
+    if not is_task_id(params.task_id):
+        raise UnreadableError(f"bad task id: {TASK_ID_RULE} are allowed")
+    return params.task_id
+
+
+def _run(raw: bytes, envelope: _Envelope, params: _Params, task_id: str, *, resumes: bool) -> Run:
+    messages = _messages(params)
+    name, kwargs = call_of(messages)
+    given = params.message.get("message_id") if params.message else None
+    run = Run(
+        task_id=task_id,
+        message_id=fitting_message_id(given) if isinstance(given, str) and given else sha1_hex(raw),
+        context_id=_word(params.context_id) or _word(params.conversation_id),
+        messages=messages,
+        name=name,
+        kwargs=kwargs,
+        history_length=_length(params.history_length),
+        metadata=_metadata(params),
+        resumes=resumes,
+    )
+    trace = (envelope.trace_id, envelope.span_id, envelope.trace_flags, envelope.baggage)
+    return run if trace == _NO_TRACE else _traced(run, envelope)
+
+
+def _traced(run: Run, envelope: _Envelope) -> Run:
+    return replace(
+        run,
+        trace_id=_matching(_TRACE_ID, envelope.trace_id),
+        span_id=_matching(_SPAN_ID, envelope.span_id),
+        trace_flags=_flags(envelope.trace_flags),
+        baggage=envelope.baggage if type(envelope.baggage) is str and envelope.baggage else None,
+    )
+
+
+def _messages(params: _Params) -> list[Message]:
+    messages = params.messages or []
+    if params.message is not None:
+        messages.append(params.message)
+    try:
+        for message in messages:
+            with_parts(message)
+    except MessageShapeError as error:
+        raise UnreadableError(str(error)) from None
+    return messages
+
+
+def _metadata(params: _Params) -> dict[str, Any]:
+    """The metadata of the message, then that of the envelope."""
+    metadata: dict[str, Any] = {}
+    for source in (params.message.get("metadata") if params.message else None, params.metadata):
+        if source and isinstance(source, dict):
+            metadata.update(cast("dict[str, Any]", source))
+    if params.artifacts is not None:
+        metadata.setdefault("artifacts", params.artifacts)
+    if params.timestamp is not None:
+        metadata.setdefault("timestamp", params.timestamp)
+    return metadata
+
+
+def _word(value: object) -> str | None:
+    return str(value) if type(value) in (str, int) and value != "" else None
+
+
+def _matching(pattern: re.Pattern[str], value: object) -> str | None:
+    return value if type(value) is str and pattern.fullmatch(value) else None
+
+
+def _flags(value: object) -> int | None:
+    """The flags as a number or as two hex digits, both of which producers write."""
+    if type(value) is str and _FLAGS.fullmatch(value):
+        return int(value, 16)
+    return value if type(value) is int and 0 <= value <= 0xFF else None
+
+
+def _length(value: object) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
 
 __all__ = [
     "read",

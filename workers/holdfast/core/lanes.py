@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from holdfast.core.plurals import counted
 from holdfast.core.served import ServedLane
+from holdfast.core.words import counted
 
 
 class LaneBound(StrEnum):

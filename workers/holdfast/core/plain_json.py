@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable
-from typing import Any, TypeGuard, cast
+from typing import Annotated, Any, TypeGuard, cast
+
+import msgspec
+from msgspec import Meta
 
 from holdfast.errors import InvalidTaskError
 
@@ -103,3 +106,17 @@ def _check_text(path: str, text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise InvalidTaskError(f"{path} {shown(text)}: not Unicode text: {error.reason}") from None
+
+
+# The errors of reading JSON that somebody else wrote.
+#
+# The decoder has three: the text is no JSON or not of the wanted type, it is not UTF-8, it is nested too deep. A reader
+# that catches one of them alone ends with the other two.
+
+UNREADABLE_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+_WHOLE = 1 << 53  # JSON has larger numbers, which the encoder refuses and other languages round
+_LATEST = 253_402_300_799.0  # seconds, the end of the year 9999: a later time has no date, and no wait is so long
+
+Whole = Annotated[int, Meta(ge=-_WHOLE, le=_WHOLE)]
+Real = Annotated[float, Meta(ge=-_LATEST, le=_LATEST)]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
 
 import msgspec
+
+from holdfast.core.plain_json import shown
 
 MOST_HANDLERS = 1_000  # of one application
 MOST_BYTES = 8_192  # of the arguments of one handler, as JSON
@@ -46,3 +50,190 @@ def read_published(text: bytes) -> PublishedHandler | None:
         return _decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+# Holds the arguments of a task against the JSON schema that its handler's worker has published. Pure.
+#
+# It reads the part of JSON Schema that signatures become; what it does not know it lets pass, and the worker decides.
+
+Schema = Mapping[str, Any]
+DEEPEST = 20  # levels that are looked at
+MOST = 20  # flaws that are named
+
+WORDS = {
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+class Flaw(NamedTuple):
+    """`place`: the argument, and the place in it, as in `order.lines[2]`; `why`: what is expected there."""
+
+    place: str
+    why: str
+
+
+def flaws(schema: Schema, arguments: object) -> list[Flaw]:
+    """The first flaws of the arguments; none if they fit."""
+    found: list[Flaw] = []
+    for flaw in _flaws(schema, schema, arguments, "", 0):
+        found.append(flaw)
+        if len(found) == MOST:
+            break
+    return found
+
+
+def _flaws(whole: Schema, schema: object, value: Any, place: str, depth: int) -> Iterator[Flaw]:
+    schema = resolved(whole, schema)
+    if depth > DEEPEST or not schema:
+        return
+    if choices := _choices(schema):
+        yield from _of_choices(whole, choices, value, place, depth)
+    elif not _is_allowed(schema, value):
+        yield Flaw(place, f"{_expected(schema)} is expected, not {shown(value)}")
+    else:
+        yield from _inside_of(whole, schema, value, place, depth)
+
+
+def _inside_of(whole: Schema, schema: Schema, value: Any, place: str, depth: int) -> Iterator[Flaw]:
+    if isinstance(value, dict):
+        yield from _of_object(whole, schema, cast("dict[str, Any]", value), place, depth)
+    elif isinstance(value, list):
+        for number, item in enumerate(cast("list[object]", value)):
+            yield from _flaws(whole, schema.get("items"), item, f"{place}[{number}]", depth + 1)
+    else:
+        yield from _out_of_bounds(schema, value, place)
+
+
+def resolved(whole: Schema, schema: object) -> Schema:
+    """The schema that a reference into the whole leads to; an empty one where there is none."""
+    for _ in range(DEEPEST):
+        if not isinstance(schema, dict):
+            return {}
+        known = cast("Schema", schema)
+        reference = known.get("$ref")
+        if reference is None:
+            return known
+        definitions = whole.get("$defs")
+        name = str(reference).removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
+        schema = cast("Schema", definitions).get(name) if isinstance(definitions, dict) else None
+    return {}
+
+
+def _choices(schema: Schema) -> list[object]:
+    found = schema.get("anyOf") or schema.get("oneOf")
+    return cast("list[object]", found) if isinstance(found, list) else []
+
+
+def _of_choices(whole: Schema, choices: list[object], value: Any, place: str, depth: int) -> Iterator[Flaw]:
+    """None if one of them fits; else those of the only one that has the value's type, or what is expected."""
+    of_each = [list(_flaws(whole, choice, value, place, depth + 1)) for choice in choices]
+    if not all(of_each):
+        return
+    near = [
+        each
+        for each, choice in zip(of_each, choices, strict=True)
+        if _is_of_type(resolved(whole, choice), value) and not _choices(resolved(whole, choice))
+    ]
+    if len(near) == 1:
+        yield from near[0]
+    else:
+        words = dict.fromkeys(_expected(resolved(whole, choice)) for choice in choices)
+        yield Flaw(place, f"{' or '.join(words)} is expected, not {shown(value)}")
+
+
+def _of_object(whole: Schema, schema: Schema, value: dict[str, Any], place: str, depth: int) -> Iterator[Flaw]:
+    known = cast("Schema", schema.get("properties") or {})
+    more = schema.get("additionalProperties", True)
+    for name in cast("list[str]", schema.get("required") or []):
+        if name not in value:
+            yield Flaw(_inside(place, name), "is missing")
+    for name, item in value.items():
+        if name in known:
+            yield from _flaws(whole, known[name], item, _inside(place, name), depth + 1)
+        elif more is False:
+            yield Flaw(_inside(place, name), "is not expected")
+        else:
+            yield from _flaws(whole, more, item, _inside(place, name), depth + 1)
+
+
+def _inside(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
+
+
+def _types(schema: Schema) -> list[str]:
+    given = schema.get("type")
+    if isinstance(given, str):
+        return [given]
+    return [str(each) for each in cast("list[object]", given)] if isinstance(given, list) else []
+
+
+def _allowed(schema: Schema) -> list[object] | None:
+    """The values that it names; None: it names none."""
+    if "const" in schema:
+        return [schema["const"]]
+    named = schema.get("enum")
+    return cast("list[object]", named) if isinstance(named, list) else None
+
+
+def _is_allowed(schema: Schema, value: Any) -> bool:
+    named = _allowed(schema)
+    return value in named if named is not None else _is_of_type(schema, value)
+
+
+def _expected(schema: Schema) -> str:
+    named = _allowed(schema)
+    if named is not None:
+        return f"one of {', '.join(map(shown, named[:MOST]))}"
+    return " or ".join(WORDS.get(each, each) for each in _types(schema)) or "another value"
+
+
+def _is_of_type(schema: Schema, value: Any) -> bool:
+    types = _types(schema)
+    return not types or any(_IS[each](value) for each in types if each in _IS) or not _IS.keys() & set(types)
+
+
+def _is_whole(value: Any) -> bool:
+    return (type(value) is int) or (type(value) is float and value.is_integer())
+
+
+_IS: dict[str, Callable[[Any], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "integer": _is_whole,
+    "number": lambda value: type(value) is int or (type(value) is float and math.isfinite(value)),
+    "boolean": lambda value: isinstance(value, bool),
+    "array": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, dict),
+    "null": lambda value: value is None,
+}
+
+
+def _out_of_bounds(schema: Schema, value: Any, place: str) -> Iterator[Flaw]:
+    """Bounds of a number, or of the length of a text."""
+    is_text = isinstance(value, str)
+    if not is_text and not _IS["number"](value):
+        return
+    size = len(value) if is_text else value
+    for word, is_out, says in _BOUNDS[is_text]:
+        bound = schema.get(word)
+        if _IS["number"](bound) and is_out(size, bound):
+            yield Flaw(place, f"{says} {shown(bound)}{' characters are' if is_text else ' is'} allowed")
+
+
+_BOUNDS: dict[bool, list[tuple[str, Callable[[Any, Any], bool], str]]] = {
+    False: [
+        ("minimum", lambda size, bound: size < bound, "at least"),
+        ("maximum", lambda size, bound: size > bound, "at most"),
+        ("exclusiveMinimum", lambda size, bound: size <= bound, "more than"),
+        ("exclusiveMaximum", lambda size, bound: size >= bound, "less than"),
+    ],
+    True: [
+        ("minLength", lambda size, bound: size < bound, "at least"),
+        ("maxLength", lambda size, bound: size > bound, "at most"),
+    ],
+}

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from holdfast.core.plurals import counted
 from holdfast.core.pull_protocol import UNBOUNDED
+from holdfast.core.words import counted
 
 RECYCLE_AT = 0.8  # share of the memory limit at which a successor is asked for
 SPREAD = 0.1  # share of the tasks by which limits differ, so that the workers of a pool are not replaced all at once

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from holdfast.core.histogram import quantile
-from holdfast.core.rollup import Figures, Histogram, Rollup, Series
+from holdfast.core.rollup import Figures, Histogram, Rollup, Series, quantile
 
 # Outcomes of runs of a handler; the others are of tasks that did not run (returned, defer, canceled, expired …).
 RUNS = frozenset(

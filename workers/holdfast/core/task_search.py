@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import msgspec
 
-from holdfast.core.json_errors import UNREADABLE_JSON
 from holdfast.core.messages import Part
+from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.core.result_document import Result
 from holdfast.core.tasks import TaskRecord
 

@@ -24,8 +24,8 @@ from holdfast.errors import HandlerError
 from holdfast.handler.command import command_line
 from holdfast.handler.resolve import module_of
 from holdfast_config import Settings
-from holdfast_config.code_trust import Stranger, concerns_caller, strangers
 from holdfast_config.environment import search_path
+from holdfast_config.file_trust import Stranger, concerns_caller, strangers
 
 REMEDY = (
     "start it as the user whose code it is, or have root own it (chown -R root); in a container, name the folder in "

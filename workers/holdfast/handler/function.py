@@ -2,17 +2,132 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from typing import Any
 
-from holdfast.errors import HandlerError
-from holdfast.handler.function_kind import FunctionKind, kind_of
-from holdfast.handler.handler_options import HandlerOptions
-from holdfast.handler.injected_values import with_values
-from holdfast.handler.middleware import Middleware
-from holdfast.handler.signature import Signature, inspect_signature
+from holdfast.client.arguments import check_attempts, check_lane, check_seconds
+from holdfast.core.plain_json import shown
+from holdfast.errors import HandlerError, InvalidTaskError
+from holdfast.handler.signature import Signature, injected, inspect_signature, parameters_of, with_values
+
+# The kinds of functions: coroutine functions, async generators, and all that run in a thread.
+
+
+class FunctionKind(Enum):
+    """Async functions run on the event loop, every other one in a thread."""
+
+    COROUTINE = auto()
+    ASYNC_GENERATOR = auto()
+    SYNC = auto()
+
+
+def kind_of(function: Callable[..., object]) -> FunctionKind:
+    """The kind of a function, a partial of one, or an object that is called."""
+    code = _code(function)
+    if inspect.iscoroutinefunction(code):
+        return FunctionKind.COROUTINE
+    return FunctionKind.ASYNC_GENERATOR if inspect.isasyncgenfunction(code) else FunctionKind.SYNC
+
+
+def is_generator(function: Callable[..., object]) -> bool:
+    """True for a generator function that is not async."""
+    return inspect.isgeneratorfunction(_code(function))
+
+
+def _code(function: Callable[..., object]) -> Callable[..., object]:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function if inspect.isroutine(function) else type(function).__call__
+
+
+# Middleware: a function around each call of a handler, inspected when it is registered.
+#
+# It gets the task and `call`. `call()` runs the middleware and the handler inside it, returns the value of the handler,
+# and raises its exception.
+
+
+@dataclass(frozen=True, slots=True)
+class Middleware:
+    """`wanted`: its parameters beside task and call, each with the type of a lifespan's value."""
+
+    function: Callable[..., Any]
+    is_async: bool
+    wanted: Mapping[str, Any]
+
+    def given(self, values: Mapping[Any, object]) -> Middleware:
+        """The middleware with the values of lifespans bound."""
+        return replace(self, function=with_values(self.function, self.wanted, values))
+
+
+def inspect_middleware(function: object, types: Collection[Any]) -> Middleware:
+    """The middleware, inspected; `types` are those of lifespans' values. Raises HandlerError."""
+    name = getattr(function, "__name__", type(function).__name__)
+    what = f"the middleware {name!a}"
+    if isinstance(function, type) or not callable(function):
+        raise HandlerError(f"{what} is no function: write it as a function of (task, call)")
+    if kind_of(function) is FunctionKind.ASYNC_GENERATOR or is_generator(function):
+        raise HandlerError(
+            f"{what} yields: middleware is no generator; it calls the handler, as in `return await call()`"
+        )
+    parameters = parameters_of(function, what)
+    first = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)][:2]
+    others = [one for one in parameters if one not in first]
+    wanted = injected(others, types)
+    unfilled = [one for one in others if one.name not in wanted and one.default is one.empty]
+    if len(first) < 2 or any(one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for one in unfilled):
+        names = ", ".join(one.name for one in parameters)
+        raise HandlerError(
+            f"{what} has the parameters ({names}): (task, call) are expected, behind them only values of lifespans"
+        )
+    return Middleware(function, kind_of(function) is FunctionKind.COROUTINE, wanted)
+
+
+# The options of a named handler, given when it is registered.
+
+MOST_AT_ONCE = 1_000
+MAIN = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerOptions:
+    """None: as the worker's settings say. `timeout` in seconds bounds one run; `concurrency` is how many run at once in
+    one worker; `lane` is where producers that share the registry queue its tasks. `thread`: "main" for a plain function
+    that needs the main thread of its process, as one that uses signals."""
+
+    max_attempts: int | None = None
+    timeout: float | None = None
+    concurrency: int | None = None
+    lane: str | None = None
+    thread: str | None = None
+
+    @property
+    def places(self) -> int | None:
+        """How many run at once in one worker; None: as many as fit."""
+        return 1 if self.in_main_thread else self.concurrency
+
+    @property
+    def in_main_thread(self) -> bool:
+        return self.thread == MAIN
+
+    def check(self, what: str) -> None:
+        """Raise HandlerError, naming the handler as `what`, for values that are not allowed."""
+        try:
+            check_attempts(self.max_attempts)
+            if self.timeout is not None:
+                check_seconds("timeout", self.timeout, positive=True)
+            if self.lane is not None:
+                check_lane(self.lane)
+        except InvalidTaskError as error:
+            raise HandlerError(f"{what}: {error}") from None
+        if self.thread not in (None, MAIN):
+            raise HandlerError(f"{what}: thread {shown(self.thread)}: {MAIN!r} is allowed, or None for any thread")
+        most = self.concurrency
+        if most is not None and (type(most) is not int or not 1 <= most <= MOST_AT_ONCE):
+            raise HandlerError(f"{what}: concurrency {shown(most)}: a whole number from 1 to {MOST_AT_ONCE} is allowed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
-from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.schedule_definition import ScheduleSpec
+from holdfast.core.messages import Message
+from holdfast.core.outcomes import Outcome
 from holdfast.errors import HandlerError
-from holdfast.handler.function import HandlerFunction
-from holdfast.handler.handler_options import HandlerOptions
+from holdfast.handler.function import HandlerFunction, HandlerOptions
 from holdfast.handler.lifespan import Lifespan
-from holdfast.handler.runner import Runner
+from holdfast.handler.task import Task
+from holdfast_config import Settings
 from holdfast_config.lanes import Lane
+
+# A runner runs a delivery by itself and returns its outcome: a command, or a worker of another framework.
+
+
+class Runner(Protocol):
+    async def run(self, task: Task, messages: list[Message]) -> Outcome:
+        """One delivery. When this returns, or is cancelled, nothing of it runs any more."""
+        ...
+
 
 _NO_OPTIONS = HandlerOptions()
 
@@ -73,3 +85,14 @@ class Handler:
         known = ", ".join(sorted(self.named)) or "none"
         wanted = "the operation names no handler and there is no default" if name is None else f"no handler {name!a}"
         return f"{wanted}; {self.target} registers: {known}"[:500]
+
+
+# Base class of objects that make a handler of themselves: the worker classes of `holdfast.timeline`.
+
+
+class Provider(ABC):
+    """Its methods have names that do not get in the way of a user's own."""
+
+    @abstractmethod
+    def __handler__(self, target: str, settings: Settings | None) -> Handler:
+        """The handler that runs its tasks. `target` is the name that the operator gave. Raises HandlerError."""

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Generator
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
-from holdfast.handler.function import HandlerFunction
-from holdfast.handler.function_kind import FunctionKind
+import anyio
+
+from holdfast.handler.function import FunctionKind, HandlerFunction
 from holdfast.handler.run_notes import RunNotes
-from holdfast.handler.threads import Threads, in_thread
+from holdfast.handler.task import Task
+from holdfast.handler.threads import Ended, Threads, in_thread
 from holdfast.os.kill_points import Point, reached
+from holdfast.os.loop_threads import on_loop
 
 FINISHED = frozenset({str, dict, list, int, float, bool, type(None)})
 
@@ -71,3 +79,83 @@ def _last_sync(values: Generator[Any, None, Any], notes: RunNotes) -> Any:
         return last if end.value is None else end.value
     values.close()
     return last
+
+
+# Calls a handler inside its middleware.
+#
+# Async middleware runs in the delivery's own asyncio task. Plain middleware runs in a thread; if all that is inside it
+# is plain as well, in one thread with it, so that what belongs to a thread (a connection, a transaction) is theirs
+# together. Else, and around a handler of the main thread, the event loop runs what is inside, while the thread waits.
+#
+# Only the first thread of a delivery takes a place of the limiter: one that waited for a second place would keep the
+# first one, and deliveries that all do so would wait for each other.
+
+Arguments = Callable[[], dict[str, Any]]
+
+
+async def call_inside(callee: HandlerFunction, arguments: Arguments, task: Task, threads: Threads) -> Any:
+    """Call the handler inside its middleware; the value or the exception of the outermost one. `arguments` makes those
+    of the handler, anew for each call; what it raises is the handler's exception."""
+    surrounded = _Surrounded(callee, arguments, task)
+    value = await surrounded.layer(0, threads)
+    return await finished(value, task.notes, threads)
+
+
+@dataclass(frozen=True, slots=True)
+class _Surrounded:
+    callee: HandlerFunction
+    arguments: Arguments
+    task: Task
+
+    async def layer(self, index: int, threads: Threads) -> Any:
+        """The middleware `index` and all that is inside it; behind the last one, the handler."""
+        around = self.callee.middleware
+        if index == len(around):
+            return await self._call(threads)
+        if around[index].is_async:
+            return await around[index].function(self.task, partial(self.layer, index + 1, threads))
+        return await in_thread(partial(self._in_thread, index, threads), self.task.notes, threads)
+
+    async def _call(self, threads: Threads) -> Any:
+        """Call the handler; behind plain middleware that is in another asyncio task."""
+        before, self.task.runner = self.task.runner, asyncio.current_task()
+        try:
+            return await call(self.callee, self.arguments(), self.task.notes, threads)
+        finally:
+            self.task.runner = before
+
+    def _in_thread(self, index: int, threads: Threads) -> Any:
+        """The same, in a thread."""
+        around = self.callee.middleware
+        nested = replace(threads, limiter=anyio.CapacityLimiter(math.inf))
+        if index == len(around):
+            return self._handler_in_thread(nested)
+        is_same_thread = self.callee.kind is FunctionKind.SYNC and not self.callee.options.in_main_thread
+        is_plain = is_same_thread and not any(each.is_async for each in around[index + 1 :])
+        inside = partial(self._in_thread, index + 1, threads) if is_plain else partial(self.layer, index + 1, nested)
+        return around[index].function(self.task, inside if is_plain else partial(_on_loop, inside))
+
+    def _handler_in_thread(self, threads: Threads) -> Any:
+        notes = self.task.notes
+        value = call_sync(self.callee, self.arguments(), notes)
+        return value if type(value) in FINISHED else _on_loop(partial(finished, value, notes, threads))
+
+
+def _on_loop(work: Callable[[], Awaitable[Any]]) -> Any:
+    """Run this on the event loop while the calling thread waits. A cancellation is raised as one in the thread, too:
+    the class that threads get it in is an Exception, which handlers catch."""
+    try:
+        ended = on_loop(_captured, work)
+    except concurrent.futures.CancelledError:
+        raise asyncio.CancelledError from None
+    return ended.result()
+
+
+async def _captured(work: Callable[[], Awaitable[Any]]) -> Ended:
+    """SystemExit of an asyncio task would end the event loop."""
+    try:
+        return Ended(await work())
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        return Ended(error=error)

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
 from holdfast.errors import HandlerError
-from holdfast.handler.injected_values import injected, type_name
-from holdfast.handler.signature import parameters_of
+from holdfast.handler.signature import injected, parameters_of, type_name
 from holdfast.handler.task import Task
 
 _GENERATORS = (AsyncGenerator, AsyncIterator, Generator, Iterator)

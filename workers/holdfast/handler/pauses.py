@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from holdfast.core.outcomes import Asleep, Outcome
-from holdfast.core.retry import LONGEST
+from holdfast.core.settle import LONGEST
 from holdfast.core.steps import ANSWER, SLEEP, question_name
 from holdfast.errors import RunEnded, StepError
 from holdfast.handler.returned_value import outcome_of

@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from holdfast.client.arguments import check, check_list
 from holdfast.client.flow import BoundTask
-from holdfast.client.task_options import OF_ONE_TASK, OF_SCHEDULED, ScheduleOptions, TaskOptions
-from holdfast.client.task_spec import TaskSpec
+from holdfast.client.task_spec import OF_ONE_TASK, OF_SCHEDULED, ScheduleOptions, TaskOptions, TaskSpec
 from holdfast.core.plain_json import check_json, shown
 from holdfast.errors import InvalidTaskError
 from holdfast.handler.converters import returned_by
 from holdfast.handler.function import FunctionObject, HandlerFunction
-from holdfast.handler.to_json import to_plain
+from holdfast.handler.returned_value import to_plain
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from holdfast.client.task_handle import SyncTaskHandle, TaskHandle
+    from holdfast.client.flow import SyncTaskHandle, TaskHandle
 
 Called = ParamSpec("Called")
 Answered = TypeVar("Answered")
@@ -98,8 +97,8 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
 
     def submit_sync(self, *args: P.args, **kwargs: P.kwargs) -> SyncTaskHandle[R]:
         """As `submit`, for code without async. Raises WouldBlockError in a coroutine in which a broker is open."""
-        from holdfast.client.sync_call import call_sync
-        from holdfast.client.task_handle import SyncTaskHandle
+        from holdfast.client.flow import SyncTaskHandle
+        from holdfast.client.loops import call_sync
 
         sent = call_sync(self._submit, self.spec(*args, **kwargs))
         return SyncTaskHandle(sent.task_id, sent.read)
@@ -107,8 +106,8 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
     async def submit_many(self, specs: Iterable[TaskSpec]) -> list[TaskHandle[R]]:
         """Submit a task for each `spec(…)` of this handler, in one batch. All are checked before the first is written.
         Raises InvalidTaskError, and the errors of TaskManager.run_tasks."""
+        from holdfast.client.flow import TaskHandle
         from holdfast.client.manager_in_scope import current_manager
-        from holdfast.client.task_handle import TaskHandle
 
         batch = [self._own(each) for each in check_list("specs", specs, f"values of {self.name}.spec(…)")]
         self._check_distinct(batch)
@@ -173,8 +172,8 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         return {field: getattr(spec, field) for field in ("name", "kwargs", *OF_SCHEDULED)}
 
     async def _submit(self, spec: TaskSpec) -> TaskHandle[R]:
+        from holdfast.client.flow import TaskHandle
         from holdfast.client.manager_in_scope import current_manager
-        from holdfast.client.task_handle import TaskHandle
 
         manager = await current_manager()
         return TaskHandle(await manager.submitter.run(spec), manager, returned_by(self.function))
@@ -217,7 +216,7 @@ class ScheduledHandler(Generic[P]):
 
     def schedule_sync(self, *args: P.args, **kwargs: P.kwargs) -> datetime | None:
         """As `schedule`, for code without async."""
-        from holdfast.client.sync_call import call_sync
+        from holdfast.client.loops import call_sync
 
         return call_sync(self._set, self._handler.scheduled(*args, **kwargs))
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, final, overload
 
-from holdfast.handler.parent_values import ParentValues
 from holdfast.handler.registered_handler import RegisteredHandler
+from holdfast.handler.signature import ParentValues
 from holdfast.handler.task import Task
 
 P = ParamSpec("P")
@@ -34,8 +34,8 @@ class Unknown:
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    L = TypeVarWithDefault("L", default=Unknown)
-    M = TypeVarWithDefault("M", default=Unknown)
+    L = TypeVarWithDefault("L", default="Unknown")
+    M = TypeVarWithDefault("M", default="Unknown")
 else:
     L, M = TypeVar("L"), TypeVar("M")
 

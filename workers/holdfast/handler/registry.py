@@ -17,16 +17,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
-from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.core.plain_json import shown
 from holdfast.errors import HandlerError, InvalidScheduleError
-from holdfast.handler.function import HandlerFunction, callee
+from holdfast.handler.function import HandlerFunction, HandlerOptions, callee, inspect_middleware
 from holdfast.handler.handler import Handler
-from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.lifespan import Lifespan, inspect_lifespan
-from holdfast.handler.middleware import inspect_middleware
 from holdfast.handler.registered_handler import RegisteredHandler
 from holdfast.handler.registration import L, M, Registration
+from holdfast_config import Settings
+from holdfast_config.lanes import Lane
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -91,10 +91,7 @@ class Handlers(Generic[L, M]):
         Each of its fires is made once, on however many workers and hosts it is declared. If the application has a name
         (the setting `application`), a schedule that no live worker declares any more is removed. Raises HandlerError.
         """
-        from holdfast.client.schedule_definition import (  # calendars are not small, and few applications need them
-            define,
-            read_spec,
-        )
+        from holdfast.client.schedule_definition import define, read_spec
 
         if schedule_id in self._schedules:
             raise HandlerError(f"schedule {shown(schedule_id)} is defined twice: ids are unique")
@@ -168,3 +165,27 @@ def _refuse_unknown(functions: Iterable[HandlerFunction]) -> None:
                 f"{function.what} has annotations that cannot be looked up ({listed}): import or define these names in "
                 "its module, not for type checkers alone, or annotate with Any what is not to be checked"
             )
+
+
+# Merges the handler's lanes into the settings.
+
+
+def settled(handler: Handler, settings: Settings, *, may_choose: bool) -> Settings:
+    """The settings of a worker that runs this handler. Lanes and timeouts of the settings count before its own.
+
+    `may_choose`: the handler may choose the lanes alone. Else settings that name none of its lanes are refused with
+    HandlerError, as other processes must know the lanes, too.
+    """
+    if not handler.lanes:
+        return settings
+    if set(settings.lane_names).isdisjoint(lane.name for lane in handler.lanes):
+        if not may_choose:
+            named = ",".join(str(lane) for lane in handler.lanes)
+            raise HandlerError(f"{handler.target} takes from lanes that the settings do not name: --lanes '{named}'")
+        return settings.model_copy(update={"lanes": handler.lanes})
+    return settings.model_copy(update={"lanes": tuple(_timed(lane, handler.lanes) for lane in settings.lanes)})
+
+
+def _timed(lane: Lane, known: tuple[Lane, ...]) -> Lane:
+    own = next((one.timeout for one in known if one.name == lane.name), None)
+    return replace(lane, timeout=own) if lane.timeout is None else lane

@@ -14,19 +14,57 @@ import anyio
 from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import Failure, Outcome, Raised, Rejected, UnreadableMessage
 from holdfast.core.result_document import failure_document
+from holdfast.errors import RunEnded
 from holdfast.handler.converters import MisfitError
 from holdfast.handler.failures import message_of, outcome_of_error, user_traceback
 from holdfast.handler.function import HandlerFunction
 from holdfast.handler.handler import Handler
-from holdfast.handler.invoke import FINISHED, call, finished
-from holdfast.handler.message_history import messages_for
+from holdfast.handler.invoke import FINISHED, call, call_inside, finished
 from holdfast.handler.returned_value import outcome_of
-from holdfast.handler.run_end import outcome_of_raised, outcome_of_returned
-from holdfast.handler.surround import call_inside
+from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.task import Task
 from holdfast.handler.threads import GRACE, Threads
+from holdfast.handler.turn import messages_for
 from holdfast.os.forked_copy import copied
 from holdfast.os.kill_points import Point, armed, reached
+from holdfast_config.error_text import is_error, members_of
+
+# The end of a run that `task.sleep` or `task.question` has ended.
+#
+# They keep the outcome in the notes of the run and raise RunEnded. It has to come out of the handler: one that catches
+# it and goes on has done work that the next run does again.
+
+SWALLOWED = (
+    "the handler has caught the RunEnded of task.sleep or task.question and returned: code that catches BaseException, "
+    "or returns in a finally, must let it pass"
+)
+
+
+def outcome_of_raised(error: BaseException, notes: RunNotes) -> Outcome:
+    """The outcome of a handler that raised `error`. A task group raises RunEnded among others: those count."""
+    ended_by = notes.ended_by()
+    rest = error if ended_by is None else _without_ending(error)
+    return ended_by if ended_by is not None and rest is None else outcome_of_error(rest or error)
+
+
+def _without_ending(error: BaseException) -> BaseException | None:
+    if is_error(error, RunEnded):
+        return None
+    if not members_of(error):
+        return error
+    try:
+        return cast("BaseExceptionGroup[BaseException]", error).split(RunEnded)[1]
+    except BaseException:  # the class of a group is the user's
+        return error
+
+
+def outcome_of_returned(outcome: Outcome, notes: RunNotes) -> Outcome:
+    """The outcome of a handler that returned a value, with that outcome."""
+    ended_by = notes.ended_by()
+    if ended_by is None:
+        return outcome
+    return ended_by if isinstance(ended_by, Raised) else Raised(Failure("RunEndedError", SWALLOWED), final=True)
+
 
 OWN_TASK_CANCELLED = "the handler's own asyncio task was cancelled, but not by a timeout, a cancel or a drain"
 

@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.core.outcomes import Outcome
 from holdfast.core.settle import one_line
 from holdfast.handler.failures import bounded, outcome_of_error
-from holdfast.handler.to_json import NotJsonError, to_json
+from holdfast.handler.returned_value import NotJsonError, to_json
 
 PROGRESS_BYTES = 64
 

@@ -2,18 +2,197 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from functools import partial
+from types import SimpleNamespace, UnionType
+from typing import (
+    Annotated,
+    Any,
+    ForwardRef,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+import msgspec
 
 from holdfast.core.messages import Message
+from holdfast.core.result_document import ParentResult
+from holdfast.core.task_states import State
 from holdfast.errors import HandlerError
-from holdfast.handler.annotations import looked_up, unknown_names
 from holdfast.handler.converters import Convert, MisfitError, convert_all, converters, prepare
-from holdfast.handler.injected_values import injected
-from holdfast.handler.parent_values import ValuesParameter, values_parameter
 from holdfast.handler.task import Task
+
+# Looks up the names in annotations of handlers, and says which of them nobody knows.
+#
+# A handler is inspected when it is registered: the class that its annotation names may stand below it. So a name that
+# is not known then is looked up once more when the import is over. One that is still unknown is refused: without it the
+# handler would get unchecked data where its signature promises an object.
+
+_LISTS = (list,)
+
+
+def looked_up(annotation: Any, names: Mapping[str, Any]) -> Any:
+    """The annotation as a value, with all names in it looked up in `names`; as it is if they are not known."""
+    if not _written(annotation):
+        return annotation
+    try:
+        hints = get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), dict(names), include_extras=True)
+    except Exception:  # a name that type checkers alone know, or that is defined later
+        return annotation
+    return hints["it"]
+
+
+def unknown_names(annotation: Any) -> list[str]:
+    """The names in an annotation that cannot be looked up, also in the fields of the classes that it names."""
+    return sorted(_unknown(annotation, set()))
+
+
+def _written(annotation: Any) -> set[str]:
+    """The parts of an annotation that are still names."""
+    if isinstance(annotation, str):
+        return {annotation}
+    if isinstance(annotation, ForwardRef):
+        return {annotation.__forward_arg__}
+    if get_origin(annotation) is Literal:
+        return set()
+    parts = get_args(annotation)[:1] if get_origin(annotation) is Annotated else get_args(annotation)
+    return {name for part in parts for name in (_of_list(part) if type(part) in _LISTS else _written(part))}
+
+
+def _of_list(parts: list[Any]) -> set[str]:
+    """The names in the parameters of a Callable."""
+    return {name for part in parts for name in _written(part)}
+
+
+def _unknown(annotation: Any, seen: set[Any]) -> set[str]:
+    found = _written(annotation)
+    for part in (annotation, *get_args(annotation)):
+        if isinstance(part, type) and part not in seen:
+            seen.add(part)
+            found |= _unknown_fields(part, seen)
+        elif part is not annotation and get_args(part) and get_origin(part) is not Literal:
+            found |= _unknown(part, seen)
+    return found
+
+
+def _unknown_fields(kind: type[Any], seen: set[Any]) -> set[str]:
+    if "__pydantic_complete__" in vars(kind):
+        return _unknown_of_model(kind)
+    if not (dataclasses.is_dataclass(kind) or is_typeddict(kind) or issubclass(kind, (msgspec.Struct, tuple))):
+        return set()
+    try:
+        hints = get_type_hints(cast(Any, kind), include_extras=True)
+    except NameError as error:
+        return {f"{error.name} in {kind.__qualname__}"}
+    except Exception:  # pydantic and msgspec say what is wrong with it
+        return set()
+    return {name for hint in hints.values() for name in _unknown(hint, seen)}
+
+
+def _unknown_of_model(model: Any) -> set[str]:
+    """A model of pydantic looks up its fields itself, the last time now."""
+    try:
+        if model.__pydantic_complete__ or model.model_rebuild(raise_errors=False, _types_namespace=None):
+            return set()
+    except Exception:  # a class that only looks like a model
+        return set()
+    return {f"a field of {model.__qualname__}"}
+
+
+# The values of a task's parents as one argument of its handler: `counts: ParentValues[int]`.
+
+V = TypeVar("V", covariant=True)
+
+
+class ParentValues(tuple[V, ...]):
+    """A parameter of this type gets what the handlers of the task's parents returned, in the order of `after`, each
+    made what the annotation says. The value of a parent that did not complete is None: `ParentValues[int | None]` takes
+    it, `ParentValues[int]` rejects the task."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesParameter:
+    """The parameter `name` that gets the values of parents; `convert` has the converter of one value by that name."""
+
+    name: str
+    convert: Mapping[str, Convert] = field(default_factory=dict[str, Convert])
+
+    def prepare(self) -> None:
+        """Make the converter now, as it is shared by processes that are forked later."""
+        prepare(self.convert)
+
+    def values(self, parents: Iterable[ParentResult]) -> ParentValues[Any]:
+        """Raises MisfitError, ParentResultError, and any error of the user's own validators."""
+        return ParentValues([self._value(parent) for parent in parents])
+
+    def _value(self, parent: ParentResult) -> Any:
+        has_none = parent.has_ended and parent.state is not State.COMPLETED
+        try:
+            return convert_all(self.convert, {self.name: None if has_none else parent.value})[self.name]
+        except MisfitError as misfit:
+            why = f" is {parent.state or 'gone'} and has no value" if has_none else ""
+            raise MisfitError(f"parent {parent.task_id}{why}: {misfit}") from None
+
+
+def values_parameter(parameters: Iterable[inspect.Parameter]) -> ValuesParameter | None:
+    """The first parameter that is annotated with ParentValues."""
+    for one in parameters:
+        annotation = one.annotation
+        if get_origin(annotation) is ParentValues:
+            return ValuesParameter(one.name, converters([one.replace(annotation=get_args(annotation)[0])]))
+        if annotation is ParentValues or _is_written(annotation):
+            return ValuesParameter(one.name)
+    return None
+
+
+def _is_written(annotation: object) -> bool:
+    """True for an annotation that could not be looked up: it is compared as it is written."""
+    return isinstance(annotation, str) and annotation.partition("[")[0].rpartition(".")[2] == "ParentValues"
+
+
+# Finds the parameters of a function that get values of lifespans, by their annotations, and binds them.
+
+_AROUND = (Union, UnionType, Annotated)
+
+
+def injected(parameters: Iterable[inspect.Parameter], types: Iterable[Any]) -> dict[str, Any]:
+    """The parameters that get the value of a lifespan, each with the type that the lifespan yields."""
+    known = tuple(types)
+    found = {one.name: _matching(one, known) for one in parameters} if known else {}
+    return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def with_values(function: Any, wanted: Mapping[str, Any], values: Mapping[Any, object]) -> Any:
+    """The function with these parameters bound: `values` are those of the lifespans by the type that each yields."""
+    return partial(function, **{name: values[kind] for name, kind in wanted.items()}) if wanted else function
+
+
+def type_name(kind: Any) -> str:
+    """The type as it is written in an annotation, without its module."""
+    return str(getattr(kind, "__name__", kind))
+
+
+def _matching(parameter: inspect.Parameter, types: tuple[Any, ...]) -> Any:
+    if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+        return None
+    annotation = parameter.annotation
+    if isinstance(annotation, str):  # it could not be looked up: compared as it is written
+        written = annotation.removesuffix("| None").strip().rpartition(".")[2]
+        return next((kind for kind in types if type_name(kind) == written), None)
+    choices = (annotation, *(get_args(annotation) if get_origin(annotation) in _AROUND else ()))
+    return next((kind for kind in types if kind in choices), None)
+
 
 _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
 

@@ -19,9 +19,9 @@ import msgspec
 
 from holdfast.core.steps import MOST_STEPS, QUESTION, SleepKept, StepKept, StepRecord, StepVerdict, flaw_in_name, shown
 from holdfast.errors import RunEnded, StepError, StepMismatchError
+from holdfast.handler.returned_value import NotJsonError, to_json
 from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.threads import GRACE, Ended, captured
-from holdfast.handler.to_json import NotJsonError, to_json
 from holdfast.os.kill_points import Point, reached
 from holdfast.os.loop_threads import is_thread_of_loop, on_loop
 

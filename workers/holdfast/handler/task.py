@@ -6,21 +6,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Any, Literal, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Literal, NoReturn, ParamSpec, Protocol, TypeVar, overload
 
 import msgspec
 import structlog
 
 from holdfast.core.batches import DeliveredBatch
 from holdfast.core.delivery import Delivery
-from holdfast.core.parent_results import ParentResult
-from holdfast.core.result_document import value_of
-from holdfast.handler.asking_turn import as_traced, is_resumed
+from holdfast.core.result_document import ParentResult, value_of
+from holdfast.errors import ForkedProcessError
 from holdfast.handler.emitted import PartLog, UnkeptParts, part_to_json, require_handler_thread
 from holdfast.handler.pauses import Pauses, milliseconds
 from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.steps import StepLog, Steps, UnrecordedSteps
-from holdfast.handler.turn import read_turn
+from holdfast.handler.turn import as_traced, is_resumed, read_turn
 from holdfast.os.loop_threads import on_loop
 
 P = ParamSpec("P")
@@ -316,3 +315,55 @@ class Task:
     def progress(self, done: float, total: float | None = None) -> None:
         """Show how far the handler is."""
         self.notes.show(f"{done}" if total is None else f"{done}/{total}")
+
+
+# The task in a process that its handler has forked: it can be read, but nothing can be asked of the worker.
+
+
+def become_copy(task: Task) -> None:
+    """Make this task that of a forked process. What it has emitted is sent by its worker."""
+    task.__class__ = TaskOfCopy
+    task.parts = None
+
+
+class TaskOfCopy(Task):
+    """Its calls raise ForkedProcessError: their answer would come to the worker, not to this process."""
+
+    __slots__ = ()
+
+    async def step(self, *_: Any, **__: Any) -> NoReturn:
+        _refuse("step")
+
+    def step_sync(self, *_: Any, **__: Any) -> NoReturn:
+        _refuse("step")
+
+    async def sleep(self, *_: Any, **__: Any) -> NoReturn:
+        _refuse("sleep")
+
+    def sleep_sync(self, *_: Any, **__: Any) -> NoReturn:
+        _refuse("sleep")
+
+    async def question(self, *_: Any, **__: Any) -> NoReturn:
+        _refuse("question")
+
+    def question_sync(self, *_: Any, **__: Any) -> NoReturn:
+        _refuse("question")
+
+    async def emit(self, value: object) -> NoReturn:
+        _refuse("emit")
+
+    def emit_sync(self, value: object) -> NoReturn:
+        _refuse("emit")
+
+    def checkpoint(self, data: object) -> NoReturn:
+        _refuse("checkpoint")
+
+    def progress(self, done: float, total: float | None = None) -> NoReturn:
+        _refuse("progress")
+
+
+def _refuse(call: str) -> NoReturn:
+    raise ForkedProcessError(
+        f"task.{call}: this process was forked by the handler, and only the worker can carry it out: give what you "
+        f"have to the handler (a pipe, a queue, the result of a pool), and call task.{call} there"
+    )

@@ -5,13 +5,15 @@ In a delivery's history those before the last one have no result of their own: t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import msgspec
 
 from holdfast.core.delivery import Delivery
 from holdfast.core.envelope import Control, Run, UnreadableError, read
+from holdfast.core.messages import Message, with_content
+from holdfast.core.result_document import reply_parts
 
 _NOTHING = Run(task_id="", message_id="")
 
@@ -74,3 +76,83 @@ def _as_one(runs: Sequence[Run]) -> Run:
         history_length=lengths[-1] if lengths else None,
         metadata=metadata,
     )
+
+
+# The turn that has asked the question which a turn answers: the handler goes on there, so it gets what it got then.
+#
+# A handler that comes to a question runs from its beginning in the turn of the answer, with the messages and arguments
+# that it had when it asked: its own words would be other ones behind the answer. Only `task.question` gives the answer.
+
+
+def turn_before(delivery: Delivery, asked_in: Set[int]) -> Delivery | None:
+    """The delivery as it was in the turn before, if that one has asked a question: `asked_in` are those that did.
+    `delivery` has all messages of its turn."""
+    messages = 1 + len(joined(delivery))
+    turn, at = delivery.turn - messages, len(delivery.history) - 2 * messages
+    if turn not in asked_in or at < 0:
+        return None
+    return msgspec.structs.replace(
+        delivery, operation=delivery.history[at], history=delivery.history[:at], turn=turn, has_steps=True
+    )
+
+
+def is_resumed(delivery: Delivery) -> bool:
+    """True if the turn was begun by a resume without a message: it has the message of the turn before."""
+    return bool(delivery.history) and delivery.history[-2] == delivery.operation and not joined(delivery)
+
+
+def as_traced(asked: Run, answer: Run) -> Run:
+    """The operation of the turn that asked, in the trace of the answer."""
+    if answer.trace_id is None:
+        return asked
+    traced = {"trace_id": answer.trace_id, "span_id": answer.span_id, "trace_flags": answer.trace_flags}
+    return msgspec.structs.replace(asked, **traced, baggage=answer.baggage)
+
+
+# Builds the messages that a handler gets: the task's earlier messages and replies, then those of this turn.
+
+
+def messages_for(delivery: Delivery, operation: Run) -> list[Message]:
+    """All messages, oldest first; of earlier turns only as many as the operation's history length allows."""
+    return [with_content(message) for message in _messages_for(delivery, operation)]
+
+
+def _messages_for(delivery: Delivery, operation: Run) -> list[Message]:
+    if not delivery.history:
+        return operation.messages
+    everything = _earlier(delivery) + operation.messages
+    if operation.history_length is None:
+        return everything
+    most = max(operation.history_length, len(operation.messages))
+    return everything[len(everything) - min(most, len(everything)) :]
+
+
+def lacks_messages(delivery: Delivery, operation: Run) -> bool:
+    """True if the delivery does not hold all earlier messages that the operation asks for."""
+    if not is_whole(delivery):
+        return True
+    if not delivery.earlier or operation.history_length is None:
+        return delivery.earlier > 0
+    return len(_earlier(delivery)) + len(operation.messages) < operation.history_length
+
+
+def _earlier(delivery: Delivery) -> list[Message]:
+    """Operations and result documents take turns; those of this turn are not among them."""
+    earlier: list[Message] = []
+    for index, document in enumerate(delivery.history[: len(delivery.history) - 2 * len(joined(delivery))]):
+        earlier += _reply(document) if index % 2 else _asked(document)
+    return earlier
+
+
+def _asked(raw: bytes) -> list[Message]:
+    try:
+        operation = read(raw, len(raw))
+    except UnreadableError:
+        return []
+    return operation.messages if isinstance(operation, Run) else []
+
+
+def _reply(document: bytes) -> list[Message]:
+    """The reply of a turn; none if its result is empty, so that every message has a part."""
+    parts = reply_parts(document)
+    return [{"kind": "message", "role": "agent", "parts": parts}] if parts else []

@@ -6,12 +6,14 @@ that the parent is gone; the child's end closing means nothing (a grandchild may
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Protocol
 
+import anyio
 import msgspec
 from msgspec import Meta
 
-from holdfast.core.json_errors import Real, Whole
+from holdfast.core.plain_json import Real, Whole
 
 MOST_NAMED = 100  # tasks in one message
 
@@ -173,3 +175,52 @@ def decode_from_parent(line: bytes) -> FromParent:
     """Raises an error of UNREADABLE_JSON for what is no message of a parent."""
     message: FromParent = _from_parent.decode(line)
     return message
+
+
+# The moments at which the processes of a host report: all at the same, so that the parent wakes once for many.
+
+INTERVAL = 1.0  # seconds
+TOGETHER = 16  # workers; more at a moment would keep all processors busy
+GROUPS = 10
+
+
+def until_next(now: float, slot: int = 0) -> float:
+    """Seconds until the next report, a quarter of the interval at least; `now` is monotonic, and so the same in all
+    processes of the host. Workers beyond the first ones report at other moments."""
+    phase = slot // TOGETHER % GROUPS / GROUPS * INTERVAL
+    left = INTERVAL - (now - phase) % INTERVAL
+    return left if left > INTERVAL / 4 else left + INTERVAL
+
+
+# A channel whose two ends are in one process, for a worker or a steward that was not forked.
+
+
+class InProcessLink:
+    """The child's end is a `Link`; the parent's end is `tell` and `hear`."""
+
+    def __init__(self) -> None:
+        self._to_child, self._told = anyio.create_memory_object_stream[FromParent](math.inf)
+        self._to_parent, self._heard = anyio.create_memory_object_stream[FromChild](math.inf)
+
+    async def receive(self) -> FromParent | None:
+        try:
+            return await self._told.receive()
+        except anyio.EndOfStream:
+            return None
+
+    def send(self, message: FromChild) -> None:
+        self._to_parent.send_nowait(message)
+
+    async def flush(self, within: float) -> None:
+        """Return at once: each message has arrived when it is sent."""
+
+    def tell(self, message: FromParent) -> None:
+        self._to_child.send_nowait(message)
+
+    async def hear(self) -> FromChild:
+        """The child's next message."""
+        return await self._heard.receive()
+
+    def close(self) -> None:
+        for stream in (self._to_child, self._told, self._to_parent, self._heard):
+            stream.close()

@@ -13,7 +13,7 @@ from collections import deque
 import anyio
 import structlog
 
-from holdfast.core.json_errors import UNREADABLE_JSON
+from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.ipc.channel import FromChild, FromParent, decode_from_parent, encode
 
 CHUNK = 1 << 16  # bytes read at once

@@ -14,6 +14,7 @@ Leaving is all or nothing. The user's objects are not asked anything on the way,
 
 from __future__ import annotations
 
+import _signal  # pyright: ignore[reportMissingModuleSource]  # it is built in
 import asyncio
 import contextlib
 import faulthandler
@@ -33,9 +34,17 @@ from contextlib import contextmanager
 from typing import Any, NoReturn, cast
 
 from holdfast.exits import ChildExit
-from holdfast.os.signal_handlers import handler_of, set_handler
 from holdfast_config.error_text import is_error, shown, traceback_text
 from holdfast_config.standard_error import STREAM
+
+# Reads and sets the signal handlers of this process, which may be objects of the user's.
+#
+# `signal.getsignal` and `signal.signal` ask the handler that they find for its class, its number and its text. The
+# answers are the user's code, which may raise or lie. The functions below them ask nothing. They have no public name.
+
+handler_of = _signal.getsignal
+set_handler = _signal.signal
+
 
 STACK_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)  # those on which a worker writes its stacks
 _ASYNCIO = "asyncio.unix_events"  # its handler of all signals that the loop hears

@@ -31,8 +31,7 @@ import anyio
 import anyio.from_thread
 import anyio.lowlevel
 
-from holdfast.os.forked_copy import copied
-from holdfast.os.signal_handlers import handler_of, set_handler
+from holdfast.os.forked_copy import copied, handler_of, set_handler
 
 R = TypeVar("R")
 Ts = TypeVarTuple("Ts")

@@ -110,3 +110,13 @@ def kill_all(find: Callable[[], set[int]]) -> set[int]:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
     return killed
+
+
+# The id of this boot of the host.
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def boot_id() -> str:
+    """Another after each start of the host; empty where the system does not tell."""
+    return _BOOT_ID.read_text("ascii").strip() if _BOOT_ID.exists() else ""

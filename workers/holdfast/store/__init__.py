@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from holdfast.store.protocol import Store
     from holdfast_config import RedisSettings
-    from holdfast_config.postgres_settings import PostgresSettings
+    from holdfast_config.store_settings import PostgresSettings
 
 
 @asynccontextmanager

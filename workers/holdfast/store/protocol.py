@@ -18,9 +18,9 @@ from holdfast.core.conversations import About, Conversation, NotedWrite
 from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, Standing
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict, PartsPage
 from holdfast.core.lanes import LaneLimit, Lanes
-from holdfast.core.parent_results import ParentResult
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.quiet_hosts import HaltScope, Quiet, QuietOrder
+from holdfast.core.result_document import ParentResult
 from holdfast.core.rollup import Rollup
 from holdfast.core.schedule_records import (
     Definition,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.parent_results import MOST_BYTES, ParentResult
+from holdfast.core.result_document import MOST_BYTES, ParentResult
 from holdfast.store.protocol import TaskStore
 
 

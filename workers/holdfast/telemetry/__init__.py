@@ -61,8 +61,8 @@ def open_in_worker(settings: Settings, server: Server) -> Telemetry:
     """Telemetry of a worker process, opened after the import of its handler: spans go through a provider that the
     handler's module has set, even where we have no collector."""
     if settings.otlp_endpoint is None and _handler_traces():
-        from holdfast.telemetry.otlp import OtlpTelemetry
         from holdfast.telemetry.providers import Providers
+        from holdfast.telemetry.task_tracer import OtlpTelemetry
 
         return OtlpTelemetry(Providers.of_handler(), Tracing.of_worker(settings, server))
     tracing = Tracing.of_worker(settings, server)
@@ -93,8 +93,8 @@ def open_telemetry(
     """
     if endpoint is None:
         return DisabledTelemetry()
-    from holdfast.telemetry.otlp import OtlpTelemetry
     from holdfast.telemetry.providers import Providers
+    from holdfast.telemetry.task_tracer import OtlpTelemetry
 
     tracing = tracing or Tracing()
     providers = Providers.towards(endpoint, service, grpc=protocol == GRPC, is_global=tracing.is_global)

@@ -11,7 +11,7 @@ from opentelemetry.context import attach, detach
 
 from holdfast.core.delivery import Delivery, Settlement, Verdict
 from holdfast.core.outcomes import Outcome
-from holdfast.telemetry.producer_span import context, producer
+from holdfast.telemetry.planned_span import context, producer
 
 if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext

@@ -1,25 +1,80 @@
 """The span of one delivery. It ends when its handler does, and is sent when the store has the outcome: if the worker
-dies before that, the steward sends the span instead."""
+dies before that, the steward sends the span instead.
+"""
 
 from __future__ import annotations
 
+import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from opentelemetry import trace
 from opentelemetry.context import Context, attach, detach, get_current
 from opentelemetry.trace import Span, StatusCode
 
 from holdfast.core.delivery import Settle, Settlement, Verdict
-from holdfast.core.outcomes import HandlerStopped, Outcome, Raised
+from holdfast.core.outcomes import (
+    Asleep,
+    Completed,
+    Failed,
+    HandlerStopped,
+    InputAsked,
+    Outcome,
+    Raised,
+    Rejected,
+    UnreadableMessage,
+)
 from holdfast.telemetry import semantic_names
-from holdfast.telemetry.frames import frames
-from holdfast.telemetry.producer_span import traceparent
-from holdfast.telemetry.span_results import result
+from holdfast.telemetry.planned_span import traceparent
 from holdfast.telemetry.usual_span import UsualSpan
 
 if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
+
+
+# The frames of a traceback: file, line and function. Messages of errors and lines of source are left out, for they may
+# hold anything; `supervisor tasks show` has them.
+
+_FRAME = re.compile(r'^[ |]*File "[^"\n]+", line [0-9]+, in [^\n]+$', re.MULTILINE)
+
+
+def frames(traceback: str) -> str:
+    """One frame a line, the innermost last; of chained errors all frames."""
+    return "\n".join(match.lstrip(" |") for match in _FRAME.findall(traceback))
+
+
+# Turns an outcome into the words that a span shows.
+
+
+class SpanResult(NamedTuple):
+    """`outcome` is one word; `error` is what kind of error it was, empty for none. Messages of errors are left out:
+    they may hold anything, and `supervisor tasks show` has them."""
+
+    outcome: str
+    error: str = ""
+
+
+CANCELLED = SpanResult("stopped")
+
+
+def result(outcome: Outcome) -> SpanResult:
+    match outcome:
+        case Completed():
+            return SpanResult("completed")
+        case InputAsked(state):
+            return SpanResult(state)
+        case Asleep():
+            return SpanResult("sleep")
+        case HandlerStopped():
+            return CANCELLED
+        case Failed() | Rejected():
+            word = "failed" if isinstance(outcome, Failed) else "rejected"
+            return SpanResult(word, word)
+        case UnreadableMessage():
+            return SpanResult("unreadable", "unreadable")
+        case Raised(failure):
+            return SpanResult("raised", failure.type)
+
 
 # The events of settlements after which the task is not over, or is over for good.
 _EVENTS = {

@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from holdfast_config.log_sink import set_sink
+from holdfast_config.standard_error import set_sink
 
 SHUTDOWN_SECONDS = 2.0
 LAST_LINES = 0.1  # seconds: for lines that are written after the flush took all the time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.core.operations import Run
+from holdfast.core.envelope import Run
 from holdfast.telemetry import semantic_names
 
 if TYPE_CHECKING:

@@ -8,12 +8,188 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from threading import Event, Thread
+from typing import Any, NamedTuple, TypeAlias
 
-from opentelemetry.sdk.metrics.export import MetricExporter, MetricExportResult, MetricsData
+import structlog
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
+    Buckets,
+    ExponentialHistogram,
+    ExponentialHistogramDataPoint,
+    Metric,
+    MetricExporter,
+    MetricExportResult,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+    Sum,
+)
 
-from holdfast.telemetry.metric_deltas import MetricDeltas
 from holdfast.telemetry.providers import SHUTDOWN_SECONDS
+
+# Makes deltas of metrics, for collectors that want those: what came since the values that the collector took last.
+#
+# The first values of a process are where its deltas begin, and are not sent: what came before it others have told, or
+# the process does not know when. A metric that is reported again after it was reported by another steward begins anew,
+# too.
+
+VARIABLE = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
+# The kinds of metrics that are sent as deltas. Our counters are those that the standard calls asynchronous.
+PREFERENCES: dict[str, tuple[type, ...]] = {
+    "cumulative": (),
+    "delta": (Sum, ExponentialHistogram),
+    "lowmemory": (ExponentialHistogram,),
+}
+
+_service_log = structlog.get_logger("holdfast.telemetry")
+
+Point: TypeAlias = NumberDataPoint | ExponentialHistogramDataPoint
+Labels: TypeAlias = frozenset[tuple[str, Any]]
+
+
+class Key(NamedTuple):
+    resource: Labels
+    metric: str
+    attributes: Labels
+
+
+class MetricDeltas:
+    """`kinds`: what is sent as deltas; all else stays as it is."""
+
+    def __init__(self, kinds: tuple[type, ...]) -> None:
+        self._kinds = kinds
+        self._taken: dict[Key, Point] = {}
+        self._resources: dict[Labels, int] = {}  # of each the moment of the values that were taken last
+        self._offered: dict[Key, Point] = {}
+
+    @classmethod
+    def preferred(cls) -> MetricDeltas | None:
+        """As the standard's variable says; None if all metrics are cumulative."""
+        wanted = os.environ.get(VARIABLE, "").strip().lower() or "cumulative"
+        if wanted not in PREFERENCES:
+            allowed = ", ".join(PREFERENCES)
+            _service_log.warning(
+                "a variable has no such value; metrics are cumulative", variable=VARIABLE, allowed=allowed
+            )
+        kinds = PREFERENCES.get(wanted, ())
+        return cls(kinds) if kinds else None
+
+    def since_taken(self, metrics: MetricsData) -> MetricsData:
+        """The difference to the values that were taken last."""
+        self._offered = dict(self._points(metrics))
+        present = {_labels(each): _moment(each) for each in metrics.resource_metrics}
+        self._taken = {key: point for key, point in self._taken.items() if key.resource in present}
+        self._taken |= {key: point for key, point in self._offered.items() if self._begins(key, point)}
+        self._resources = {each: self._resources.get(each, at_ns) for each, at_ns in present.items()}
+        return MetricsData([self._of_resource(each) for each in metrics.resource_metrics])
+
+    def taken(self) -> None:
+        """The collector has got what was given last."""
+        self._taken |= self._offered
+        for key, point in self._offered.items():
+            self._resources[key.resource] = point.time_unix_nano
+
+    def _begins(self, key: Key, point: Point) -> bool:
+        """True where what is counted is not what was counted before."""
+        before = self._taken.get(key)
+        if before is None:
+            return key.resource not in self._resources
+        return before.start_time_unix_nano != point.start_time_unix_nano
+
+    def _points(self, metrics: MetricsData) -> Iterator[tuple[Key, Point]]:
+        for resource in metrics.resource_metrics:
+            for scope in resource.scope_metrics:
+                for metric in scope.metrics:
+                    for point in self._counted(metric):
+                        yield _key(resource, metric, point), point
+
+    def _counted(self, metric: Metric) -> Sequence[Point]:
+        """Its points, if they are to be deltas."""
+        data = metric.data
+        if isinstance(data, Sum) and not data.is_monotonic:
+            return ()  # the standard has up-down counters cumulative always
+        if isinstance(data, Sum | ExponentialHistogram) and isinstance(data, self._kinds):
+            return data.data_points
+        return ()
+
+    def _of_resource(self, resource: ResourceMetrics) -> ResourceMetrics:
+        return replace(resource, scope_metrics=[self._of_scope(resource, each) for each in resource.scope_metrics])
+
+    def _of_scope(self, resource: ResourceMetrics, scope: ScopeMetrics) -> ScopeMetrics:
+        metrics = [found for each in scope.metrics if (found := self._of_metric(resource, each))]
+        return replace(scope, metrics=metrics)
+
+    def _of_metric(self, resource: ResourceMetrics, metric: Metric) -> Metric | None:
+        """None if nothing of it has changed."""
+        counted = self._counted(metric)
+        if not counted:
+            return metric
+        changed: Any = [found for each in counted if (found := self._since(_key(resource, metric, each), each))]
+        data: Any = metric.data
+        delta = replace(data, data_points=changed, aggregation_temporality=AggregationTemporality.DELTA)
+        return replace(metric, data=delta) if changed else None
+
+    def _since(self, key: Key, point: Point) -> Point | None:
+        """None if it is the same."""
+        began, before = replace(point, start_time_unix_nano=self._resources[key.resource]), self._taken.get(key)
+        if isinstance(began, NumberDataPoint) and isinstance(before, NumberDataPoint):
+            return _number(began, before)
+        if isinstance(began, ExponentialHistogramDataPoint) and isinstance(before, ExponentialHistogramDataPoint):
+            return _histogram(began, before)
+        return began
+
+
+def _labels(resource: ResourceMetrics) -> Labels:
+    return frozenset(resource.resource.attributes.items())
+
+
+def _moment(resource: ResourceMetrics) -> int:
+    """The moment of its values; 0 if it has none."""
+    points = (
+        point for scope in resource.scope_metrics for metric in scope.metrics for point in metric.data.data_points
+    )
+    return max((point.time_unix_nano for point in points), default=0)
+
+
+def _key(resource: ResourceMetrics, metric: Metric, point: Point) -> Key:
+    return Key(_labels(resource), metric.name, frozenset((point.attributes or {}).items()))
+
+
+def _number(point: NumberDataPoint, before: NumberDataPoint) -> NumberDataPoint | None:
+    """A counter that is less than before began anew."""
+    if point.value < before.value:
+        return point
+    return replace(point, value=point.value - before.value) if point.value > before.value else None
+
+
+def _histogram(
+    point: ExponentialHistogramDataPoint, before: ExponentialHistogramDataPoint
+) -> ExponentialHistogramDataPoint | None:
+    counts = _counts(point)
+    counts.subtract(_counts(before))
+    if min(counts.values()) < 0:
+        return point
+    buckets = [bucket for bucket, count in counts.items() if count]
+    if not buckets:
+        return None
+    first, last = min(buckets), max(buckets)
+    return replace(
+        point,
+        count=point.count - before.count,
+        sum=point.sum - before.sum,
+        positive=Buckets(first, [counts[bucket] for bucket in range(first, last + 1)]),
+        exemplars=[each for each in point.exemplars if each.time_unix_nano > point.start_time_unix_nano],
+    )
+
+
+def _counts(point: ExponentialHistogramDataPoint) -> Counter[int]:
+    return Counter(dict(enumerate(point.positive.bucket_counts, point.positive.offset)))
+
 
 _OWN_ENDPOINT = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"  # the standard's, for this signal alone
 

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from opentelemetry.trace import Link, SpanContext, SpanKind, TraceFlags
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
 from opentelemetry.util.types import AttributeValue
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+
+    from holdfast.core.envelope import Run
+    from holdfast.telemetry.run_record import RunRecord
+
 
 _RANDOM = 2  # the flag of a trace whose id is random: children keep it
 
@@ -37,3 +44,25 @@ class PlannedSpan(NamedTuple):
     def context_with(self, flags: int) -> SpanContext:
         kept = 0 if self.parent is None else self.parent.trace_flags & _RANDOM
         return SpanContext(self.trace_id, self.span_id, is_remote=False, trace_flags=TraceFlags(flags | kept))
+
+
+# Reads the producer's span from a task's envelope.
+
+
+def producer(operation: Run | RunRecord) -> SpanContext | None:
+    """The span in which the operation was submitted. An envelope without flags counts as sampled: else the tasks of
+    producers that send none would have no traces."""
+    if operation.trace_id is None or operation.span_id is None:
+        return None
+    flags = TraceFlags(TraceFlags.SAMPLED if operation.trace_flags is None else operation.trace_flags)
+    return SpanContext(int(operation.trace_id, 16), int(operation.span_id, 16), is_remote=True, trace_flags=flags)
+
+
+def context(span: SpanContext, within: Context | None = None) -> Context:
+    """The context in which a new span has `span` as its parent."""
+    return set_span_in_context(NonRecordingSpan(span), within)
+
+
+def traceparent(span: SpanContext) -> str:
+    """The header of W3C Trace Context, version 00, that names `span`."""
+    return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"

@@ -10,7 +10,7 @@ from holdfast.telemetry import semantic_names
 
 if TYPE_CHECKING:
     from holdfast.core.delivery import Delivery
-    from holdfast.core.operations import Run
+    from holdfast.core.envelope import Run
 
 
 class StartedRun(NamedTuple):

@@ -7,28 +7,145 @@ one trace, each linked to the one before.
 
 from __future__ import annotations
 
+import copy
 import time
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any, cast
 
-from opentelemetry.trace import Link, SpanContext, SpanKind, StatusCode, TraceFlags
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import Tracer as SdkTracer
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON, DEFAULT_ON, Decision, Sampler, SamplingResult
+from opentelemetry.trace import (
+    Link,
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    SpanKind,
+    StatusCode,
+    TraceFlags,
+    TracerProvider,
+)
 from opentelemetry.util.types import AttributeValue
 
-from holdfast.core import trace_ids
+from holdfast.core import identity
+from holdfast.core.delivery import Delivery
 from holdfast.telemetry import baggage, semantic_names
-from holdfast.telemetry.chosen_spans import ChosenSpans
 from holdfast.telemetry.delivery_span import DeliverySpan
-from holdfast.telemetry.planned_span import PlannedSpan
-from holdfast.telemetry.producer_span import producer
+from holdfast.telemetry.planned_span import PlannedSpan, producer
+from holdfast.telemetry.planned_span import context as within
+from holdfast.telemetry.providers import BatchingProvider, Providers
 from holdfast.telemetry.run_record import RunRecord, StartedRun
+from holdfast.telemetry.usual_span import Plan, UsualSpan
+from holdfast.version import installed
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import TracerProvider
+    from opentelemetry.trace import Span, TracerProvider
 
     from holdfast.core.delivery import Delivery
-    from holdfast.core.operations import Run
+    from holdfast.core.envelope import Run
+    from holdfast.core.schedule_records import Fire
     from holdfast.handler.task import Task
-    from holdfast.telemetry import Tracing
+    from holdfast.telemetry import Server, Tracing
+    from holdfast.telemetry.delivery_span import DeliverySpan
     from holdfast.telemetry.lost_run import LostRun
+
+
+# A tracer whose spans have ids that we choose, and the sampling decision that their producer has made.
+
+_ALWAYS, _AS_PRODUCER = (cast("Sampler", each).get_description() for each in (ALWAYS_ON, DEFAULT_ON))
+
+
+class ChosenSpans:
+    """Starts spans with a tracer of its own, as other spans of the provider keep their ids.
+
+    A tracer of another kind than the SDK's makes spans with ids of its own.
+    """
+
+    def __init__(self, provider: TracerProvider) -> None:
+        self._provider = provider if isinstance(provider, BatchingProvider) else None
+        self._tracer = tracer = provider.get_tracer(semantic_names.HOLDFAST, installed(), semantic_names.SCHEMA_URL)
+        self._sampler: Sampler | None = None
+        self._chosen, self._lock = _Chosen(), Lock()
+        self._sampling = ""
+        if isinstance(tracer, SdkTracer):
+            self._tracer = chosen = copy.copy(tracer)
+            self._sampler = tracer.sampler
+            self._sampling = tracer.sampler.get_description()
+            chosen.id_generator = self._chosen
+            chosen.sampler = self._chosen
+
+    def start(self, planned: PlannedSpan) -> Span:
+        return self._started(planned, self._sampled(planned))
+
+    def start_usual(self, run: StartedRun, plan: Plan) -> Span:
+        """A span to which others add nothing, as a rule: the SDK makes it only if they do."""
+        take = None if self._provider is None else self._provider.take
+        if take is None or not self._is_sampled(run.operation):
+            return self.start(plan(run.record()))
+        return UsualSpan(run, plan, self.start, take)
+
+    def _is_sampled(self, operation: Run) -> bool:
+        """True if the sampler is one that needs to know no more than the producer's decision, and it says yes."""
+        if self._sampling == _AS_PRODUCER:
+            flags = operation.trace_flags
+            return flags is None or bool(flags & TraceFlags.SAMPLED) or producer(operation) is None
+        return self._sampling == _ALWAYS
+
+    def _started(self, planned: PlannedSpan, sampled: SamplingResult | None) -> Span:
+        if sampled is not None and sampled.decision is Decision.DROP:
+            return NonRecordingSpan(planned.context_with(TraceFlags.DEFAULT))
+        with self._lock:  # a handler's thread may be here, too
+            self._chosen.set(planned, sampled)
+            return self._tracer.start_span(
+                planned.name,
+                _parent(planned),
+                planned.kind,
+                planned.attributes,
+                planned.links,
+                planned.start_ns,
+            )
+
+    def _sampled(self, planned: PlannedSpan) -> SamplingResult | None:
+        """The decision of the provider's own sampler, as if each span were a child of its producer's span."""
+        if self._sampler is None:
+            return None
+        origin = planned.origin
+        trace_id = planned.trace_id if origin is None else origin.trace_id
+        parent = _parent(planned) if origin is None else within(origin)
+        return self._sampler.should_sample(
+            parent, trace_id, planned.name, planned.kind, planned.attributes, planned.links
+        )
+
+
+def _parent(planned: PlannedSpan) -> Context:
+    return Context() if planned.parent is None else within(planned.parent, Context())
+
+
+class _Chosen(IdGenerator, Sampler):
+    """Ids and decision of the next span."""
+
+    _trace_id = 0
+    _span_id = 0
+    _sampled: SamplingResult
+
+    def set(self, planned: PlannedSpan, sampled: SamplingResult | None) -> None:
+        self._trace_id, self._span_id = planned.trace_id, planned.span_id
+        if sampled is not None:
+            self._sampled = sampled
+
+    def generate_trace_id(self) -> int:
+        return self._trace_id
+
+    def generate_span_id(self) -> int:
+        return self._span_id
+
+    def should_sample(self, *_: Any, **__: Any) -> SamplingResult:
+        return self._sampled
+
+    def get_description(self) -> str:
+        return "decided"
+
 
 PARENT = "parent"
 _NS = 1_000_000  # of a millisecond
@@ -54,8 +171,8 @@ class TaskTracer:
         origin = producer(record)
         return PlannedSpan(
             f"{semantic_names.PROCESS} {record.lane}",
-            int(trace_ids.trace_id(record.task_id), 16),
-            int(trace_ids.span_id(record.task_id, record.delivery), 16),
+            int(identity.trace_id(record.task_id), 16),
+            int(identity.span_id(record.task_id, record.delivery), 16),
             SpanKind.CONSUMER,
             record.attributes() | semantic_names.of_server(self._server()),
             self._parent(origin),
@@ -70,8 +187,8 @@ class TaskTracer:
         span = self._spans.start(
             PlannedSpan(
                 f"{semantic_names.PROCESS} {run.lane}",
-                int(trace_ids.trace_id(run.task_id), 16),
-                int(trace_ids.span_id(run.task_id, run.delivery), 16),
+                int(identity.trace_id(run.task_id), 16),
+                int(identity.span_id(run.task_id, run.delivery), 16),
                 SpanKind.CONSUMER,
                 {
                     **_task_attributes(run.lane, run.task_id, run.operation, run.size),
@@ -94,7 +211,7 @@ class TaskTracer:
             PlannedSpan(
                 f"{semantic_names.RECOVER} {run.lane}",
                 lost.trace_id,
-                int(trace_ids.recovery_span_id(run.task_id, run.delivery), 16),
+                int(identity.recovery_span_id(run.task_id, run.delivery), 16),
                 SpanKind.INTERNAL,
                 run.recovery_attributes(),
                 parent=lost,
@@ -119,8 +236,8 @@ class TaskTracer:
 
     def _earlier(self, task_id: str, delivery: int, origin: SpanContext | None) -> SpanContext:
         is_child = origin is not None and self._is_parent
-        trace_id = origin.trace_id if origin and is_child else int(trace_ids.trace_id(task_id), 16)
-        span_id = int(trace_ids.span_id(task_id, delivery), 16)
+        trace_id = origin.trace_id if origin and is_child else int(identity.trace_id(task_id), 16)
+        span_id = int(identity.span_id(task_id, delivery), 16)
         return SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
 
@@ -135,3 +252,74 @@ def _task_attributes(lane: str, task_id: str, operation: Run, size: int) -> dict
         semantic_names.ENVELOPE_SIZE: size,
         semantic_names.TASK_ID: task_id,
     }
+
+
+# Makes the spans in which schedules make tasks.
+
+
+class FireTracer:
+    def __init__(self, provider: TracerProvider, server: Server) -> None:
+        self._spans = ChosenSpans(provider)
+        self._server = server
+
+    def names(self, task_id: str) -> tuple[str, str, str]:
+        # The sampler alone knows the flags: this span is made for its context, and is not sent.
+        context = self._start(task_id, "").get_span_context()
+        return f"{context.trace_id:032x}", f"{context.span_id:016x}", f"{context.trace_flags:02x}"
+
+    def fired(self, schedule_id: str, fire: Fire) -> None:
+        span = self._start(fire.task.task_id, fire.task.lane)
+        if span.is_recording():
+            span.set_attributes(
+                {
+                    semantic_names.SYSTEM: semantic_names.HOLDFAST,
+                    semantic_names.OPERATION_NAME: semantic_names.FIRE,
+                    semantic_names.OPERATION_TYPE: semantic_names.SEND,
+                    semantic_names.DESTINATION: fire.task.lane,
+                    semantic_names.MESSAGE_ID: fire.task.message_id,
+                    semantic_names.TASK_ID: fire.task.task_id,
+                    semantic_names.SCHEDULE_ID: schedule_id,
+                    semantic_names.LATENESS: max(0.0, time.time() - fire.scheduled_at / 1000),
+                    **semantic_names.of_server(self._server()),
+                }
+            )
+        span.end()
+
+    def _start(self, task_id: str, lane: str) -> Span:
+        return self._spans.start(
+            PlannedSpan(
+                f"{semantic_names.FIRE} {lane}",
+                int(identity.trace_id(task_id), 16),
+                int(identity.fire_span_id(task_id), 16),
+                SpanKind.PRODUCER,
+                {},
+            )
+        )
+
+
+# Telemetry through the OpenTelemetry SDK. Imported only where an endpoint is set: it costs 23 MB, with gRPC 40.
+
+
+class OtlpTelemetry:
+    def __init__(self, providers: Providers, tracing: Tracing) -> None:
+        self._providers = providers
+        tracers = providers.spans.tracers
+        self._tracer = TaskTracer(tracers, tracing)
+        self._fires = FireTracer(tracers, tracing.server)
+
+    @property
+    def traces(self) -> bool:
+        return True
+
+    def delivery(self, delivery: Delivery, task: Task, handler: str) -> DeliverySpan:
+        return self._tracer.delivery(delivery, task, handler)
+
+    @property
+    def fires(self) -> FireTracer:
+        return self._fires
+
+    def lost(self, run: LostRun) -> None:
+        self._tracer.lost(run)
+
+    def shutdown(self) -> None:
+        self._providers.shutdown()

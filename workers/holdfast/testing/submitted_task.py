@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core.decode_operation import read
-from holdfast.core.operations import Run
+from holdfast.core.envelope import Run, read
 from holdfast.core.tasks import Submission
 from holdfast.handler.registered_handler import RegisteredHandler
-from holdfast.handler.to_json import to_plain
+from holdfast.handler.returned_value import to_plain
 
 MOST_SHOWN = 20
 UNBOUNDED = 1 << 62

@@ -11,8 +11,7 @@ class Worker(RoundRobin):
 
 from __future__ import annotations
 
-from holdfast.timeline.bike import Bike
-from holdfast.timeline.instructions import StopWork, UnsetJob
+from holdfast.timeline.bike import Bike, StopWork, UnsetJob
 from holdfast.timeline.worker_classes import RoundRobin, Worker
 
 __all__ = ["Worker", "RoundRobin", "StopWork", "UnsetJob", "Bike"]

@@ -9,13 +9,14 @@ from holdfast.client.manager import TaskManager
 from holdfast.core.cadence.moments import read_moment
 from holdfast.core.plain_json import shown
 from holdfast.core.schedule_records import Put
-from holdfast.errors import InvalidScheduleError
+from holdfast.errors import InvalidScheduleError, StopSchedule, UnsetSchedule
 from holdfast.sync import TaskManager as SyncManager
 from holdfast.timeline import jobs
 from holdfast_config import Settings, load
 
 if TYPE_CHECKING:
     from typing import Self
+
 
 R = TypeVar("R")
 
@@ -90,3 +91,14 @@ class Bike:
             return [job async for job in answers]
 
         return self._ask(gather)
+
+
+# Handlers raise these to end their job: instructions, not errors.
+
+
+class StopWork(StopSchedule):
+    """The job's schedule is STOP from now on."""
+
+
+class UnsetJob(UnsetSchedule):
+    """The job is removed."""

@@ -11,8 +11,7 @@ from holdfast.client.schedule_definition import check_schedule_id
 from holdfast.core.plain_json import shown
 from holdfast.core.schedule_records import Put, ScheduleRecord
 from holdfast.errors import InvalidScheduleError, UnknownScheduleError, UnknownTaskError
-from holdfast.timeline.job import STOP, USUAL, JobKind, schedule_of, spec_of
-from holdfast.timeline.job_status import JobEvent, JobStatus, has_run, status
+from holdfast.timeline.job import STOP, USUAL, JobEvent, JobKind, JobStatus, has_run, schedule_of, spec_of, status
 
 PAGE = 500
 

@@ -2,20 +2,152 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
+from holdfast.core.result_document import ParentResult
 from holdfast.core.served import ServedLimits, ServedState
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Place, TaskRecord
-from holdfast.core.trail import KEPT, TrailStep
+from holdfast.core.trail import KEPT, TrailStep, is_asleep, read_trail
+from holdfast.core.words import counted
 from holdfast.why import history
-from holdfast.why.next_commands import commands
 from holdfast.why.outlook import TaskSnapshot, outlook
-from holdfast.why.parent_words import ParentDocument, parent_documents
 from holdfast.why.task_spans import TaskSpan
-from holdfast.why.task_times import TaskTimes, task_times
 from holdfast.why.times import Moment, moment, span
+
+# The parents of a task in words and as JSON values. Pure.
+
+SHOWN = 5
+
+
+class ParentDocument(TypedDict):
+    """A task that another waits for. `state`: that of a task, or gone if it is kept no more; `bytes`: of its result."""
+
+    task_id: str
+    state: str
+    has_ended: bool
+    reason: str
+    bytes: int
+
+
+def parent_words(parents: Sequence[ParentResult]) -> str:
+    """One line: each parent with its state; those that did not complete first, as they explain most."""
+    ordered = sorted(parents, key=lambda parent: parent.state is State.COMPLETED)
+    words = [_one(parent) for parent in ordered[:SHOWN]]
+    if len(parents) > SHOWN:
+        words.append(f"and {counted(len(parents) - SHOWN, 'other')}")
+    return "; ".join(words)
+
+
+def parent_documents(parents: Sequence[ParentResult]) -> list[ParentDocument]:
+    """Each parent in the order of `after`, without its result; `bytes`: of that."""
+    return [
+        {
+            "task_id": parent.task_id,
+            "state": str(parent.state) if parent.state else "gone",
+            "has_ended": parent.has_ended,
+            "reason": parent.reason,
+            "bytes": parent.size,
+        }
+        for parent in parents
+    ]
+
+
+def _one(parent: ParentResult) -> str:
+    state = parent.state or "gone"
+    if not parent.has_ended:
+        return f"{parent.task_id} has not ended ({state})"
+    why = f": {parent.reason}" if parent.reason and parent.state is not State.COMPLETED else ""
+    return f"{parent.task_id} {state}{why}"
+
+
+# The time that a task has waited for a worker and the time that it has run, from its trail. Pure.
+
+# Steps that end a run; those that make a task wait for something else than a worker, until another step.
+ENDS = frozenset(
+    {"settled", "retry", "release", "defer", "sleep", "suspended", "crashed", "recovered", "returned", "canceled"}
+)
+NOT_READY = frozenset({"delayed", "waits", "suspended", "settled", "canceled", "dead-letter", "expired"})
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTimes:
+    """Milliseconds in lanes, ready to be claimed, and in handlers; `runs`: the number of claims."""
+
+    waited_ms: int = 0
+    ran_ms: int = 0
+    runs: int = 0
+
+
+def task_times(state: State, created_ms: int, steps: Sequence[TrailStep], now_ms: int) -> TaskTimes:
+    """`steps`: the trail, the oldest first."""
+    waited = ran = runs = 0
+    ready: int | None = created_ms
+    claimed: int | None = None
+    for step in steps:
+        if step.event == "claimed":
+            waited += 0 if ready is None else step.at_ms - ready
+            ready, claimed, runs = None, step.at_ms, runs + 1
+            continue
+        if claimed is not None and step.event in ENDS:
+            ran, claimed, ready = ran + step.at_ms - claimed, None, step.at_ms
+        if step.event in NOT_READY:
+            ready = None
+        elif claimed is None and ready is None:
+            ready = step.at_ms
+    if state is State.WORKING and claimed is not None:
+        ran += now_ms - claimed
+    if state is State.SUBMITTED and ready is not None:
+        waited += now_ms - ready
+    return TaskTimes(max(0, waited), max(0, ran), runs)
+
+
+def words(times: TaskTimes) -> str:
+    waited = f"waited {span(times.waited_ms)} for a worker"
+    return f"{waited}, ran {span(times.ran_ms)} in {counted(times.runs, 'run')}" if times.runs else waited
+
+
+# The commands that an operator may use on a task, by its state. Pure.
+
+_CANCEL = "supervisor tasks cancel {task}"
+_PAUSE = "supervisor tasks pause {task}"
+_RETRY = "supervisor tasks retry {task}"
+_RESUME = "supervisor tasks resume {task}"
+_ANSWER = "supervisor tasks resume --text ANSWER {task}"
+_SHOW = "supervisor tasks show {task}"
+_REMOVE = "supervisor tasks remove {task}"
+_NEXT_RUN = "supervisor why {next}"
+
+COMMANDS: Mapping[State, tuple[str, ...]] = {
+    State.SUBMITTED: (_PAUSE, _CANCEL),
+    State.DELAYED: (_RETRY, _PAUSE, _CANCEL),  # a retry of a delayed task: it is due now
+    State.WAITING: (_PAUSE, _CANCEL),
+    State.WORKING: (_PAUSE, _CANCEL),
+    State.INPUT_REQUIRED: (_ANSWER, _CANCEL),
+    State.AUTH_REQUIRED: (_ANSWER, _CANCEL),
+    State.SUSPENDED: (_RESUME, _CANCEL),
+    State.COMPLETED: (_SHOW, _REMOVE),
+    State.FAILED: (_SHOW, _RETRY, _REMOVE),
+    State.REJECTED: (_SHOW, _RETRY, _REMOVE),
+    State.CANCELED: (_SHOW, _RETRY, _REMOVE),
+}
+
+
+def commands(task: TaskRecord) -> tuple[str, ...]:
+    """The commands, ready for a shell. A task that was retried is not run again; its next run is shown instead."""
+    forms = COMMANDS[task.state]
+    if is_asleep(task.state, read_trail(task.trail)):
+        forms = tuple(form for form in forms if form != _RETRY)  # it would sleep on until the same time
+    if task.retried_as:
+        forms = tuple(_NEXT_RUN if form == _RETRY else form for form in forms)
+    return tuple(form.format(task=_word(task.task_id), next=_word(task.retried_as)) for form in forms)
+
+
+def _word(task_id: str) -> str:
+    """The id as an argument: `--` stands before one that begins like an option."""
+    return f"-- {task_id}" if task_id.startswith("-") else task_id
 
 
 class TimesDocument(TypedDict):

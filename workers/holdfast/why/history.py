@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from holdfast.core.plurals import counted
 from holdfast.core.steps import MARK, shown
 from holdfast.core.tasks import TaskRecord, WorkerKind, WorkerRecord
 from holdfast.core.trail import TrailStep
+from holdfast.core.words import counted
 from holdfast.why.times import moment, span
 
 SHOWN = 8  # characters of an incarnation

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from holdfast.core import trace_ids
+from holdfast.core import identity
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep
 from holdfast_config import Settings
@@ -46,7 +46,7 @@ def task_spans(task: TaskRecord, steps: Sequence[TrailStep], tracing: TraceSetti
     """The span of each delivery that is in the trail, the oldest first."""
     if not tracing.is_on:
         return []
-    trace = (_producers_trace(task.operation) if tracing.mode == "parent" else "") or trace_ids.trace_id(task.task_id)
+    trace = (_producers_trace(task.operation) if tracing.mode == "parent" else "") or identity.trace_id(task.task_id)
     return [_span(task.task_id, step.delivery, trace, tracing) for step in steps if step.event == "claimed"]
 
 
@@ -61,8 +61,8 @@ def words(spans: Sequence[TaskSpan]) -> Iterator[str]:
 
 
 def _span(task_id: str, delivery: int, trace: str, tracing: TraceSettings) -> TaskSpan:
-    span = trace_ids.span_id(task_id, delivery)
-    return TaskSpan(delivery, trace, span, trace_ids.link(tracing.url, trace, span) if tracing.url else "")
+    span = identity.span_id(task_id, delivery)
+    return TaskSpan(delivery, trace, span, identity.link(tracing.url, trace, span) if tracing.url else "")
 
 
 def _producers_trace(operation: bytes | None) -> str:

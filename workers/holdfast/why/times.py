@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from holdfast.core.duration_words import duration
+from holdfast.core.words import duration
 
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from holdfast.core.claim_ahead import LONG
 from holdfast.core.delivery import Delivery, Settle, Settlement
-from holdfast.core.fire_order import may_be_fire
+from holdfast.core.pull_protocol import LONG
+from holdfast.core.schedule_records import may_be_fire
 from holdfast.core.tasks import WorkerKind
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.run import RunningTasks

@@ -31,7 +31,7 @@ from typing import IO, Any
 
 import structlog
 
-from holdfast.os.signal_handlers import set_handler
+from holdfast.os.forked_copy import set_handler
 from holdfast_config.standard_error import STDERR
 
 LEAST = 0.5  # seconds, also for a worker that is out of time; the parent kills it a second after its deadline

@@ -16,8 +16,7 @@ from holdfast.core.delivery import Settlement, Verdict
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler
-from holdfast.ipc.channel import BootFailed, Drain, Drained, Ready
-from holdfast.ipc.in_process_channel import InProcessLink
+from holdfast.ipc.channel import BootFailed, Drain, Drained, InProcessLink, Ready
 from holdfast.store.protocol import Store
 from holdfast.telemetry import open_inside
 from holdfast.worker.context import WorkerContext, ignore_verdict

@@ -13,7 +13,7 @@ import structlog
 
 from holdfast.client.lane_tending import EVERY, tend
 from holdfast.core.delivery import Renewed, Standing
-from holdfast.core.lease import Lease
+from holdfast.core.pull_protocol import Lease
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, lease_clock
 

@@ -19,8 +19,8 @@ import structlog
 
 from holdfast.errors import HandlerError
 from holdfast.handler.failures import summary, user_traceback
-from holdfast.handler.injected_values import with_values
 from holdfast.handler.lifespan import Lifespan
+from holdfast.handler.signature import with_values
 
 CLEAN_UP = 0.3  # seconds for a lifespan that is cancelled
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from holdfast.core import begun_page
 from holdfast.core.begun_page import BegunTasks
-from holdfast.core.claim_ahead import MOST
-from holdfast.os import locks, mapped_file
-from holdfast.os.boot_id import boot_id
+from holdfast.core.pull_protocol import MOST
+from holdfast.os import locks
+from holdfast.os.processes import boot_id
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import service_folders
 
@@ -33,7 +33,7 @@ def hold_lock(spec: WorkerSpec) -> None:
 def open_page(spec: WorkerSpec) -> BegunTasks:
     """The page of a worker that holds its lock: room for what runs, and for what has ended and is not reported yet."""
     path = _path(spec).with_suffix(begun_page.SUFFIX)
-    return BegunTasks(mapped_file.create(path, begun_page.blank(2 * (spec.capacity + MOST), boot_id())))
+    return BegunTasks(locks.create_mapped(path, begun_page.blank(2 * (spec.capacity + MOST), boot_id())))
 
 
 def drop_lock(spec: WorkerSpec) -> None:

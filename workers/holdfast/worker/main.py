@@ -20,7 +20,7 @@ from holdfast.exits import ChildExit
 from holdfast.handler.choose import handler_of
 from holdfast.handler.failures import summary, user_traceback
 from holdfast.handler.handler import Handler
-from holdfast.handler.lanes_of_handler import settled
+from holdfast.handler.registry import settled
 from holdfast.ipc.channel import BootFailed, encode
 from holdfast.ipc.child_end import ParentLink
 from holdfast.os import stack_file

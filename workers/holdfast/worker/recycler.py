@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 import anyio
@@ -11,8 +12,36 @@ from msgspec.structs import replace
 
 from holdfast.core import recycle
 from holdfast.core.recycle import WorkerUse
-from holdfast.worker.heartbeat import Heartbeat
+from holdfast.ipc.channel import Beat, Link, until_next
+from holdfast.worker.context import WorkerContext
 from holdfast.worker.state import WorkerState
+from holdfast_config.logging import tell_left_out
+
+# Reports to the parent, every second from the event loop: running tasks, why the store cannot be used, recycling.
+
+MOST_IDS = 100  # task ids in one report
+
+
+@dataclass(slots=True)
+class Heartbeat:
+    context: WorkerContext
+    link: Link
+
+    async def serve(self) -> None:
+        while True:
+            self.send()
+            tell_left_out()
+            await anyio.sleep(until_next(time.monotonic(), self.context.spec.slot))
+
+    def send(self) -> None:
+        """Report now."""
+        state = self.context.state
+        ids = [task_id for task_id in state.exchange.held if task_id not in state.ahead][:MOST_IDS]
+        degraded = self.context.retries.degraded
+        self.link.send(
+            Beat(running=ids, settled=state.use.done, degraded=degraded, recycle_reason=state.recycle_reason)
+        )
+
 
 SECOND_LOOK = 0.05  # seconds: memory that is free again by then is no reason to recycle
 TRIAL = 1.0  # seconds that the first task runs alone, if it does not end before

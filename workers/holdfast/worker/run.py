@@ -27,38 +27,30 @@ from msgspec import structs
 
 from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
 from holdfast.core.outcomes import REVOKED, Deferred, Failure, HandlerStopped, Outcome, Raised
-from holdfast.core.plurals import counted
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.settle import settlement
-from holdfast.handler.asking_turn import turn_before
+from holdfast.core.settle import RetryPolicy, settlement
+from holdfast.core.words import counted
 from holdfast.handler.emitted import PartLog
 from holdfast.handler.failures import outcome_of_error
-from holdfast.handler.function import HandlerFunction
+from holdfast.handler.function import HandlerFunction, HandlerOptions
 from holdfast.handler.handler import Handler
-from holdfast.handler.handler_options import HandlerOptions
-from holdfast.handler.message_history import lacks_messages
 from holdfast.handler.run import OWN_TASK_CANCELLED, run, run_unbounded
 from holdfast.handler.steps import StepLog
-from holdfast.handler.task import Task
-from holdfast.handler.task_of_copy import become_copy
+from holdfast.handler.task import Task, become_copy
 from holdfast.handler.threads import Threads
-from holdfast.handler.turn import is_whole
+from holdfast.handler.turn import is_whole, lacks_messages, turn_before
 from holdfast.os import forked_copy
 from holdfast.os.handlers_loop import PLACES, OwnedTask, threads_left
 from holdfast.store.results_of_parents import results_of_parents
 from holdfast.telemetry.port import Span, Telemetry
+from holdfast.worker.beside_store import PartSender, StoredSteps
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.handler_limits import HandlerLimits
-from holdfast.worker.heartbeat import Heartbeat
-from holdfast.worker.output_capture import end_of, is_installed, unfinished
-from holdfast.worker.part_sender import PartSender
-from holdfast.worker.recycler import Recycler
+from holdfast.worker.output_capture import LogOfCopy, TaskLog, end_of, is_installed, unfinished
+from holdfast.worker.recycler import Heartbeat, Recycler
 from holdfast.worker.samples import Samples
-from holdfast.worker.stored_steps import StoredSteps
-from holdfast.worker.task_log import LogOfCopy, TaskLog
 from holdfast.worker.unsettled_spans import UnsettledSpans
-from holdfast_config.current_task import CURRENT
 from holdfast_config.error_text import is_error, shown
+from holdfast_config.logging import CURRENT
 
 _RELEASE = Settle.RELEASE  # looked up once, as it is compared for each task
 

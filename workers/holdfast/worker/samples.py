@@ -11,8 +11,7 @@ from typing import NamedTuple
 import anyio
 
 from holdfast.core.delivery import Delivery, Settle, Settlement
-from holdfast.core.histogram import bucket_of_ms, bucketed
-from holdfast.core.rollup import BYTES, EXAMPLE, RUN, WAIT, Example, Histogram, Series, field_of
+from holdfast.core.rollup import BYTES, EXAMPLE, RUN, WAIT, Example, Histogram, Series, bucket_of_ms, bucketed, field_of
 from holdfast.telemetry.port import Span
 from holdfast.worker.context import WorkerContext
 

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,9 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from holdfast.core.envelope import Run, UnreadableError, read
+from holdfast.core.identity import sha1_hex
+from holdfast.core.tasks import Admission
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler
@@ -21,28 +25,128 @@ from holdfast.os.main_thread import opened
 from holdfast.telemetry.port import Telemetry
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext
-from holdfast.worker.declared_schedules import DeclaredSchedules
-from holdfast.worker.drain import WorkerDrain
 from holdfast.worker.exit_work import do_exit_work, seconds_for
-from holdfast.worker.heartbeat import Heartbeat
-from holdfast.worker.idle_limit import IdleLimit
-from holdfast.worker.inbox import Inbox
 from holdfast.worker.lease_renewal import LeaseRenewal
 from holdfast.worker.lifespans import Lifespans
 from holdfast.worker.listen import HintListener
 from holdfast.worker.pull import Puller
-from holdfast.worker.recycler import Recycler
-from holdfast.worker.registration import Registration
+from holdfast.worker.recycler import Heartbeat, Recycler
+from holdfast.worker.registration import DeclaredSchedules, Registration
 from holdfast.worker.run import RunningTasks
 from holdfast.worker.samples import Samples
+
+# Drains a worker: it claims no more, finishes, cancels handlers near the deadline, and gives back what is left.
+
+LEAST_LEFT = 0.5  # seconds; the parent kills a worker a second after its deadline
+ANSWER_TIMEOUT = 2.0  # seconds for the store to answer a worker that holds nothing: what it claims now is put back
+
+
+@dataclass(slots=True)
+class WorkerDrain:
+    """Times are CLOCK_MONOTONIC seconds. A later order can only hasten the first."""
+
+    context: WorkerContext
+    ahead: ClaimsAhead
+    _cancel_at: float = float("inf")
+    _deadline: float = float("inf")
+
+    def begin(self, order: Drain) -> None:
+        """Drain as ordered. The store is told soon, so that it shows this worker as draining."""
+        self._cancel_at = min(self._cancel_at, order.cancel_at)
+        self._deadline = min(self._deadline, order.deadline)
+        self.context.state.is_draining = True
+        self.ahead.give_back("drain")
+        self.context.state.want_renewal()
+
+    def seconds_left(self) -> float:
+        """The time that remains for the end of the worker, once nothing is left to do."""
+        return max(LEAST_LEFT, min(self._deadline - time.monotonic(), self.context.spec.settings.drain_timeout))
+
+    async def serve(self) -> None:
+        """Returns when, after an order, nothing is left to do, or the deadline has passed."""
+        state = self.context.state
+        await state.changed.until(lambda: state.is_draining)
+        await self._until_settled(lambda: self._cancel_at)
+        self.ahead.running.stop_all("drain")
+        await self._until_settled(lambda: self._deadline)
+
+    async def _until_settled(self, deadline: Callable[[], float]) -> None:
+        exchange = self.context.exchange
+        idle_at = float("inf")
+        while not exchange.settled:
+            now = time.monotonic()
+            idle_at = min(idle_at, now + ANSWER_TIMEOUT) if exchange.is_idle else float("inf")
+            if (left := min(deadline(), idle_at) - now) <= 0:
+                return
+            with anyio.move_on_after(left):
+                await self.context.state.changed.next()
+
+
+# Ends a quarantine worker that gets no suspect: its parent forks another when there is one again.
+
+LIMIT = 5.0  # seconds without a suspect
+ASK_EVERY = 0.5  # seconds: no bell is rung for suspects
+
+
+@dataclass(slots=True)
+class IdleLimit:
+    context: WorkerContext
+
+    async def reached(self) -> None:
+        """Ask for a suspect again and again; returns when none has come for too long."""
+        idle_since = time.monotonic()
+        while time.monotonic() - idle_since < LIMIT:
+            await anyio.sleep(ASK_EVERY)
+            if self.context.exchange.held:
+                idle_since = time.monotonic()
+            else:
+                self.context.state.want_pull()
+
+
+# Reads entries that are too large for the store to read, and tells the store how each of them reads.
+
+_log = structlog.get_logger("holdfast.worker")
+
+
+def admission(raw: bytes, max_bytes: int) -> Admission:
+    """The operation in this entry, or why it cannot be read."""
+    digest = sha1_hex(raw)
+    try:
+        operation = read(raw, max_bytes)
+    except UnreadableError as error:
+        return Admission(digest, "unreadable", reason=str(error))
+    if isinstance(operation, Run):
+        verb = "resume" if operation.resumes else "run"
+        return Admission(digest, verb, operation.task_id, operation.message_id, name=operation.name or "")
+    return Admission(digest, operation.verb, operation.task_id)
+
+
+@dataclass(slots=True)
+class Inbox:
+    context: WorkerContext
+
+    async def serve(self) -> None:
+        """Admit the entries that pulls put into the inbox; never returns."""
+        context, state = self.context, self.context.state
+        while True:
+            await state.changed.until(lambda: state.inbox_waits)
+            state.inbox_waits = False
+            while entry := await context.retries.call("inbox", lambda: context.store.inbox(context.incarnation)):
+                await self._admit(entry[1])
+            state.want_pull()
+
+    async def _admit(self, raw: bytes) -> None:
+        context, admitted = self.context, admission(raw, self.context.spec.settings.max_message_bytes)
+        answer = await context.retries.call("admit", lambda: context.store.admit(context.incarnation, admitted))
+        if answer == "set-aside":
+            _log.warning("a large entry was set aside", size=len(raw), reason=admitted.reason)
+
 
 REGISTER_TIMEOUT = 5.0  # seconds; a store that is away longer does not keep a worker from being ready
 CANCEL_SHARE = 0.1  # of the drain timeout is left for handlers to save a checkpoint
 NO_HURRY = 366 * 86400.0  # seconds
 OPEN_SHARE = 0.8  # of the boot timeout is for lifespans, so that the worker can say which of them was not opened
 LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach store and parent
-
-_log = structlog.get_logger("holdfast.worker")
 
 
 class QueueWorker:

@@ -8,7 +8,7 @@ import rich_click
 from holdfast.client.manager import TaskManager
 from holdfast.core.batches import BatchRecord, BatchState, TaskEnd
 from holdfast.core.identity import is_task_id
-from holdfast.core.plurals import counted
+from holdfast.core.words import counted
 from holdfast.errors import UnknownBatchError
 from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
@@ -16,9 +16,8 @@ from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
-from holdfastd.cli.common.table_fit import TableFit
-from holdfastd.cli.common.tables import plain, table
-from holdfastd.cli.common.whole_ids import CUT
+from holdfastd.cli.common.tables import TableFit, plain, table
+from holdfastd.cli.common.task_id import CUT
 from holdfastd.documents.batch_documents import batch_document
 from holdfastd.documents.times import moment, span
 

@@ -16,7 +16,7 @@ from holdfast.errors import (
 )
 from holdfast.exits import Exit
 from holdfast_config import ConfigError
-from holdfast_config.escape import escape
+from holdfast_config.error_text import escape
 from holdfastd.cli.common import output
 from holdfastd.cli.common.streams import OutputError, silence
 from holdfastd.control.errors import DeniedError

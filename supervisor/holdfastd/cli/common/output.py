@@ -17,7 +17,7 @@ def safe(value: str, keep: str = "") -> str:
     """Text whose control and invisible characters are escaped, except those of `keep`."""
     if value.isprintable():
         return value
-    from holdfast_config.escape import escape  # seldom needed, and slow to import
+    from holdfast_config.error_text import escape  # seldom needed, and slow to import
 
     return escape(value, keep)
 
@@ -81,7 +81,7 @@ def _remark(text: str, level: str) -> str:
 
     line = f"{command_name()}: {shortened(as_called(mask(text)))}"
     if "JOURNAL_STREAM" in os.environ:
-        from holdfast_config.journal import is_journal, prioritised  # seldom needed, and slow to import
+        from holdfast_config.standard_error import is_journal, prioritised  # seldom needed, and slow to import
 
         return prioritised(line, level) if is_journal(STDERR) else line
     return line

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast_config import running_pools, service_folders
+from holdfast_config import service_folders
 from holdfast_config.trust import is_trusted
 
 if TYPE_CHECKING:
     from holdfast_config import Settings
-    from holdfast_config.running_pools import RunningPool
+    from holdfast_config.service_folders import RunningPool
 
 ANSWER_TIMEOUT = 1.0  # seconds: the parent answers at once
 DATA = Path("/var/lib")  # where systemd makes state folders, under the names of runtime folders
@@ -28,7 +28,7 @@ def found(settings: Settings, services: Sequence[RunningPool] | None = None) -> 
     own = (settings.runtime_dir / name for name in (service_folders.CONTROL_SOCKET, service_folders.STORE_SOCKET))
     if any(service_folders.listens(path) for path in own):
         return None
-    there = running_pools.services() if services is None else services
+    there = service_folders.pool_services() if services is None else services
     return there[0].runtime_dir if len(there) == 1 else None
 
 

@@ -17,7 +17,7 @@ from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.exits import Exit
 from holdfast.store import open_store
 from holdfast.store.protocol import Store
-from holdfast_config import Settings, running_pools
+from holdfast_config import Settings, service_folders
 from holdfastd.cli.common import output
 from holdfastd.cli.common.error_report import CommandError, is_caused_by, single_error
 from holdfastd.cli.common.session import Session
@@ -155,7 +155,7 @@ async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]])
         raise CommandError(IN_MEMORY, Exit.CONFIG)
     if session.settings.embedded and not (folder := session.runtime_dir).is_dir():  # never started here
         raise CommandError(
-            f"no supervisor runs in {folder}: {NEED_ONE}{running_pools.in_brackets(folder)}", Exit.UNAVAILABLE
+            f"no supervisor runs in {folder}: {NEED_ONE}{service_folders.in_brackets(folder)}", Exit.UNAVAILABLE
         )
     async with open_store(session.settings.redis, session.settings.postgres) as store:
         try:
@@ -163,5 +163,5 @@ async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]])
         except (StoreUnavailableError, BaseExceptionGroup) as error:
             cause = single_error(error)
             if session.settings.embedded and is_caused_by(ABSENT, cause):
-                cause.add_note(NO_STORE + running_pools.in_brackets(session.settings.runtime_dir))
+                cause.add_note(NO_STORE + service_folders.in_brackets(session.settings.runtime_dir))
             raise

@@ -7,18 +7,127 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from shutil import get_terminal_size
+from typing import TypeVar
 
 import click
 from rich import box
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from holdfast_config.environment import no_color
-from holdfast_config.escape import escape
+from holdfast_config.error_text import escape
 from holdfastd.cli.common import output
-from holdfastd.cli.common.table_fit import Fitted, TableFit, fitted
+
+# Fits a table into the width of a terminal: ids and texts are shortened at their end, then columns are left out.
+#
+# Pure: the same cells and width give the same table.
+
+CUT = "…"
+SHORTEST_ID = 9  # with the ellipsis: what commands take as the beginning of a UUID
+SHORTEST_TEXT = 16
+NOTHING: tuple[str, ...] = ()
+
+Cells = Sequence[str]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TableFit:
+    """The columns that may be shortened (`ids`, of which commands take the beginning, and `texts`), and those that may
+    be left out (`drop`), the least important first; empty ones go before all others."""
+
+    ids: tuple[str, ...] = NOTHING
+    texts: tuple[str, ...] = NOTHING
+    drop: tuple[str, ...] = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The table that fits; `dropped`: the columns that were left out."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    dropped: tuple[str, ...] = NOTHING
+
+
+def fitted(columns: Cells, rows: Sequence[Cells], fit: TableFit, width: int, gap: int) -> Fitted:
+    """The table in `width` columns with `gap` between its own; as narrow as it may be if that is not enough."""
+    left, cells, dropped = tuple(columns), tuple(map(tuple, rows)), list[str]()
+    least = _least(columns, rows, fit)
+    for name in (*_drop_order(columns, rows, fit), None):
+        if _total(least, gap) <= width or name is None:
+            break
+        place = left.index(name)
+        left, cells = _without(left, place), tuple(_without(row, place) for row in cells)
+        least = _without(least, place)
+        dropped.append(name)
+    widths = _widened(least, _widths(left, cells), left, fit, width - _total(least, gap))
+    return Fitted(left, tuple(tuple(map(_shortened, row, widths)) for row in cells), tuple(dropped))
+
+
+def _drop_order(columns: Cells, rows: Sequence[Cells], fit: TableFit) -> list[str]:
+    """Columns without any content go first."""
+    filled = {name for name, *column in zip(columns, *rows, strict=True) if any(column)}
+    return sorted((name for name in fit.drop if name in columns), key=lambda name: name in filled)
+
+
+def _least(columns: Cells, rows: Sequence[Cells], fit: TableFit) -> tuple[int, ...]:
+    """The smallest width of each column."""
+    return tuple(
+        _least_of(name, [row[place] for row in rows], full, fit)
+        for place, (name, full) in enumerate(zip(columns, _widths(columns, rows), strict=True))
+    )
+
+
+def _least_of(name: str, cells: Cells, full: int, fit: TableFit) -> int:
+    if name in fit.ids:
+        return min(full, max(len(name), SHORTEST_ID, _distinct(cells) + 1))
+    return min(full, max(len(name), SHORTEST_TEXT)) if name in fit.texts else full
+
+
+def _distinct(ids: Cells) -> int:
+    """The length at which the beginnings of different ids are different."""
+    ordered = sorted(set(ids))
+    return max((_common(one, other) + 1 for one, other in pairwise(ordered)), default=0)
+
+
+def _common(one: str, other: str) -> int:
+    """The number of characters at the beginning that both have."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _widths(columns: Cells, rows: Sequence[Cells]) -> tuple[int, ...]:
+    return tuple(max(map(cell_len, column)) for column in zip(columns, *rows, strict=True))
+
+
+def _total(widths: Sequence[int], gap: int) -> int:
+    return sum(widths) + gap * (len(widths) - 1)
+
+
+def _without(items: tuple[T, ...], place: int) -> tuple[T, ...]:
+    return (*items[:place], *items[place + 1 :])
+
+
+def _widened(least: Sequence[int], full: Sequence[int], columns: Cells, fit: TableFit, room: int) -> list[int]:
+    """Gives room that is left to the ids, then to the texts: a whole id can be copied."""
+    widths = list(least)
+    for name in (*fit.ids, *fit.texts):
+        if name in columns and room > 0:
+            place = columns.index(name)
+            more = min(room, full[place] - widths[place])
+            widths[place] += more
+            room -= more
+    return widths
+
+
+def _shortened(cell: str, width: int) -> str:
+    return cell if cell_len(cell) <= width else set_cell_size(cell, width - 1).rstrip() + CUT
+
 
 WIDEST = 10_000  # columns of a terminal
 GAP, DRAWN_GAP = 2, 3  # between two columns of a table

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection
+import re
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,18 @@ import anyio
 import click
 from click.shell_completion import CompletionItem
 
+from holdfast.core.identity import is_task_id
+from holdfast.core.words import counted
+from holdfast.errors import StoreRefusedError, UnreadableRecordError
+from holdfast.store.protocol import Store
+from holdfastd.cli.common import output
+from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import ask
 
 if TYPE_CHECKING:
     from holdfast.store.redis import RedisStore
+
 
 COMPLETION_TIMEOUT = 1.0  # seconds for the store to answer, which usually takes milliseconds
 OFFERED = 100  # ids, or some more
@@ -69,3 +78,94 @@ async def ids_beginning(store: RedisStore, beginning: str) -> AsyncGenerator[str
 
 
 TASK_ID = _TaskId()
+
+
+# Finds the tasks whose ids were given by their beginning: `6f1c2f0e`, or `invoice-2...` as a terminal shows it.
+#
+# A command that changes something takes a word without `...` as a beginning only where it cannot be an id that somebody
+# chose: `order-1` is never `order-17`.
+
+MOST_PAGES = 5_000  # some seconds
+IDS_LISTED = 5  # ids that an error names
+CUT = ("…", "...")
+SHORTEST = 8  # characters of a UUID
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_ANY_UUID = "00000000-0000-0000-0000-000000000000"
+
+
+def whole_id(session: Session, word: str, /) -> str:
+    """The id of the one task that is meant, for a command that only reads."""
+    if _UUID.fullmatch(word):
+        return word
+    return ask(session, lambda store: _read(store, word))
+
+
+def whole_ids(session: Session, words: Sequence[str], /) -> list[str]:
+    """The ids of the tasks that are meant, for a command that changes them; prints each that was not given whole.
+
+    Raises CommandError if one word means several tasks.
+    """
+    if all(_UUID.fullmatch(word) for word in words):
+        return list(words)
+    return ask(session, lambda store: _all(store, words))
+
+
+async def _all(store: Store, words: Sequence[str]) -> list[str]:
+    found = [await _changed(store, word) for word in words]
+    for word, task_id in zip(words, found, strict=True):
+        if word != task_id:
+            output.note(f"{word} is task {task_id}")
+    return found
+
+
+async def _read(store: Store, word: str) -> str:
+    return word if await _is_known(store, word) else await _only(store, word)
+
+
+async def _changed(store: Store, word: str) -> str:
+    if _UUID.fullmatch(word) or await _is_known(store, word):
+        return word
+    return await _only(store, word) if word.endswith(CUT) or _begins_uuid(word) else word
+
+
+async def _is_known(store: Store, word: str) -> bool:
+    """True if a task has this id, also one whose record cannot be read."""
+    try:
+        return is_task_id(word) and await store.get(word, payloads=False) is not None
+    except (StoreRefusedError, UnreadableRecordError):
+        return True
+
+
+async def _only(store: Store, word: str) -> str:
+    """The only task whose id begins so; the word itself if there is none. Raises CommandError if there are several, and
+    if there is none and the word is certainly a beginning."""
+    beginning = word.removesuffix(CUT[0]).removesuffix(CUT[1])
+    found = sorted(await _beginning(store, beginning)) if is_task_id(beginning) else []
+    if not found and word.endswith(CUT):
+        raise CommandError(f"{word}: no task has an id that begins so")
+    if len(found) > 1:
+        more = " and more" if len(found) > IDS_LISTED else ""
+        named = ", ".join(found[:IDS_LISTED])
+        raise CommandError(f"{word} is not one task: the ids {named}{more} begin so; give more of the id")
+    return found[0] if found else word
+
+
+async def _beginning(store: Store, beginning: str) -> set[str]:
+    """The ids that begin so; some of them if there are many. Raises CommandError if there are too many keys."""
+    found: set[str] = set()
+    cursor = ""
+    for _ in range(MOST_PAGES):
+        page = await store.task_ids(beginning, cursor, PAGE)
+        found.update(page.ids)
+        cursor = page.cursor
+        if not cursor or len(found) > IDS_LISTED:
+            return found
+    keys = counted(MOST_PAGES * PAGE, "key")
+    raise CommandError(
+        f"{beginning}: the store has more than {keys}, too many to look for the rest of this id: give all of it"
+    )
+
+
+def _begins_uuid(word: str) -> bool:
+    """True for a beginning of a UUID that is not a number, which may be an id itself."""
+    return len(word) >= SHORTEST and not word.isdigit() and _UUID.fullmatch(word + _ANY_UUID[len(word) :]) is not None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 import rich_click
@@ -13,8 +17,112 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.called_name import command_name
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.init.first_files import EXAMPLE, FILES
-from holdfastd.cli.init.new_files import existing, write_new
+
+# The files that `supervisor init` writes: a handler, the settings, a test.
+
+_AGENT = '''\
+"""Handlers of tasks. `supervisor start` runs them, `pytest` tests them."""
+
+import asyncio
+
+from holdfast import Handlers, Task
+
+handlers = Handlers()
+
+
+@handlers.register("greet")
+async def greet(task: Task, name: str, greeting: str = "Hello") -> str:
+    """Greet somebody. The worker passes `task`; the others are the task's arguments."""
+    task.logger.info("greeting", name=name)
+    return f"{greeting}, {name}!"
+
+
+async def main() -> None:
+    """Submit a task and wait for its result."""
+    sent = await greet.submit("Ada", greeting="Good morning")
+    record = await sent.wait(timeout=60, raise_failed=True)
+    print(record.value)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
+'''
+
+_SETTINGS = """\
+# Settings of `supervisor` in this folder. `supervisor config show` lists all of them, with the origin of each.
+
+handler = "agent:handlers"
+workers = 2
+
+# Your own Redis, in place of the embedded store:
+#redis_url = "redis://127.0.0.1:6379/0"
+"""
+
+_TEST = '''\
+"""Tests of agent.py: the handlers run in this process, without a server."""
+
+from holdfast.testing import MemoryBroker
+
+from agent import greet
+
+
+def test_greet_says_hello(holdfast_broker: MemoryBroker) -> None:
+    sent = greet.submit_sync("Ada")
+    holdfast_broker.assert_submitted(greet, name="Ada")
+    assert sent.wait(raise_failed=True).value == "Hello, Ada!"
+
+
+def test_a_delayed_greeting_waits_for_its_time(holdfast_broker: MemoryBroker) -> None:
+    sent = greet.options(delay=3600).submit_sync("Ada")
+    holdfast_broker.move_time_sync(minutes=59)
+    assert sent.record().state == "delayed"
+    holdfast_broker.move_time_sync(minutes=1)
+    assert sent.record().value == "Hello, Ada!"
+'''
+
+FILES: Mapping[str, str] = {"agent.py": _AGENT, "supervisor.toml": _SETTINGS, "test_agent.py": _TEST}
+EXAMPLE = """supervisor submit --wait --name greet --data '{"name": "Ada"}'"""
+
+
+# Writes new files into a folder: all of them, whole, or none; never over something that is there.
+
+NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})  # answers of a file system without hard links
+
+
+def existing(folder: Path, names: Mapping[str, str]) -> list[str]:
+    """The names that stand in this folder for anything, a broken link included."""
+    return [name for name in names if os.path.lexists(folder / name)]
+
+
+def write_new(folder: Path, files: Mapping[str, str]) -> None:
+    """Write these files, by name. FileExistsError, and nothing was written, if one of them has come meanwhile.
+
+    Each is written beside its place and then linked there, which does not replace anything: a file that can be seen
+    is whole, at whatever moment this is interrupted.
+    """
+    placed: list[Path] = []
+    with TemporaryDirectory(prefix=".supervisor-init-", dir=folder) as aside:
+        for name, text in files.items():
+            (Path(aside) / name).write_text(text, "utf-8")
+        try:
+            for name in files:
+                _place(Path(aside) / name, folder / name)
+                placed.append(folder / name)
+        except BaseException:
+            for path in placed:
+                path.unlink()
+            raise
+
+
+def _place(source: Path, target: Path) -> None:
+    """Give a file its name; FileExistsError if it is taken."""
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        with target.open("x", encoding="utf-8") as file:
+            file.write(source.read_text("utf-8"))
 
 
 @rich_click.command(epilog="Examples:\n\nsupervisor init\n\nsupervisor init greetings")

@@ -9,9 +9,9 @@ from typing import Any
 import click
 import rich_click
 
-from holdfast.core.duration_words import duration
 from holdfast.core.lanes import Lanes, LaneState
 from holdfast.core.quiet_hosts import Quiet
+from holdfast.core.words import duration
 from holdfast.store.protocol import Store
 from holdfast_config.lanes import list_name
 from holdfastd.cli.common import options, output
@@ -19,10 +19,9 @@ from holdfastd.cli.common.act_command import command_of
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, operate
-from holdfastd.cli.common.table_fit import TableFit
-from holdfastd.cli.common.tables import table
+from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.views import host_views
-from holdfastd.documents import lane_words
+from holdfastd.documents import lane_documents
 from holdfastd.documents.host_documents import quiet_documents
 from holdfastd.documents.lane_documents import lane_document, rate_words
 from holdfastd.operations.lanes import (
@@ -142,5 +141,5 @@ def _show(session: Session, answer: ChangedSubject) -> None:
 def _cells(lane: LaneState, snapshot: Lanes) -> tuple[object, ...]:
     oldest = None if lane.oldest_ms is None else duration(max(0, snapshot.now_ms - lane.oldest_ms) / 1000)
     bounds = (lane.limit.value, lane.keys.value, rate_words(lane.rate))
-    served = (lane.workers, lane_words.weights(lane) or None, lane_words.timeouts(lane) or None)
-    return (lane.name, lane.waiting, lane.running, oldest, *served, *bounds, lane_words.state(lane))
+    served = (lane.workers, lane_documents.weight_words(lane) or None, lane_documents.timeout_words(lane) or None)
+    return (lane.name, lane.waiting, lane.running, oldest, *served, *bounds, lane_documents.state_words(lane))

@@ -2,20 +2,165 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+
 import click
 import rich_click
 
 from holdfast.client.manager import TaskManager
-from holdfast.core.plurals import counted
 from holdfast.core.task_states import State
+from holdfast.core.tasks import UnreadableEntry
+from holdfast.core.words import counted
+from holdfast.exits import Exit
+from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.confirm import confirm
+from holdfastd.cli.common.error_report import CommandError
+from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
-from holdfastd.cli.common.tables import table
+from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.common.work_progress import WorkProgress
-from holdfastd.cli.queue.unreadable import unreadable
-from holdfastd.documents import task_documents
+from holdfastd.documents import task_documents, times
+from holdfastd.documents.entry_documents import unreadable_document
+
+# `supervisor queue unreadable`: entries that were set aside because they are not valid tasks.
+
+COLUMNS = ("address", "at", "lane", "reason", "bytes", "entry")
+FIT = TableFit(texts=("entry", "reason"), drop=("bytes", "entry", "lane", "at"))
+SHOWN = 100  # characters of an entry in a table
+ALL = 1000  # entries that are kept at most
+STEP = 100  # entries deleted at once
+WHICH = "name the entries by ADDRESS, as `supervisor queue unreadable` lists them, or give --all"
+ANSWERS = {
+    "back": "is back in its lane",
+    "gone": "does not exist (any more)",
+    "cut": "cannot be retried: only its beginning was kept; push the whole entry again",
+}
+
+addresses_argument = click.argument("addresses", nargs=-1, metavar="[ADDRESS...]")
+all_option = click.option("--all", "all_of_them", is_flag=True, help="All entries.")
+
+unreadable_limit_option = click.option(
+    "--limit", type=click.IntRange(1, ALL), default=10, show_default=True, help="Maximum number of entries to show."
+)
+
+
+@rich_click.group(invoke_without_command=True, epilog="Example: supervisor queue unreadable --json")
+@unreadable_limit_option
+@options.wide
+@options.store
+@options.pass_session
+@click.pass_context
+def unreadable(context: click.Context, session: Session, /, limit: int) -> None:
+    """List entries that were set aside because they are not valid tasks, newest first; show, retry or remove them."""
+    if context.invoked_subcommand is None:
+        _list(session, limit)
+
+
+@unreadable.command("list", epilog="Example: supervisor queue unreadable list --limit 100")
+@unreadable_limit_option
+@options.wide
+@options.store
+@options.pass_reading_session
+def list_(session: Session, /, limit: int) -> None:
+    """List the entries, newest first, like the command without a verb."""
+    _list(session, limit)
+
+
+def _list(session: Session, limit: int, /) -> None:
+    entries = ask(session, lambda store: store.unreadable(limit))
+    if session.json:
+        for each in entries:
+            output.line(unreadable_document(each))
+    else:
+        table(COLUMNS, [_cells(each) for each in entries], FIT, wide=session.wide)
+
+
+@unreadable.command(epilog="Example: supervisor queue unreadable show 1767225600000-1a2b3c4d")
+@click.argument("address")
+@options.store
+@options.pass_reading_session
+def show(session: Session, /, address: str) -> None:
+    """Show one entry in full, as far as it was kept (64 KiB)."""
+    each = ask(session, lambda store: store.unreadable_at(address))
+    if each is None:
+        raise CommandError(f"entry {address} {ANSWERS['gone']}; {WHICH}")
+    if session.json:
+        output.document(unreadable_document(each))
+        return
+    fields = unreadable_document(each)
+    for name, value in fields.items():
+        if name != "raw":
+            output.text(f"{name:<8} {value}")
+    output.text(fields["raw"], keep=output.LINE_END)
+
+
+@unreadable.command(epilog="Example: supervisor queue unreadable retry 1767225600000-1a2b3c4d")
+@addresses_argument
+@all_option
+@options.store
+@options.pass_session
+def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) -> int:
+    """Put entries back into their lanes, for workers that can now read them."""
+    _check(addresses, all_of_them)
+    words = ask(session, lambda store: _retry(store, addresses))
+    for address, word in words.items():
+        if session.json:
+            output.line({"address": address, "answer": word})
+        else:
+            output.text(f"{address} {ANSWERS[word]}")
+    return Exit.OK if set(words.values()) <= {"back"} else Exit.FAILED
+
+
+@unreadable.command(epilog="Example: supervisor queue unreadable remove --all --older 7d --yes")
+@addresses_argument
+@all_option
+@click.option(
+    "--older", type=DURATION, default=0.0, help="With --all: only entries set aside longer ago.", metavar="DURATION"
+)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@options.store
+@options.pass_session
+def remove(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, older: float, yes: bool) -> int:
+    """Delete entries that were set aside."""
+    _check(addresses, all_of_them)
+    entries = counted(len(addresses), "entry", "entries") if addresses else "all entries that were set aside"
+    confirm(f"Delete {entries}?", "deleting entries cannot be undone", yes=yes)
+    until_ms = round((time.time() - older) * 1000)
+    purged = ask(session, lambda store: _purge(store, addresses, until_ms))
+    if session.json:
+        output.document({"purged": purged})
+    else:
+        output.text(f"{purged} deleted")
+    return Exit.OK if purged == len(addresses) or all_of_them else Exit.FAILED
+
+
+def _check(addresses: Sequence[str], all_of_them: bool) -> None:
+    if bool(addresses) == all_of_them:
+        raise click.UsageError(f"ADDRESS and --all exclude each other: {WHICH}" if addresses else WHICH)
+
+
+async def _retry(store: Store, addresses: Sequence[str]) -> dict[str, str]:
+    """With --all the oldest first, in the order in which they came."""
+    chosen = addresses or [each.address for each in reversed(await store.unreadable(ALL))]
+    return {address: await store.readmit(address) for address in chosen}
+
+
+async def _purge(store: Store, addresses: Sequence[str], until_ms: int) -> int:
+    if addresses:
+        return sum([await store.forget_unreadable(address) for address in dict.fromkeys(addresses)])
+    purged = 0
+    while step := await store.purge_unreadable(until_ms, STEP):
+        purged += step
+    return purged
+
+
+def _cells(each: UnreadableEntry) -> tuple[object, ...]:
+    entry = each.raw[: 4 * SHOWN].decode("utf-8", "backslashreplace")[:SHOWN]
+    return (each.address, times.moment(each.at_ms), each.lane, each.reason, each.size, entry)
+
 
 lane_option = click.option("--lane", help="Name of the lane. Default: the queue itself.", metavar="NAME")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")

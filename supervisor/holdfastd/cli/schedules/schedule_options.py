@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from holdfast.client.schedule_definition import read_spec
-from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.schedule_definition import ScheduleSpec, read_spec
 from holdfastd.cli.common.parameter_types import JSON
 
 F = TypeVar("F", bound=Callable[..., Any])

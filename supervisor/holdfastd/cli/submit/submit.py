@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 import click
@@ -11,26 +13,50 @@ import rich_click
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.plurals import counted
 from holdfast.core.served import ServedState
 from holdfast.core.submit_options import IfParentFails
 from holdfast.core.tasks import Accepted, Receipt, TaskRecord
+from holdfast.core.words import counted
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
-from holdfast.why.waiting_reasons import waiting_reason
+from holdfast.why.outlook import waiting_reason
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError, single_error
 from holdfastd.cli.common.parameter_types import DURATION, JSON, WHEN
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, AnnouncedRetries, manage
+from holdfastd.cli.common.streams import OutputError, silence
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.submit import task_sources
-from holdfastd.cli.submit.line_ids import LineIds, path_of
-from holdfastd.cli.submit.printed_answers import PrintedAnswers
-from holdfastd.cli.submit.progress_bar import ProgressBar
-from holdfastd.cli.submit.submit_windows import SubmitListener, Tally, submit_all
+from holdfastd.cli.submit.submit_windows import ProgressBar, SubmitListener, Tally, submit_all
+from holdfastd.cli.submit.task_sources import LineIds, path_of
 from holdfastd.cli.views import task_views
 from holdfastd.documents import task_documents
+
+# Prints the answers of a command that must go on if standard output fails, as its tasks are already accepted.
+
+
+@dataclass
+class PrintedAnswers:
+    """`lost`: the reason why answers were not printed, or empty; `status`: the exit status that follows from it."""
+
+    lost: str = ""
+    status: Exit = Exit.OK
+
+    @contextmanager
+    def writing(self) -> Generator[None]:
+        """A context for printing; after the first write error nothing more is written."""
+        try:
+            yield
+        except BrokenPipeError:
+            self._lose("standard output was closed", Exit.OK)
+        except OutputError as error:
+            self._lose(str(error), Exit.OUTPUT)
+
+    def _lose(self, why: str, status: Exit) -> None:
+        self.lost, self.status = why, status
+        silence()
+
 
 EXCLUSIVE = (  # two options that exclude each other, and the reason
     ("key", "task_id", "the key makes the task id"),

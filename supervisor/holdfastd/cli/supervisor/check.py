@@ -10,7 +10,7 @@ import click
 import msgspec
 import rich_click
 
-from holdfast.core.plurals import counted
+from holdfast.core.words import counted
 from holdfast_config import Settings
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.handler_name import check_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import rich_click
 
-from holdfast.core.plurals import counted
+from holdfast.core.words import counted
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.control.client import ask

@@ -8,25 +8,35 @@ from typing import Any
 import msgspec
 import rich_click
 
-from holdfast.core.duration_words import duration
 from holdfast.core.lanes import Lanes, wrong_end_mend, wrong_end_words
-from holdfast.core.plurals import counted
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.tasks import Counts, LedgerStatus
+from holdfast.core.words import counted, duration
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
 from holdfast.store.protocol import Store
-from holdfast.why.waiting_reasons import missing
+from holdfast.why.outlook import missing
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask as ask_store
-from holdfastd.cli.common.table_fit import TableFit
-from holdfastd.cli.common.tables import table
-from holdfastd.cli.supervisor import suspects_view
+from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.views import death_views, host_views, ledger_status, process_names
 from holdfastd.control.client import ask
-from holdfastd.control.socket_protocol import AskStatus, ProcessStatus, SupervisorStatus
+from holdfastd.control.socket_protocol import AskStatus, ProcessStatus, QuarantineStatus, SupervisorStatus
 from holdfastd.documents.host_documents import quiet_documents
+
+# The line on suspects: tasks that ended their workers and wait for a quarantine worker.
+
+
+def suspect_words(status: QuarantineStatus) -> str:
+    """One line; empty if no suspect waits."""
+    if not status.waiting:
+        return ""
+    wait = counted(status.waiting, "suspect waits", "suspects wait")
+    most = "1 quarantine worker runs" if status.most == 1 else f"at most {status.most} quarantine workers run"
+    reason = f"none is started: {status.held_back}" if status.held_back else f"{most} one at a time"
+    return f"quarantine: {wait}; {reason}"
+
 
 COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "MiB")
 FIT = TableFit(drop=("settled", "restarts", "cpu %", "pid"))
@@ -123,7 +133,7 @@ def _print(service: SupervisorStatus, store: StoreNumbers | str, *, wide: bool) 
     for word, cause in (*impaired, ("handler not preloaded", service.not_preloaded)):
         if cause:
             output.text(f"{word}: {cause}")
-    if waiting := suspects_view.words(service.quarantine):
+    if waiting := suspect_words(service.quarantine):
         output.text(waiting)
     for line in () if isinstance(store, str) else host_views.lines(store.quiet, store.lanes.now_ms):
         output.hint(line)

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import rich_click
 
-from holdfast.core.plurals import counted
+from holdfast.core.words import counted
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError

@@ -10,9 +10,8 @@ import click
 import rich_click
 
 from holdfast.client.manager import TaskManager
-from holdfast.core.duration_words import duration
-from holdfast.core.plurals import counted
 from holdfast.core.tasks import TaskRecord
+from holdfast.core.words import counted, duration
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.confirm import confirm
@@ -20,11 +19,9 @@ from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
-from holdfastd.cli.common.table_fit import TableFit
-from holdfastd.cli.common.tables import table
-from holdfastd.cli.common.task_id import TASK_ID
-from holdfastd.cli.common.whole_ids import whole_id, whole_ids
-from holdfastd.cli.tasks import retry_tasks
+from holdfastd.cli.common.tables import TableFit, table
+from holdfastd.cli.common.task_id import TASK_ID, whole_id, whole_ids
+from holdfastd.cli.tasks import change_tasks
 from holdfastd.cli.tasks.tasks import show_task
 from holdfastd.documents import task_documents
 
@@ -123,7 +120,9 @@ def show(session: Session, /, task_id: str) -> None:
 @all_option
 @name_option
 @older_option
-@click.option("--reason", default=retry_tasks.REASON, show_default=True, help="Reason, kept in the task's trail.")
+@click.option(
+    "--reason", default=change_tasks.RETRY_REASON, show_default=True, help="Reason, kept in the task's trail."
+)
 @options.store
 @options.pass_session
 def retry(
@@ -139,11 +138,11 @@ def retry(
     choice = _choice(task_ids, all_of_them, name, older)
     chosen = whole_ids(session, task_ids)
 
-    async def work(manager: TaskManager) -> list[retry_tasks.Attempt]:
-        return await retry_tasks.retry_all(manager, await _chosen(manager, chosen, choice), reason)
+    async def work(manager: TaskManager) -> list[change_tasks.Attempt]:
+        return await change_tasks.retry_all(manager, await _chosen(manager, chosen, choice), reason)
 
     attempts = manage(session, work)
-    retry_tasks.show(session, attempts)
+    change_tasks.show_attempts(session, attempts)
     if not task_ids:
         output.note(f"{sum(each.is_done for each in attempts)} of {len(attempts)} run again")
     return Exit.OK if all(each.is_done for each in attempts) else Exit.FAILED

@@ -17,8 +17,7 @@ from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, manage
-from holdfastd.cli.common.task_id import TASK_ID
-from holdfastd.cli.common.whole_ids import whole_id
+from holdfastd.cli.common.task_id import TASK_ID, whole_id
 from holdfastd.documents import times
 
 KEPT = "\n\t"  # of the control characters in a text

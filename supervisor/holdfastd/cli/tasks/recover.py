@@ -7,8 +7,8 @@ from dataclasses import asdict
 import click
 import rich_click
 
-from holdfast.core.plurals import counted
 from holdfast.core.tasks import Stray
+from holdfast.core.words import counted
 from holdfast.exits import Exit
 from holdfast.store.protocol import Store
 from holdfast_config import Settings
@@ -16,8 +16,7 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, ask
-from holdfastd.cli.common.table_fit import TableFit
-from holdfastd.cli.common.tables import table
+from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.common.work_progress import WorkProgress
 
 PAGE = 500  # keys read at once

@@ -9,24 +9,21 @@ import click
 import rich_click
 
 from holdfast.core.bulk_changes import BulkVerb
-from holdfast.core.parent_results import ParentResult
+from holdfast.core.result_document import ParentResult
 from holdfast.core.tasks import TaskRecord
 from holdfast.exits import Exit
 from holdfast.store.results_of_parents import results_of_parents
-from holdfast.why.parent_words import parent_documents, parent_words
+from holdfast.why.document import parent_documents, parent_words
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, manage
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.common.task_id import TASK_ID
-from holdfastd.cli.common.whole_ids import whole_id, whole_ids
-from holdfastd.cli.tasks import bulk_run, retry_tasks
-from holdfastd.cli.tasks.bulk import bulk
-from holdfastd.cli.tasks.cancel_pause_resume import cancel, pause, resume
+from holdfastd.cli.common.task_id import TASK_ID, whole_id, whole_ids
+from holdfastd.cli.tasks import change_tasks
+from holdfastd.cli.tasks.bulk import begin, bulk, chosen_filter, of_tasks
+from holdfastd.cli.tasks.change_tasks import cancel, clean, pause, remove, resume
 from holdfastd.cli.tasks.follow import follow
 from holdfastd.cli.tasks.list_tasks import list_tasks
-from holdfastd.cli.tasks.remove import clean, remove
-from holdfastd.cli.tasks.task_choice import chosen_filter, of_tasks
 from holdfastd.cli.views import task_views
 from holdfastd.documents import task_documents, times
 
@@ -56,7 +53,9 @@ def show(session: Session, /, task_id: str) -> None:
     "supervisor tasks retry --state failed --newer 1h"
 )
 @of_tasks
-@click.option("--reason", default=retry_tasks.REASON, show_default=True, help="Reason, kept in the task's trail.")
+@click.option(
+    "--reason", default=change_tasks.RETRY_REASON, show_default=True, help="Reason, kept in the task's trail."
+)
 @options.store
 @options.pass_session
 def retry(session: Session, /, task_ids: tuple[str, ...], reason: str, **chosen: Any) -> int:
@@ -67,10 +66,10 @@ def retry(session: Session, /, task_ids: tuple[str, ...], reason: str, **chosen:
     `supervisor tasks bulk` lists.
     """
     if found := chosen_filter(task_ids, chosen):
-        return bulk_run.begin(session, BulkVerb.RETRY, found, "" if reason == retry_tasks.REASON else reason)
+        return begin(session, BulkVerb.RETRY, found, "" if reason == change_tasks.RETRY_REASON else reason)
     named = whole_ids(session, task_ids)
-    attempts = manage(session, lambda manager: retry_tasks.retry_all(manager, named, reason))
-    retry_tasks.show(session, attempts)
+    attempts = manage(session, lambda manager: change_tasks.retry_all(manager, named, reason))
+    change_tasks.show_attempts(session, attempts)
     return Exit.OK if all(each.is_done for each in attempts) else Exit.FAILED
 
 

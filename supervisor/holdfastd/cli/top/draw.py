@@ -9,10 +9,9 @@ from typing import NamedTuple
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from holdfast.core.duration_words import duration
-from holdfast.core.plurals import counted
 from holdfast.core.task_states import State
-from holdfast_config.escape import escape
+from holdfast.core.words import counted, duration
+from holdfast_config.error_text import escape
 from holdfastd.cli.top.look import Look
 from holdfastd.cli.top.panes import PANES, Column, Pane, Row, course, rate_text
 from holdfastd.cli.top.screen_state import HELP, Screen

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.core.duration_words import duration, fine_duration
 from holdfast.core.rollup import MINUTE, Rollup, Series, sum_of
 from holdfast.core.statistics import Percentiles, by_handler, by_lane, runs_of, runs_over_time, statistics
 from holdfast.core.tasks import TaskRecord, WorkerRecord
+from holdfast.core.words import duration, fine_duration
 from holdfastd.cli.top.look import MINUTES, Look
 from holdfastd.cli.views import process_names
 from holdfastd.cli.views.sparklines import sparkline

@@ -22,10 +22,9 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, converse
 from holdfastd.cli.top import draw
 from holdfastd.cli.top.look import Look, Observer
-from holdfastd.cli.top.orders import carry_out
 from holdfastd.cli.top.panes import PANES, Row, shown_rows
 from holdfastd.cli.top.screen_state import Order, Screen, pressed
-from holdfastd.cli.top.terminal import read_keys, unbuffered
+from holdfastd.cli.top.terminal import carry_out, read_keys, unbuffered
 from holdfastd.cli.why import why
 
 EVERY = 0.5  # seconds between looks

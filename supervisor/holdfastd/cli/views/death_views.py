@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 
-from holdfast.core.duration_words import duration
-from holdfastd.cli.common.table_fit import TableFit
+from holdfast.core.words import duration
+from holdfastd.cli.common.tables import TableFit
 from holdfastd.cli.views import process_names
 from holdfastd.control.socket_protocol import DeathStatus
 from holdfastd.documents.times import moment

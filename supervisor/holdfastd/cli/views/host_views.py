@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from holdfast.core import host_words
+from holdfast.core import quiet_hosts
 from holdfast.core.quiet_hosts import Quiet
 
 
 def lines(quiet: Sequence[Quiet], now_ms: int) -> Iterator[str]:
     """One line for each order."""
-    return (host_words.line(each, now_ms) for each in quiet)
+    return (quiet_hosts.quiet_line(each, now_ms) for each in quiet)

@@ -8,7 +8,7 @@ import io
 import click
 
 from holdfast.client.manager import TaskManager
-from holdfast.core.plurals import counted
+from holdfast.core.words import counted
 from holdfast.timeline.job import is_job, schedule_of
 from holdfast.timeline.jobs import records
 from holdfastd.cli.common import output

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from holdfast.core.duration_words import duration
 from holdfast.core.tasks import LedgerStatus
+from holdfast.core.words import duration
 from holdfast.errors import StoreError
 from holdfast.store.protocol import Ledger, Store
 from holdfastd.cli.common.session import Session

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.core.duration_words import duration
 from holdfast.core.result_document import read_result
 from holdfast.core.tasks import TaskRecord
+from holdfast.core.words import duration
 from holdfastd.cli.common.output import readable
-from holdfastd.cli.common.table_fit import TableFit
+from holdfastd.cli.common.tables import TableFit
 
 FIT = TableFit(
     ids=("task",),

@@ -11,20 +11,16 @@ import rich_click
 from holdfast.client.arguments import check_id
 from holdfast.store.protocol import Store
 from holdfast.why import history, task_spans
-from holdfast.why.document import document, rows, times
+from holdfast.why.document import commands, document, parent_words, rows, times, words
 from holdfast.why.gather import gather
-from holdfast.why.next_commands import commands
 from holdfast.why.outlook import TaskSnapshot, outlook
-from holdfast.why.parent_words import parent_words
-from holdfast.why.task_times import words
 from holdfast.why.times import moment
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.common.tables import aligned
-from holdfastd.cli.common.task_id import TASK_ID
-from holdfastd.cli.common.whole_ids import whole_id
-from holdfastd.control.async_client import status_or_none
+from holdfastd.cli.common.task_id import TASK_ID, whole_id
+from holdfastd.control.client import status_or_none
 from holdfastd.control.socket_protocol import SupervisorStatus
 
 STATUS_TIMEOUT = 1.0  # seconds for the supervisor to answer; its part is not essential

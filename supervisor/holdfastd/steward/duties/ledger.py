@@ -8,8 +8,7 @@ from __future__ import annotations
 import anyio
 
 from holdfast.store.protocol import Ledger
-from holdfastd.steward.duty import Duty
-from holdfastd.steward.health import Health
+from holdfastd.steward.duty import Duty, Health
 
 GATHER = 0.05  # seconds: events in this time are ingested in one transaction
 LOOK_EVERY = 1.0  # seconds: waiting requests cause no event

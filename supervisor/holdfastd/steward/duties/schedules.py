@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
 import anyio
+import structlog
 
 from holdfast.client.schedule_fire import ScheduleFirer
 from holdfast.core.quiet_hosts import HaltScope
+from holdfast.core.schedule_records import Undeclared
 from holdfast.store.protocol import ScheduleStore
 from holdfast.telemetry.port import FireSpans
-from holdfastd.steward.duty import Duty
-from holdfastd.steward.punctual_wait import punctual
+from holdfastd.steward.duty import Duty, punctual
 
 HALTED_REST = 1.0  # seconds
 
@@ -37,3 +42,57 @@ def schedule_fires(
         await (anyio.sleep(seconds) if firing.halted else wait_for_fires(seconds))
 
     return Duty("schedules", run_once, wait)
+
+
+# UndeclaredSchedules removes schedules of the code that no live worker of their application declares any more; others
+# are named in the log.
+
+UNDECLARED_AT_ONCE = 50  # schedules
+UNDECLARED_EVERY = 5.0  # seconds
+NEXT_STEP = 0.02  # seconds: a long check must not delay other clients
+AWAY = 300.0  # seconds: an application may be away this long for a deployment before its schedules are logged
+
+_log = structlog.get_logger("holdfast.steward")
+
+
+@dataclass(slots=True)
+class UndeclaredSchedules:
+    """`found`: the schedules of the check in progress; `since`: when each one of the last check was first seen."""
+
+    store: ScheduleStore
+    clock: Callable[[], float] = time.monotonic
+    token: str = ""
+    found: set[Undeclared] = field(default_factory=set[Undeclared])
+    since: dict[Undeclared, float] = field(default_factory=dict[Undeclared, float])
+    named: frozenset[Undeclared] = frozenset()
+
+    def duty(self) -> Duty:
+        return Duty("undeclared schedules", self.run_once)
+
+    async def run_once(self) -> float:
+        step = await self.store.retire_schedules(self.token, UNDECLARED_AT_ONCE)
+        self.token = step.token
+        for schedule in step.removed:
+            _log.info(
+                "a schedule was removed: the code no longer declares it",
+                schedule=schedule.schedule_id,
+                application=schedule.owner,
+            )
+        self.found = {*(() if step.begins else self.found), *step.left}
+        if step.more:
+            return NEXT_STEP
+        self._name(self.clock())
+        return UNDECLARED_EVERY
+
+    def _name(self, now: float) -> None:
+        """Log each schedule once, as long as nobody declares it."""
+        self.since = {schedule: self.since.get(schedule, now) for schedule in self.found}
+        due = frozenset(found for found, since in self.since.items() if not found.owner or now - since >= AWAY)
+        for schedule in sorted(due - self.named, key=lambda schedule: schedule.schedule_id):
+            _log.warning(
+                "no live worker declares this schedule of the code, and it still fires",
+                schedule=schedule.schedule_id,
+                remedy=schedule.remedy,
+                **({"application": schedule.owner} if schedule.owner else {}),
+            )
+        self.named = due

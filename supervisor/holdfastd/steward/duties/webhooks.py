@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
-from holdfast.core.plurals import counted
-from holdfast.core.retry import RetryPolicy, back_off
+from holdfast.core.settle import RetryPolicy, back_off
 from holdfast.core.webhook_notice import Notice, SpoiltNotice
+from holdfast.core.words import counted
 from holdfast.errors import StoreError
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.steward.duty import Duty
@@ -90,8 +90,13 @@ class Webhooks:
             _log.info("the webhook of the queue was set", url=mask_webhook(url))
 
     async def _tell(self, notice: Notice, place: Place) -> None:
-        from holdfastd.steward.deliver_notice import BusyError, Delivery  # seldom needed, and slow to import
-        from holdfastd.steward.webhook_post import MissedError, Poster, RefusedError
+        from holdfastd.steward.webhook_post import (  # seldom needed, and slow to import
+            BusyError,
+            Delivery,
+            MissedError,
+            Poster,
+            RefusedError,
+        )
 
         settings = self._settings
         secret = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None

@@ -11,13 +11,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import anyio
 import structlog
 
-from holdfast.core.tasks import MAX_CRASHES
+from holdfast.core.tasks import MAX_CRASHES, HostFacts
 from holdfast.errors import StoreUnavailableError
 from holdfast.ipc.channel import Acknowledged, Died
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.protocol import StewardStore
+from holdfast.version import installed
+from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.lock_files import LockFiles
 from holdfastd.steward.roster import WorkerRoster
@@ -73,3 +76,103 @@ class WorkerRecovery:
         tell = _log.info if count else _log.debug
         tell("worker recovered", incarnation=death.incarnation, cause=death.cause, tasks=count)
         return count
+
+
+# ExpiredLeases recovers the tasks of workers whose lease has expired, as after the loss of a host.
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 2.5  # seconds
+CAUSE = "lease"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSettings:
+    """`lease` and `grace`: seconds for which a silent worker counts as alive; `max_crashes`: runs of a task after its
+    first worker's death."""
+
+    lease: float
+    grace: float
+    max_crashes: int = MAX_CRASHES
+
+
+class ExpiredLeases:
+    def __init__(self, store: StewardStore, watch: ClockWatch, settings: LeaseSettings, recovered: Recovered) -> None:
+        self._store = store
+        self._watch = watch
+        self._settings = settings
+        self._recovered = recovered
+
+    def duty(self) -> Duty:
+        return Duty("expired leases", self.run_once)
+
+    async def run_once(self) -> float:
+        if await self._watch.leases_hold():
+            await self._reap()
+        return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, self._settings.grace / 2))
+
+    async def _reap(self) -> None:
+        lease_ms, grace_ms = round(self._settings.lease * 1000), round(self._settings.grace * 1000)
+        lapsed = await self._store.reap(lease_ms, grace_ms, self._settings.max_crashes)
+        for incarnation, count in lapsed.items():
+            _log.warning("lost worker recovered: its lease expired", incarnation=incarnation, tasks=count)
+            self._recovered(incarnation, count, CAUSE)
+
+
+# Renews the leases of this parent's workers until the parent reports them dead, however silent a worker is.
+#
+# A parent that stands still reports nothing. Then the duty Orphans finds a dead worker by its lock file and recovers
+# it: the lease holds until that has killed what the worker started, so that no other host runs the tasks beside it.
+#
+# With them it tells the store the clock and the version of this host: `supervisor doctor` compares hosts by it.
+
+ROUNDS_PER_LEASE = 3
+
+
+def lease_renewal(
+    store: StewardStore, roster: WorkerRoster, lease: float, wall: Callable[[], float] = time.time
+) -> Duty:
+    """`lease` in seconds; `wall`: this host's time of day."""
+
+    async def run_once() -> float:
+        if roster.living:
+            await store.vouch(roster.living, HostFacts(round(wall() * 1000), installed()))
+        return lease / ROUNDS_PER_LEASE
+
+    async def wait(seconds: float) -> None:
+        """A new steward learns of its workers a moment after its start, and renews their leases then."""
+        await (anyio.sleep(seconds) if roster.living else roster.wait_for_change(seconds))
+
+    return Duty("lease renewal", run_once, wait)
+
+
+# SilentWorkers puts back what a worker has claimed and not begun while the parent hears nothing of it: its event loop
+# does not turn, as a handler blocks it or the process does not run.
+#
+# The worker begins these claims no more, whenever it goes on: `holdfast/core/begun_page.py` has the rule. What it had
+# begun stays with it. The parent repeats its report every second, so what the worker is given meanwhile goes back, too.
+
+SEEN_WITHIN = 0.01  # seconds after which a worker that runs sees what was written on its page, or its note is read
+
+
+@dataclass(frozen=True, slots=True)
+class SilentWorkers:
+    store: StewardStore
+    roster: WorkerRoster
+    locks: LockFiles
+
+    def duty(self) -> Duty:
+        return Duty("silent workers", self.run_once, self.roster.wait_for_change)
+
+    async def run_once(self) -> float:
+        for incarnation in self.roster.take_silent():
+            await self._take_back(incarnation)
+        return LOOK_EVERY
+
+    async def _take_back(self, incarnation: str) -> None:
+        last = await self.store.last_request(incarnation)
+        if not self.locks.revoke(incarnation, last):
+            return
+        await anyio.sleep(SEEN_WITHIN)
+        begun = self.locks.begun(incarnation)
+        count = 0 if begun is None else await self.store.take_back(incarnation, last, begun)
+        if count:
+            _log.warning("tasks of a silent worker that had not begun went back", incarnation=incarnation, tasks=count)

@@ -2,18 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from uuid import uuid4
+
+import anyio
+
 from holdfast.core.delivery import Settle
 from holdfast.core.lanes import Lanes
-from holdfast.core.rollup import MINUTE, Rollup
+from holdfast.core.rollup import MINUTE, OTHER, Figures, Rollup, Series, sum_of
 from holdfast.core.store_info import Gauges
 from holdfast.core.tasks import Counts, LedgerStatus
-from holdfast.store.protocol import Ledger, Store
+from holdfast.store.protocol import Ledger, MetricsStore, Store
 from holdfast.telemetry import metric_table as table
 from holdfast.telemetry import semantic_names
-from holdfast.telemetry.readings import BoundedNames, Exemplar, Readings
+from holdfast.telemetry.metric_table import BoundedNames, Exemplar, Readings
 from holdfast.telemetry.semantic_names import HOLDFAST, PROCESS
 from holdfast_config import Settings
-from holdfastd.steward.metrics.delivery_totals import DeliveryTotals
+from holdfastd.steward.duty import Duty
+
+# DeliveryTotals adds up rollups to counters that only grow, from the moment at which this steward began to report.
+#
+# A minute that is over changes no more and is added once; the present one is added anew at each reading. Names of lanes
+# and handlers are bounded, and what is beyond counts for `other`.
+
+MOST_SERIES = 1000  # pairs of a lane and a handler
+LONGEST_GAP = 30 * MINUTE  # of a steward that was not scraped for long, what came before is left out
+
+
+class DeliveryTotals:
+    def __init__(self, lanes: BoundedNames, handlers: BoundedNames) -> None:
+        self._lanes = lanes
+        self._handlers = handlers
+        self._over: Rollup = {}
+        self._pairs: set[Series] = set()
+        self._next: int | None = None
+        self.began_ms = 0  # the start of the first minute that is counted
+
+    def since(self, now_ms: int) -> int:
+        """The start of the first minute that is to be read."""
+        this = now_ms // MINUTE * MINUTE
+        return this if self._next is None else max(self._next, this - LONGEST_GAP)
+
+    def add(self, minutes: Mapping[int, Rollup], now_ms: int) -> Rollup:
+        """Take in the minutes from `since` to now; the totals."""
+        this = now_ms // MINUTE * MINUTE
+        for start, rollup in sorted(minutes.items()):
+            if start < this:
+                self._over = sum_of([self._over, self._bounded(rollup)])
+        self.began_ms = self.began_ms or this
+        self._next = this
+        return sum_of([self._over, *(self._bounded(minutes[start]) for start in minutes if start >= this)])
+
+    def _bounded(self, rollup: Rollup) -> Rollup:
+        """The same figures under bounded names; the busiest series get theirs first."""
+        bounded: Rollup = {}
+        for series in sorted(rollup, key=lambda each: -rollup[each].outcomes.total()):
+            bounded.setdefault(self._named(series), Figures()).add(rollup[series])
+        return bounded
+
+    def _named(self, series: Series) -> Series:
+        named = Series(self._lanes.name(series.lane), self._handlers.name(series.handler))
+        if named not in self._pairs and len(self._pairs) >= MOST_SERIES:
+            return Series(OTHER, OTHER)
+        self._pairs.add(named)
+        return named
+
 
 EXEMPLAR_KEPT_MS = 2 * MINUTE
 _ERRORS = frozenset({Settle.FAILED, Settle.REJECTED, Settle.EXHAUSTED, Settle.UNREADABLE, Settle.RETRY})
@@ -114,3 +167,69 @@ class QueueReport:
     def _set_ledger(self, readings: Readings, ledger: LedgerStatus) -> None:
         readings.set(table.LEDGER_LAG, ledger.behind_ms / 1000, self._queue)
         readings.set(table.LEDGER_WAITING, ledger.waiting, self._queue)
+
+
+# Reporter holds the duty to report the queue: one steward of all hosts has it, by a lease kept in the store.
+#
+# A steward asks for it when it is scraped, and renews it while it is scraped now and then. Without scrapes nothing is
+# done; after the death of a steward the lease ends and the next one that is scraped takes over.
+
+LEASE = 10.0  # seconds
+RENEW_EVERY = 3.0  # seconds
+SCRAPED_WITHIN = 300.0  # seconds: a steward that was not scraped for so long gives the duty up
+GIVE_UP_WITHIN = 0.5  # seconds
+
+
+class Reporter:
+    """`clock`: monotonic seconds."""
+
+    def __init__(self, store: MetricsStore, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+        self._id = uuid4().hex
+        self._held_until = self._wanted_until = float("-inf")
+        self._scraped = anyio.Event()
+
+    @property
+    def has_duty(self) -> bool:
+        return self._clock() < self._held_until
+
+    async def ask(self) -> bool:
+        """Called at each scrape: True if this steward reports the queue now."""
+        self._wanted_until = self._clock() + SCRAPED_WITHIN
+        self._scraped.set()
+        if not self.has_duty:
+            await self._take()
+        return self.has_duty
+
+    def duty(self) -> Duty:
+        return Duty("report of the queue", self.run_once, self.wait)
+
+    async def run_once(self) -> float:
+        if self._clock() < self._wanted_until:
+            await self._take()
+        else:
+            await self._give_up()
+        return RENEW_EVERY
+
+    async def wait(self, seconds: float) -> None:
+        if self._clock() < self._wanted_until:
+            await anyio.sleep(seconds)
+        else:
+            self._scraped = anyio.Event()
+            await self._scraped.wait()
+
+    async def leave(self) -> None:
+        """Let another steward take over at once."""
+        with anyio.move_on_after(GIVE_UP_WITHIN, shield=True):
+            await self._give_up()
+
+    async def _take(self) -> None:
+        asked_at = self._clock()
+        taken = await self._store.report_duty(self._id, round(LEASE * 1000))
+        self._held_until = asked_at + LEASE if taken else float("-inf")
+
+    async def _give_up(self) -> None:
+        if self.has_duty:
+            self._held_until = float("-inf")
+            await self._store.report_duty(self._id, 0)

@@ -2,23 +2,206 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, cast
 
 import anyio
+import anyio.to_thread
+from prometheus_client import Metric as Family
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar as Spelled
 
-from holdfast.store.protocol import Store
+from holdfast.core.rollup import Histogram, lower_bound
+from holdfast.errors import StoreError
+from holdfast.store.protocol import ServerStore, Store
 from holdfast.telemetry.logs import is_wanted
-from holdfastd.steward.duty import run_duty
-from holdfastd.steward.health import Health
-from holdfastd.steward.metrics.host import Host, PoolHost, ProcessHost
-from holdfastd.steward.metrics.metrics_reader import MetricsReader
-from holdfastd.steward.metrics.pages import Pages
-from holdfastd.steward.metrics.queue_report import QueueReport
-from holdfastd.steward.metrics.reporter import Reporter
-from holdfastd.steward.metrics.server import MetricsServer
+from holdfast.telemetry.metric_table import BOUNDS, Exemplar, Kind, Metric, Readings
+from holdfastd.control.accept_loop import AcceptLoop
+from holdfastd.control.open_connections import OpenConnection, OpenConnections
+from holdfastd.steward.duty import Health, run_duty
+from holdfastd.steward.metrics.metrics_reader import LATE, STORE_TIMEOUT, Host, MetricsReader, PoolHost, ProcessHost
+from holdfastd.steward.metrics.queue_report import QueueReport, Reporter
 from holdfastd.steward.spec import StewardSpec
+
+# The part of HTTP that metrics need: the first line and one header of a request, and a whole answer. Pure.
+
+PLAIN = "text/plain; charset=utf-8"
+LONGEST_HEAD = 8192  # bytes of a request line and its headers
+END_OF_HEAD = b"\r\n\r\n"
+_READING = frozenset({"GET", "HEAD"})
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """`accept`: the formats that the client understands, in its own words."""
+
+    path: str
+    accept: str = ""
+    wants_body: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: HTTPStatus
+    body: bytes
+    content_type: str = PLAIN
+
+    @classmethod
+    def line(cls, status: HTTPStatus, text: str) -> Answer:
+        return cls(status, f"{text}\n".encode())
+
+    def encoded(self, *, with_body: bool = True) -> bytes:
+        head = (
+            f"HTTP/1.1 {self.status.value} {self.status.phrase}\r\n"
+            f"Content-Type: {self.content_type}\r\n"
+            f"Content-Length: {len(self.body)}\r\n"
+            "Connection: close\r\n\r\n"
+        )
+        return head.encode() + (self.body if with_body else b"")
+
+
+def read_request(head: bytes) -> HttpRequest | Answer:
+    """The request, or the answer to one that cannot be understood."""
+    first, *headers = head.decode("latin-1").split("\r\n")
+    words = first.split(" ")
+    if len(words) != 3 or not words[2].startswith("HTTP/1."):
+        return Answer.line(HTTPStatus.BAD_REQUEST, "not a request of HTTP/1")
+    method, target, _ = words
+    if method not in _READING:
+        return Answer.line(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are understood")
+    return HttpRequest(target.partition("?")[0], _header(headers, "accept"), method == "GET")
+
+
+def _header(headers: list[str], name: str) -> str:
+    """The values of all headers of this name."""
+    pairs = (line.partition(":") for line in headers)
+    return ", ".join(value.strip() for key, _, value in pairs if key.strip().lower() == name)
+
+
+# Serves requests from a listening socket: one for each connection, within limits of size, time and number.
+#
+# With as many connections as there may be, a new one ends one of the address that has the most: clients that connect
+# and send nothing, or connect again and again, keep nobody out.
+
+MOST_CONNECTIONS = 16
+TIME_LIMIT = 10.0  # seconds from the first byte asked for to the last one answered
+
+# A client that is gone, too slow, or sends what is no request.
+_GONE = (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
+
+
+class MetricsServer:
+    def __init__(self, respond: Callable[[HttpRequest], Awaitable[Answer]]) -> None:
+        self._respond = respond
+        self._connections = OpenConnections(MOST_CONNECTIONS)
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Serve until cancelled."""
+        accepting = AcceptLoop(listener, self._connections, self._connect)
+        try:
+            await anyio.sleep_forever()
+        finally:
+            accepting.close()
+
+    async def _connect(self, stream: socket.socket, connection: OpenConnection) -> None:
+        reader = asyncio.StreamReader(LONGEST_HEAD)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.connect_accepted_socket(lambda: protocol, stream)
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        connection.end = transport.abort
+        try:
+            if not connection.is_over:
+                await self._serve_one(reader, writer)
+        finally:
+            self._connections.over(connection)
+            transport.abort()
+
+    async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(*_GONE):
+            async with asyncio.timeout(TIME_LIMIT):
+                answer = await self._answer(await reader.readuntil(END_OF_HEAD))
+                if writer.is_closing():  # it has given way, or its client is gone
+                    return
+                writer.write(answer)
+                await writer.drain()
+                writer.close()
+                await writer.wait_closed()
+
+    async def _answer(self, head: bytes) -> bytes:
+        request = read_request(head)
+        if isinstance(request, Answer):
+            return request.encoded()
+        return (await self._respond(request)).encoded(with_body=request.wants_body)
+
+
+# The pages that the steward serves: /metrics, /healthz and /readyz.
+
+
+class Pages:
+    def __init__(self, store: ServerStore, host: Host, reader: MetricsReader) -> None:
+        self._store = store
+        self._host = host
+        self._reader = reader
+        self._readings = Readings()
+        self._spelled: dict[str, Answer] = {}  # by what a client accepts
+        self._pages: dict[str, Callable[[HttpRequest], Awaitable[Answer]]] = {
+            "/metrics": self._metrics,
+            "/healthz": self._healthz,
+            "/readyz": self._readyz,
+        }
+
+    async def respond(self, request: HttpRequest) -> Answer:
+        page = self._pages.get(request.path)
+        if page is None:
+            return Answer.line(HTTPStatus.NOT_FOUND, f"pages: {', '.join(self._pages)}")
+        return await page(request)
+
+    async def _healthz(self, _: HttpRequest) -> Answer:
+        """An answer at all shows that the loop of the steward turns."""
+        return Answer.line(HTTPStatus.OK, "ok")
+
+    async def _readyz(self, _: HttpRequest) -> Answer:
+        obstacle = await self._host.obstacle() or await self._store_obstacle()
+        return Answer.line(HTTPStatus.SERVICE_UNAVAILABLE if obstacle else HTTPStatus.OK, obstacle or "ready")
+
+    async def _store_obstacle(self) -> str:
+        try:
+            with anyio.fail_after(STORE_TIMEOUT):
+                await self._store.ping()
+        except StoreError as error:
+            return str(error)
+        except TimeoutError:
+            return LATE
+        return ""
+
+    async def _metrics(self, request: HttpRequest) -> Answer:
+        """The last answer serves every scrape of the same reading that accepts the same."""
+        readings = await self._reader.read()
+        if readings is not self._readings:
+            self._readings = readings
+            self._spelled.clear()
+        answer = self._spelled.get(request.accept)
+        if answer is None:
+            answer = await anyio.to_thread.run_sync(_answer, readings, request.accept)
+            if readings is self._readings:
+                self._spelled = {request.accept: answer}
+        return answer
+
+
+def _answer(readings: Readings, accept: str) -> Answer:
+    # the library is loaded by the first scrape
+
+    content_type, body = exposed(readings, accept)
+    return Answer(HTTPStatus.OK, body, content_type)
 
 
 async def export_metrics(spec: StewardSpec, store: Store, health: Health, recovered: Mapping[str, int]) -> None:
@@ -50,3 +233,59 @@ async def _push(endpoint: str, spec: StewardSpec, reader: MetricsReader, health:
         await run_duty(push.duty(), health)
     finally:
         await push.leave()
+
+
+# Spells readings in the formats of Prometheus, through prometheus_client.
+
+
+class _Given(Collector):
+    def __init__(self, readings: Readings) -> None:
+        self._readings = readings
+
+    def collect(self) -> Iterator[Family]:
+        for metric, values in self._readings.values():
+            kind = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
+            family = kind(metric.prometheus_name, metric.meaning, labels=metric.labels)
+            for labels, value in values.items():
+                family.add_metric(labels, float(value))
+            yield family
+        for metric, histograms in self._readings.histograms():
+            if metric.only_otlp:
+                continue
+            yield _family(metric, histograms, self._readings)
+
+
+def exposed(readings: Readings, accept: str) -> tuple[str, bytes]:
+    """The content type, by what the client accepts, and the text."""
+    encode, content_type = choose_encoder(accept)
+    return content_type, encode(_Given(readings))
+
+
+def cumulative(histogram: Histogram) -> list[tuple[str, float]]:
+    """The buckets by their upper bounds. A bucket of ours across a bound counts above it, so a duration seems to be up
+    to 9 % longer than it was, never shorter."""
+    counts = [0] * (len(BOUNDS) + 1)
+    for bucket, number in histogram.buckets.items():
+        above = lower_bound(bucket + 1)
+        counts[next((at for at, bound in enumerate(BOUNDS) if above <= bound), len(BOUNDS))] += number
+    totals = [sum(counts[: at + 1]) for at in range(len(counts))]
+    return list(zip([*map(str, BOUNDS), "+Inf"], map(float, totals), strict=True))
+
+
+def _family(metric: Metric, histograms: dict[tuple[str, ...], Histogram], readings: Readings) -> HistogramMetricFamily:
+    family = HistogramMetricFamily(metric.prometheus_name, metric.meaning, labels=metric.labels)
+    for labels, histogram in histograms.items():
+        exemplars = _by_bucket(readings.exemplars(metric, labels))
+        buckets = [(bound, count, exemplars.get(bound)) for bound, count in cumulative(histogram)]
+        family.add_metric(labels, cast("Any", buckets), histogram.micros / 1e6)
+    return family
+
+
+def _by_bucket(exemplars: Sequence[Exemplar]) -> dict[str, Spelled]:
+    """The newest exemplar of each bucket; only OpenMetrics has them."""
+    found: dict[str, Spelled] = {}
+    for each in exemplars:
+        bound = next((str(bound) for bound in BOUNDS if each.value <= bound), "+Inf")
+        ids = {"trace_id": each.trace_id, "span_id": each.span_id}
+        found.setdefault(bound, Spelled(ids, each.value, each.at_ms / 1000))
+    return found

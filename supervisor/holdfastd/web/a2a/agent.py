@@ -5,23 +5,146 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+from msgspec import structs
 
 from holdfast.client.submission import raise_refusals
 from holdfast.client.submit_trace import ProducerTrace
-from holdfast.core.identity import is_task_id
+from holdfast.core.envelope import build_run_of
+from holdfast.core.identity import fitting_message_id, is_task_id, keyed_id
 from holdfast.core.messages import call_of
+from holdfast.core.plain_json import check_json
+from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Receipt
-from holdfast.errors import UnknownTaskError
+from holdfast.core.tasks import Receipt, Submission
+from holdfast.errors import InvalidTaskError, UnknownTaskError
 from holdfastd.a2a.agent_task import AgentMessage, AgentTask, Listing, Sending, Told
+from holdfastd.a2a.push_target import PushTarget, read_targets, spelled_targets, with_target
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
-from holdfastd.a2a.task_view import task_view
-from holdfastd.web.a2a.accept import submission_of, task_id_of
-from holdfastd.web.a2a.emitted_artifact import with_emitted
-from holdfastd.web.a2a.push_targets import PushTargets
+from holdfastd.a2a.task_view import LONG_ID, task_view
 from holdfastd.web.a2a.task_list import AgentTaskList, listed
-from holdfastd.web.a2a.task_stream import changes
+from holdfastd.web.a2a.task_stream import changes, with_emitted
 from holdfastd.web.queue.queue_access import QueueAccess
+
+# Makes a task of the queue, or one more message for one, from what a client sends.
+
+LONGEST_ID = 1000  # characters of an id that a client chooses
+
+_encode = msgspec.json.Encoder().encode
+
+
+def task_id_of(message: AgentMessage, queue: str, who: str) -> str:
+    """The id of the task that a first message makes: the same message of the same client is the same task."""
+    return keyed_id(queue, "\0".join(("a2a", who, message.context_id, message.message_id)))
+
+
+def submission_of(
+    message: AgentMessage,
+    task_id: str,
+    trace: ProducerTrace,
+    *,
+    lane: str,
+    max_bytes: int,
+    target: PushTarget | None = None,
+) -> Submission:
+    """Raises InvalidTaskError for a message that cannot be one, or is too large."""
+    _check(message)
+    run = build_run_of(
+        task_id,
+        _encoded(message),
+        context_id=message.context_id or None,
+        message_id=message.message_id,
+        trace_id=trace.trace_id,
+        span_id=trace.span_id,
+        trace_flags=trace.flags,
+    )
+    if len(run.operation) > max_bytes:
+        raise InvalidTaskError(f"the message has {len(run.operation)} bytes: at most {max_bytes} are allowed")
+    name, _ = call_of([{"parts": message.parts}])
+    options = SubmitOptions(webhook=target.url) if target else None
+    return Submission(task_id, run.message_id, run.digest, run.operation, lane, name=name or "", options=options)
+
+
+def _check(message: AgentMessage) -> None:
+    for what, value in (("messageId", message.message_id), ("contextId", message.context_id)):
+        if len(value) > LONGEST_ID or (what == "messageId" and not value):
+            raise InvalidTaskError(f"{what}: a text of 1 to {LONGEST_ID} characters is expected")
+        check_json(what, value)
+    if message.role != "user":
+        raise InvalidTaskError("role: a client sends messages of the user")
+    if not message.parts:
+        raise InvalidTaskError("parts: a message has at least one part")
+    for task_id in message.references:
+        if not is_task_id(task_id):
+            raise InvalidTaskError(f"referenceTaskIds: {task_id[:80]!a} is no id of a task")
+
+
+def _encoded(message: AgentMessage) -> bytes:
+    check_json("message", message.parts)
+    check_json("metadata", message.metadata)
+    fields: dict[str, Any] = {
+        "kind": "message",
+        "role": message.role,
+        "parts": message.parts,
+        "metadata": message.metadata,
+    }
+    if message.references:
+        fields["reference_task_ids"] = message.references
+    if fitting_message_id(message.message_id) != message.message_id:
+        fields[LONG_ID] = message.message_id
+    return _encode(fields)
+
+
+# Sets, reads and removes where clients want to be told of a task.
+
+
+@dataclass(frozen=True, slots=True)
+class PushTargets:
+    """Those of the tasks of a queue. A task with some has a webhook, so that its end and its questions are told; where
+    it has one of its producer's own, that one is told, too."""
+
+    access: QueueAccess
+
+    async def of(self, task_id: str) -> list[PushTarget]:
+        return read_targets(await self.access.store.push(task_id))
+
+    async def one(self, task_id: str, target_id: str) -> PushTarget:
+        """Without an id the first. Raises RpcError."""
+        for each in await self.of(task_id):
+            if target_id in ("", each.target_id):
+                return each
+        raise RpcError(RpcCode.TASK_NOT_FOUND, f"task {task_id} has no such push notification settings")
+
+    async def keep(self, task_id: str, target: PushTarget) -> PushTarget:
+        """Beside a task that is not submitted yet; its submission has the URL as its webhook."""
+        known = target if target.target_id else structs.replace(target, target_id=task_id)
+        await self.access.store.add(task_id, push=spelled_targets(with_target(await self.of(task_id), known)))
+        return known
+
+    async def set(self, task_id: str, target: PushTarget) -> PushTarget:
+        before = await self.of(task_id)
+        kept = await self.keep(task_id, target)
+        await self._tell(task_id, before, await self.of(task_id))
+        return kept
+
+    async def remove(self, task_id: str, target_id: str) -> None:
+        """Nothing is wrong with one that is not there."""
+        before = await self.of(task_id)
+        rest = [each for each in before if each.target_id != target_id]
+        await self._tell(task_id, before, rest)  # first: a notice for a URL without settings goes out as a webhook
+        if rest:
+            await self.access.store.add(task_id, push=spelled_targets(rest))
+        elif before:
+            await self.access.store.forget_push(task_id)
+
+    async def _tell(self, task_id: str, before: list[PushTarget], now: list[PushTarget]) -> None:
+        """The webhook of the task is the URL of the first."""
+        old, new = (targets[0].url if targets else "" for targets in (before, now))
+        if old != new:
+            await self.access.store.set_webhook_of_task(task_id, old, new)
+
 
 LONGEST_WAIT = 300.0  # seconds; a client that wants to wait longer subscribes, or asks again
 

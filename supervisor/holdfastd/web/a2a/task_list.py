@@ -3,17 +3,187 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import merge
+from itertools import chain, islice
 
+import msgspec
+
+from holdfast.core.task_states import PARKED, TERMINAL, State
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import HoldfastError
 from holdfastd.a2a.agent_task import AgentTask, Listing
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.a2a.task_view import changed_ms
-from holdfastd.web.a2a.queue_order import QueueOrder, place_of
 from holdfastd.web.queue.queue_access import QueueAccess
+
+# A page of all tasks of the queue, the last changed first, made of lists that the store has in such an order.
+#
+# The store lists tasks state by state: those that have ended or are parked by the moment at which they did, those that
+# wait for a worker by lane and in the order of submission, delayed and waiting ones by when they are due. The tasks
+# that work are few, and are put in order here. A page takes from the front of each list what was changed last; its
+# token has the place in each.
+
+MOST_WORKING = 1000  # tasks that work: they are read one by one and put in order for each page
+MOST_SEARCHED = 10_000  # tasks of one list that are looked at for those that have changed since a moment
+STEP = 100  # tasks of one look at a list
+
+_PLACES = msgspec.json.Decoder(dict[str, str])
+_BY_STATE = {
+    "working": frozenset({State.WORKING}),
+    "delayed": frozenset({State.DELAYED}),
+    "waiting": frozenset({State.WAITING}),
+    "parked": frozenset(PARKED),
+    "ended": frozenset(TERMINAL),
+}
+_BY_MOMENT = frozenset({"ended", "parked"})  # lists that have what has come to its state last first
+
+
+@dataclass(frozen=True, slots=True)
+class _Front:
+    """The first tasks of a list behind a place; `rest`: the place behind them, empty at the end of the list.
+
+    `first`: the number of tasks up to the place `behind_first`. Places behind that one are read from there, so that new
+    tasks at the head of the list do not move them.
+    """
+
+    name: str
+    records: list[TaskRecord]
+    rest: str
+    first: int = 0
+    behind_first: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOrder:
+    access: QueueAccess
+    states: Sequence[State]
+
+    async def page(self, size: int, token: str) -> tuple[list[TaskRecord], str]:
+        """Tasks without payloads, and the token of the next page, empty behind the last. Raises RpcError."""
+        places = _read(token) if token else dict.fromkeys(await self._lists(), "")
+        fronts = await asyncio.gather(*(self._front(name, place, size) for name, place in places.items()))
+        chosen = list(islice(merge(*map(_by_change, fronts), reverse=True, key=lambda each: each[0]), size))
+        taken = {front.name: sum(name == front.name for _, name, _ in chosen) for front in fronts}
+        left = [await self._place_behind(front, places[front.name], taken[front.name]) for front in fronts]
+        after = {front.name: place for front, place in zip(fronts, left, strict=True) if place is not None}
+        return [record for _, _, record in chosen], _spelled(after) if after else ""
+
+    async def changed_since(self, since_ms: int) -> list[TaskRecord]:
+        """All tasks that have come to their state at this moment or later, the last changed first. Of each list the
+        first MOST_SEARCHED are looked at."""
+        found = await asyncio.gather(*(self._changed_since(name, since_ms) for name in await self._lists()))
+        return sorted(chain.from_iterable(found), key=place_of, reverse=True)
+
+    async def _changed_since(self, name: str, since_ms: int) -> list[TaskRecord]:
+        found, place = list[TaskRecord](), ""
+        for _ in range(MOST_SEARCHED // STEP):
+            listed, place = await self._listed(name, place, STEP)
+            records = listed if name == "ended" else await self._with_trails(listed)
+            found += (each for each in records if changed_ms(each) >= since_ms)
+            is_past = name in _BY_MOMENT and records and changed_ms(records[-1]) < since_ms
+            if is_past or not place:
+                break
+        return found
+
+    async def _lists(self) -> list[str]:
+        """The lists that may hold tasks in one of the states, by name."""
+        wanted = frozenset(self.states or State)
+        found = [name for name, states in _BY_STATE.items() if states & wanted]
+        if State.SUBMITTED in wanted:
+            found += [f"lane {lane}" for lane in (await self.access.store.counts()).lanes]
+        return found
+
+    async def _front(self, name: str, place: str, size: int) -> _Front:
+        if name == "working":
+            return await self._working(place, size)
+        head, behind_first = await self._listed(name, place, 1)
+        others, rest = await self._listed(name, behind_first, size) if behind_first else ([], "")
+        records = head + others
+        if name in ("delayed", "waiting", "parked"):
+            records = await self._with_trails(records)
+        return _Front(name, records, rest, len(head), behind_first)
+
+    async def _with_trails(self, records: Sequence[TaskRecord]) -> list[TaskRecord]:
+        """A list has no trails, and the trail says when a task has come to its state."""
+        found = await asyncio.gather(*(self.access.store.get(each.task_id, payloads=False) for each in records))
+        return [whole or listed for whole, listed in zip(found, records, strict=True)]
+
+    async def _listed(self, name: str, place: str, size: int) -> tuple[list[TaskRecord], str]:
+        """So many tasks of a list; fewer at its end, and where few of many are in the wanted states."""
+        kind, _, lane = name.partition(" ")
+        states = (State.SUBMITTED,) if lane else tuple(_BY_STATE[kind] & frozenset(self.states or State))
+        records = list[TaskRecord]()
+        for _ in range(MOST_SEARCHED // STEP):
+            page = await self.access.manager.list_tasks(
+                *states, lane=lane or None, limit=size - len(records), cursor=place, newest_first=True
+            )
+            records += page.tasks
+            place = page.cursor
+            if not place or len(records) >= size:
+                break
+        return records, place
+
+    async def _working(self, place: str, size: int) -> _Front:
+        """`place`: moment and id of the task before."""
+        listed, _ = await self._listed("working", "", MOST_WORKING)
+        found = await asyncio.gather(*(self.access.store.get(each.task_id, payloads=False) for each in listed))
+        records = sorted((each for each in found if each), key=place_of, reverse=True)
+        behind = [each for each in records if not place or place_of(each) < place]
+        front = behind[:size]
+        return _Front("working", front, place_of(front[-1]) if len(behind) > size else "")
+
+    async def _place_behind(self, front: _Front, place: str, taken: int) -> str | None:
+        """The place behind so many tasks of a front, which begins at `place`; None at the end of the list."""
+        if taken == len(front.records):
+            return front.rest or None
+        if taken == 0:
+            return place
+        if front.name == "working":
+            return place_of(front.records[taken - 1])
+        return await self._place_in(front, taken)
+
+    async def _place_in(self, front: _Front, taken: int) -> str | None:
+        """The place behind the last of the taken tasks that is still in the list; None at its end."""
+        ids = {record.task_id for record in front.records[:taken]}
+        size = taken - front.first
+        while size > 0:
+            records, place = await self._listed(front.name, front.behind_first, size)
+            still = [number for number, record in enumerate(records, 1) if record.task_id in ids]
+            if not still:
+                break
+            if still[-1] == len(records):
+                return place or None
+            size = still[-1]  # some of them have left the list, and others have moved up
+        return front.behind_first
+
+
+def _by_change(front: _Front) -> Iterator[tuple[int, str, TaskRecord]]:
+    return ((changed_ms(record), front.name, record) for record in front.records)
+
+
+def place_of(record: TaskRecord) -> str:
+    """Its text is in the order of the moments."""
+    return f"{changed_ms(record):015} {record.task_id}"
+
+
+def _spelled(places: dict[str, str]) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(places)).decode()
+
+
+def _read(token: str) -> dict[str, str]:
+    try:
+        places = _PLACES.decode(base64.urlsafe_b64decode(token))
+    except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
+        places = {}
+    if not places or not all(name in _BY_STATE or name.removeprefix("lane ") not in ("", name) for name in places):
+        raise RpcError(RpcCode.INVALID_PARAMS, "pageToken: the nextPageToken of the page before is expected")
+    return places
+
 
 MOST = 1000  # tasks of one context that are looked at
 

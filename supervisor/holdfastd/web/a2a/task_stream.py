@@ -8,15 +8,18 @@ so a notice that was lost costs seconds, and a client that comes back later is t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby
 
-from holdfast.client.wait import subscription
+from holdfast.client.query import subscription
 from holdfast.core.emitted_parts import EmittedPart
+from holdfast.core.messages import Part, data_part, text_part
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import StoreError, StoreUnavailableError
+from holdfast.store.protocol import Store
 from holdfastd.a2a.agent_task import (
     AT_REST,
     AgentArtifact,
@@ -26,9 +29,55 @@ from holdfastd.a2a.agent_task import (
     StatusChange,
     Told,
 )
-from holdfastd.a2a.task_view import status_of
-from holdfastd.web.a2a.emitted_artifact import emitted_behind, last_position, parts_of
+from holdfastd.a2a.task_view import shown_parts, status_of
 from holdfastd.web.queue.queue_access import QueueAccess
+
+# The parts that a task has emitted in this run, as the artifact of its turn until the handler has returned.
+
+BEHIND_ALL = (1 << 53) - 1  # a position
+
+
+async def with_emitted(store: Store, record: TaskRecord, task: AgentTask) -> AgentTask:
+    """The task with what its run has emitted, if it runs, or has completed and returned nothing."""
+    artifact_id = AgentArtifact.of_turn(record.turn, ()).artifact_id
+    if record.state not in (State.WORKING, State.COMPLETED) or artifact_id in {
+        each.artifact_id for each in task.artifacts
+    }:
+        return task
+    emitted = await emitted_behind(store, record.task_id, 0)
+    position = emitted[-1].position if emitted else 0
+    parts = parts_of(part for part in emitted if part.run == record.runs)
+    artifacts = [*task.artifacts, AgentArtifact.of_turn(record.turn, parts)] if parts else task.artifacts
+    return replace(task, artifacts=artifacts, position=position, run=record.runs if parts else 0)
+
+
+async def emitted_behind(store: Store, task_id: str, position: int) -> list[EmittedPart]:
+    """All parts that are kept behind a position."""
+    found: list[EmittedPart] = []
+    while True:
+        page = await store.emitted_parts(task_id, position)
+        found += page.parts
+        if page.is_whole or not page.parts:
+            return found
+        position = page.parts[-1].position
+
+
+async def last_position(store: Store, task_id: str) -> int:
+    return (await store.emitted_parts(task_id, BEHIND_ALL)).last
+
+
+def parts_of(emitted: Iterable[EmittedPart]) -> list[Part]:
+    """As parts of an artifact; texts that follow each other are one."""
+    parts: list[Part] = []
+    for each in emitted:
+        if not isinstance(each.value, str):
+            parts += shown_parts([data_part(each.value)])
+        elif parts and parts[-1]["kind"] == "text":
+            parts[-1] = text_part(parts[-1]["text"] + each.value)
+        else:
+            parts.append(text_part(each.value))
+    return parts
+
 
 SOON, LATE = 0.25, 5.0  # seconds between two looks without a notice: at first, at most
 

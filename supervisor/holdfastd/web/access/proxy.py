@@ -9,8 +9,8 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from holdfast_config import Settings
-from holdfast_config.listen_address import parse as parse_address
-from holdfast_config.trusted_proxy import TrustedProxy, parse, peer_address
+from holdfast_config.addresses import TrustedProxy, parse_proxy, peer_address
+from holdfast_config.addresses import parse_listen as parse_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Proxy:
             return cls()
         listen = parse_address(settings.web or "0")
         in_clear = settings.web_cert_file is None and listen.path is None and not listen.is_loopback
-        return cls(parse(settings.web_trust_proxy), in_clear)
+        return cls(parse_proxy(settings.web_trust_proxy), in_clear)
 
     def sends(self, scope: Scope) -> bool:
         """True if this request comes from the proxy."""

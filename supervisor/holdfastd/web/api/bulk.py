@@ -7,8 +7,7 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta
 
-from holdfast.client.bulk_filter import asked_change
-from holdfast.client.counted_tasks import CountedTasks
+from holdfast.client.bulk import CountedTasks, asked_change
 from holdfast.core.bulk_changes import KEPT, BulkChange, BulkVerb
 from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
 from holdfastd.web.access.forms import visitor_of
@@ -18,8 +17,8 @@ from holdfastd.web.api.task_query import TaskQuery, wanted_of
 from holdfastd.web.api.types import Cursor, Reason
 from holdfastd.web.queue.activity_notes import origin
 from holdfastd.web.queue.bulk_work import bulk_work_of
-from holdfastd.web.queue.counted_tasks import counted_meanwhile
 from holdfastd.web.queue.errors import NotFoundError
+from holdfastd.web.queue.task_filter import counted_meanwhile
 
 Number = Annotated[int, Meta(ge=0, le=10**15)]
 

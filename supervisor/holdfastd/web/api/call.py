@@ -11,7 +11,7 @@ from holdfast.client.manager import TaskManager
 from holdfast.store.protocol import Store
 from holdfastd.doctor.finding import Finding
 from holdfastd.operations.notes import AskedChange
-from holdfastd.web.queue.period_reports import PeriodReports
+from holdfastd.web.queue.cached_reports import PeriodReports
 from holdfastd.web.queue.queue_access import QueueAccess
 
 

@@ -23,8 +23,7 @@ from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.api.request_body import InvalidRequestError, read_json, read_query, read_segments
 from holdfastd.web.errors import status_of
 from holdfastd.web.http.problems import problem
-from holdfastd.web.queue.current_problems import CurrentProblems
-from holdfastd.web.queue.period_reports import PeriodReports
+from holdfastd.web.queue.cached_reports import CurrentProblems, PeriodReports
 from holdfastd.web.queue.queue_access import QueueAccess
 
 PREFIX = "/api/v1/"

@@ -8,7 +8,7 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta
 
-from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.core.cadence import restored, words
 from holdfast.core.cadence.moments import read_moment
 from holdfastd.documents import times

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from holdfast.client.wanted_tasks import WantedTasks
+from holdfast.client.arguments import WantedTasks
 from holdfast.core.task_states import State
 from holdfastd.web.api.types import Duration, seconds
 

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
-from holdfast.client.dead_letters import checked
-from holdfast.client.wanted_tasks import WantedTasks
+from holdfast.client.arguments import WantedTasks
+from holdfast.client.queue_control import checked
 from holdfast.core.task_states import State
 from holdfast.errors import InvalidTaskError
 from holdfast.why.document import WhyDocument
@@ -23,7 +23,7 @@ from holdfastd.web.api.task_query import TaskQuery, wanted_of
 from holdfastd.web.api.types import Cursor, Limit, Reason, Reasoned
 from holdfastd.web.live.endpoints import task_stream
 from holdfastd.web.live.stream_response import held
-from holdfastd.web.queue.found_tasks import gathered
+from holdfastd.web.queue.task_filter import gathered
 
 LONGEST_WAIT = 60.0  # seconds
 

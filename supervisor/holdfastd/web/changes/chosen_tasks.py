@@ -8,11 +8,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.client.bulk_filter import checked_verb
+from holdfast.client.bulk import checked_verb
 from holdfast.client.manager import TaskManager
 from holdfast.core.bulk_changes import BulkVerb
-from holdfast.core.plurals import counted
 from holdfast.core.task_states import State
+from holdfast.core.words import counted
 from holdfast.errors import HoldfastError
 from holdfastd.web.access.asked_change import noted
 from holdfastd.web.access.forms import read_form

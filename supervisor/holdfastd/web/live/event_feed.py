@@ -11,20 +11,127 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import structlog
 
 from holdfast.client.event_stream import MissedEvents
 from holdfast.core.tasks import Happening, Happenings
 from holdfast.errors import StoreError
-from holdfastd.web.live import event_batch
-from holdfastd.web.live.event_batch import EventBatch
-from holdfastd.web.live.event_selection import EventSelection
-from holdfastd.web.live.task_places import TaskPlaces
+from holdfast.store.protocol import Store
+from holdfast.why.times import moment
+from holdfastd.web.live import stream_response
+from holdfastd.web.live.event_selection import EventSelection, TaskPlace
 from holdfastd.web.queue.queue_access import QueueAccess
+
+# Events that were read at once, encoded once for all listeners who select the same of them.
+
+
+@dataclass(slots=True)
+class EventBatch:
+    """`start`: the number of events that the feed has published before these; `notice`: a message that comes before
+    them; `shown`: makes of an event's detail the text that may be shown; `unplaced`: the number of their tasks whose
+    lane and handler are not known, as they were too many."""
+
+    start: int
+    events: tuple[Happening, ...]
+    places: dict[str, TaskPlace]
+    shown: Callable[[str], str]
+    notice: bytes = b""
+    unplaced: int = 0
+    _encoded: dict[EventSelection, bytes] = field(default_factory=dict[EventSelection, bytes], init=False)
+    _texts: dict[Happening, bytes] = field(default_factory=dict[Happening, bytes], init=False)
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.events)
+
+    def concerns(self, selection: EventSelection) -> bool:
+        return bool(self.notice) or any(selection.matches(event, self.places) for event in self.events)
+
+    def encoded(self, selection: EventSelection) -> bytes:
+        """The notice and the selected events as messages. The last event of an entry of the stream has its position:
+        a client that goes on behind a position has seen the whole entry."""
+        found = self._encoded.get(selection)
+        if found is None:
+            chosen = [event for event in self.events if selection.matches(event, self.places)]
+            ends = [one.position != other.position for one, other in pairwise(chosen)] + [True]
+            texts = (self._text(event, is_end) for event, is_end in zip(chosen, ends, strict=False))
+            found = self._encoded[selection] = self.notice + b"".join(texts) + self._about_unplaced(selection)
+        return found
+
+    def _about_unplaced(self, selection: EventSelection) -> bytes:
+        if not (self.unplaced and selection.needs_places):
+            return b""
+        return left_out(MissedEvents(self.events[0].position, self.events[-1].position), self.unplaced)
+
+    def _text(self, event: Happening, is_end: bool) -> bytes:
+        text = self._texts.get(event)
+        if text is None:
+            text = self._texts[event] = b"data: %s\n" % stream_response.json(self._document(event))
+        return text + (stream_response.place(event.position) if is_end else b"\n")
+
+    def _document(self, event: Happening) -> dict[str, object]:
+        """As `supervisor events --json` prints it, and the lane and the handler of its task where they are known."""
+        document: dict[str, object] = {
+            "at": moment(event.at_ms),
+            "at_ms": event.at_ms,
+            "position": event.position,
+            "event": event.event,
+            "id": event.subject,
+            "detail": self.shown(event.detail),
+        }
+        if place := self.places.get(event.subject):
+            document |= {"lane": place.lane, "handler": place.handler}
+        return document
+
+
+def left_out(missed: MissedEvents, count: int | None = None) -> bytes:
+    """Tells a listener that events between two positions were left out: `count` of all kinds, None if unknown."""
+    return stream_response.message({"after": missed.after, "before": missed.before, "count": count}, "left-out")
+
+
+def store_notice(problem: str) -> bytes:
+    """Tells listeners that the store is away, or, with an empty problem, that it is back."""
+    return stream_response.message({"away": bool(problem), "problem": problem}, "store")
+
+
+# Lanes and handlers of the tasks that events are about: events do not name them, so they are looked up when a filter
+# needs them, and those of the last tasks are remembered.
+
+REMEMBERED = 10_000  # tasks
+PLACES_AT_ONCE = 25  # tasks looked up for one batch of events
+
+NOT_OF_TASKS = ("worker-", "lane-", "host-", "schedule-", "webhook-set", "batch-")
+
+
+@dataclass(slots=True)
+class TaskPlaces:
+    store: Store
+    known: dict[str, TaskPlace] = field(default_factory=dict[str, TaskPlace])
+
+    async def learn(self, events: Iterable[Happening], most: int = PLACES_AT_ONCE) -> int:
+        """Look up the tasks of these events, the latest ones first; the number of tasks that were too many."""
+        wanted = dict.fromkeys(
+            event.subject
+            for event in reversed(list(events))
+            if event.subject not in self.known and not event.event.startswith(NOT_OF_TASKS)
+        )
+        await asyncio.gather(*(self._look_up(task_id) for task_id in list(wanted)[:most]))
+        while len(self.known) > REMEMBERED:
+            del self.known[next(iter(self.known))]
+        return max(0, len(wanted) - most)
+
+    async def _look_up(self, task_id: str) -> None:
+        try:
+            record = await self.store.get(task_id, payloads=False)
+        except StoreError:
+            return
+        self.known[task_id] = TaskPlace(record.lane, record.name) if record else TaskPlace("", "")
+
 
 EVERY = 0.1  # seconds between two reads while events come
 AT_ONCE = 250  # events of one read, about: an entry of the stream may be an event of several tasks
@@ -101,7 +208,7 @@ class EventFeed:
             first = self._published - len(kept)
             if number < first:
                 before = next((batch.events[0].position for batch in kept if batch.events), self.position)
-                new.append(event_batch.left_out(MissedEvents(position, before), kept[0].start - total))
+                new.append(left_out(MissedEvents(position, before), kept[0].start - total))
             new += kept[max(0, number - first) :]
             number, total, position = self._published, self._total, self.position
             yield new
@@ -145,7 +252,7 @@ class EventFeed:
         """Publish a page, and leave out what follows if it lies too far behind."""
         events = page.events
         entries = len({event.position for event in events})
-        notice = event_batch.left_out(MissedEvents(self.position, events[0].position)) if page.missed else b""
+        notice = left_out(MissedEvents(self.position, events[0].position)) if page.missed else b""
         is_full, self._per_entry = entries >= self._limit(), len(events) / entries
         self.position = events[-1].position
         unplaced = await self.places.learn(event for event in events if self._is_wanted(event))
@@ -153,7 +260,7 @@ class EventFeed:
         if is_full:
             newest = (await self.access.store.events_before("", 1) or events[-1:])[0]
             if newest.at_ms - events[-1].at_ms > LAG_MS:
-                self._publish((), event_batch.left_out(MissedEvents(self.position, newest.position)))
+                self._publish((), left_out(MissedEvents(self.position, newest.position)))
                 self.position = newest.position
 
     def _is_wanted(self, event: Happening) -> bool:
@@ -163,7 +270,7 @@ class EventFeed:
         """Tell listeners once that the store is away, and once that it is back."""
         if bool(problem) != bool(self.problem):
             self.problem = problem
-            self._publish((), event_batch.store_notice(problem))
+            self._publish((), store_notice(problem))
 
     def _publish(self, events: tuple[Happening, ...], notice: bytes, unplaced: int = 0) -> None:
         shown: dict[str, str] = {}

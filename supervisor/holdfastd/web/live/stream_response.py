@@ -21,6 +21,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import msgspec
 import structlog
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -30,8 +31,31 @@ from starlette.types import Receive, Scope, Send
 from holdfast.errors import HoldfastError
 from holdfastd.web.access.forms import check_login_counts, login_counts, visitor_of
 from holdfastd.web.access.visitor import Visitor
-from holdfastd.web.live.messages import HEARTBEAT, message
 from holdfastd.web.queue.queue_access import queue_of
+
+# Messages of an event stream (text/event-stream), as bytes.
+
+RETRY_MS = 2000  # a browser connects again so long after its connection broke
+BEGINNING = b"retry: %d\n\n" % RETRY_MS
+HEARTBEAT = b": still here\n\n"
+
+json = msgspec.json.Encoder().encode
+
+
+def message(data: object, event: str = "", position: str = "") -> bytes:
+    """`event`: its type, empty for the usual one; `position`: a client that connects again names the last one."""
+    head = f"event: {event}\n" if event else ""
+    return b"%sdata: %s\n%s\n" % (head.encode(), json(data), _id(position))
+
+
+def place(position: str) -> bytes:
+    """Only a position: a client notes it, and is told nothing."""
+    return _id(position) + b"\n"
+
+
+def _id(position: str) -> bytes:
+    return b"id: %s\n" % position.encode() if position else b""
+
 
 HEARTBEAT_EVERY = 15.0  # seconds
 LONGEST = 3600.0  # seconds of one stream

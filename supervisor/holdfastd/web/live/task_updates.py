@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
-from holdfast.client.wait import SETTLED, subscription
+from holdfast.client.query import SETTLED, subscription
 from holdfast.core.emitted_parts import EmittedPart
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep, read_trail

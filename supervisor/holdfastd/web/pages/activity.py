@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.core.activity import Activity
-from holdfastd.web.http.stream_position import stream_position
+from holdfastd.web.http.addresses import stream_position
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.core.batches import TaskEnd
-from holdfastd.web.http.list_place import list_place
+from holdfastd.web.http.addresses import list_place
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 

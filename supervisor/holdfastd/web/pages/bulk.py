@@ -8,15 +8,13 @@ from typing import cast
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.client.bulk_filter import asked_change, checked_verb
-from holdfast.client.counted_tasks import CountedTasks
-from holdfast.client.wanted_tasks import WantedTasks
+from holdfast.client.arguments import WantedTasks
+from holdfast.client.bulk import CountedTasks, asked_change, checked_verb
 from holdfast.core.bulk_changes import BulkChange
 from holdfastd.web.access.forms import check_may_change, visitor_of
 from holdfastd.web.queue.activity_notes import origin
-from holdfastd.web.queue.counted_tasks import counted_meanwhile
 from holdfastd.web.queue.queue_access import queue_of
-from holdfastd.web.queue.task_filter import TaskFilter
+from holdfastd.web.queue.task_filter import TaskFilter, counted_meanwhile
 from holdfastd.web.rendering import page
 
 LISTED = 50  # bulk changes

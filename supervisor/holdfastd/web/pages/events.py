@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from holdfast.core.tasks import Happening
 from holdfast.core.trail import EVENTS
-from holdfastd.web.http.stream_position import stream_position
+from holdfastd.web.http.addresses import stream_position
 from holdfastd.web.live.event_feed import EventFeed
 from holdfastd.web.live.event_selection import EventSelection
 from holdfastd.web.queue.queue_access import queue_of

@@ -9,7 +9,7 @@ from holdfast.client.arguments import check_name
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
 from holdfast.errors import InvalidTaskError
-from holdfast.why.waiting_reasons import waiting_reason
+from holdfast.why.outlook import waiting_reason
 from holdfastd.documents.period_report import Report
 from holdfastd.web.pages.chosen_period import PERIODS, chosen_period
 from holdfastd.web.pages.recent_errors import recent_errors

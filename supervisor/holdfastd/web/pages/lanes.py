@@ -11,7 +11,7 @@ from starlette.responses import Response
 from holdfast.core.lanes import LaneState, LimitOrder
 from holdfast.errors import HoldfastError
 from holdfast_config.lanes import list_name
-from holdfastd.documents import lane_words
+from holdfastd.documents import lane_documents
 from holdfastd.documents.lane_documents import rate_words
 from holdfastd.operations.lanes import knows_lane
 from holdfastd.web.queue.queue_access import queue_of
@@ -91,5 +91,5 @@ def _limits(lane: LaneState) -> dict[str, str]:
 def _asked_rate(order: LimitOrder) -> dict[str, str]:
     if "/" not in order.asked:
         return {"rate": order.asked, "burst": ""}
-    rate = lane_words.read_rate(order.asked)
+    rate = lane_documents.read_rate(order.asked)
     return {"rate": str(rate), "burst": str(rate.burst)}

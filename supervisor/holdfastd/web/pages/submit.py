@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.errors import InvalidTaskError, UnknownTaskError
-from holdfast.why.waiting_reasons import waiting_reason
+from holdfast.why.outlook import waiting_reason
 from holdfastd.web.access.forms import visitor_of
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page

@@ -9,9 +9,8 @@ from starlette.responses import RedirectResponse, Response
 
 from holdfast.core.bulk_changes import BulkState, BulkVerb
 from holdfast.core.task_states import State
-from holdfastd.web.queue.found_tasks import PAGE, found_tasks
 from holdfastd.web.queue.queue_access import queue_of
-from holdfastd.web.queue.task_filter import TaskFilter
+from holdfastd.web.queue.task_filter import PAGE, TaskFilter, found_tasks
 from holdfastd.web.rendering import page
 
 RECENT = 5  # bulk changes that are looked at for those that run

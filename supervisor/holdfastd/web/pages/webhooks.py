@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.documents.webhook_documents import webhook_document
-from holdfastd.web.http.list_place import list_place
+from holdfastd.web.http.addresses import list_place
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.core import host_words
+from holdfast.core import quiet_hosts
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.tasks import WorkerRecord
 from holdfastd.control.socket_protocol import DeathStatus, SupervisorStatus
@@ -58,7 +58,7 @@ async def workers(request: Request) -> Response:
         request,
         "workers.html",
         hosts=_hosts(found, quiet, local),
-        orders=[(order, host_words.line(order, now_ms)) for order in quiet],
+        orders=[(order, quiet_hosts.quiet_line(order, now_ms)) for order in quiet],
         all_quiet=any(order.is_all and not order.is_halt for order in quiet),
     )
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.os import stack_file
-from holdfast_config import Settings, running_pools
+from holdfast_config import Settings, service_folders
 from holdfast_config.trust import is_trusted
-from holdfastd.control.async_client import status_or_none
-from holdfastd.control.client import ask
+from holdfastd.control.client import ask, status_or_none
 from holdfastd.control.errors import ControlError, NotRunningError
 from holdfastd.control.socket_protocol import AskScale, AskStacks, ProcessStatus, SupervisorStatus
 
@@ -78,7 +77,7 @@ class LocalSupervisor:
     def _folders(self) -> list[Path]:
         settings = self.settings
         own = [settings.runtime_dir] if is_trusted(settings.runtime_folder) else []
-        return [*own, *(pool.runtime_dir for pool in running_pools.services())]
+        return [*own, *(pool.runtime_dir for pool in service_folders.pool_services())]
 
     def _serves_the_queue(self, status: SupervisorStatus) -> bool:
         return (status.store.queue, status.store.url) == (self.settings.queue_name, self.settings.redis.masked_url)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from holdfast.client.arguments import check_text
+from holdfast.client.bulk import BulkSteps, CountedTasks, counted_tasks
+from holdfast.core.bulk_changes import BulkChange
 from holdfast.core.task_states import State
+from holdfast.core.tasks import Page, TaskRecord
 from holdfast_config import durations
+from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 
 MOST = 10**15
 
@@ -83,3 +91,45 @@ def _number(what: str, text: str) -> int:
     if text and not (text.isascii() and text.isdigit() and len(text) <= 20 and int(text) <= MOST):
         raise HTTPException(400, f"{what} {text[:50]!r}: a number of tasks is expected")
     return int(text or 0)
+
+
+# One page of tasks, gathered in steps of the store until it is full, or has taken as long as a reader is to wait.
+
+PAGE = 50  # tasks
+STEP = 100  # tasks that are asked for at once
+LONGEST = 0.025  # seconds; a step that has begun then is finished
+
+
+async def found_tasks(access: QueueAccess, wanted: TaskFilter) -> Page:
+    """The tasks that fit, newest first, from the cursor on."""
+    return await gathered(partial(access.reader_of_tasks(wanted.text), **wanted.arguments), PAGE, wanted.cursor)
+
+
+async def gathered(read: Callable[..., Awaitable[Page]], limit: int, cursor: str) -> Page:
+    """At most `limit` tasks from the cursor on. `read(limit=, cursor=)` reads a page."""
+    found, unreadable, searched = list[TaskRecord](), list[str](), 0
+    until = time.monotonic() + LONGEST
+    while True:
+        page = await read(limit=min(STEP, limit - len(found)), cursor=cursor)
+        found += page.tasks
+        unreadable += page.unreadable
+        searched += page.searched
+        cursor = page.cursor
+        if not cursor or len(found) >= limit or time.monotonic() >= until:
+            return Page(tuple(found), cursor, tuple(unreadable), searched)
+
+
+# The number of tasks that a filter finds, as far as they are counted while a reader waits.
+
+
+async def counted_meanwhile(request: Request, change: BulkChange, before: CountedTasks) -> CountedTasks:
+    access = queue_of(request)
+    known = None if access.settings.postgres else (await request.app.state.counts.read()).states
+    steps = BulkSteps(access.store, access.manager.retries, access.redaction.value)
+    until, count = time.monotonic() + LONGEST, before
+    async with aclosing(counted_tasks(steps, change, known, before)) as counts:
+        async for each in counts:
+            count = each
+            if time.monotonic() >= until:
+                break
+    return count

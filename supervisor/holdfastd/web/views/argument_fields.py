@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, cast
 
-from holdfast.core.argument_check import flaws, resolved
-from holdfast.core.published_handlers import PublishedHandler
+from holdfast.core.published_handlers import PublishedHandler, flaws, resolved
 
 PREFIX = "arg."  # of the names of fields
 WHOLE = "kwargs"  # the field of all arguments, or of those that the schema does not name

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.core import decode_operation
+from holdfast.core import envelope
+from holdfast.core.envelope import Run, UnreadableError
 from holdfast.core.messages import Part
-from holdfast.core.operations import Run, UnreadableError
 from holdfast.core.result_document import read_result
 from holdfastd.web.views.task_call import LARGEST
 
@@ -32,7 +32,7 @@ def exchange(operation: bytes | None, result: bytes | None) -> MessageExchange:
 
 def _asked(operation: bytes | None) -> list[Any]:
     try:
-        run = decode_operation.read(operation or b"", LARGEST)
+        run = envelope.read(operation or b"", LARGEST)
     except UnreadableError:
         return [(operation or b"").decode("utf-8", "backslashreplace")] if operation else []
     messages = run.messages if isinstance(run, Run) else []

@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from holdfast.client.schedule_definition import read_spec
-from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.schedule_definition import ScheduleSpec, read_spec
 from holdfast.errors import InvalidScheduleError
 from holdfastd.web.queue.secret_pairs import HIDDEN
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core import decode_operation
+from holdfast.core import envelope
+from holdfast.core.envelope import Run, UnreadableError
 from holdfast.core.messages import Part, text_of
-from holdfast.core.operations import Run, UnreadableError
 from holdfast.core.tasks import TaskRecord
 
 LARGEST = 16 << 20  # bytes of an operation that is read
@@ -30,7 +30,7 @@ class TaskCall:
 def call_of(task: TaskRecord) -> TaskCall | None:
     """The call of the present turn; None where its operation is no readable run."""
     try:
-        run = decode_operation.read(task.operation or b"", LARGEST)
+        run = envelope.read(task.operation or b"", LARGEST)
     except UnreadableError:
         return None
     if not isinstance(run, Run) or not run.messages:

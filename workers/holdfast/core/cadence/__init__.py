@@ -6,10 +6,8 @@ and a cadence that never comes due is refused when it is read.
 """
 
 from holdfast.core.cadence.cron import Cron, cron
-from holdfast.core.cadence.every import Every, every
-from holdfast.core.cadence.in_english import words
-from holdfast.core.cadence.once import At, Continue, Stop
-from holdfast.core.cadence.parse import Cadence, following, read, restored, stored
+from holdfast.core.cadence.every import At, Continue, Every, Stop, every
+from holdfast.core.cadence.parse import Cadence, following, read, restored, stored, words
 from holdfast.core.cadence.rule import RecurrenceRule, rule
 
 __all__ = [

@@ -14,8 +14,7 @@ from datetime import date, datetime, time
 from functools import lru_cache
 
 from holdfast.core.cadence.moments import EPOCH, local, moment_at, wall_of, zone
-from holdfast.core.cadence.recurrence import Recurrence
-from holdfast.core.cadence.recurrence_parse import recurrence
+from holdfast.core.cadence.recurrence import Recurrence, recurrence
 from holdfast.errors import InvalidScheduleError
 
 _LINE = re.compile(r"(DTSTART|RRULE|RDATE|EXDATE)((?:;[A-Z]+=(?:\"[^\"]*\"|[^\":;]+))*):(.+)", re.ASCII | re.IGNORECASE)

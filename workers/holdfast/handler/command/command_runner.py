@@ -3,23 +3,107 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 import anyio.lowlevel
+import msgspec
 
 from holdfast.core.messages import Message
-from holdfast.core.outcomes import Failure, Outcome, Raised
-from holdfast.handler.command import exit_codes, task_input
+from holdfast.core.outcomes import Failure, Outcome, Raised, Rejected
+from holdfast.core.result_document import failure_document
 from holdfast.handler.command.command_line import Command
-from holdfast.handler.command.pipes import feed, listen
-from holdfast.handler.command.process import CommandProcess
-from holdfast.handler.command.process_output import CommandResult, Remarks
+from holdfast.handler.command.process import CommandProcess, CommandResult, Remarks, feed, listen
+from holdfast.handler.failures import MESSAGE_BYTES, bounded
+from holdfast.handler.returned_value import NotJsonError, outcome_of, to_json
 from holdfast.handler.task import Task
-from holdfast.handler.to_json import NotJsonError
 from holdfast_config import names
+
+# Maps a command's exit status to the outcome of its task. The numbers are those of sysexits(3).
+
+TRY_AGAIN = 75
+NEVER: Mapping[int, str] = {
+    64: "usage error",
+    65: "bad data",
+    66: "no input",
+    77: "no permission",
+    78: "bad configuration",
+}
+
+_decode = msgspec.json.Decoder().decode
+
+
+def exit_outcome(status: int, output: bytes, last_line: str, tail: str, max_bytes: int) -> Outcome:
+    """The outcome of a command that ended with `status` (a signal's number if below 0).
+
+    `last_line` and `tail` of its standard error explain it.
+    """
+    because = f": {last_line}" if last_line else ""
+    match status:
+        case 0:
+            return outcome_of(exit_value(output), max_bytes)
+        case _ if status == TRY_AGAIN:
+            return Raised(_failure("Retry", f"the command asked for a retry{because}", tail))
+        case _ if status in NEVER:
+            failure = _failure("Reject", last_line or f"exit status {status}, {NEVER[status]}", tail)
+            return Rejected(failure_document("rejected", failure), failure.message)
+        case _ if status < 0:
+            return Raised(_failure("Signal", f"the command was ended by {_signal(-status)}{because}", tail))
+        case _:
+            return Raised(_failure("ExitStatus", f"exit status {status}{because}", tail))
+
+
+def exit_value(output: bytes) -> Any:
+    """The output as a Python handler would have returned it: JSON if all of it is JSON, else text; None if empty."""
+    try:
+        return _decode(output)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return output.decode(errors="replace").rstrip("\r\n") or None
+
+
+def _failure(kind: str, message: str, tail: str) -> Failure:
+    return Failure(kind, bounded(message, MESSAGE_BYTES), tail)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+# A command gets its task as a JSON document on standard input, and as variables of its environment.
+
+
+def input_document(task: Task, messages: list[Message]) -> bytes:
+    """One JSON object; `attempt` counts from 1, `deadline` is in Unix time."""
+    fields: dict[str, Any] = {
+        "task_id": task.id,
+        "context_id": task.context_id,
+        "attempt": task.attempts + 1,
+        "delivery": task.delivery,
+        "idempotency_key": task.idempotency_key,
+        "deadline": None if task.deadline is None else time.time() + task.deadline - time.monotonic(),
+        "messages": messages,
+        "checkpoint": task.last_checkpoint,
+    }
+    return to_json(fields)
+
+
+def input_environment(task: Task, inherited: Mapping[str, str]) -> dict[str, str]:
+    """The inherited variables and those that describe the task."""
+    own = {
+        names.TASK_ID: task.id,
+        names.ATTEMPT: str(task.attempts + 1),
+        names.IDEMPOTENCY_KEY: task.idempotency_key,
+    }
+    trace = {"TRACEPARENT": task.traceparent} if task.traceparent else {}
+    return {**inherited, **own, **trace}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +119,7 @@ class CommandRunner:
 
     async def run(self, task: Task, messages: list[Message]) -> Outcome:
         """One delivery. When this returns, or is cancelled, nothing of its process is left."""
-        document, environment = task_input.document(task, messages), task_input.environment(task, self.inherited)
+        document, environment = input_document(task, messages), input_environment(task, self.inherited)
         try:
             process = CommandProcess(self.command, environment, _marks(environment), self.pidfd)
         except OSError as error:
@@ -100,14 +184,14 @@ def _outcome(status: int, task: Task, result: CommandResult, remarks: Remarks) -
         most = task.notes.max_bytes
         problem = f"the command wrote more than {most} bytes to its standard output: at most {most} are kept"
         return Raised(Failure("ResultError", problem, remarks.tail), final=True)
-    if status == exit_codes.TRY_AGAIN:
+    if status == TRY_AGAIN:
         _keep_checkpoint(task, result.raw)
-    return exit_codes.outcome(status, result.raw, remarks.last_line, remarks.tail, task.notes.max_bytes)
+    return exit_outcome(status, result.raw, remarks.last_line, remarks.tail, task.notes.max_bytes)
 
 
 def _keep_checkpoint(task: Task, output: bytes) -> None:
     """Keep the output of a command that asked for a retry as the checkpoint for its next run."""
-    if (written := exit_codes.value_of(output)) is not None:
+    if (written := exit_value(output)) is not None:
         with suppress(NotJsonError):  # too long, or NaN or infinity: the previous checkpoint stays
             task.checkpoint(written)
 

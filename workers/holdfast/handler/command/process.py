@@ -18,7 +18,127 @@ from typing import IO
 import anyio
 
 from holdfast.handler.command.command_line import Command
-from holdfast.handler.command.escaped_processes import kill_escaped
+from holdfast.handler.failures import bounded
+from holdfast.os import processes
+
+# Writes a document to a process and reads its output, through pipes on the event loop.
+
+CHUNK = 65536  # bytes; what a pipe holds
+
+
+async def feed(pipe: IO[bytes], document: bytes) -> None:
+    """Write the document and close the pipe. A process need not read all of it."""
+    os.set_blocking(pipe.fileno(), False)
+    rest = memoryview(document)
+    try:
+        with suppress(BrokenPipeError):
+            while rest:
+                await anyio.wait_writable(pipe)
+                rest = rest[os.write(pipe.fileno(), rest) :]
+    finally:
+        pipe.close()
+
+
+async def listen(pipe: IO[bytes], take: Callable[[bytes], None]) -> None:
+    """Pass on each chunk until every writer has closed the pipe. One chunk per turn of the loop: others run between."""
+    os.set_blocking(pipe.fileno(), False)
+    while True:
+        await anyio.wait_readable(pipe)
+        chunk = os.read(pipe.fileno(), CHUNK)
+        if not chunk:
+            return
+        take(chunk)
+
+
+# Reads a command's output within bounds: its result on standard output, remarks on standard error.
+
+LINE_BYTES = 1024  # of a line of standard error, in the log
+TAIL_BYTES = 4096  # of standard error, kept with a failure
+
+
+class CommandResult:
+    """Standard output, whole. Longer than `most` bytes, it is dropped, and `on_excess` called once."""
+
+    def __init__(self, most: int, on_excess: Callable[[], None]) -> None:
+        self._most = most
+        self._on_excess = on_excess
+        self._raw = bytearray()
+        self.excessive = False
+
+    def take(self, chunk: bytes) -> None:
+        if self.excessive:
+            return
+        self._raw += chunk
+        if len(self._raw) > self._most:
+            self.excessive = True
+            self._raw.clear()
+            self._on_excess()
+
+    @property
+    def raw(self) -> bytes:
+        return bytes(self._raw)
+
+
+class Remarks:
+    """Standard error: each line is handed to `log` as it ends, the last TAIL_BYTES are kept."""
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self._log = log
+        self._line = bytearray()
+        self._tail = bytearray()
+
+    def take(self, chunk: bytes) -> None:
+        self._tail = (self._tail + chunk)[-TAIL_BYTES:]
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            self._add(part)
+            self.finish()
+        self._add(rest)
+
+    def finish(self) -> None:
+        """Log the line, even if it has no end."""
+        if line := _text(self._line).strip():
+            self._log(line)
+        self._line.clear()
+
+    @property
+    def tail(self) -> str:
+        return bounded(_text(self._tail), TAIL_BYTES)
+
+    @property
+    def last_line(self) -> str:
+        """The last line that is not empty; empty if there is none."""
+        return next(iter(self.tail.rstrip().splitlines()[::-1]), "").strip()
+
+    def _add(self, part: bytes) -> None:
+        self._line += part[: LINE_BYTES - len(self._line)]
+
+
+def _text(raw: bytes | bytearray) -> str:
+    return raw.decode(errors="replace")
+
+
+# Kills the processes that a command started in sessions of their own, once the command has ended.
+#
+# Orphans become children of the supervisor's parent, which adopts them. Those in our session are its workers and its
+# other children. Of the rest, those that carry the marks in their environment are killed, with all their descendants.
+
+
+def kill_escaped(marks: Collection[bytes]) -> None:
+    """Kill the escaped processes of the command whose environment has these NAME=value."""
+    processes.kill_all(lambda: _escaped(marks))
+
+
+def _escaped(marks: Collection[bytes]) -> set[int]:
+    adopted = processes.children(os.getppid())
+    return processes.with_descendants(pid for pid in adopted if _is_foreign(pid) and processes.carries(pid, marks))
+
+
+def _is_foreign(pid: int) -> bool:
+    try:
+        return os.getsid(pid) != os.getsid(0)
+    except OSError:
+        return False
 
 
 class CommandProcess:

@@ -6,14 +6,68 @@ its effect. The changes of one setting are carried out in their order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import anyio
 import msgspec
 
-from holdfast.store.ledger import request_order
+from holdfast.errors import LedgerUnavailableError
+from holdfast.store.ledger.database import Database
+from holdfast.store.ledger.tables import queues
+from holdfast.store.ledger.tables.queues import Queue, RebuildPhase
 from holdfast.store.redis.connection import Value
+
+# Keeps the order of requests: those for one task, or changes of one setting, are numbered in the order of their
+# commits, and each is given to Redis after those before it.
+#
+# A number is drawn under a lock that is held until the commit, so requests with lower numbers were committed before.
+# Otherwise a lower number could be committed after a higher one was carried out, and would then count as carried out,
+# too.
+
+PRODUCER_TIMEOUT = 1.0  # seconds in which a producer gives its own request; after that a steward gives it
+POLL = 0.01  # seconds between two looks at the requests of other producers
+# A server has room for 64 locks a connection: a larger batch takes the whole queue.
+SINGLE_LOCKS = 32
+
+# The queue's lock first, then those of the names in the order of their keys: so there is no deadlock.
+_LOCK = """
+SELECT CASE WHEN place = 1 THEN pg_advisory_xact_lock(key) WHEN $3 THEN pg_advisory_xact_lock(key)
+    ELSE pg_advisory_xact_lock_shared(key) END
+FROM (
+    SELECT 0 AS place, hashtextextended('holdfast ' || $1, 0) AS key
+    UNION SELECT 1, hashtextextended('holdfast ' || $1 || ' ' || n.name, 0) FROM unnest($2::text[]) AS n (name)
+    ORDER BY place, key OFFSET 0
+) AS locks"""
+_AHEAD = """
+SELECT count(*) AS ahead,
+    coalesce(bool_or(created < clock_timestamp() - $5::float8 * interval '1 second'), false) AS stuck
+FROM holdfast_requests WHERE queue = $1 AND task_id = ANY($2) AND id < $3 AND id <> ALL($4)
+    AND given IS NULL AND refused IS NULL"""
+
+
+async def lock_order(sql: Any, queue: str, names: Collection[str]) -> None:
+    """Lock these tasks or settings: until this transaction ends nobody else draws a number for them."""
+    single = sorted(set(names)) if len(names) <= SINGLE_LOCKS else []
+    await sql.execute(_LOCK, queue, single, not single)
+
+
+async def wait_order(
+    database: Database, queue: str, names: Sequence[str], request: int, ours: Collection[int] = ()
+) -> bool:
+    """Wait until the requests for these names that were accepted before this one have been given. `ours` are given with
+    it.
+
+    False if one waits for longer than its producer may take: a steward gives it, and this request after it.
+    """
+    while True:
+        async with database.transaction() as sql:
+            found = await sql.fetchrow(_AHEAD, queue, list(names), request, list(ours), PRODUCER_TIMEOUT)
+        if found["stuck"] or not found["ahead"]:
+            return not found["stuck"]
+        await anyio.sleep(POLL)
+
 
 _pack = msgspec.msgpack.Encoder().encode
 _change = msgspec.msgpack.Decoder(tuple[str, tuple[Any, ...]]).decode
@@ -61,7 +115,7 @@ def setting_of(operation: str, args: Sequence[Value]) -> str:
 
 async def enter(sql: Any, queue: str, setting: str, operation: str, args: Sequence[Value]) -> ChangeReceipt:
     """Accept a change. It is not entered twice if it equals the last one that waits."""
-    await request_order.lock(sql, queue, [setting])
+    await lock_order(sql, queue, [setting])
     content = _pack((operation, args))
     waiting = await sql.fetch(_WAIT, queue, setting)
     if waiting and waiting[-1]["content"] == content:
@@ -78,3 +132,35 @@ async def waiting(sql: Any, queue: str, of: str, older_than: float, limit: int) 
 async def carried_out(sql: Any, queue: str) -> None:
     """Delete the changes that were given: their effects have been read with everything that Redis knows."""
     await sql.execute(_CARRIED_OUT, queue)
+
+
+# A queue as PostgreSQL knows it: the Redis that it follows, and its position there.
+
+
+class FollowedQueue:
+    """A queue's name, the database that keeps its tasks, and the Redis that the database follows."""
+
+    def __init__(self, name: str, database: Database) -> None:
+        self.name = name
+        self.database = database
+        self._last_seen: Queue | None = None
+
+    async def epoch(self, sql: Any) -> str:
+        """The epoch of the Redis that may be given requests; empty while no Redis is followed."""
+        return epoch_of(await queues.read(sql, self.name))
+
+    async def read(self) -> Queue | None:
+        """The queue's row, the last one seen while PostgreSQL is away; None while no Redis is followed."""
+        try:
+            async with self.database.transaction() as sql:
+                self._last_seen = await queues.read(sql, self.name)
+        except LedgerUnavailableError:
+            if self._last_seen is None:
+                raise
+        queue = self._last_seen
+        return queue if queue is not None and queue.phase is RebuildPhase.FOLLOWING else None
+
+
+def epoch_of(queue: Queue | None) -> str:
+    """The epoch of the Redis that this queue follows; empty while none is followed."""
+    return queue.epoch if queue is not None and queue.phase is RebuildPhase.FOLLOWING else ""

@@ -2,15 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import anyio
 
-from holdfast.store.ledger.driver import asyncpg
-from holdfast.store.ledger.error_mapping import explained
-from holdfast_config.postgres_settings import PostgresSettings
+from holdfast.errors import LedgerUnavailableError, MissingPackageError, StoreError, StoreRefusedError
+from holdfast_config.store_settings import PostgresSettings
+
+# The PostgreSQL driver, imported when it is first needed: it is an extra, and most processes never need it.
+
+
+@cache
+def asyncpg() -> Any:
+    """The package asyncpg, which is untyped; MissingPackageError says what to install."""
+    try:
+        return import_module("asyncpg")
+    except ImportError as error:
+        raise MissingPackageError(
+            "storage in PostgreSQL needs the package asyncpg: pip install 'holdfast-supervisor[postgres]'"
+        ) from error
+
+
+# Maps PostgreSQL's errors to ours, in one place.
+
+# Classes of SQLSTATE that pass by themselves: connection, resources (disk, memory, connections), an operator's
+# intervention (restart, terminated), rolled back by a deadlock; and a standby, which a failover makes writable.
+_PASSING = ("08", "53", "57", "40", "25006")
+_REFUSING = ("28", "42501", "3D000")  # login, rights, no such database
+_NO_TABLES = ("42P01", "42703", "3F000")
+UPGRADE = "run `supervisor db upgrade`"
+
+
+@contextmanager
+def explained(url: str) -> Generator[None, None, None]:
+    """Raise PostgreSQL's errors as ours; `url` without its password."""
+    try:
+        yield
+    except asyncpg().PostgresError as error:
+        raise _meaning(error, url) from error
+    except (OSError, TimeoutError, asyncpg().InterfaceError, asyncpg().InternalClientError) as error:
+        text = str(error) or type(error).__name__
+        raise LedgerUnavailableError(f"PostgreSQL at {url} cannot be reached: {text}") from error
+
+
+def _meaning(error: Exception, url: str) -> StoreError:
+    state, text = str(getattr(error, "sqlstate", "") or ""), str(error)
+    if state.startswith(_PASSING):
+        return LedgerUnavailableError(f"PostgreSQL at {url} cannot serve now: {text}")
+    if state.startswith(_NO_TABLES):
+        return StoreRefusedError(f"PostgreSQL at {url} does not have our tables ({text}): {UPGRADE}")
+    if state == "3D000":
+        return StoreRefusedError(f"PostgreSQL at {url}: {text}; create it, then {UPGRADE}")
+    if state.startswith(_REFUSING):
+        return StoreRefusedError(f"PostgreSQL at {url} refuses this user: {text}; check user, password and rights")
+    return StoreError(f"PostgreSQL at {url} answers: {text}")
+
 
 CLOSE_TIMEOUT = 1.0  # seconds
 # A transaction whose process was stopped must not hold up others for ever.

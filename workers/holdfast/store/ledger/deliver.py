@@ -11,7 +11,7 @@ import structlog
 from holdfast.core.tasks import Accepted, Submission
 from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
 from holdfast.store.ledger import change_requests
-from holdfast.store.ledger.request_order import PRODUCER_TIMEOUT
+from holdfast.store.ledger.change_requests import PRODUCER_TIMEOUT
 from holdfast.store.ledger.tables import requests, tasks
 from holdfast.store.ledger.tables.requests import Waiting
 from holdfast.store.redis.connection import DAMAGED

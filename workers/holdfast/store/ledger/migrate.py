@@ -12,9 +12,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from holdfast.core.store_info import DatabaseInfo
 from holdfast.errors import StoreRefusedError
-from holdfast.store.ledger.database import Database
-from holdfast.store.ledger.error_mapping import UPGRADE
+from holdfast.store.ledger.database import UPGRADE, Database
+from holdfast.store.ledger.replicate import Replication
+from holdfast.store.protocol import ServerStore
 
 _LOCK = 0x686F6C6466617374  # "holdfast"
 _TABLE = """
@@ -88,3 +90,61 @@ async def upgrade(
 
 async def _version(sql: Any) -> int:
     return int(await sql.fetchval(_VERSION)) if await sql.fetchval(_THERE) else 0
+
+
+# Inspects the database for an operator; changes nothing.
+
+_TABLES = (
+    "holdfast_queues",
+    "holdfast_tasks",
+    "holdfast_turns",
+    "holdfast_requests",
+    "holdfast_facts",
+    "holdfast_removals",
+)
+_SERVER = (
+    "SELECT current_setting('server_version') AS server, current_user::text AS who, pg_is_in_recovery() AS standby"
+)
+_LACKING = """
+SELECT may || ' on ' || name
+FROM unnest($1::text[]) AS name, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS may
+WHERE to_regclass(name) IS NOT NULL AND NOT has_table_privilege(name, may) ORDER BY 1"""
+
+
+async def examine(database: Database) -> DatabaseInfo:
+    """The state of the database. LedgerUnavailableError or StoreRefusedError where the login fails."""
+    async with database.transaction() as sql:
+        server = await sql.fetchrow(_SERVER)
+        lacking = await sql.fetch(_LACKING, list(_TABLES))
+    return DatabaseInfo(
+        database.url,
+        server["server"],
+        server["who"],
+        await version(database),
+        newest(),
+        tuple(row[0] for row in lacking),
+        server["standby"],
+    )
+
+
+# Checks that Redis and PostgreSQL can be used together.
+
+
+class LedgerServer:
+    """The checks of Redis, then those of PostgreSQL."""
+
+    def __init__(self, redis: ServerStore, database: Database, replication: Replication) -> None:
+        self._redis = redis
+        self._database = database
+        self._replication = replication
+        self.address = redis.address
+
+    async def ping(self) -> None:
+        await self._redis.ping()
+        async with self._database.transaction() as sql:
+            await sql.execute("SELECT 1")
+
+    async def preflight(self, lanes: Sequence[str] = ()) -> None:
+        await self._redis.preflight(lanes)
+        await check(self._database)
+        await self._replication.check_owner()

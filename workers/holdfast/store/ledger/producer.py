@@ -1,25 +1,28 @@
 """Requests of producers: accepted when PostgreSQL has them. They are given to Redis at once; if that fails, the
-steward gives them later, in order."""
+steward gives them later, in order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from holdfast.core.tasks import (
     Accepted,
+    KeptTask,
     Receipt,
     Submission,
 )
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreUnavailableError
 from holdfast.os.kill_points import Point, reached
-from holdfast.store.ledger import deliver, lookup, request_order
-from holdfast.store.ledger.followed_queue import FollowedQueue
-from holdfast.store.ledger.tables import requests, tasks
+from holdfast.store.ledger import change_requests, deliver, lookup
+from holdfast.store.ledger.change_requests import ChangeReceipt, FollowedQueue, epoch_of
+from holdfast.store.ledger.tables import queues, requests, tasks
 from holdfast.store.redis import RedisStore
-from holdfast.store.redis.connection import DAMAGED
-from holdfast.store.redis.ledger import RedisLedger
+from holdfast.store.redis.connection import DAMAGED, Value
+from holdfast.store.redis.ledger import ELSEWHERE, OVERTAKEN, RedisLedger
+from holdfast.store.redis.part import Run
 
 UNKNOWN = "unknown"
 
@@ -84,7 +87,7 @@ class LedgerProducer:
     async def _comes_next(self, entry: requests.Entry, ours: Sequence[int]) -> bool:
         one = entry.submission
         names = [one.task_id, *(one.options.after if one.options else ())]
-        return await request_order.wait(self._database, self._queue.name, names, entry.request, ours)
+        return await change_requests.wait_order(self._database, self._queue.name, names, entry.request, ours)
 
     async def _put_back_parents(self, epoch: str, batch: Sequence[Submission]) -> None:
         """Put ended parents back into Redis, in an own transaction: the accepting one must not wait for Redis."""
@@ -127,7 +130,8 @@ class LedgerProducer:
             asked = await requests.ask(sql, self._queue.name, verb, task_id, reason)
         reached(Point.WRITTEN)
         if not epoch or (
-            asked.blocked and not await request_order.wait(self._database, self._queue.name, [task_id], asked.request)
+            asked.blocked
+            and not await change_requests.wait_order(self._database, self._queue.name, [task_id], asked.request)
         ):
             raise StoreUnavailableError(_kept(verb, task_id, "Redis is being rebuilt, or was away until now"))
         try:
@@ -173,3 +177,91 @@ def _receipt(entry: requests.Entry, verb: str) -> Receipt:
 
 def _kept(verb: str, task_id: str, why: str) -> str:
     return f"{why}; the request to {verb} {task_id} is kept in PostgreSQL and is carried out as soon as that is over"
+
+
+# Runs changes of schedules, lanes and hosts: written to PostgreSQL first, then run by Redis.
+#
+# Once answered, a change is durable.
+
+FIRST_ROUNDS = 50  # rounds for a queue that is new to the ledger: enough for an empty one
+
+
+class WriteAhead:
+    """`run` is that of the connection, with changes written first. `keep`: a round of the keeper's work."""
+
+    def __init__(
+        self,
+        queue: FollowedQueue,
+        redis: RedisLedger,
+        run: Run,
+        keep: Callable[[], Awaitable[KeptTask]],
+    ) -> None:
+        self._queue = queue.name
+        self._database = queue.database
+        self._redis = redis
+        self._run = run
+        self._keep = keep
+
+    async def run(self, name: str, *args: Value) -> Any:
+        """As Connection.run; StoreUnavailableError says so where a change is kept, and is carried out later."""
+        setting = change_requests.setting_of(name, args)
+        if not setting:
+            return await self._run(name, *args)
+        epoch, entered = await self._enter(setting, name, args)
+        reached(Point.WRITTEN)
+        if not epoch or (
+            entered.blocked
+            and not await change_requests.wait_order(self._database, self._queue, [setting], entered.request)
+        ):
+            raise StoreUnavailableError(_kept_setting(setting, "Redis is being rebuilt, or was away until now"))
+        answer = await self._carry_out(epoch, setting, entered, name, args)
+        reached(Point.GIVEN)
+        with suppress(LedgerUnavailableError):  # its events show it as well
+            async with self._database.transaction() as sql:
+                await requests.given(sql, [entered.request])
+        return answer
+
+    async def _enter(self, setting: str, operation: str, args: tuple[Value, ...]) -> tuple[str, ChangeReceipt]:
+        """Accept a change; the epoch of the Redis that it may be given to (empty: none), and its receipt."""
+        async with self._database.transaction() as sql:
+            if (queue := await queues.read(sql, self._queue)) is not None:
+                return epoch_of(queue), await change_requests.enter(sql, self._queue, setting, operation, args)
+        await self._begin()
+        async with self._database.transaction() as sql:
+            queue = await queues.read(sql, self._queue)
+            return epoch_of(queue), await change_requests.enter(sql, self._queue, setting, operation, args)
+
+    async def _begin(self) -> None:
+        """Nobody has kept this queue yet: schedules may be set before the first supervisor is started."""
+        for _ in range(FIRST_ROUNDS):
+            kept = await self._keep()
+            if kept.busy or not kept.rebuilding:
+                return
+
+    async def _carry_out(
+        self, epoch: str, setting: str, entered: ChangeReceipt, operation: str, args: tuple[Value, ...]
+    ) -> object:
+        try:
+            answer: object = await self._redis.request(epoch, setting, entered.request, operation, args)
+        except StoreUnavailableError as error:
+            raise StoreUnavailableError(_kept_setting(setting, str(error))) from error
+        except StoreError:  # refused, and will be again
+            async with self._database.transaction() as sql:
+                await requests.drop(sql, [entered.request])
+            raise
+        if answer == ELSEWHERE:
+            raise StoreUnavailableError(_kept_setting(setting, "Redis is another one, or is being rebuilt"))
+        if answer == OVERTAKEN:
+            raise StoreError(
+                f"the request for {_named(setting)} was carried out long ago, and its answer is no longer kept"
+            )
+        return answer
+
+
+def _kept_setting(setting: str, why: str) -> str:
+    return f"{why}; the request for {_named(setting)} is kept in PostgreSQL and is carried out as soon as that is over"
+
+
+def _named(setting: str) -> str:
+    kind, _, name = setting.partition("|")
+    return f"schedule {name}" if kind == "schedule" else {"rules": "lanes", "quiet": "hosts"}[kind]

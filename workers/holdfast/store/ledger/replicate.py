@@ -18,7 +18,7 @@ from typing import Any
 from holdfast.core.tasks import KeptTask, LedgerStatus
 from holdfast.errors import LedgerUnavailableError, StoreRefusedError
 from holdfast.os.kill_points import Point, reached
-from holdfast.store.ledger import deliver, request_order
+from holdfast.store.ledger import change_requests, deliver
 from holdfast.store.ledger.database import Database
 from holdfast.store.ledger.ingest import Ingestion
 from holdfast.store.ledger.rebuild import Rebuild
@@ -142,7 +142,7 @@ class Replication:
             if not more:
                 await self._look_for_lost_requests(sql)
             await deliver.give_changes(
-                sql, self._name, self._redis, queue.epoch, min_age=request_order.PRODUCER_TIMEOUT
+                sql, self._name, self._redis, queue.epoch, min_age=change_requests.PRODUCER_TIMEOUT
             )
         gave = await deliver.give(sql, self._name, self._redis, queue.epoch)
         return after, more or gave

@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.core.schedule_records import Due, FireOrder, Retired
 from holdfast.errors import LedgerUnavailableError, StoreUnavailableError
-from holdfast.store.ledger.followed_queue import FollowedQueue
+from holdfast.store.ledger.change_requests import FollowedQueue
 from holdfast.store.ledger.tables import tasks
 from holdfast.store.ledger.tables.queues import Queue
 from holdfast.store.redis.connection import Connection, Value

@@ -7,15 +7,14 @@ from dataclasses import replace
 
 from holdfast.core.store_info import ReplicationInfo
 from holdfast.core.tasks import LedgerStatus
+from holdfast.store.ledger.change_requests import FollowedQueue
 from holdfast.store.ledger.database import Database
-from holdfast.store.ledger.followed_queue import FollowedQueue
-from holdfast.store.ledger.producer import LedgerProducer
+from holdfast.store.ledger.migrate import LedgerServer
+from holdfast.store.ledger.producer import LedgerProducer, WriteAhead
 from holdfast.store.ledger.replicate import Replication
 from holdfast.store.ledger.schedules import LedgerSchedules
-from holdfast.store.ledger.server_check import LedgerServer
 from holdfast.store.ledger.tables import queues
 from holdfast.store.ledger.tasks import LedgerTasks
-from holdfast.store.ledger.write_ahead import WriteAhead
 from holdfast.store.parts import ComposedStore
 from holdfast.store.redis import RedisStore
 from holdfast.store.redis.hosts import RedisHosts
@@ -23,7 +22,7 @@ from holdfast.store.redis.lanes import RedisLanes
 from holdfast.store.redis.ledger import RedisLedger
 from holdfast.store.redis.schedules import RedisSchedules
 from holdfast_config import RedisSettings
-from holdfast_config.postgres_settings import PostgresSettings
+from holdfast_config.store_settings import PostgresSettings
 
 
 class PostgresStore(ComposedStore):

@@ -18,7 +18,7 @@ from holdfast.core.tasks import (
 )
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast.store.ledger import kept_settings, lookup
-from holdfast.store.ledger.followed_queue import FollowedQueue
+from holdfast.store.ledger.change_requests import FollowedQueue
 from holdfast.store.ledger.replicate import Replication
 from holdfast.store.ledger.tables import queues, removals, requests, tasks
 from holdfast.store.ledger.tables.queues import Queue, RebuildPhase, epoch_number

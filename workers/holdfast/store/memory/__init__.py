@@ -9,8 +9,7 @@ from __future__ import annotations
 from holdfast.errors import MissingPackageError
 
 try:
-    from holdfast.store.memory.shared_stores import is_served, open_memory, serving
-    from holdfast.store.memory.store import MemoryStore
+    from holdfast.store.memory.store import MemoryStore, is_served, open_memory, serving
 except ModuleNotFoundError as error:
     if error.name not in {"fakeredis", "lupa"}:
         raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -10,9 +11,8 @@ import anyio
 
 from holdfast.core.store_info import StoreInfo
 from holdfast.core.tasks import Accepted, Receipt, Submission
-from holdfast.errors import StoreError
-from holdfast.store.memory.command_client import CommandClient
-from holdfast.store.memory.key_space import KeySpace
+from holdfast.errors import StoreError, StoreRefusedError
+from holdfast.store.memory.key_space import CommandClient, KeySpace
 from holdfast.store.parts import ComposedStore
 from holdfast.store.protocol import InspectStore, ProducerStore
 from holdfast.store.redis import RedisStore
@@ -106,3 +106,35 @@ class MemoryInspect:
 
     async def examine(self, lanes: Sequence[str], watch: float) -> StoreInfo:
         raise StoreError("the store in memory is in the process that uses it: there is no server to look at")
+
+
+# Shares stores in memory: a caller gets the one that this process serves for its queue, else a new one.
+
+_served: dict[str, MemoryStore] = {}
+
+
+@contextmanager
+def serving(queue: str) -> Generator[MemoryStore]:
+    """A store that every caller in this process who opens this queue shares."""
+    store = _served[queue] = MemoryStore(queue)
+    try:
+        yield store
+    finally:
+        del _served[queue]
+
+
+def is_served(queue: str) -> bool:
+    """True if every caller in this process shares one store of this queue."""
+    return queue in _served
+
+
+@asynccontextmanager
+async def open_memory(queue: str) -> AsyncGenerator[MemoryStore]:
+    """The store of this queue, if this process serves one in memory; else a new one, empty.
+
+    Raises StoreRefusedError if this process serves another queue: nobody would ever run the tasks.
+    """
+    if _served and queue not in _served:
+        [served] = _served
+        raise StoreRefusedError(f"this process serves queue {served} in memory, not {queue}: give that queue_name")
+    yield _served.get(queue) or MemoryStore(queue)

@@ -18,7 +18,7 @@ from holdfast.os.kill_points import armed
 from holdfast.store.protocol import MOST_PEEKS
 from holdfast.store.redis.direct_client import DirectClient
 from holdfast.store.redis.kill_point_connection import watch
-from holdfast_config import redis_topology
+from holdfast_config import redis_urls
 
 if TYPE_CHECKING:
     from holdfast.store.redis.failover import ServerLocator
@@ -55,8 +55,8 @@ def clients_of(settings: RedisSettings) -> Clients:
     for_commands = {**_options(settings), **bounds, "socket_timeout": settings.answer_timeout}
     for_blocking = {**_options(settings), "max_connections": MOST_BLOCKED, "socket_timeout": None}
     for_peeking = {**for_blocking, "max_connections": MOST_PEEKS}
-    if settings.url.partition("://")[0] in redis_topology.SCHEMES:
-        return _following(redis_topology.parse(settings.url), settings, (for_commands, for_blocking, for_peeking))
+    if settings.url.partition("://")[0] in redis_urls.SCHEMES:
+        return _following(redis_urls.parse_topology(settings.url), settings, (for_commands, for_blocking, for_peeking))
     bounded: Any = BlockingConnectionPool  # the library types no option
     unbounded: Any = ConnectionPool
     return Clients(
@@ -67,7 +67,7 @@ def clients_of(settings: RedisSettings) -> Clients:
 
 
 def _following(
-    servers: redis_topology.RedisTopology, settings: RedisSettings, options_of: tuple[dict[str, Any], ...]
+    servers: redis_urls.RedisTopology, settings: RedisSettings, options_of: tuple[dict[str, Any], ...]
 ) -> Clients:
     from holdfast.store.redis.failover import ClusterLocator, SentinelLocator, following_pool
 

@@ -2,27 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import anyio
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import ConnectionError, MovedError, NoScriptError, RedisError, ResponseError  # noqa: A004 - the library's name
 
 from holdfast.core.store_info import ServerAddress
 from holdfast.errors import StoreError, StoreRefusedError, UnreadableRecordError
 from holdfast.store.redis.clients import Clients, clients_of
 from holdfast.store.redis.direct_client import DirectClient, Offer
-from holdfast.store.redis.error_mapping import Explained
+from holdfast.store.redis.error_mapping import Explained, is_passing
 from holdfast.store.redis.keys import Keys
 from holdfast.store.redis.notifications import Notifications
-from holdfast.store.redis.redirects import Redirecting
 from holdfast.store.redis.scripts import SHIPPED, Script, Scripts, build, operations
-from holdfast_config import redis_topology, redis_urls
+from holdfast_config import redis_urls
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
     from holdfast_config import RedisSettings
+
+
+# Follows redirections where servers change places, and looks for the server anew if one cannot serve now.
+
+MOST = 5  # redirections of one command: the node that is named is the right one, unless the slot moves again meanwhile
+
+Execute = Callable[..., Awaitable[Any]]
+
+
+class Redirecting:
+    """Wraps the clients of one namespace. A redirected command was not executed: sending it on is no retry."""
+
+    def __init__(self, clients: Clients) -> None:
+        assert clients.locator is not None
+        self._locator = clients.locator
+        self._clients = (clients.commands, clients.blocking, clients.peeking)
+        self._locator.changed = self._leave
+
+    def over(self, execute: Execute) -> Execute:
+        """`execute`, following MOVED. ASK is not followed: only some of a script's keys may have moved yet."""
+
+        async def following(*command: Any) -> Any:
+            for _ in range(MOST):
+                try:
+                    return await execute(*command)
+                except MovedError as moved:
+                    target: Any = moved  # the library types none of it
+                    self._locator.prefer((target.host, target.port))
+                    await self._let_go()
+                except ResponseError as error:
+                    if is_passing(error):
+                        await self._let_go()
+                    raise
+            raise ConnectionError("sent from node to node, and none of them serves the queue")
+
+        return following
+
+    async def _let_go(self) -> None:
+        """Close idle connections, so that the next calls find their server anew."""
+        for client in self._clients:
+            await client.give_back_idle()
+            await client.connection_pool.disconnect(inuse_connections=False)
+            await client.connection_pool.update_active_connections_for_reconnect()
+
+    async def _leave(self) -> None:
+        """Close connections of blocked calls as well: another server serves now, and the old one may be frozen."""
+        commands, *blocking = self._clients
+        await commands.give_back_idle()
+        await commands.connection_pool.disconnect(inuse_connections=False)
+        for client in blocking:
+            await client.connection_pool.disconnect()
+
 
 Value = str | bytes | int | float
 
@@ -36,7 +88,7 @@ class Connection:
     def __init__(
         self, settings: RedisSettings, replaced: Mapping[str, str] | None = None, clients: Clients | None = None
     ) -> None:
-        self.in_cluster = redis_topology.is_cluster(settings.url)
+        self.in_cluster = redis_urls.is_cluster(settings.url)
         self.keys = Keys(settings.queue, in_cluster=self.in_cluster)
         self.url = settings.masked_url
         self._named = redis_urls.server_of(settings.url)

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from holdfast.core.batches import DeliveredBatch, batch_counts
 from holdfast.core.delivery import Delivery, Pulled, Standing, Verdict
 from holdfast.core.identity import sha1_hex
-from holdfast.core.parent_results import ParentResult
+from holdfast.core.result_document import ParentResult
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Happening, TaskRecord, UnreadableEntry, WorkerKind, WorkerRecord
 from holdfast.core.trail import TOLD_TOGETHER

@@ -19,15 +19,15 @@ from holdfast.core.store_info import (
     WorkerInfo,
 )
 from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
-from holdfast.store.redis import server_report
+from holdfast.store.redis import decode, server_report
 from holdfast.store.redis.admin import RedisAdmin
 from holdfast.store.redis.clients import NAME
 from holdfast.store.redis.connection import Connection
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.hosts import RedisHosts
 from holdfast.store.redis.keys import SCHEMA
-from holdfast.store.redis.lane_heads import watched
-from holdfast.store.redis.lanes import RedisLanes
+from holdfast.store.redis.lanes import RedisLanes, watched
+from holdfast.store.redis.part import RedisPart
 from holdfast.store.redis.schedules import RedisSchedules
 from holdfast.store.redis.scripts import product
 from holdfast.store.redis.server_check import missing_rights
@@ -191,3 +191,16 @@ class Examination:
 
 def _number(text: str | None) -> int | None:
     return int(text) if text and text.isdigit() else None
+
+
+# The Redis calls that look at everything.
+
+
+class RedisInspect(RedisPart):
+    async def snapshot(self) -> dict[str, object]:
+        return decode.snapshot(await self._run("snapshot"))
+
+    async def examine(self, lanes: Sequence[str], watch: float) -> StoreInfo:
+        # only operators need it
+
+        return await Examination(self._connection, lanes).facts(watch)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+import anyio
 import msgspec
 
 from holdfast.core.lanes import LaneBound, LaneLimit, Lanes, LaneState, LimitOrder
 from holdfast.core.served import ServedLane, ServedLimits, ServedState, strictest
-from holdfast.store.redis.connection import Value
+from holdfast.core.store_info import LaneHead, LaneInfo
+from holdfast.core.tasks import UnreadableEntry
+from holdfast.store.redis import decode
+from holdfast.store.redis.connection import Connection, Value
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.part import RedisPart
 
@@ -110,3 +115,86 @@ def _service(place: tuple[str, str], answer: Sequence[Any]) -> ServedState:
         unserved_ms=None if unserved_ms < 0 else unserved_ms,
         limits=strictest(_readable(of_lane), _readable(of_all)),
     )
+
+
+# Watches the heads of lanes for a moment, to see from which end they are filled.
+
+LOOKS = 4
+
+
+async def look(connection: Connection, lane: str, earlier: LaneHead) -> LaneHead:
+    """The front of the lane now, compared with an earlier look. `lane`: its name in the store."""
+    kind, length, first, second, pushed, suspects, turned, before = await connection.run(
+        "glance", lane, earlier.first, earlier.second, *earlier.before
+    )
+    return LaneHead(kind.decode(), length, first, second, pushed, suspects, turned == 1, tuple(before))
+
+
+class LaneHeadWatch:
+    """Looks at one lane; each look is compared with the one before."""
+
+    def __init__(self, connection: Connection, lane: str) -> None:
+        self._connection = connection
+        self._lane = lane
+        self._earlier = LaneHead()
+        self.facts = LaneInfo(lane, "none", 0, pushed_at_head=False, suspects=0)
+
+    async def look(self) -> None:
+        name = self._connection.keys.name(self._lane)
+        head = self._earlier = await look(self._connection, name, self._earlier)
+        self.facts = replace(
+            self.facts,
+            kind=head.kind,
+            length=head.length,
+            pushed_at_head=self.facts.pushed_at_head or head.pushed > 0,
+            suspects=head.suspects,
+            turned=head.turned,
+        )
+
+
+async def watched(connection: Connection, lanes: Sequence[str], seconds: float) -> tuple[LaneInfo, ...]:
+    """The state of the lanes after looks over this time."""
+    watches = [LaneHeadWatch(connection, lane) for lane in lanes]
+    for left in reversed(range(LOOKS)):
+        for watch in watches:
+            await watch.look()
+        if left:
+            await anyio.sleep(seconds / (LOOKS - 1))
+    return tuple(watch.facts for watch in watches)
+
+
+# The Redis calls about unreadable entries, which were set aside.
+
+_PAGE = 50  # entries of up to 64 KiB looked through at once
+
+
+class RedisUnreadable(RedisPart):
+    async def unreadable(self, limit: int) -> list[UnreadableEntry]:
+        items = await self._command("LRANGE", self._keys.unreadable, -limit, -1)
+        return [decode.unreadable(item) for item in reversed(items)]
+
+    async def unreadable_at(self, address: str) -> UnreadableEntry | None:
+        item = await self._find(address)
+        return None if item is None else decode.unreadable(item)
+
+    async def readmit(self, address: str) -> str:
+        item = await self._find(address)
+        return "gone" if item is None else await self._word("readmit", item)
+
+    async def forget_unreadable(self, address: str) -> bool:
+        item = await self._find(address)
+        return item is not None and await self._command("LREM", self._keys.unreadable, 1, item) == 1
+
+    async def purge_unreadable(self, until_ms: int, limit: int) -> int:
+        return await self._number("purge_unreadable", until_ms, limit)
+
+    async def _find(self, address: str) -> bytes | None:
+        """The entry as it is kept. While others are taken out it may be missed: ask again."""
+        at, start = f"{address.partition('-')[0]}|".encode(), 0
+        while items := await self._command("LRANGE", self._keys.unreadable, start, start + _PAGE - 1):
+            for item in items:
+                if item.startswith(at) and decode.unreadable(item).address == address:
+                    found: bytes = item
+                    return found
+            start += _PAGE
+        return None

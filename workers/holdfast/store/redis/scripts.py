@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from holdfast.store.redis.key_names import KEY_NAMES
+from holdfast.store.redis.keys import KEY_NAMES
 
 _USE = re.compile(r"^-- use: (.*)$", re.MULTILINE)
 _BEFORE = re.compile(r"^-- before: (\w+)$", re.MULTILINE)

@@ -11,7 +11,7 @@ from holdfast.core.store_info import LaneHead, Tended
 from holdfast.core.tasks import MAX_CRASHES, Epoch, HostFacts, Startable
 from holdfast.errors import StoreError, StoreRefusedError
 from holdfast.store.redis.decode import pairs
-from holdfast.store.redis.lane_heads import look
+from holdfast.store.redis.lanes import look
 from holdfast.store.redis.part import RedisPart
 from holdfast.store.redis.server_report import info
 

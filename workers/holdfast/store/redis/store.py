@@ -5,26 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.store.parts import ComposedStore, StoreParts
-from holdfast.store.redis.activity import RedisActivity
-from holdfast.store.redis.admin import RedisAdmin
+from holdfast.store.redis.admin import RedisAdmin, RedisWebSessions
 from holdfast.store.redis.batches import RedisBatches
 from holdfast.store.redis.bulk_changes import RedisBulkChanges
 from holdfast.store.redis.connection import Connection
 from holdfast.store.redis.conversations import RedisConversations
-from holdfast.store.redis.events import RedisEvents
-from holdfast.store.redis.handlers import RedisHandlers
-from holdfast.store.redis.hosts import RedisHosts
-from holdfast.store.redis.inspect import RedisInspect
-from holdfast.store.redis.lanes import RedisLanes
-from holdfast.store.redis.metrics import RedisMetrics
+from holdfast.store.redis.examination import RedisInspect
+from holdfast.store.redis.hosts import RedisHandlers, RedisHosts
+from holdfast.store.redis.lanes import RedisLanes, RedisUnreadable
 from holdfast.store.redis.producer import RedisProducer
-from holdfast.store.redis.rollups import RedisRollups
+from holdfast.store.redis.reports import RedisActivity, RedisEvents, RedisMetrics, RedisRollups
 from holdfast.store.redis.schedules import RedisSchedules
 from holdfast.store.redis.server_check import RedisServer
 from holdfast.store.redis.steward import RedisSteward
 from holdfast.store.redis.tasks import RedisTasks
-from holdfast.store.redis.unreadable import RedisUnreadable
-from holdfast.store.redis.web_sessions import RedisWebSessions
 from holdfast.store.redis.webhooks import RedisWebhooks
 from holdfast.store.redis.worker import RedisWorker
 

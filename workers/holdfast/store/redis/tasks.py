@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from holdfast.core.emitted_parts import PartsPage, read_batch
-from holdfast.core.parent_results import ParentResult
+from holdfast.core.result_document import ParentResult
 from holdfast.core.steps import StepHead, StepRecord, read_head, read_step
 from holdfast.core.task_search import TextSearch
 from holdfast.core.task_states import State

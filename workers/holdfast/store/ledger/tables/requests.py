@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.tasks import Accepted, Submission
-from holdfast.store.ledger import request_order
+from holdfast.store.ledger import change_requests
 from holdfast.store.redis.ledger import PAGE_BYTES
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -109,7 +109,7 @@ async def enter(
     wait for one task; a message that is accepted here is not refused for that reason later.
     """
     ids = sorted({one.task_id for one in batch})
-    await request_order.lock(sql, queue, ids)
+    await change_requests.lock_order(sql, queue, ids)
     parents = {parent for one in batch if one.options for parent in one.options.after}
     ledger = {row["task_id"]: row for row in await sql.fetch(_LEDGER, queue, ids)}
     answered = [(one, _known(ledger.get(one.task_id), one)) for one in batch]
@@ -130,7 +130,7 @@ async def enter(
 
 async def ask(sql: Any, queue: str, verb: str, task_id: str, reason: str) -> AskedRequest:
     """Accept a request for a task; a request that waits already is not entered twice."""
-    await request_order.lock(sql, queue, [task_id])
+    await change_requests.lock_order(sql, queue, [task_id])
     waiting = [row for row in await sql.fetch(_ENTERED, queue, [task_id]) if row["waits"]]
     if waiting and waiting[-1]["verb"] == verb:
         return AskedRequest(waiting[-1]["id"], len(waiting) > 1)

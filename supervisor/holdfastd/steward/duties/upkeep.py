@@ -1,0 +1,206 @@
+"""Suspects counts the suspects that may start now, after each promotion and recovery, and at least every second.
+
+The parent gets the number when it changes, and every second while it is not 0: it forks quarantine workers.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import anyio
+import structlog
+
+from holdfast.client.periods import made_of_shorter
+from holdfast.core.quiet_hosts import remedy
+from holdfast.core.rollup import MINUTE, MINUTES_KEPT_MS, PACKED
+from holdfast.core.task_states import TERMINAL, State
+from holdfast.ipc import channel
+from holdfast.ipc.channel import Left
+from holdfast.store.protocol import BatchStore, StewardStore, Store
+from holdfastd.steward.clock_watch import ClockWatch
+from holdfastd.steward.duty import Duty, punctual
+from holdfastd.steward.roster import WorkerRoster
+
+# Promotion moves delayed tasks to their lanes when they are due, to the millisecond while the steward lives.
+
+PROMOTED_AT_ONCE = 100  # some milliseconds of the store
+LONGEST_REST = 10.0  # seconds: the longest delay after a lost alarm, where no worker pulls
+
+
+def promotion(store: StewardStore, promoted_some: Callable[[], None] = lambda: None) -> Duty:
+    async def run_once() -> float:
+        while True:
+            promoted, due_in = await store.promote(PROMOTED_AT_ONCE)
+            if promoted:
+                promoted_some()
+            if promoted < PROMOTED_AT_ONCE and due_in != 0:
+                return LONGEST_REST if due_in is None else min(due_in / 1000, LONGEST_REST)
+
+    return Duty("promotion", run_once, punctual(store.wait_alarm))
+
+
+# Batch counts: tasks of open batches whose end was not counted are counted by their records.
+#
+# Somebody has deleted such a record, or what the task was tied to.
+
+TASKS = 100  # looked at in one call: a fraction of a millisecond of the store
+NEXT_PAGE = 0.02  # seconds: a large batch must not delay other clients
+
+_log = structlog.get_logger("holdfast.steward")
+
+
+def batch_counts(store: BatchStore) -> Duty:
+    async def run_once() -> float:
+        ends, wait_ms = await store.look_at_batches(TASKS)
+        if ends:
+            _log.info("tasks of a batch whose end had not been counted were counted", tasks=ends)
+        return LONGEST_REST if wait_ms is None else min(LONGEST_REST, max(NEXT_PAGE, wait_ms / 1000))
+
+    return Duty("batch counts", run_once)
+
+
+# Ends tasks that have waited too long for a handler that no worker has, as dead letters.
+
+UNSERVED_AT_ONCE = 200  # gates, and tasks of each: some milliseconds of the store
+UNSERVED_EVERY = 1.0  # seconds
+
+
+def unserved_tasks(store: StewardStore, timeout: float) -> Duty:
+    """`timeout`: the seconds that such a task waits."""
+
+    async def run_once() -> float:
+        if ended := await store.unserved(round(timeout * 1000), UNSERVED_AT_ONCE):
+            _log.warning("tasks became dead letters: no worker has their handler", tasks=ended, seconds=timeout)
+        return UNSERVED_EVERY
+
+    return Duty("unserved tasks", run_once)
+
+
+# Retention deletes tasks that ended longer ago than they are kept, a few at a time.
+
+REMOVED_AT_ONCE = 100  # some milliseconds of the store
+RETENTION_EVERY = 30.0  # seconds
+NEXT_BATCH = 0.02  # seconds: a backlog of old tasks must not delay other clients
+
+
+def retention(store: Store, keep: float, watch: ClockWatch) -> Duty:
+    """`keep`: seconds for which ended tasks are kept, by a clock that `watch` trusts."""
+
+    async def run_once() -> float:
+        if not await watch.ages_hold():
+            return RETENTION_EVERY
+        trimmed = await store.trim(round(keep * 1000), REMOVED_AT_ONCE)
+        return NEXT_BATCH if trimmed >= REMOVED_AT_ONCE else RETENTION_EVERY
+
+    return Duty("retention", run_once)
+
+
+# Rollups of minutes are packed into one of ten minutes and one of an hour, and those of hours into one of a day.
+#
+# Every steward does it: all would pack the same, and the first one's stays. A steward that starts looks eight hours
+# back.
+
+SETTLED = 2 * MINUTE  # after its end a window changes no more
+ROLLUP_EVERY = 60.0  # seconds
+
+
+@dataclass(slots=True)
+class Rollups:
+    """`_next`: by length, the start of the first window that this steward has not packed; milliseconds."""
+
+    store: Store
+    _next: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PACKED, 0))
+
+    def duty(self) -> Duty:
+        return Duty("rollups", self.pack)
+
+    async def pack(self) -> float:
+        """Pack the windows that are over, the shortest first; the seconds until the next look."""
+        now_ms = await self.store.clock_ms()
+        for length in PACKED:
+            await self._pack(length, now_ms)
+        return ROLLUP_EVERY
+
+    async def _pack(self, length: int, now_ms: int) -> None:
+        settled = now_ms - SETTLED
+        oldest = (settled - MINUTES_KEPT_MS - 1) // length * length  # its end is within the eight hours
+        start = max(self._next[length], oldest)
+        while start + length <= settled:
+            await self._pack_window(length, start, now_ms)
+            start += length
+            self._next[length] = start
+
+    async def _pack_window(self, length: int, start: int, now_ms: int) -> None:
+        [kept] = [rollup async for _, rollup in self.store.rollups(length, start, start + length)]
+        if kept is None and (rollup := await made_of_shorter(self.store, now_ms, length, start)):
+            await self.store.keep_rollup(length, start, rollup)
+
+
+SUSPECTS_EVERY = 1.0  # seconds
+
+
+class Suspects:
+    """`lanes`: the lanes served here; `roster`: the workers, whose handlers are served here."""
+
+    def __init__(self, store: Store, lanes: Sequence[str], roster: WorkerRoster) -> None:
+        self._store = store
+        self._lanes = lanes
+        self._roster = roster
+        self._last_sent = channel.SuspectsWaiting(0)
+        self._changed = anyio.Event()
+
+    def duty(self, tell: Callable[[channel.SuspectsWaiting], None]) -> Duty:
+        """`tell` sends a message to the parent."""
+
+        async def run_once() -> float:
+            await self._count(tell)
+            return SUSPECTS_EVERY
+
+        return Duty("suspects", run_once, self._wait)
+
+    def look(self) -> None:
+        """Count now: a task may have become a suspect, or may start now."""
+        self._changed.set()
+
+    async def _count(self, tell: Callable[[channel.SuspectsWaiting], None]) -> None:
+        self._changed = anyio.Event()
+        suspects = await self._store.suspects(self._lanes, self._roster.living)
+        message = channel.SuspectsWaiting(
+            suspects.startable, suspects.alone, await self._quiet() if suspects.startable else ""
+        )
+        if message.startable or message != self._last_sent:
+            tell(message)
+        self._last_sent = message
+
+    async def _quiet(self) -> str:
+        """The mark that keeps this host from claiming, and the command that removes it; empty if there is none."""
+        host = socket.gethostname()
+        for mark in await self._store.quiet_hosts():
+            if mark.counts_for(host):
+                return f"{'halted' if mark.is_halt else 'quiet'}: {remedy(mark)}"
+        return ""
+
+    async def _wait(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            await self._changed.wait()
+
+
+# Reports to the parent how many tasks a burst has left; the parent decides when the service ends.
+
+BURST_EVERY = 0.2  # seconds: a finished burst should end soon
+
+
+def burst_progress(store: Store, lanes: Sequence[str], tell: Callable[[Left], None]) -> Duty:
+    """Count the tasks left in these lanes, and report them with `tell`."""
+
+    async def run_once() -> float:
+        left, due_in, unserved = await store.left(lanes)
+        counts = await store.counts()  # read after the lanes, so that tasks that ended meanwhile are counted
+        ended = {str(state): counts.counters[state] for state in sorted(TERMINAL)}
+        delayed = counts.states[State.DELAYED]
+        tell(Left(left, ended, delayed, None if due_in is None else due_in / 1000, unserved))
+        return BURST_EVERY
+
+    return Duty("burst progress", run_once)

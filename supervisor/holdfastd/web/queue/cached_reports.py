@@ -1,0 +1,169 @@
+"""The reports of periods that pages show, kept for a while: reading the rollups of a long period takes seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from holdfast.client.periods import last_periods
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Counts
+from holdfast.errors import HoldfastError
+from holdfastd.doctor import database
+from holdfastd.doctor import store as store_check
+from holdfastd.doctor.finding import Finding, Level
+from holdfastd.documents.period_report import Report
+from holdfastd.web.queue.queue_access import QueueAccess
+from holdfastd.web.queue.task_filter import TaskFilter
+
+LEAST = 2.0  # seconds for which a report counts as that of now
+SHARE = 20  # a report that took long to read counts for so many times as long
+MOST = 50  # reports that are kept
+PATIENCE = 1.0  # seconds that a page waits for its first report
+
+
+class _Wanted(NamedTuple):
+    """`handler`, `lane`: None for all."""
+
+    length_ms: int
+    handler: str | None = None
+    lane: str | None = None
+
+
+@dataclass(slots=True)
+class _KeptReport:
+    report: Report
+    until: float
+
+
+@dataclass(slots=True)
+class PeriodReports:
+    """The page that asks first for the report of a period waits for it for a short while; others have none until it is
+    there. Later pages get the last report, and if that is old, the next is read beside them."""
+
+    access: QueueAccess
+    _kept: dict[_Wanted, _KeptReport] = field(default_factory=dict[_Wanted, _KeptReport])
+    _reading: dict[_Wanted, asyncio.Task[Report]] = field(default_factory=dict[_Wanted, "asyncio.Task[Report]"])
+
+    async def of(self, length_ms: int, handler: str | None = None) -> Report | None:
+        """The report of the period of this length until now, of one handler or of all; an old one at once. None while
+        the first one is read."""
+        wanted = _Wanted(length_ms, handler)
+        kept = self._kept.get(wanted)
+        if kept is None:
+            if wanted in self._reading:
+                return None
+            with suppress(TimeoutError):
+                return await asyncio.wait_for(self._awaited(wanted), PATIENCE)
+            return None
+        if time.monotonic() >= kept.until:
+            self._begin(wanted)
+        return kept.report
+
+    async def fresh(self, length_ms: int, handler: str | None = None, lane: str | None = None) -> Report:
+        """As `of`, and never an old one."""
+        wanted = _Wanted(length_ms, handler, lane)
+        kept = self._kept.get(wanted)
+        if kept is not None and time.monotonic() < kept.until:
+            return kept.report
+        return await self._awaited(wanted)
+
+    async def _awaited(self, wanted: _Wanted) -> Report:
+        return await asyncio.shield(self._begin(wanted))
+
+    def _begin(self, wanted: _Wanted) -> asyncio.Task[Report]:
+        """Read it, unless it is being read."""
+        reading = self._reading.get(wanted)
+        if reading is None:
+            reading = self._reading[wanted] = asyncio.create_task(self._read(wanted))
+            reading.add_done_callback(lambda done: self._finished(wanted, done))
+        return reading
+
+    async def _read(self, wanted: _Wanted) -> Report:
+        began = time.monotonic()
+        store = self.access.store
+        now_ms = await store.clock_ms()
+        latest, before = await last_periods(store, now_ms, *wanted)
+        report = await asyncio.to_thread(Report.of, latest, before)  # of a hundred handlers it takes 20 ms
+        ended = time.monotonic()
+        self._kept.pop(wanted, None)
+        self._kept[wanted] = _KeptReport(report, ended + max(LEAST, SHARE * (ended - began)))
+        while len(self._kept) > MOST:
+            del self._kept[next(iter(self._kept))]  # that which was read longest ago
+        return report
+
+    def _finished(self, wanted: _Wanted, done: asyncio.Task[Report]) -> None:
+        """While the store is away the last report is not shown as if it were of now."""
+        del self._reading[wanted]
+        if not done.cancelled() and done.exception() is not None:
+            self._kept.pop(wanted, None)
+
+
+# Problems of the queue and its store now, as `supervisor doctor` says them; read at most once in a while.
+
+PROBLEMS_EVERY = 5.0  # seconds for which the findings count as those of now
+SHOWN = frozenset({Level.WARNING, Level.PROBLEM})
+
+
+@dataclass(slots=True)
+class CurrentProblems:
+    """Findings that somebody should know of, problems first."""
+
+    access: QueueAccess
+    _found: list[Finding] = field(default_factory=list[Finding])
+    _read_at: float | None = None
+
+    async def read(self) -> list[Finding]:
+        now = time.monotonic()
+        if self._read_at is None or now - self._read_at > PROBLEMS_EVERY:
+            self._found, self._read_at = await self._look(), now
+        return self._found
+
+    async def _look(self) -> list[Finding]:
+        access = self.access
+        settings = access.settings
+        info = await access.store.examine([access.queue], 0.0)
+        expected = store_check.Expectation(access.queue, settings.lease, 0, running=True, embedded=settings.embedded)
+        found = [*store_check.judge(info, expected)]
+        if settings.postgres is not None:
+            found += database.judge(await database.look_through(access.store, settings.postgres, PATIENCE))
+        findings = [each for each in found if each.level in SHOWN]
+        return sorted(findings, key=lambda each: each.level is not Level.PROBLEM)
+
+
+# The numbers of tasks by state, read at most once in a while.
+
+COUNTS_EVERY = 2.0  # seconds for which the numbers count as those of now
+
+
+@dataclass(slots=True)
+class QueueCounts:
+    access: QueueAccess
+    _counts: Counts | None = None
+    _read_at: float = 0.0
+
+    async def read(self) -> Counts:
+        now = time.monotonic()
+        if self._counts is None or now - self._read_at > COUNTS_EVERY:
+            self._counts, self._read_at = await self.access.store.counts(), now
+        return self._counts
+
+    async def looked_through(self, wanted: TaskFilter) -> int | None:
+        """About how many tasks a list with this filter looks at: those of its batch, or in its state; None where a
+        worker runs them, which are few."""
+        if wanted.owner:
+            return None
+        if wanted.batch:
+            return await self._of_batch(wanted)
+        states = (await self.read()).states
+        return states.get(State(wanted.state), 0) if wanted.state else sum(states.values())
+
+    async def _of_batch(self, wanted: TaskFilter) -> int:
+        try:
+            counts = (await self.access.manager.batch(wanted.batch).record()).counts
+        except HoldfastError:
+            return 0
+        return counts.total

@@ -1,0 +1,193 @@
+"""Carries out bulk changes, step by step: each finds some tasks and changes them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Any
+from urllib.parse import urlencode
+
+from holdfast.client.arguments import WantedTasks, check_text, checked_wanted
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.bulk_changes import BulkChange, BulkVerb, states_of
+from holdfast.core.plain_json import shown
+from holdfast.core.task_search import TextSearch, as_it_is
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Page, Retried, TaskRecord, Wanted
+from holdfast.errors import InvalidTaskError
+from holdfast.store.protocol import Store
+from holdfast_config.durations import shortest
+
+# Bulk changes as they are asked for: their filter checked, and as an address has it.
+
+
+def checked_verb(given: object) -> BulkVerb:
+    """Raises InvalidTaskError for one that there is not."""
+    if given not in set(BulkVerb):
+        raise InvalidTaskError(f"verb {shown(given)}: one of {', '.join(BulkVerb)} is expected")
+    return BulkVerb(str(given))
+
+
+def asked_change(
+    verb: BulkVerb,
+    states: Sequence[State | str],
+    wanted: WantedTasks,
+    text: str = "",
+    *,
+    who: str,
+    origin: str,
+    reason: str = "",
+) -> BulkChange:
+    """A change that has not begun. Raises InvalidTaskError, also where the verb changes nothing in these states."""
+    if text:
+        check_text(text)
+    given = checked_wanted(states, wanted)
+    return BulkChange(
+        change_id=secrets.token_hex(8),
+        verb=verb,
+        who=who,
+        origin=origin,
+        query=_query(given.states, wanted, text),
+        wanted=checked_wanted(_changed(verb, given.states), {**wanted, "newest_first": True}),
+        text=text,
+        reason=reason,
+    )
+
+
+def _changed(verb: BulkVerb, states: Sequence[State]) -> tuple[State, ...]:
+    found = states_of(verb, states)
+    if not found:
+        allowed = ", ".join(states_of(verb, []))
+        raise InvalidTaskError(
+            f"state: {verb} changes no task that is {' or '.join(states)}: choose {allowed}, or any state"
+        )
+    return found
+
+
+def _query(states: Sequence[State], wanted: WantedTasks, text: str) -> str:
+    ages = {"newer": wanted.get("newer_than"), "older": wanted.get("older_than")}
+    fields: dict[str, Any] = {
+        "state": [str(state) for state in states],
+        **{name: wanted.get(name) for name in ("lane", "name", "batch", "owner")},
+        **{name: None if age is None else shortest(age) for name, age in ages.items()},
+        "text": text,
+    }
+    return urlencode({name: value for name, value in fields.items() if value}, doseq=True)
+
+
+CHANGED_AT_ONCE = 50  # tasks that one step changes
+
+
+class _Came(Enum):
+    """The result of a change for one task."""
+
+    CHANGED = auto()
+    REFUSED = auto()
+    MOVED = auto()  # it had left the filter when its turn came
+    NEITHER = auto()  # it was retried before, or by this change
+
+
+class BulkSteps:
+    """The steps of bulk changes over one store. `shown`: see TextSearch."""
+
+    def __init__(self, store: Store, retries: SubmitRetries, shown: Callable[[Any], Any] = as_it_is) -> None:
+        self._store = store
+        self._shown = shown
+        self._call = retries.call
+
+    async def step(self, change: BulkChange) -> BulkChange:
+        """The change after one step. A step again changes nothing twice, nor does a later pass."""
+        wanted = change.step_at(await self._call(self._store.clock_ms))
+        page = await self.found(wanted, change.text, CHANGED_AT_ONCE, change.cursor)
+        came = await self._carry_out(change, [task for task in page.tasks if change.is_for(task)])
+        return change.after(
+            changed=came.count(_Came.CHANGED),
+            refused=came.count(_Came.REFUSED) + len(page.unreadable),
+            moved=came.count(_Came.MOVED),
+            searched=page.searched,
+            cursor=page.cursor,
+        )
+
+    async def noted_step(self, change: BulkChange) -> tuple[BulkChange, bool]:
+        """The change after one more step, which is written down; False: nothing is to follow."""
+        after = await self.step(change)
+        return after, await self._store.note_bulk(change, after)
+
+    async def found(self, wanted: Wanted, text: str, limit: int, cursor: str) -> Page:
+        """The next page of the tasks of a filter."""
+        if not text:
+            return await self._call(self._store.tasks, wanted, limit, cursor)
+        return await self._call(self._store.search, wanted, TextSearch(text, self._shown), limit, cursor)
+
+    async def _carry_out(self, change: BulkChange, tasks: Sequence[TaskRecord]) -> list[_Came]:
+        """Change these tasks; what came of each."""
+        match change.verb:
+            case BulkVerb.REMOVE:
+                return await self._remove([task.task_id for task in tasks])
+            case BulkVerb.CANCEL:
+                return [await self._cancel(task, change.task_reason) for task in tasks]
+            case BulkVerb.RETRY:
+                return [await self._retry(task, change) for task in tasks]
+
+    async def _remove(self, task_ids: Sequence[str]) -> list[_Came]:
+        removed = await self._call(self._store.forget_tasks, task_ids) if task_ids else 0
+        is_all = removed == len(task_ids)
+        kept = 0 if is_all else sum([await self._is_there(task_id) for task_id in task_ids])
+        moved = max(0, len(task_ids) - removed - kept)
+        return [_Came.CHANGED] * removed + [_Came.REFUSED] * kept + [_Came.MOVED] * moved
+
+    async def _is_there(self, task_id: str) -> bool:
+        return await self._call(self._store.get, task_id, payloads=False) is not None
+
+    async def _cancel(self, task: TaskRecord, reason: str) -> _Came:
+        word = await self._call(self._store.cancel, task.task_id, reason)
+        return _Came.CHANGED if word == State.CANCELED else _obstacle(word)
+
+    async def _retry(self, task: TaskRecord, change: BulkChange) -> _Came:
+        word = (await self._call(self._store.retry, task.task_id, change.task_reason, change.change_id)).word
+        if word == Retried.AGAIN:
+            return _Came.NEITHER
+        return _Came.CHANGED if word in tuple(Retried) else _obstacle(word)
+
+
+def _obstacle(word: str) -> _Came:
+    """A task that is gone, or is in another state by now, has moved out of the filter."""
+    return _Came.MOVED if word == "unknown" or word in tuple(State) else _Came.REFUSED
+
+
+# The number of tasks that a filter finds: exact where an index has it, else as far as they were counted.
+
+COUNTED_AT_ONCE = 99  # tasks of one step
+
+
+@dataclass(frozen=True, slots=True)
+class CountedTasks:
+    """`found` of the `searched` tasks, of about `of`; `cursor` goes on with counting. Exact without a cursor."""
+
+    found: int
+    searched: int
+    of: int
+    cursor: str = ""
+
+
+async def counted_tasks(
+    steps: BulkSteps, change: BulkChange, known: Mapping[State, int] | None, before: CountedTasks
+) -> AsyncGenerator[CountedTasks]:
+    """The tasks that a change would find, step by step. `known`: all by their states; None where no index has all, as a
+    database remembers more. `before`: where to go on."""
+    of = sum((known or {}).get(state, 0) for state in change.wanted.states)
+    is_indexed = not change.text and replace(change.wanted, states=(), newest_first=False) == Wanted()
+    if known is not None and is_indexed and not before.cursor:
+        yield CountedTasks(of, of, of)
+        return
+    found, searched, cursor = before.found, before.searched, before.cursor
+    while True:
+        page = await steps.found(change.wanted, change.text, COUNTED_AT_ONCE, cursor)
+        found += len(page.tasks)
+        searched += page.searched
+        cursor = page.cursor
+        yield CountedTasks(found, searched, max(of, searched), cursor)
+        if not cursor:
+            return

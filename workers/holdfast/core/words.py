@@ -1,0 +1,29 @@
+"""Formats durations for people."""
+
+from __future__ import annotations
+
+# Counted nouns for texts that people read.
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 task`, `2 tasks`; `plural` if the plural is not the noun and an s."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Two units at most: 3.2s, 4m 5s, 2h 3m, 9d 1h."""
+    if seconds < 60:
+        return f"{max(seconds, 0):.1f}s"
+    for size, unit, part, smaller in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit} {int(seconds % size // part)}{smaller}"
+    raise AssertionError(seconds)
+
+
+def fine_duration(seconds: float) -> str:
+    """Three figures below a second: 250us, 3.21ms, 1.5s, 4m 5s. The shortest that a histogram knows is 0ms."""
+    if seconds < 0.0000015:
+        return "0ms"
+    if seconds < 0.0009995:
+        return f"{seconds * 1e6:.0f}us"
+    return f"{seconds * 1000:.3g}ms" if seconds < 0.9995 else duration(seconds)

@@ -1,0 +1,115 @@
+"""The Redis calls about rollups: the figures of each minute, and packed ones of ten minutes, hours and days."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from anyio import to_thread
+
+from holdfast.core.activity import KEPT, Activity
+from holdfast.core.rollup import (
+    DAY,
+    HOUR,
+    MINUTE,
+    PACKED_BYTES,
+    PACKED_KEPT_MS,
+    TEN_MINUTES,
+    Rollup,
+    packed,
+    rollup_of,
+    unpacked,
+)
+from holdfast.core.store_info import Gauges
+from holdfast.core.tasks import Happening, Happenings
+from holdfast.store.redis import decode, server_report
+from holdfast.store.redis.keys import PACKED_NAMES
+from holdfast.store.redis.part import RedisPart
+
+# The Redis calls that read the event stream.
+
+
+class RedisEvents(RedisPart):
+    async def events(self, after: str, limit: int, timeout: float = 0.0) -> Happenings:
+        if timeout > 0:
+            wait = ("COUNT", 1, "BLOCK", max(1, round(timeout * 1000)))
+            await self._block(timeout, "XREAD", *wait, "STREAMS", self._keys.events, after or "0-0")
+        missed, entries = await self._run("events", after, limit)
+        return Happenings(tuple(each for entry in entries for each in decode.happenings(entry)), missed == 1)
+
+    async def events_before(self, position: str, limit: int) -> tuple[Happening, ...]:
+        newest = f"({position}" if position else "+"
+        entries = await self._command("XREVRANGE", self._keys.events, newest, "-", "COUNT", limit)
+        return tuple(each for entry in entries for each in reversed(tuple(decode.happenings(entry))))
+
+
+# The Redis calls that metrics are read from.
+
+
+class RedisMetrics(RedisPart):
+    async def report_duty(self, steward: str, ms: int) -> bool:
+        return await self._number("report_duty", steward, ms) == 1
+
+    async def gauges(self, lease_ms: int) -> Gauges:
+        now_ms, workers, silent, webhooks, schedules, due_ms = await self._run("gauges", lease_ms)
+        memory = server_report.memory(server_report.info(await self._command("INFO", "memory")))
+        return Gauges(now_ms, workers, silent, webhooks, schedules, None if due_ms < 0 else due_ms, memory)
+
+
+_AT_ONCE = {MINUTE: 10, TEN_MINUTES: 60, HOUR: 30, DAY: 8}  # read with one call: about 500 KB and milliseconds at most
+
+
+class RedisRollups(RedisPart):
+    async def minutes(self, since_ms: int, until_ms: int) -> dict[int, Rollup]:
+        found = self.rollups(MINUTE, since_ms, until_ms)
+        return {at: rollup async for at, rollup in found if rollup is not None}
+
+    async def rollups(self, length_ms: int, since_ms: int, until_ms: int) -> AsyncIterator[tuple[int, Rollup | None]]:
+        first, end, most = since_ms // length_ms, -(-until_ms // length_ms), _AT_ONCE[length_ms]
+        for start in range(first, end, most):
+            numbers = range(start, min(start + most, end))
+            found = await self._read(length_ms, numbers)
+            for n in numbers:
+                yield n * length_ms, _rollup(length_ms, found[n]) if n in found else None
+
+    async def keep_rollup(self, length_ms: int, start_ms: int, rollup: Rollup) -> bool:
+        key = self._keys.packed_rollup(length_ms, start_ms // length_ms)
+        text = await to_thread.run_sync(packed, rollup, PACKED_BYTES[length_ms])  # up to a second for very many series
+        return await self._command("SET", key, text, "NX", "PX", PACKED_KEPT_MS) is not None
+
+    async def _read(self, length_ms: int, numbers: range) -> dict[int, Any]:
+        flat = await self._run("rollups", PACKED_NAMES.get(length_ms, "minutes"), numbers.start, len(numbers))
+        return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _rollup(length_ms: int, found: Any) -> Rollup:
+    return rollup_of(zip(found[::2], found[1::2], strict=True)) if length_ms == MINUTE else unpacked(found)
+
+
+# The Redis calls about the changes that were asked for.
+
+_FIELDS = ("who", "origin", "change", "subject", "outcome", "related")
+_REFUSED = "refused"
+
+
+class RedisActivity(RedisPart):
+    async def note_activity(self, activity: Activity) -> None:
+        fields = [part for field in _FIELDS for part in (field, getattr(activity, field))]
+        fields += [_REFUSED, "1"] if activity.is_refused else []
+        await self._command("XADD", self._keys.activity, "MAXLEN", "~", KEPT, "*", *fields)
+
+    async def activity_before(self, position: str, limit: int) -> tuple[Activity, ...]:
+        newest = f"({position}" if position else "+"
+        entries = await self._command("XREVRANGE", self._keys.activity, newest, "-", "COUNT", limit)
+        return tuple(_read(entry) for entry in entries)
+
+
+def _read(entry: Any) -> Activity:
+    position, flat = entry
+    kept = {_text(name): _text(value) for name, value in zip(flat[::2], flat[1::2], strict=True)}
+    texts = {field: kept.get(field, "") for field in _FIELDS}
+    return Activity(**texts, is_refused=_REFUSED in kept, position=_text(position))
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

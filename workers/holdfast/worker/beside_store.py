@@ -1,0 +1,244 @@
+"""Sends to the store the parts that handlers emit: those of all tasks together, at most every 50 ms.
+
+The first part after a pause goes at once, alone; those that come while it is on its way, or within the pause behind it,
+go together. So a handler waits for no trip to the store, and the store gets one command for hundreds of tokens of
+several tasks. While the unsent parts of a task are too many, its handler waits for room; where the store does not
+answer it does not wait: the oldest unsent parts are dropped, and readers see a gap in the positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+import anyio
+import structlog
+
+from holdfast.core.delivery import Delivery
+from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
+from holdfast.core.steps import SleepKept, StepKept, StepRecord, StepVerdict
+from holdfast.errors import StoreFullError
+from holdfast.store.recorded_steps import recorded_steps
+from holdfast.worker.context import WorkerContext
+
+INTERVAL = 0.05  # seconds between two sends
+UNSENT_BYTES = 262144  # of one task
+UNSENT_PARTS = 2500  # of one task
+SENT_AT_ONCE = 524288  # bytes of one send; one batch more may exceed it
+ROOM_TIMEOUT = 1.0  # seconds that a handler waits for room
+END_TIMEOUT = 5.0  # seconds that the end of a task waits for a store that does not answer to take its last parts
+
+_log = structlog.get_logger("holdfast.worker")
+
+
+@dataclass(slots=True, eq=False)
+class UnsentParts:
+    """The parts of one delivery that the store does not have. `claim`: the one under which the last ones were sent, and
+    `sent`: how many were sent or dropped under it; `is_over`: the delivery has ended, or others have the task;
+    `changed` is set when parts have gone."""
+
+    sender: PartSender
+    delivery: Delivery
+    claim: str
+    sent: int = 0
+    values: list[bytes] = field(default_factory=list[bytes])
+    size: int = 0
+    is_over: bool = False
+    is_on_way: bool = False
+    changed: anyio.Event = field(default_factory=anyio.Event)
+
+    @property
+    def is_full(self) -> bool:
+        return self.size > UNSENT_BYTES or len(self.values) > UNSENT_PARTS
+
+    async def emit(self, value: bytes) -> None:
+        """Take one part; wait for room where there are too many."""
+        if self.is_over:
+            return
+        self.values.append(value)
+        self.size += len(value)
+        self.sender.wanted.set()
+        if self.is_full:
+            await self._make_room()
+
+    async def end(self) -> None:
+        """Send the last parts, before the end of the delivery is reported: after it the store takes none."""
+        is_late = False
+        while (self.values or self.is_on_way) and not (is_late and self.sender.is_degraded):
+            self.sender.hurried.set()
+            with anyio.move_on_after(END_TIMEOUT, shield=True) as waiting:
+                await self.changed.wait()
+            is_late = waiting.cancelled_caught
+        self.lose()
+        self.sender.forget(self)
+
+    def take(self) -> EmittedBatch:
+        """All of them, to be sent."""
+        values, self.values, self.size = self.values, [], 0
+        if self.claim != (claim := self.sender.claim_of(self.delivery)):
+            self.claim, self.sent = claim, 0
+        of, number = self.delivery, self.sent + 1
+        self.sent += len(values)
+        self.is_on_way = True
+        return EmittedBatch(of.task_id, claim, of.run, number, len(values), b"[" + b",".join(values) + b"]")
+
+    def gone(self) -> None:
+        """Those that were taken are not on their way any more."""
+        self.is_on_way = False
+        self.changed.set()
+        self.changed = anyio.Event()
+
+    def lose(self) -> None:
+        """Drop these and all that come."""
+        self.is_over = True
+        self.values, self.size = [], 0
+
+    async def _make_room(self) -> None:
+        self.sender.hurried.set()
+        if not self.sender.is_degraded:
+            with anyio.move_on_after(ROOM_TIMEOUT):
+                while self.is_full:
+                    await self.changed.wait()
+        self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        dropped = 0
+        while self.size > UNSENT_BYTES or len(self.values) - dropped > UNSENT_PARTS:
+            self.size -= len(self.values[dropped])
+            dropped += 1
+        del self.values[:dropped]
+        self.sent += dropped
+
+
+@dataclass(slots=True)
+class PartSender:
+    """Those of one worker. `wanted`: there are some to send; `hurried`: send them now, without the pause."""
+
+    context: WorkerContext
+    wanted: anyio.Event = field(default_factory=anyio.Event)
+    hurried: anyio.Event = field(default_factory=anyio.Event)
+    _open: list[UnsentParts] = field(default_factory=list[UnsentParts])
+    _is_closed: bool = False
+
+    @property
+    def is_degraded(self) -> bool:
+        return bool(self.context.retries.degraded)
+
+    def claim_of(self, delivery: Delivery) -> str:
+        """The claim that its task has by now."""
+        return self.context.exchange.claim_of(delivery)
+
+    def of(self, delivery: Delivery) -> UnsentParts:
+        """The parts of a delivery that emits its first one."""
+        unsent = UnsentParts(self, delivery, self.claim_of(delivery), is_over=self._is_closed)
+        self._open.append(unsent)
+        return unsent
+
+    def forget(self, unsent: UnsentParts) -> None:
+        """The delivery of these has ended."""
+        if unsent in self._open:
+            self._open.remove(unsent)
+
+    async def serve(self) -> None:
+        """Send what is emitted; never returns."""
+        try:
+            while True:
+                await self.wanted.wait()
+                self.wanted = anyio.Event()
+                while taken := self._take():
+                    await self._send(taken)
+                    with anyio.move_on_after(INTERVAL):
+                        await self.hurried.wait()
+                    self.hurried = anyio.Event()
+        finally:
+            self._close()
+
+    def _take(self) -> list[tuple[UnsentParts, EmittedBatch]]:
+        """The parts that go in one command. Tasks whose parts had to stay are the first ones the next time."""
+        taken, size = list[tuple[UnsentParts, EmittedBatch]](), 0
+        for unsent in list(self._open):
+            if unsent.values and size < SENT_AT_ONCE:
+                size += unsent.size
+                taken.append((unsent, unsent.take()))
+                self._open.remove(unsent)
+                self._open.append(unsent)
+        return taken
+
+    async def _send(self, taken: list[tuple[UnsentParts, EmittedBatch]]) -> None:
+        batches = [batch for _, batch in taken]
+        try:
+            verdicts = await self.context.retries.call("emit", partial(self._emit, batches))
+            for (unsent, batch), verdict in zip(taken, verdicts, strict=True):
+                if verdict is not EmitVerdict.OK and batch.claim == self.claim_of(unsent.delivery):
+                    unsent.lose()
+        finally:
+            for unsent, _ in taken:
+                unsent.gone()
+
+    async def _emit(self, batches: list[EmittedBatch]) -> list[EmitVerdict]:
+        """A store that is full takes none; its trouble is not to be the handler's."""
+        try:
+            return await self.context.store.emit(batches)
+        except StoreFullError as error:
+            _log.warning("the store is full: parts that handlers emitted were dropped", error=str(error))
+            return [EmitVerdict.OK] * len(batches)
+
+    def _close(self) -> None:
+        self._is_closed = True
+        for unsent in self._open:
+            unsent.lose()
+            unsent.gone()
+
+
+# Records the steps of one delivery in the store, under the claim that its task has by then.
+#
+# A store that has lost writes may give the task to this worker anew: then the handler runs on under the new claim.
+
+Kept = TypeVar("Kept", StepKept, SleepKept)
+
+KEPT_WITHIN = 5.0  # seconds that a handler which is told to stop waits for the store: it has paid for the result
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSteps:
+    """`lose` stops the handler, if it still runs under this claim: others own its task by now."""
+
+    context: WorkerContext
+    delivery: Delivery
+    lose: Callable[[str], None]
+
+    async def recorded(self) -> dict[int, StepRecord]:
+        read = partial(recorded_steps, self.context.store, self.delivery.task_id)
+        return {step.place: step for step in await self.context.retries.call("steps", read)}
+
+    async def keep(self, place: int, name: str, result: bytes) -> StepKept:
+        with anyio.move_on_after(KEPT_WITHIN, shield=True):
+            return await self._keep(place, name, result)
+        return await self._keep(place, name, result)  # the store has been away for long: a stop counts now
+
+    async def sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
+        def sleep(claim: str) -> Awaitable[SleepKept]:
+            return self.context.store.sleep(self.delivery.task_id, claim, place, name, milliseconds)
+
+        return await self._record("sleep", sleep)
+
+    def stuck(self) -> None:
+        self.context.stuck.set()
+
+    async def _keep(self, place: int, name: str, result: bytes) -> StepKept:
+        def keep(claim: str) -> Awaitable[StepKept]:
+            return self.context.store.step(self.delivery.task_id, claim, place, name, result)
+
+        return await self._record("step", keep)
+
+    async def _record(self, what: str, record: Callable[[str], Awaitable[Kept]]) -> Kept:
+        while True:
+            claim = self.context.exchange.claim_of(self.delivery)
+            kept = await self.context.retries.call(what, partial(record, claim))
+            if kept.verdict is not StepVerdict.LOST:
+                return kept
+            if claim == self.context.exchange.claim_of(self.delivery):  # else it was given another one meanwhile
+                self.lose(claim)
+                return kept
