@@ -16,8 +16,8 @@ from holdfast.client.manager import TaskManager
 from holdfast.store import open_store
 from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings, Settings
+from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.guard import AllowedHosts
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.application import application

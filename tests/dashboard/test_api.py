@@ -17,9 +17,9 @@ from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.task_states import State
 from holdfast.core.tasks import WorkerRecord
 from holdfast_config import RedisSettings
+from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.documents import task_documents
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.guard import AllowedHosts
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.application import application

@@ -23,8 +23,8 @@ from holdfast.why.explain import explain
 from holdfast.why.times import moment
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.store_settings import PostgresSettings
+from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.guard import AllowedHosts
 from holdfastd.web.application import application
 from holdfastd.web.queue.queue_access import QueueAccess
 from tests.lua.clock import CLOCK

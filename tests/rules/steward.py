@@ -367,6 +367,13 @@ STEWARD = [
         "tests/supervisor/test_metrics_server.py::test_a_host_with_many_connections_costs_no_other_its_answer",
     ),
     Rule(
+        "a site that rebinds its name to this host reads no metrics",
+        f"{_HERE}/metrics/serve.py",
+        "        if self._hosts is not None and request.host and not self._hosts.allows(request.host):\n",
+        "        if False:\n",
+        "tests/supervisor/test_metrics_server.py::test_a_site_that_rebinds_its_name_to_loopback_reads_nothing",
+    ),
+    Rule(
         "a webhook reaches no private address",
         f"{_HERE}/webhook_post.py",
         "        if private and not self.allow_private:\n",
@@ -375,14 +382,14 @@ STEWARD = [
     ),
     Rule(
         "special addresses are those of our own list, not those of the version of Python",
-        f"{_HERE}/webhook_post.py",
+        f"{_HERE}/public_addresses.py",
         "return not any(address in network for network in _SPECIAL_V4)",
         "return address.is_global and not address.is_multicast",
         "tests/supervisor/test_public_addresses.py::test_address_that_is_not_public_is_known",
     ),
     Rule(
         "an IPv6 address that leads to one of IPv4 is judged by that one, too",
-        f"{_HERE}/webhook_post.py",
+        f"{_HERE}/public_addresses.py",
         "    if inner is not None and not _is_public_v4(inner):\n",
         "    if False:\n",
         "tests/supervisor/test_public_addresses.py::test_no_address_of_a_special_network_is_public_from_its_first_to_its_last",

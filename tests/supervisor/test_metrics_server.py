@@ -10,7 +10,8 @@ from http import HTTPStatus
 
 import pytest
 
-from holdfastd.steward.metrics.serve import MOST_CONNECTIONS, Answer, HttpRequest, MetricsServer
+from holdfast_config import Settings
+from holdfastd.steward.metrics.serve import MOST_CONNECTIONS, Answer, HttpRequest, MetricsServer, hosts_of
 
 pytestmark = pytest.mark.anyio
 
@@ -31,10 +32,10 @@ class Slow:
 
 
 @asynccontextmanager
-async def served(slow: Slow) -> AsyncIterator[int]:
+async def served(slow: Slow, of: str = "127.0.0.1") -> AsyncIterator[int]:
     """The port."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        serving = asyncio.create_task(MetricsServer(slow.respond).serve(listener))
+    with closing(socket.create_server((of, 0))) as listener:
+        serving = asyncio.create_task(MetricsServer(slow.respond, hosts_of(listener, Settings())).serve(listener))
         yield listener.getsockname()[1]
         serving.cancel()
         with suppress(asyncio.CancelledError):
@@ -63,3 +64,21 @@ async def test_a_host_with_many_connections_costs_no_other_its_answer(sent: byte
         slow.may_answer.set()
         for each in (scrape, other):
             assert (await each.read()).endswith(b"here\n")
+
+
+@pytest.mark.parametrize(
+    ("of", "host", "status"),
+    [
+        ("127.0.0.1", "rebound.example:9464", b"421"),
+        ("127.0.0.1", "127.0.0.1.example", b"421"),
+        ("127.0.0.1", "localhost:9464", b"200"),
+        ("127.0.0.1", "127.0.0.1:9464", b"200"),
+        ("0.0.0.0", "this-host.example:9464", b"200"),
+    ],
+)
+async def test_a_site_that_rebinds_its_name_to_loopback_reads_nothing(of: str, host: str, status: bytes) -> None:
+    slow = Slow()
+    slow.may_answer.set()
+    async with asyncio.timeout(WITHIN), served(slow, of) as port, AsyncExitStack() as stack:
+        asked = await connected(stack, port, f"GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert (await asked.read()).split()[1] == status

@@ -6,7 +6,7 @@ from ipaddress import IPv6Address, ip_network
 
 import pytest
 
-from holdfastd.steward.webhook_post import is_public
+from holdfastd.steward.public_addresses import is_public
 
 PUBLIC = (
     *(

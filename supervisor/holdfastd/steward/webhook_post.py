@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from types import MappingProxyType
 from typing import Any
 
@@ -33,80 +32,8 @@ from holdfastd.a2a import wire_0_3, wire_1_0
 from holdfastd.a2a.agent_task import AgentTask
 from holdfastd.a2a.push_target import PushTarget, read_targets
 from holdfastd.a2a.task_view import task_view
+from holdfastd.steward.public_addresses import is_public
 from holdfastd.steward.receivers import Place, Receivers
-
-# Public addresses: the only ones that a webhook may reach. Any other address leads into a private network.
-#
-# The list is our own, from the registries of special addresses (RFC 6890 and its updates). `ipaddress.is_global` of the
-# standard library differs between versions of Python: several call all of 192.0.0.0/24 public.
-
-_NAT64 = IPv6Network("64:ff9b::/96")  # a translator sends to the IPv4 address in its last 32 bits
-_LAST = 0xFFFFFFFF  # these bits
-_ISATAP = 0x5EFE  # the 32 bits before them: RFC 5214, where a router of any network sends to that IPv4 address
-_ISATAP_BITS = 0xFCFFFFFF  # of these 32 that count: the other two may be set or not
-_GLOBAL_UNICAST = IPv6Network("2000::/3")  # all that is assigned: not IPv4-compatible, site-local, multicast …
-_SPECIAL_V4 = tuple(
-    IPv4Network(network)
-    for network in (
-        "0.0.0.0/8",  # this network
-        "10.0.0.0/8",  # private
-        "100.64.0.0/10",  # shared by the customers of a carrier
-        "127.0.0.0/8",  # loopback
-        "168.63.129.16/32",  # the host below a machine of Azure
-        "169.254.0.0/16",  # link-local, which has metadata services
-        "172.16.0.0/12",  # private
-        "192.0.0.0/24",  # protocol assignments; 192.0.0.192 is a metadata service
-        "192.0.2.0/24",  # documentation
-        "192.88.99.0/24",  # relays of 6to4
-        "192.168.0.0/16",  # private
-        "198.18.0.0/15",  # benchmarks
-        "198.51.100.0/24",  # documentation
-        "203.0.113.0/24",  # documentation
-        "224.0.0.0/4",  # multicast
-        "240.0.0.0/4",  # reserved, and the broadcast address
-    )
-)
-_SPECIAL_V6 = tuple(
-    IPv6Network(network)
-    for network in (
-        "2001::/23",  # protocol assignments; Teredo among them, which holds any IPv4 address
-        "2001:db8::/32",  # documentation
-        "2002::/16",  # 6to4, which holds any IPv4 address
-        "3fff::/20",  # documentation
-    )
-)
-
-
-def is_public(address: str) -> bool:
-    """True for a public `address`, as a resolver writes it; its zone is ignored. One of IPv6 that leads to an address
-    of IPv4 is judged by that one, too."""
-    parsed = ip_address(address.partition("%")[0])
-    if isinstance(parsed, IPv4Address):
-        return _is_public_v4(parsed)
-    inner = _embedded(parsed)
-    if inner is not None and not _is_public_v4(inner):
-        return False
-    return _only_embeds(parsed) or _is_public_v6(parsed)
-
-
-def _embedded(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address to which this IPv6 address leads. Other forms that hold one (compatible, translated, 6to4,
-    Teredo, a local NAT64) are in no public network, whatever they hold."""
-    is_isatap = int(address) >> 32 & _ISATAP_BITS == _ISATAP
-    return IPv4Address(int(address) & _LAST) if is_isatap or _only_embeds(address) else None
-
-
-def _only_embeds(address: IPv6Address) -> bool:
-    """True if its network says nothing: packets go to the IPv4 address that it holds."""
-    return address in _NAT64 or address.ipv4_mapped is not None
-
-
-def _is_public_v4(address: IPv4Address) -> bool:
-    return not any(address in network for network in _SPECIAL_V4)
-
-
-def _is_public_v6(address: IPv6Address) -> bool:
-    return address in _GLOBAL_UNICAST and not any(address in network for network in _SPECIAL_V6)
 
 
 class RefusedError(Exception):

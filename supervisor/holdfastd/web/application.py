@@ -13,10 +13,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from holdfast.errors import HoldfastError
+from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.web import errors
 from holdfastd.web.a2a import endpoint as a2a
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.guard import AllowedHosts, Guard
+from holdfastd.web.access.guard import Guard
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.session_cookie import OpenSessions, SessionCookies
 from holdfastd.web.access.visitors import Visitors

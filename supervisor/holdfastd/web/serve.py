@@ -17,9 +17,9 @@ from holdfast.store import open_store
 from holdfast_config import Settings
 from holdfast_config.addresses import parse_proxy
 from holdfastd.control.accept_loop import AcceptLoop
+from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.control.open_connections import OpenConnection, OpenConnections
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.guard import AllowedHosts
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.application import application
 from holdfastd.web.http.connection import PageConnection

@@ -24,7 +24,10 @@ from holdfast.errors import StoreError
 from holdfast.store.protocol import ServerStore, Store
 from holdfast.telemetry.logs import is_wanted
 from holdfast.telemetry.metric_table import BOUNDS, Exemplar, Kind, Metric, Readings
+from holdfast_config import Settings
+from holdfast_config.addresses import ListenAddress
 from holdfastd.control.accept_loop import AcceptLoop
+from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.control.open_connections import OpenConnection, OpenConnections
 from holdfastd.steward.duty import Health, run_duty
 from holdfastd.steward.metrics.metrics_reader import LATE, STORE_TIMEOUT, Host, MetricsReader, PoolHost, ProcessHost
@@ -41,10 +44,11 @@ _READING = frozenset({"GET", "HEAD"})
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """`accept`: the formats that the client understands, in its own words."""
+    """`accept`: the formats that the client understands, in its own words. `host`: empty if it names none."""
 
     path: str
     accept: str = ""
+    host: str = ""
     wants_body: bool = True
 
 
@@ -77,7 +81,8 @@ def read_request(head: bytes) -> HttpRequest | Answer:
     method, target, _ = words
     if method not in _READING:
         return Answer.line(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are understood")
-    return HttpRequest(target.partition("?")[0], _header(headers, "accept"), method == "GET")
+    accept, host = _header(headers, "accept"), _header(headers, "host")
+    return HttpRequest(target.partition("?")[0], accept, host, method == "GET")
 
 
 def _header(headers: list[str], name: str) -> str:
@@ -99,8 +104,11 @@ _GONE = (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverru
 
 
 class MetricsServer:
-    def __init__(self, respond: Callable[[HttpRequest], Awaitable[Answer]]) -> None:
-        self._respond = respond
+    """`hosts`: the names under which it may be asked for, None for any. Whoever names none is no browser, and is
+    served."""
+
+    def __init__(self, respond: Callable[[HttpRequest], Awaitable[Answer]], hosts: AllowedHosts | None = None) -> None:
+        self._respond, self._hosts = respond, hosts
         self._connections = OpenConnections(MOST_CONNECTIONS)
 
     async def serve(self, listener: socket.socket) -> None:
@@ -140,7 +148,12 @@ class MetricsServer:
         request = read_request(head)
         if isinstance(request, Answer):
             return request.encoded()
-        return (await self._respond(request)).encoded(with_body=request.wants_body)
+        if self._hosts is not None and request.host and not self._hosts.allows(request.host):
+            text = f"host {request.host[:100]!r} is not served here: add it with --web-hosts"
+            answer = Answer.line(HTTPStatus.MISDIRECTED_REQUEST, text)
+        else:
+            answer = await self._respond(request)
+        return answer.encoded(with_body=request.wants_body)
 
 
 # The pages that the steward serves: /metrics, /healthz and /readyz.
@@ -214,15 +227,21 @@ async def export_metrics(spec: StewardSpec, store: Store, health: Health, recove
         async with anyio.create_task_group() as group:
             group.start_soon(run_duty, reporter.duty(), health)
             if spec.metrics is not None:
-                group.start_soon(_serve, spec.metrics, store, host, reader)
+                pages = Pages(store, host, reader)
+                hosts = hosts_of(spec.metrics, spec.settings)
+                group.start_soon(MetricsServer(pages.respond, hosts).serve, spec.metrics)
             if spec.settings.otlp_endpoint is not None and is_wanted("METRICS"):
                 group.start_soon(_push, spec.settings.otlp_endpoint, spec, reader, health)
     finally:
         await reporter.leave()
 
 
-async def _serve(listener: socket.socket, store: Store, host: Host, reader: MetricsReader) -> None:
-    await MetricsServer(Pages(store, host, reader).respond).serve(listener)
+def hosts_of(listener: socket.socket, settings: Settings) -> AllowedHosts | None:
+    """On loopback, which a browser of this host reaches, the names are those of the dashboard. On an address for others
+    they may be any: scrapers ask for a host by its name."""
+    if listener.family == socket.AF_UNIX or not ListenAddress(listener.getsockname()[0]).is_loopback:
+        return None
+    return AllowedHosts.of(settings)
 
 
 async def _push(endpoint: str, spec: StewardSpec, reader: MetricsReader, health: Health) -> None:

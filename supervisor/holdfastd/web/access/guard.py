@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
@@ -16,50 +14,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.core.activity import Activity
 from holdfast.errors import StoreError
-from holdfast_config import Settings
+from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.web.access.visitors import RequestRefusedError, Visitors
 from holdfastd.web.http.problems import API, problem
 from holdfastd.web.queue.activity_notes import note, origin
-
-# The names under which the pages may be asked for: another name in `Host` is a site that rebinds its own to ours.
-
-LOOPBACK = "localhost"
-_FORM = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s/\\?#@\[\]%]+)(:[0-9]{0,5})?")  # of which addresses of pages can be made
-
-
-@dataclass(frozen=True, slots=True)
-class AllowedHosts:
-    """`names`: allowed beside localhost and, as no site can choose them, all numeric addresses."""
-
-    names: Collection[str] = ()
-
-    @classmethod
-    def of(cls, settings: Settings) -> AllowedHosts:
-        return cls(frozenset(filter(None, (settings.web_hosts or "").split(","))))
-
-    def allows(self, host: str) -> bool:
-        """`host`: the Host header, with or without a port."""
-        name = _without_port(host).lower() if _FORM.fullmatch(host) else ""
-        return name == LOOPBACK or name in self.names or _is_numeric(name)
-
-    def is_named(self, host: str) -> bool:
-        """True for a name of the settings, under which a proxy serves the pages."""
-        return _without_port(host).lower() in self.names
-
-
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0] if host.count(":") == 1 else host
-
-
-def _is_numeric(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
 
 PUBLIC = ("/login", "/static/", "/healthz", "/.well-known/agent-card.json", "/.well-known/agent.json")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -1,0 +1,48 @@
+"""The names under which a server of this host may be asked for: another name in `Host` is a site that rebinds its own
+to our address, so that the browser of somebody here reads for it what is served to this host."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from holdfast_config import Settings
+
+LOOPBACK = "localhost"
+_FORM = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s/\\?#@\[\]%]+)(:[0-9]{0,5})?")  # of which addresses of pages can be made
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedHosts:
+    """`names`: allowed beside localhost and, as no site can choose them, all numeric addresses."""
+
+    names: Collection[str] = ()
+
+    @classmethod
+    def of(cls, settings: Settings) -> AllowedHosts:
+        return cls(frozenset(filter(None, (settings.web_hosts or "").split(","))))
+
+    def allows(self, host: str) -> bool:
+        """`host`: the Host header, with or without a port."""
+        name = _without_port(host).lower() if _FORM.fullmatch(host) else ""
+        return name == LOOPBACK or name in self.names or _is_numeric(name)
+
+    def is_named(self, host: str) -> bool:
+        """True for a name of the settings, under which a proxy serves the pages."""
+        return _without_port(host).lower() in self.names
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0] if host.count(":") == 1 else host
+
+
+def _is_numeric(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
