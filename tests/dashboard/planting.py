@@ -194,7 +194,7 @@ async def api_addresses(here: Site, given: Planting) -> Iterator[str]:
         "task_id": [*VERBS, "waits", "hooked", "batch.1"],  # all have ended, as do streams of them
         "lane": [given.name],
         "schedule_id": [given.name],
-        "batch_id": ["batch"],
+        "batch": ["batch"],
         "address": [each.address for each in await here.store.unreadable(10)],
         "change_id": [each.change_id for each in await here.store.bulk_changes(10)],
         "verb": ["cancel"],

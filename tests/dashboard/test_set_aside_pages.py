@@ -28,7 +28,7 @@ async def test_a_batch_shows_its_tasks_and_is_canceled(redis_settings: RedisSett
         await here.change("/batches/cancel", batch="import-7", reason="wrong file")
         record = await here.manager.batch("import-7").record()
         assert (str(record.state), record.counts.canceled) == ("canceled", 120)
-        assert "wrong file (canceled by token" in (await here.manager.get_task("import-7.9")).reason
+        assert "wrong file (its batch was canceled by token" in (await here.manager.get_task("import-7.9")).reason
         (noted, *_) = await here.store.activity_before("", 10)
         assert (noted.change, noted.subject) == ("batches/cancel", "import-7")
 

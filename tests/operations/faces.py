@@ -34,7 +34,7 @@ class Case:
     refusal: str = ""
 
     def __str__(self) -> str:
-        return f"{self.act.name} {'refused' if self.refusal else self.answers}"
+        return f"{self.act.name} {self.subject} {'refused' if self.refusal else self.answers}"
 
 
 @dataclass(frozen=True)

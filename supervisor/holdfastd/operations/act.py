@@ -68,7 +68,8 @@ class Operator:
 @dataclass(frozen=True, slots=True)
 class Doing:
     """What the function of an act works with. It may set in `asked` what Activity is to say. `retries`: of calls that
-    do not pass the manager; None: one attempt."""
+    do not pass the manager; None: one attempt. `seconds`: after which an act in steps answers, and does
+    the rest when it is asked for again; None: when all is done."""
 
     store: Store
     manager: TaskManager
@@ -76,6 +77,7 @@ class Doing:
     operator: Operator
     asked: AskedChange
     retries: SubmitRetries | None = None
+    seconds: float | None = None
 
     async def call(self, method: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """The answer of a method of the store, which is asked again while the store is away."""

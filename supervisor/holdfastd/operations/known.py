@@ -23,6 +23,11 @@ def check_known(kind: str, name: str, known: Collection[str]) -> None:
     """Raises UnknownNameError, with the names that are near."""
     if name in known:
         return
+    near = meant(name, known)
+    raise UnknownNameError(f"{kind} {shown(name)}: nobody knows this {kind}; {near} (create: for a new one)")
+
+
+def meant(name: str, known: Collection[str]) -> str:
+    """The known names that are near: `did you mean mail?`"""
     near = get_close_matches(name, known, MOST)
-    meant = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known)[:MOST]) or 'none'}"
-    raise UnknownNameError(f"{kind} {shown(name)}: nobody knows this {kind}; {meant} (create: for a new one)")
+    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known)[:MOST]) or 'none'}"

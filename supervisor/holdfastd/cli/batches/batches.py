@@ -12,14 +12,16 @@ from holdfast.core.words import counted
 from holdfast.errors import UnknownBatchError
 from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.act_command import arguments_of
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
+from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage, operate
 from holdfastd.cli.common.tables import TableFit, plain, table
 from holdfastd.cli.common.task_id import CUT
 from holdfastd.documents.batch_documents import batch_document
 from holdfastd.documents.times import moment, span
+from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH
 
 COLUMNS = ("batch", "state", "tasks", "open", "completed", "failed", "rejected", "canceled", "gone", "age", "callback")
 FIT = TableFit(ids=("batch", "callback"), drop=("gone", "rejected", "canceled", "age", "callback", "completed"))
@@ -85,7 +87,7 @@ def show(session: Session, /, batch: str, end: str | None, limit: int) -> None:
                     break
         return await manager.batch(batch_id).record(), found
 
-    batch_id = _whole(session, batch, is_exact=False)
+    batch_id = _whole(session, batch)
     record, task_ids = manage(session, lambda manager: look(manager, batch_id))
     if session.json:
         output.document(batch_document(record) | ({"tasks": task_ids} if end else {}))
@@ -95,47 +97,35 @@ def show(session: Session, /, batch: str, end: str | None, limit: int) -> None:
         output.text(task_id)
 
 
-@batches.command(epilog="Example: supervisor batches seal import-7")
-@click.argument("batch")
+@batches.command(help=SEAL_BATCH.help, epilog="Example: supervisor batches seal import-7")
+@arguments_of(SEAL_BATCH)
 @options.store
 @options.pass_session
 def seal(session: Session, /, batch: str) -> None:
-    """Seal a batch whose producer is gone: it takes no more tasks, and ends when those that it has have ended."""
-    batch_id = _whole(session, batch, is_exact=True)
-    word = ask(session, lambda store: store.seal_batch(batch_id))
-    if word == "unknown":
-        raise _unknown(batch_id)
-    record = manage(session, lambda manager: manager.batch(batch_id).record())
+    sealed = operate(session, SEAL_BATCH, {"batch": _chosen(session, batch)})
     if session.json:
-        output.document(batch_document(record))
+        output.document(sealed)
     else:
-        what = "sealed" if word == "sealed" else "was sealed already"
-        output.text(f"{batch_id} {what} with {counted(record.counts.total, 'task')}, {record.counts.open} open")
+        what, counts = "sealed" if sealed["sealed_now"] else "was sealed already", sealed["counts"]
+        output.text(f"{sealed['batch']} {what} with {counted(counts['total'], 'task')}, {counts['open']} open")
 
 
-@batches.command(epilog="Example: supervisor batches cancel import-7 --yes")
-@click.argument("batch")
-@click.option(
-    "--reason",
-    default="its batch was canceled by an operator",
-    show_default=True,
-    help="Reason, kept in the trail of each task.",
-)
+@batches.command(help=CANCEL_BATCH.help, epilog="Example: supervisor batches cancel import-7 --yes")
+@arguments_of(CANCEL_BATCH)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @options.store
 @options.pass_session
-def cancel(session: Session, /, batch: str, reason: str, yes: bool) -> None:
-    """Cancel the callback of a batch and its tasks that have not ended. Running handlers are interrupted."""
-    batch_id = _whole(session, batch, is_exact=True)
-    before = manage(session, lambda manager: manager.batch(batch_id).record())
-    question = f"Cancel batch {batch_id} with {counted(before.counts.open, 'open task')}?"
-    confirm(question, "canceling a batch cannot be undone", yes=yes)
-    record = manage(session, lambda manager: manager.batch(batch_id).cancel(reason), LONG_RETRIES)
-    canceled = record.counts.canceled - before.counts.canceled
+def cancel(session: Session, /, batch: str, reason: str | None, yes: bool) -> None:
+    batch_id = _chosen(session, batch)
+    record = None if yes else ask(session, lambda store: store.batch(batch_id))
+    if record is not None:
+        question = f"Cancel batch {batch_id} with {counted(record.counts.open, 'open task')}?"
+        confirm(question, "canceling a batch cannot be undone", yes=yes)
+    canceled = operate(session, CANCEL_BATCH, {"batch": batch_id, "reason": reason or ""}, LONG_RETRIES)
     if session.json:
-        output.document(batch_document(record) | {"canceled_now": canceled})
-    elif record.state is BatchState.CANCELED:
-        output.text(f"{batch_id} canceled, with {counted(canceled, 'task')}")
+        output.document(canceled)
+    elif canceled["state"] is BatchState.CANCELED:
+        output.text(f"{batch_id} canceled, with {counted(canceled['canceled_now'], 'task')}")
     else:
         output.text(f"{batch_id} had ended already")
 
@@ -166,17 +156,22 @@ def _rows(record: BatchRecord) -> list[tuple[object, object]]:
     ]
 
 
-def _whole(session: Session, word: str, /, *, is_exact: bool) -> str:
-    """The id of the batch that is meant. `is_exact`: for a command that changes it a word is a beginning only where it
-    ends with an ellipsis."""
-    return ask(session, lambda store: _found(store, word, is_exact=is_exact))
+def _chosen(session: Session, word: str, /) -> str:
+    """The id of a batch that is to be changed. A word is a beginning only where it ends with an ellipsis: `import-7` is
+    never `import-70`."""
+    return _whole(session, word) if word.endswith(CUT) else word
 
 
-async def _found(store: Store, word: str, *, is_exact: bool) -> str:
+def _whole(session: Session, word: str, /) -> str:
+    """The id of the batch that is meant by it or by its beginning."""
+    return ask(session, lambda store: _found(store, word))
+
+
+async def _found(store: Store, word: str) -> str:
     beginning = word.removesuffix(CUT[0]).removesuffix(CUT[1])
     if not is_task_id(beginning):
         raise _unknown(output.safe(word))
-    if word == beginning and (is_exact or await store.batch(word) is not None):
+    if word == beginning and await store.batch(word) is not None:
         return word
     found, cursor = list[str](), ""
     while len(found) <= LISTED:

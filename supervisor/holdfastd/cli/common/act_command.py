@@ -29,6 +29,7 @@ def command_of(
     """An argument without a default is one of the command; each other is an option. `words`: the answer for people;
     `left_out`: arguments that the command does not take."""
 
+    @arguments_of(act, left_out)
     @options.store
     @options.pass_session
     def carry_out(session: Session, /, **given: Any) -> None:
@@ -38,19 +39,27 @@ def command_of(
         else:
             output.text(words(answer))
 
-    parameters = [_parameter(field) for field in act.fields if field.name not in left_out]
-    made = rich_click.command(name, help=act.help, epilog=epilog)(carry_out)
-    made.params[:0] = parameters
-    return made
+    return rich_click.command(name, help=act.help, epilog=epilog)(carry_out)
 
 
-def _parameter(field: msgspec.structs.FieldInfo) -> click.Parameter:
+def arguments_of(act: Act[Any, Any], left_out: Collection[str] = ()) -> options.Decorator[Any]:
+    """The arguments and options of a command that carries the act out, and does something beside it."""
+
+    def add(command: Any) -> Any:
+        for field in reversed([each for each in act.fields if each.name not in left_out]):
+            command = _parameter(field)(command)
+        return command
+
+    return add
+
+
+def _parameter(field: msgspec.structs.FieldInfo) -> options.Decorator[Any]:
     if field.required:
-        return click.Argument([field.name])
+        return click.argument(field.name)
     names, help_ = [options.flag(field.name), field.name], description_of(field.type)
     kinds = kinds_of(field.type)
     if bool in kinds:
-        return click.Option(names, is_flag=True, default=None, help=help_)
+        return click.option(*names, is_flag=True, default=None, help=help_)
     if NoneType in kinds:
         help_ = f"{help_} `none`: no limit."
-    return click.Option(names, help=help_, metavar=field.name.upper())
+    return click.option(*names, help=help_, metavar=field.name.upper())

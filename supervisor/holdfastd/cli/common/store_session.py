@@ -72,12 +72,16 @@ def manage(
     return _run(session, inside)
 
 
-def operate(session: Session, act: Act[Any, T], texts: Mapping[str, object]) -> T:
+def operate(session: Session, act: Act[Any, T], texts: Mapping[str, object], later: SubmitRetries | None = None) -> T:
     """The answer of an act of this operator. It is noted in Activity; where the store does not take the note, the
-    change stands, and a line says so."""
-    settings, retries = session.settings, retries_of(session.settings)
+    change stands, and a line says so. `later`: the retries of long work, once the store has answered."""
+    settings, first = session.settings, retries_of(session.settings)
+    retries = later or first
 
     async def inside(store: Store) -> T:
+        if later is not None:
+            await first.call(store.ping)
+
         async def keep(activity: Activity) -> None:
             try:
                 await store.note_activity(activity)

@@ -23,6 +23,8 @@ from holdfastd.web.access.forms import visitor_of
 from holdfastd.web.queue.activity_notes import note, origin
 from holdfastd.web.queue.queue_access import QueueAccess
 
+LONGEST = 2.0  # seconds of an act in steps: its answer must come before a proxy gives up
+
 
 @asynccontextmanager
 async def noted(request: Request, change: str, subject: str = "") -> AsyncGenerator[AskedChange]:
@@ -34,7 +36,8 @@ async def noted(request: Request, change: str, subject: str = "") -> AsyncGenera
 
 def doing(access: QueueAccess, asked: AskedChange, face: Face) -> Doing:
     """What an act works with, for the visitor who asks for this change."""
-    return Doing(access.store, access.manager, access.settings, Operator(asked.who, asked.origin, face), asked)
+    operator = Operator(asked.who, asked.origin, face)
+    return Doing(access.store, access.manager, access.settings, operator, asked, seconds=LONGEST)
 
 
 def _why(error: Exception) -> str:

@@ -10,9 +10,11 @@ from msgspec import Meta
 from holdfast.client.arguments import check_batch_id
 from holdfast.core.batches import TaskEnd
 from holdfastd.documents.batch_documents import BatchDocument, batch_document
+from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH
+from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
-from holdfastd.web.api.types import Limit, PageQuery, Reasoned
+from holdfastd.web.api.types import Limit, PageQuery
 
 
 class BatchList(TypedDict):
@@ -51,36 +53,26 @@ async def list_batches(call: ApiCall, query: PageQuery) -> BatchList:
     return {"batches": listed, "unreadable": list(page.unreadable), "cursor": page.cursor}
 
 
-async def get_batch(call: ApiCall, batch_id: str) -> BatchDocument:
+async def get_batch(call: ApiCall, batch: str) -> BatchDocument:
     """Show one batch: its counts, its callback, when it was sealed and has ended."""
-    return batch_document(await call.manager.batch(batch_id).record())
+    return batch_document(await call.manager.batch(batch).record())
 
 
-async def batch_tasks(call: ApiCall, batch_id: str, query: BatchTaskQuery) -> BatchTaskList:
+async def batch_tasks(call: ApiCall, batch: str, query: BatchTaskQuery) -> BatchTaskList:
     """List the tasks of a batch."""
-    found, more = await call.store.batch_tasks(check_batch_id(batch_id), query.after, query.limit)
+    found, more = await call.store.batch_tasks(check_batch_id(batch), query.after, query.limit)
     if not found:
-        await call.manager.batch(batch_id).record()  # unknown?
+        await call.manager.batch(batch).record()  # unknown?
     listed: list[BatchTaskDocument] = [
         {"place": each.place, "task_id": each.task_id, "end": each.end} for each in found
     ]
     return {"tasks": listed, "more": more}
 
 
-async def seal_batch(call: ApiCall, batch_id: str) -> BatchDocument:
-    """Seal a batch whose producer is gone: it takes no more tasks, and ends when those that it has have ended."""
-    return batch_document(await call.manager.batch(batch_id).seal())
-
-
-async def cancel_batch(call: ApiCall, batch_id: str, body: Reasoned) -> BatchDocument:
-    """Cancel the callback of a batch and its tasks that have not ended. Running handlers are interrupted."""
-    return batch_document(await call.manager.batch(batch_id).cancel(call.reason("its batch was canceled", body.reason)))
-
-
 BATCHES = (
     ApiOperation("GET", "/batches", list_batches),
-    ApiOperation("GET", "/batches/{batch_id}", get_batch),
-    ApiOperation("GET", "/batches/{batch_id}/tasks", batch_tasks),
-    ApiOperation("POST", "/batches/{batch_id}/seal", seal_batch, "batches/seal"),
-    ApiOperation("POST", "/batches/{batch_id}/cancel", cancel_batch, "batches/cancel"),
+    ApiOperation("GET", "/batches/{batch}", get_batch),
+    ApiOperation("GET", "/batches/{batch}/tasks", batch_tasks),
+    route("POST", "/batches/{batch}/seal", SEAL_BATCH),
+    route("POST", "/batches/{batch}/cancel", CANCEL_BATCH),
 )

@@ -42,7 +42,7 @@ _OF_BODIES: tuple[int, ...] = (413, 415)
 _HEADERS = {401: "www-authenticate", 405: "allow", 429: "retry-after", 503: "retry-after"}
 _SEGMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "task_id": ("Id of the task.", {"pattern": f"^{TASK_ID.pattern}$"}),
-    "batch_id": ("Id of the batch.", {"pattern": f"^{BATCH_ID.pattern}$"}),
+    "batch": ("Id of the batch.", {"pattern": f"^{BATCH_ID.pattern}$"}),
     "verb": ("The change.", {"enum": list(BulkVerb)}),
     "change_id": ("Id of the change, as its beginning answers it.", {}),
     "lane": ("Name of the lane.", {}),

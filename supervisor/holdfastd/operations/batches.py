@@ -1,0 +1,78 @@
+"""Acts on batches."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from holdfast.client.arguments import check_batch_id, check_reason
+from holdfast.core.batches import BatchRecord
+from holdfast.errors import UnknownBatchError
+from holdfastd.documents.batch_documents import BatchDocument, batch_document
+from holdfastd.operations.act import Act, Doing
+from holdfastd.operations.known import meant
+from holdfastd.operations.lanes import Reason
+
+STEP = 50  # tasks that are canceled at once: a millisecond or two of the store
+LATEST = 1000  # batches among which a misspelt id is looked for
+
+Batch = Annotated[str, Meta(description="Id of the batch.")]
+
+
+class SealBatch(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The batch."""
+
+    batch: Batch
+
+
+class CancelBatch(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The batch, and why it is canceled."""
+
+    batch: Batch
+    reason: Reason = ""
+
+
+class SealedBatch(BatchDocument):
+    """`sealed_now`: false for a batch that was sealed before."""
+
+    sealed_now: bool
+
+
+class CanceledBatch(BatchDocument):
+    """`canceled_now`: the tasks that this call has canceled. Ask again while tasks of a canceled batch are open."""
+
+    canceled_now: int
+
+
+async def seal_batch(doing: Doing, given: SealBatch) -> SealedBatch:
+    """Seal a batch whose producer is gone: it takes no more tasks, and ends when those that it has have ended."""
+    await _record(doing, given.batch)
+    word = await doing.call(doing.store.seal_batch, given.batch)
+    return {**batch_document(await _record(doing, given.batch)), "sealed_now": word == "sealed"}
+
+
+async def cancel_batch(doing: Doing, given: CancelBatch) -> CanceledBatch:
+    """Cancel the callback of a batch and its tasks that have not ended. Running handlers are interrupted."""
+    reason = check_reason(doing.reason("its batch was canceled", given.reason))
+    before = await _record(doing, given.batch)
+    began, is_late = time.monotonic(), False
+    while not is_late and (await doing.call(doing.store.cancel_batch, given.batch, STEP, reason)).left:
+        is_late = doing.seconds is not None and time.monotonic() - began >= doing.seconds
+    record = await _record(doing, given.batch)
+    return {**batch_document(record), "canceled_now": record.counts.canceled - before.counts.canceled}
+
+
+async def _record(doing: Doing, batch_id: str) -> BatchRecord:
+    """Raises UnknownBatchError, with the ids that are near."""
+    record = await doing.call(doing.store.batch, check_batch_id(batch_id))
+    if record is None:
+        latest = {each.batch_id for each in (await doing.call(doing.store.batches, LATEST)).batches}
+        raise UnknownBatchError(f"no batch {batch_id}; one that ended long ago is forgotten; {meant(batch_id, latest)}")
+    return record
+
+
+SEAL_BATCH = Act("batches/seal", SealBatch, seal_batch, "batch")
+CANCEL_BATCH = Act("batches/cancel", CancelBatch, cancel_batch, "batch")
