@@ -156,7 +156,7 @@ async def _worker(here: Site, redis: RedisSettings, given: Planting) -> None:
 
 async def _orders(here: Site, given: Planting) -> None:
     await here.manager.pause_queue(given.name, given.text)
-    await here.change("/workers/quiet", host=f"host{given.name}", reason=given.text)
+    await here.change("/hosts/quiet", create="true", host=f"host{given.name}", reason=given.text)
 
 
 async def _schedule(here: Site, given: Planting) -> None:

@@ -285,7 +285,9 @@ async def test_batches_dead_letters_and_reports_are_those_of_the_manager(redis_s
 
 async def test_hosts_are_made_quiet_and_resumed(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
-        order = await ok(await here.program.post(f"{API}/hosts/quiet", json={"host": "db1", "reason": "moves"}))
+        order = await ok(
+            await here.program.post(f"{API}/hosts/quiet", json={"host": "db1", "reason": "moves", "create": True})
+        )
         assert order == {"host": "db1", "word": "quiet", "changed": True, "workers": 0}
         assert len((await ok(await here.program.get(f"{API}/hosts")))["quiet"]) == 1  # type: ignore[index]
         [quiet] = await here.store.quiet_hosts()

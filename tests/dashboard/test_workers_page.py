@@ -23,17 +23,17 @@ SCRIPT = "<script>alert(1)</script>"
 async def test_hosts_are_made_quiet_with_a_reason_and_resumed(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
         await here.store.register(Introduction("w-1", f"elsewhere{SCRIPT}", "boot", 7, 0))
-        await here.change("/workers/quiet", host="elsewhere", reason=f"the disk is full {SCRIPT}")
+        await here.change("/hosts/quiet", host="elsewhere", create="true", reason=f"the disk is full {SCRIPT}")
         (order,) = await here.store.quiet_hosts()
-        assert (order.host, order.by) == ("elsewhere", "token")
+        assert (order.host, order.by) == ("elsewhere", "token on the web, from 192.0.2.7")
         assert order.reason == f"the disk is full {SCRIPT} (ordered by token on the web, from 192.0.2.7)"
         assert "the disk is full" in await here.page("/workers")
         assert SCRIPT not in (await here.browser.get("/workers", headers=HTML)).text
-        await here.change("/workers/resume", host="elsewhere")
+        await here.change("/hosts/resume", host="elsewhere")
         assert not await here.store.quiet_hosts()
         done = [each.change for each in await here.store.activity_before("", 10)]
-        assert done == ["workers/resume", "workers/quiet"]
-        assert (await here.change("/workers/quiet", host="two words")).status_code == 400
+        assert done == ["hosts/resume", "hosts/quiet"]
+        assert (await here.change("/hosts/quiet", host="two words")).status_code == 400
 
 
 @pytest.mark.anyio

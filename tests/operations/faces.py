@@ -21,13 +21,13 @@ API = "/api/v1"
 @dataclass(frozen=True)
 class Case:
     """`act` is asked for `subject` with arguments `given`, after `before` was asked for. `words`: of the command;
-    `route`: method and path, `{}` for the subject. It `answers` with this, or is refused with a text that has
-    `refusal`."""
+    `route`: method and path, `{}` for the subject; None: only a command asks for it. It `answers` with this, or is
+    refused with a text that has `refusal`."""
 
     act: Act[object, object]  # type: ignore[type-var]  # of any arguments
     subject: str
     words: tuple[str, ...]
-    route: tuple[str, str]
+    route: tuple[str, str] | None
     given: Mapping[str, object] = field(default_factory=dict[str, object])
     before: tuple[Case, ...] = ()
     answers: Mapping[str, object] | None = None
@@ -35,6 +35,10 @@ class Case:
 
     def __str__(self) -> str:
         return f"{self.act.name} {self.subject} {'refused' if self.refusal else self.answers}"
+
+    @property
+    def faces(self) -> tuple[str, ...]:
+        return tuple(FACES) if self.route else ("command",)
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,14 @@ async def by_command(cli: Cli, here: Site, case: Case) -> Said:
 
 async def by_form(_: Cli, here: Site, case: Case) -> Said:
     fields = {name: _text(value) for name, value in case.given.items()}
-    sent = await here.change(f"/{case.act.name}", **{case.act.subject: case.subject}, **fields)
+    assert case.route is not None
+    subject = {case.act.subject: case.subject} if "{}" in case.route[1] else {}
+    sent = await here.change(f"/{case.act.name}", **subject, **fields)
     return Said(None, "" if sent.status_code == 303 else unescape(sent.text), await _note(here))
 
 
 async def by_route(_: Cli, here: Site, case: Case) -> Said:
+    assert case.route is not None
     method, path = case.route
     body = dict(case.given) or None
     sent = await here.program.request(method, API + path.format(quote(case.subject, safe="")), json=body)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.core.quiet_hosts import ALL_HOSTS
 from holdfast_config import RedisSettings
+from holdfastd.operations.hosts import END_HALT, HALT_HOSTS, QUIET_HOSTS, RESUME_HOSTS
 from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESET_LANE, RESUME_LANE
 from tests.cli.commands import Cli
 from tests.dashboard.site import site
@@ -24,6 +26,14 @@ PAUSE = Case(
 )
 LIMIT = ("lanes", "set", LANE)
 LIMITS = ("PUT", "/lanes/{}/limits")
+QUIET = Case(
+    QUIET_HOSTS,
+    "db1",
+    ("quiet",),
+    ("POST", "/hosts/quiet"),
+    {"host": "db1", "reason": "the database moves", "create": True},
+    answers={"host": "db1", "word": "quiet", "changed": True, "workers": 0},
+)
 CASES = [
     PAUSE,
     Case(PAUSE_LANE, "mial", ("lanes", "pause", "mial"), PAUSE.route, before=(PAUSE,), refusal="did you mean mail"),
@@ -57,11 +67,59 @@ CASES = [
         {"rate": "5/s"},
         refusal="handler 'billing': nobody knows this handler",
     ),
+    QUIET,
+    Case(
+        QUIET_HOSTS,
+        ALL_HOSTS,
+        ("quiet",),
+        QUIET.route,
+        {"reason": "the database moves"},
+        answers={"host": None, "word": "quiet", "changed": True, "workers": 0},
+    ),
+    Case(
+        QUIET_HOSTS,
+        "bd1",
+        ("quiet",),
+        QUIET.route,
+        {"host": "bd1"},
+        before=(QUIET,),
+        refusal="host 'bd1': nobody knows this host; did you mean db1?",
+    ),
+    Case(QUIET_HOSTS, "a b", ("quiet",), QUIET.route, {"host": "a b"}, refusal="host: 'a b' is not the name of a host"),
+    Case(QUIET_HOSTS, "*", ("quiet",), QUIET.route, {"host": "*"}, refusal="leave it out for all hosts"),
+    Case(QUIET_HOSTS, "none", ("quiet",), QUIET.route, {"host": "none"}, refusal="host 'none': nobody knows this host"),
+    Case(
+        RESUME_HOSTS,
+        "db1",
+        ("resume",),
+        ("POST", "/hosts/resume"),
+        {"host": "db1"},
+        before=(QUIET,),
+        answers={"host": "db1", "word": "resumed", "changed": True, "workers": 0, "quiet": []},
+    ),
+    Case(RESUME_HOSTS, "db1", ("resume",), ("POST", "/hosts/resume"), {"host": "db1"}, refusal="nobody knows"),
+    Case(
+        HALT_HOSTS,
+        "db1",
+        ("control", "HALT"),
+        None,
+        {"host": "db1", "create": True},
+        answers={"host": "db1", "word": "halt", "changed": True, "workers": 0},
+    ),
+    Case(HALT_HOSTS, "db1", ("control", "HALT"), None, {"host": "db1"}, refusal="nobody knows this host"),
+    Case(
+        END_HALT,
+        ALL_HOSTS,
+        ("control", "RESUME"),
+        None,
+        answers={"host": None, "word": "halt ended", "changed": False, "workers": 0, "quiet": []},
+    ),
 ]
 
 
-@pytest.mark.parametrize("face", FACES)
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(
+    ("case", "face"), [pytest.param(case, face, id=f"{case}-{face}") for case in CASES for face in case.faces]
+)
 async def test_an_act_is_the_same_through_each_face(
     redis_settings: RedisSettings, cli: Cli, case: Case, face: str
 ) -> None:

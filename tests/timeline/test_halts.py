@@ -6,7 +6,7 @@ from tests.forked import Program
 from tests.timeline.timeline import PATIENCE, Timeline
 
 ENDS = "halted, "
-AGAIN = "(upgrade); to end it: supervisor control RESUME; this process runs nevertheless"
+AGAIN = "); to end it: supervisor control RESUME; this process runs nevertheless"
 
 
 def halt(timeline: Timeline) -> None:
@@ -39,7 +39,7 @@ def test_halt_ends_work_and_dispatch_which_may_be_started_again(timeline: Timeli
     for process in (work, dispatch):
         [line] = since_ready(timeline, process)
         assert ENDS in line
-        assert "(upgrade)" in line
+        assert "(upgrade (ordered by " in line
 
     timeline.bike.set("held:A", "STOP")
     with timeline.serving("work") as work, timeline.serving("dispatch") as dispatch:

@@ -29,6 +29,12 @@ class OrderDocument(TypedDict):
     workers: int
 
 
+class EndedOrderDocument(OrderDocument):
+    """The answer to the end of an order. `quiet`: the orders that remain."""
+
+    quiet: list[QuietDocument]
+
+
 class WorkerDocument(TypedDict):
     """A worker. A dead one is kept for a day; `died_ms`: Unix milliseconds; `held`: the tasks that it had then."""
 
@@ -66,6 +72,10 @@ def order_document(host: str, word: str, order: QuietOrder) -> OrderDocument:
         "changed": order.is_new,
         "workers": order.workers,
     }
+
+
+def ended_order_document(host: str, word: str, order: QuietOrder, remaining: Sequence[Quiet]) -> EndedOrderDocument:
+    return {**order_document(host, word, order), "quiet": quiet_documents(remaining)}
 
 
 def worker_document(worker: WorkerRecord) -> WorkerDocument:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from types import NoneType
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType, NoneType
 from typing import Any, TypeVar
 
 import click
@@ -18,6 +18,8 @@ from holdfastd.operations.reading import description_of, kinds_of
 
 R = TypeVar("R")
 
+NO_OWN: Mapping[str, options.Decorator[Any]] = MappingProxyType({})
+
 
 def command_of(
     act: Act[Any, R],
@@ -25,32 +27,43 @@ def command_of(
     words: Callable[[R], str],
     epilog: str,
     left_out: Collection[str] = (),
+    own: Mapping[str, options.Decorator[Any]] = NO_OWN,
 ) -> click.Command:
     """An argument without a default is one of the command; each other is an option. `words`: the answer for people;
-    `left_out`: arguments that the command does not take."""
+    `left_out`: arguments that the command does not take; `own`: options that it reads in its own way."""
 
-    @arguments_of(act, left_out)
+    @arguments_of(act, left_out, own)
     @options.store
     @options.pass_session
     def carry_out(session: Session, /, **given: Any) -> None:
-        answer = operate(session, act, {key: value for key, value in given.items() if value not in (None, ())})
-        if session.json:
-            output.document(answer)
-        else:
-            output.text(words(answer))
+        print_answer(session, operate(session, act, given_of(given)), words)
 
     return rich_click.command(name, help=act.help, epilog=epilog)(carry_out)
 
 
-def arguments_of(act: Act[Any, Any], left_out: Collection[str] = ()) -> options.Decorator[Any]:
+def arguments_of(
+    act: Act[Any, Any], left_out: Collection[str] = (), own: Mapping[str, options.Decorator[Any]] = NO_OWN
+) -> options.Decorator[Any]:
     """The arguments and options of a command that carries the act out, and does something beside it."""
 
     def add(command: Any) -> Any:
         for field in reversed([each for each in act.fields if each.name not in left_out]):
-            command = _parameter(field)(command)
+            command = (own.get(field.name) or _parameter(field))(command)
         return command
 
     return add
+
+
+def given_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that were given."""
+    return {name: value for name, value in values.items() if value not in (None, ())}
+
+
+def print_answer(session: Session, answer: R, words: Callable[[R], str]) -> None:
+    if session.json:
+        output.document(answer)
+    else:
+        output.text(words(answer))
 
 
 def _parameter(field: msgspec.structs.FieldInfo) -> options.Decorator[Any]:

@@ -73,30 +73,45 @@ def manage(
 
 
 def operate(session: Session, act: Act[Any, T], texts: Mapping[str, object], later: SubmitRetries | None = None) -> T:
-    """The answer of an act of this operator. It is noted in Activity; where the store does not take the note, the
-    change stands, and a line says so. `later`: the retries of long work, once the store has answered."""
-    settings, first = session.settings, retries_of(session.settings)
-    retries = later or first
+    """The answer of an act of this operator. `later`: the retries of long work, once the store has answered."""
 
     async def inside(store: Store) -> T:
         if later is not None:
-            await first.call(store.ping)
-
-        async def keep(activity: Activity) -> None:
-            try:
-                await store.note_activity(activity)
-            except StoreError as error:
-                output.note(f"the change is made, but not listed in Activity: {error}", "warning")
-
-        limit = settings.max_message_bytes
-        manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, retries=retries)
-        operator = Operator(operator_name(), "a command", Face.COMMAND)
-        change = AskedChange(operator.name, operator.origin, keep, act.name, act.subject_of(texts))
-        async with noted(change) as asked:
-            doing = Doing(store, manager, settings, operator, asked, retries)
-            return await act.carry_out(doing, act.read_texts(texts))
+            await retries_of(session.settings).call(store.ping)
+        return await operate_in(store, session, act, texts, later)
 
     return _run(session, inside)
+
+
+def _warn(text: str) -> None:
+    output.note(text, "warning")
+
+
+async def operate_in(
+    store: Store,
+    session: Session,
+    act: Act[Any, T],
+    texts: Mapping[str, object],
+    retries: SubmitRetries | None = None,
+    tell: Callable[[str], None] = _warn,
+) -> T:
+    """The answer of an act. It is noted in Activity; where the store does not take the note, the change stands, and
+    `tell` says so."""
+    settings, retries = session.settings, retries or retries_of(session.settings)
+
+    async def keep(activity: Activity) -> None:
+        try:
+            await store.note_activity(activity)
+        except StoreError as error:
+            tell(f"the change is made, but not listed in Activity: {error}")
+
+    limit = settings.max_message_bytes
+    manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, retries=retries)
+    operator = Operator(operator_name(), "a command", Face.COMMAND)
+    change = AskedChange(operator.name, operator.origin, keep, act.name, act.subject_of(texts))
+    async with noted(change) as asked:
+        doing = Doing(store, manager, settings, operator, asked, retries)
+        return await act.carry_out(doing, act.read_texts(texts))
 
 
 class AnnouncedRetries(SubmitRetries):

@@ -15,7 +15,7 @@ from holdfast.core.words import duration
 from holdfast.store.protocol import Store
 from holdfast_config.lanes import list_name
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import command_of
+from holdfastd.cli.common.act_command import command_of, given_of, print_answer
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, operate
@@ -116,12 +116,12 @@ def set_(session: Session, /, lane: str | None, handler: str | None, reset: bool
     """Limit the running tasks of LANE, or the rate of a handler, over all hosts. Overrides the settings."""
     if (lane is None) == (handler is None):
         raise click.UsageError("give LANE or --handler")
-    texts = {name: value for name, value in given.items() if value is not None}
+    texts = given_of(given)
     if reset == bool(texts.keys() - {"create"}):
         raise click.UsageError("give either --reset or limits")
     of_handler, of_lane = (RESET_HANDLER, RESET_LANE) if reset else (LIMIT_HANDLER, LIMIT_LANE)
     act, subject = (of_lane, {"lane": lane}) if handler is None else (of_handler, {"handler": handler})
-    _show(session, operate(session, act, {**subject, **texts}))
+    print_answer(session, operate(session, act, {**subject, **texts}), _words)
 
 
 def _known(lane: str) -> str:
@@ -129,13 +129,6 @@ def _known(lane: str) -> str:
         return list_name(lane)
     except ValueError as error:
         raise click.UsageError(f"LANE {lane[:80]!r}: {error}") from None
-
-
-def _show(session: Session, answer: ChangedSubject) -> None:
-    if session.json:
-        output.document(answer)
-    else:
-        output.text(_words(answer))
 
 
 def _cells(lane: LaneState, snapshot: Lanes) -> tuple[object, ...]:

@@ -31,8 +31,8 @@ from holdfastd.cli.common.store_session import LONG_RETRIES, ask, converse
 from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.work_progress import WorkProgress
-from holdfastd.cli.views.operator import operator
 from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
+from holdfastd.operations.act import operator_name
 from holdfastd.web.queue.redaction import Redaction
 
 # The tasks that a command changes: named by their ids, or all that a filter finds.
@@ -100,7 +100,9 @@ ORIGIN = "the command line"
 
 def begin(session: Session, verb: BulkVerb, chosen: TaskFilter, reason: str = "") -> int:
     """Change all tasks that the filter finds, after a question with their number."""
-    change = asked_change(verb, chosen.states, chosen.wanted, chosen.text, who=operator(), origin=ORIGIN, reason=reason)
+    change = asked_change(
+        verb, chosen.states, chosen.wanted, chosen.text, who=operator_name(), origin=ORIGIN, reason=reason
+    )
     if not chosen.yes and sys.stdin.isatty():
         number = converse(session, lambda store: _count(session, store, change))
         confirm(f"{verb.capitalize()} {counted(number, 'task')}?", "", yes=not number)
@@ -138,7 +140,7 @@ def carry_out(session: Session, begin_it: Callable[[Store], Awaitable[BulkChange
 async def note(store: Store, what: str, change_id: str, outcome: str) -> None:
     """Write down who has asked for it, as the dashboard does."""
     with suppress(StoreError):
-        await store.note_activity(Activity(operator(), ORIGIN, f"bulk/{what}", change_id, outcome))
+        await store.note_activity(Activity(operator_name(), ORIGIN, f"bulk/{what}", change_id, outcome))
 
 
 async def _to_its_end(steps: BulkSteps, store: Store, change: BulkChange) -> BulkChange:

@@ -9,9 +9,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from holdfast.store.protocol import Store
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import operate_in
 from holdfastd.cli.top.panes import Row
 from holdfastd.cli.top.screen_state import Order
-from holdfastd.cli.views.operator import operator
+from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
 
 _SEQUENCES = {
     "[A": "up",
@@ -82,15 +84,19 @@ def names_of(typed: str) -> list[str]:
 REASON = "ordered in top"
 
 
-async def carry_out(order: Order, row: Row, store: Store) -> str:
+async def carry_out(order: Order, row: Row, session: Session, store: Store) -> str:
     """One line on what was done, or why nothing was."""
+    lost = list[str]()  # of the note in Activity
     match order:
         case Order.QUIET if row.host:
-            done = await store.quiet_host(row.host, operator(), REASON)
-            return f"host {row.host} is quiet{'' if done.is_new else ' already'}"
+            given = {"host": row.host, "reason": "in top"}
+            done = await operate_in(store, session, QUIET_HOSTS, given, tell=lost.append)
+            return "; ".join([f"host {row.host} is quiet{'' if done['changed'] else ' already'}", *lost])
         case Order.RESUME if row.host:
-            done = await store.resume_host(row.host, operator())
-            return f"host {row.host} {'claims tasks again' if done.is_new else 'was not quiet'}"
+            ended = await operate_in(store, session, RESUME_HOSTS, {"host": row.host}, tell=lost.append)
+            return "; ".join(
+                [f"host {row.host} {'claims tasks again' if ended['changed'] else 'was not quiet'}", *lost]
+            )
         case Order.RETRY if row.task_id:
             answer = await store.retry(row.task_id, REASON)
             return f"task {row.task_id}: {answer.word}"

@@ -181,7 +181,7 @@ class Top:
         if not self._rows:
             return f"{order}: nothing is selected"
         try:
-            return await carry_out(order, self._rows[self._screen.selected], self.store)
+            return await carry_out(order, self._rows[self._screen.selected], self.session, self.store)
         except HoldfastError as error:
             return str(error)
 

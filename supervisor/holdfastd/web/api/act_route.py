@@ -28,6 +28,7 @@ def route(
     async def perform(call: ApiCall, **given: Any) -> Any:
         others = msgspec.structs.asdict(given.pop(BODY)) if BODY in given else {}
         values = {**given, **{key: value for key, value in others.items() if value is not msgspec.UNSET}}
+        call.asked.subject = call.asked.subject or act.subject_of(values)
         return await act.carry_out(doing(call.access, call.asked, Face.API), act.read(values))
 
     perform.__name__ = name or act.function.__name__

@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import TypedDict
 
-import msgspec
-from msgspec import Meta
-
-from holdfast.client.arguments import check_reason
-from holdfast.core.plain_json import shown
-from holdfast.core.quiet_hosts import ALL_HOSTS
-from holdfast.errors import InvalidTaskError
-from holdfastd.documents.host_documents import (
-    OrderDocument,
-    QuietDocument,
-    WorkerDocument,
-    order_document,
-    quiet_documents,
-    worker_document,
-)
+from holdfastd.documents.host_documents import QuietDocument, WorkerDocument, quiet_documents, worker_document
+from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
+from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
-from holdfastd.web.api.types import Reason
-
-LONGEST = 255
-Host = Annotated[
-    str | None,
-    Meta(description="Name of the host; null: all hosts. A host that is quiet by its name is resumed by its name."),
-]
 
 
 class WorkerList(TypedDict):
@@ -39,19 +20,6 @@ class HostList(TypedDict):
 
     hosts: dict[str, int]
     quiet: list[QuietDocument]
-
-
-class QuietRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The host that is to claim no more tasks."""
-
-    host: Host = None
-    reason: Reason = ""
-
-
-class HostRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The host that is to claim tasks again."""
-
-    host: Host = None
 
 
 async def list_workers(call: ApiCall) -> WorkerList:
@@ -68,30 +36,9 @@ async def list_hosts(call: ApiCall) -> HostList:
     return {"hosts": hosts, "quiet": quiet_documents(await call.store.quiet_hosts())}
 
 
-async def quiet_hosts(call: ApiCall, body: QuietRequest) -> OrderDocument:
-    """Let all hosts, or one host, claim no more tasks until they are resumed. Running tasks finish."""
-    host = call.asked.subject = _known(body.host)
-    reason = check_reason(call.reason("ordered", body.reason))
-    return order_document(host, "quiet", await call.store.quiet_host(host, call.who, reason))
-
-
-async def resume_hosts(call: ApiCall, body: HostRequest) -> OrderDocument:
-    """Let all hosts, or one host, claim tasks again."""
-    host = call.asked.subject = _known(body.host)
-    return order_document(host, "resumed", await call.store.resume_host(host, call.who))
-
-
-def _known(host: str | None) -> str:
-    if host is None:
-        return ALL_HOSTS
-    if host == ALL_HOSTS or not 1 <= len(host) <= LONGEST or not host.isprintable() or " " in host:
-        raise InvalidTaskError(f"host {shown(host)}: the name of a host is expected, or null for all hosts")
-    return host
-
-
 HOSTS = (
     ApiOperation("GET", "/workers", list_workers),
     ApiOperation("GET", "/hosts", list_hosts),
-    ApiOperation("POST", "/hosts/quiet", quiet_hosts, "hosts/quiet"),
-    ApiOperation("POST", "/hosts/resume", resume_hosts, "hosts/resume"),
+    route("POST", "/hosts/quiet", QUIET_HOSTS),
+    route("POST", "/hosts/resume", RESUME_HOSTS),
 )

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import socket
 
-from holdfast.core.quiet_hosts import ALL_HOSTS
 from holdfastd.control.errors import ControlError
+from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
 from holdfastd.web.access.forms import BadFieldError
-from holdfastd.web.changes.change import Asked, PageChange
+from holdfastd.web.changes.change import Asked, PageChange, change_of
 from holdfastd.web.queue.local_supervisor import LocalSupervisor
 
-LONGEST = 255  # characters of a host's name
 MOST_WORKERS = 10_000
-
-
-async def _quiet(asked: Asked) -> None:
-    await asked.access.store.quiet_host(_host(asked), asked.who, asked.reason("ordered")[:1000])
-
-
-async def _resume(asked: Asked) -> None:
-    await asked.access.store.resume_host(_host(asked), asked.who)
 
 
 async def _scale(asked: Asked) -> None:
@@ -37,16 +28,9 @@ async def _write_stacks(asked: Asked) -> None:
     await LocalSupervisor(asked.access.settings).write_stacks(asked.subject)
 
 
-def _host(asked: Asked) -> str:
-    host = asked.subject
-    if host != ALL_HOSTS and (not 1 <= len(host) <= LONGEST or not host.isprintable() or " " in host):
-        raise BadFieldError(f"host {host[:80]!r}: the name of a host is expected, or {ALL_HOSTS} for all")
-    return host
-
-
 HOST_CHANGES = (
-    PageChange("/workers/quiet", "host", "/workers", _quiet),
-    PageChange("/workers/resume", "host", "/workers", _resume),
+    change_of(QUIET_HOSTS, "/workers"),
+    change_of(RESUME_HOSTS, "/workers"),
     PageChange("/workers/scale", "host", "/workers", _scale),
     PageChange("/workers/stacks", "worker", "/stacks?worker={}", _write_stacks),
 )
