@@ -13,7 +13,7 @@ import anyio
 import pytest
 import redis
 
-from holdfast.client.bulk import asked_change
+from holdfast.client.bulk_steps import asked_change
 from holdfast.core.bulk_changes import BulkVerb
 from holdfast.errors import StoreUnavailableError
 from holdfastd.cli.tasks import bulk

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.client.bulk import CHANGED_AT_ONCE, BulkSteps
+from holdfast.client.bulk_steps import CHANGED_AT_ONCE, BulkSteps
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_spec import TaskSpec

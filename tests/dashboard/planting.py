@@ -15,7 +15,7 @@ import pytest
 
 from holdfast import Handlers, Task
 from holdfast.app import create_broker
-from holdfast.client.bulk import asked_change
+from holdfast.client.bulk_steps import asked_change
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import BulkVerb

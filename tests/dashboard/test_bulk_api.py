@@ -7,7 +7,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from holdfast.client.bulk import asked_change
+from holdfast.client.bulk_steps import asked_change
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.bulk_changes import BulkState, BulkVerb
 from holdfast.core.task_states import State

@@ -853,14 +853,14 @@ DASHBOARD = (
     ),
     Rule(
         "a bulk change names itself when it retries a task",
-        "workers/holdfast/client/bulk.py",
+        "workers/holdfast/client/bulk_steps.py",
         "change.task_reason, change.change_id)",
         'change.task_reason, "")',
         f"{_BULK_STEPS}::test_a_delayed_task_is_made_due_once_by_a_change",
     ),
     Rule(
         "a bulk change tells what had left its filter",
-        "workers/holdfast/client/bulk.py",
+        "workers/holdfast/client/bulk_steps.py",
         'return _Came.MOVED if word == "unknown" or word in tuple(State) else _Came.REFUSED',
         "return _Came.REFUSED",
         f"{_BULK_STEPS}::test_what_has_left_the_filter_when_its_turn_comes_is_told",
@@ -902,7 +902,7 @@ DASHBOARD = (
     ),
     Rule(
         "what was retried before is not retried by a bulk change",
-        "workers/holdfast/client/bulk.py",
+        "workers/holdfast/client/bulk_steps.py",
         "            return _Came.NEITHER\n",
         "            return _Came.CHANGED\n",
         f"{_BULK_STEPS}::test_a_retry_that_fails_is_not_retried_by_the_change_that_made_it",

@@ -13,7 +13,7 @@ import click
 import rich_click
 
 from holdfast.client.arguments import WantedTasks
-from holdfast.client.bulk import BulkSteps, CountedTasks, asked_change, counted_tasks
+from holdfast.client.bulk_steps import BulkSteps, CountedTasks, asked_change, counted_tasks
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import KEPT, NOT_RUNNING, NOT_STOPPED, SILENT_MS, BulkChange, BulkState, BulkVerb

@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta
 
-from holdfast.client.bulk import CountedTasks, asked_change
+from holdfast.client.bulk_steps import CountedTasks, asked_change
 from holdfast.core.bulk_changes import KEPT, BulkChange, BulkVerb
 from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
 from holdfastd.web.access.forms import visitor_of

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.client.bulk import checked_verb
+from holdfast.client.bulk_steps import checked_verb
 from holdfast.client.manager import TaskManager
 from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.task_states import State

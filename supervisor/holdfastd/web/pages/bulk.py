@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.client.arguments import WantedTasks
-from holdfast.client.bulk import CountedTasks, asked_change, checked_verb
+from holdfast.client.bulk_steps import CountedTasks, asked_change, checked_verb
 from holdfast.core.bulk_changes import BulkChange
 from holdfastd.web.access.forms import check_may_change, visitor_of
 from holdfastd.web.queue.activity_notes import origin

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import structlog
 from starlette.requests import Request
 
-from holdfast.client.bulk import BulkSteps
+from holdfast.client.bulk_steps import BulkSteps
 from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import NOT_RUNNING, NOT_STOPPED, BulkChange, BulkState
 from holdfast.errors import HoldfastError, StoreError, StoreUnavailableError

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from holdfast.client.arguments import check_text
-from holdfast.client.bulk import BulkSteps, CountedTasks, counted_tasks
+from holdfast.client.bulk_steps import BulkSteps, CountedTasks, counted_tasks
 from holdfast.core.bulk_changes import BulkChange
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Page, TaskRecord

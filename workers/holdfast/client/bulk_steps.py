@@ -1,4 +1,4 @@
-"""Carries out bulk changes, step by step: each finds some tasks and changes them."""
+"""Bulk changes: how they are asked for, and their steps, each of which finds some tasks and changes them."""
 
 from __future__ import annotations
 
