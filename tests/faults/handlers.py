@@ -29,6 +29,7 @@ import redis
 import redis.asyncio as aioredis
 
 from holdfast import Retry, Task
+from holdfast.os.handlers_loop import PLACES
 from tests.worker import hostile_errors
 
 URL = "FAULTS_URL"
@@ -369,6 +370,9 @@ async def leaves(task: Task, what: str) -> str:
                 await asyncio.to_thread(time.sleep, LONGEST)
         case "executor":
             loop.run_in_executor(None, time.sleep, LONGEST)
+        case "all":
+            for _ in range(PLACES):
+                loop.run_in_executor(None, time.sleep, LONGEST)
         case "pool":
             LEFT.append(concurrent.futures.ThreadPoolExecutor(1).submit(time.sleep, LONGEST))
         case "task":
@@ -379,6 +383,12 @@ async def leaves(task: Task, what: str) -> str:
         case _:
             threading.Thread(target=time.sleep, args=(LONGEST,)).start()
     return what
+
+
+async def threads_when_told(task: Task, argument: str) -> str:
+    """Then it needs a place in the default executor."""
+    await wait(task, argument)
+    return await asyncio.to_thread(str, argument)
 
 
 async def _unending() -> None:
@@ -477,6 +487,7 @@ VERBS: dict[str, Verb] = {
         raises,
         exits,
         leaves,
+        threads_when_told,
         poison,
         fell,
         unwilling,

@@ -248,3 +248,14 @@ async def test_a_worker_whose_threads_are_left_behind_is_recycled_before_all_its
         (record,) = await scene.settled("after")
         assert record.state is State.FAILED
         assert scene.pool.deaths() == []
+
+
+async def test_a_task_gets_a_thread_where_another_has_left_all_of_them_behind(short_path: Path) -> None:
+    async with stage(short_path, workers=1, concurrency=2) as scene:
+        await scene.submit("t", text="threads_when_told")
+        scene.started("t")
+        await scene.submit("leaves", text="leaves all")
+        await scene.completed("leaves")
+        scene.go("t")
+        record = await scene.completed("t")
+        assert (record.deliveries, scene.pool.deaths()) == (1, [])

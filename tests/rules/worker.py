@@ -1274,6 +1274,13 @@ WORKER = [
         "::test_a_worker_whose_threads_are_left_behind_is_recycled_before_all_its_places_are_taken",
     ),
     Rule(
+        "threads that were left behind keep no task from its thread",
+        "workers/holdfast/os/handlers_loop.py",
+        "    loop.executor.make_room(left)\n",
+        "",
+        "tests/faults/test_worker_endings.py::test_a_task_gets_a_thread_where_another_has_left_all_of_them_behind",
+    ),
+    Rule(
         "the end of a call gives its error away",
         f"{_HANDLER}/threads.py",
         "        error, self.error = self.error, None\n",

@@ -7,7 +7,8 @@ to is told. Where nobody has looked at the exception by the end of its handler, 
 is forgotten before that, which asyncio reports.
 
 The default executor of the loop (`asyncio.to_thread`) has few places, and a thread that does not end keeps its one. So
-the loop knows the calls that run there, and to which run of a handler each belongs.
+the loop knows the calls that run there, and to which run of a handler each belongs. For those of runs that are over the
+executor gets as many more places: tasks that go on would wait for them without end.
 
 At the end of the program asyncio cancels all tasks that are left, and waits for them and for the threads of the default
 executor. Here their tasks are over: the wait for asyncio tasks is short, and there is none for threads.
@@ -43,6 +44,7 @@ _log = structlog.get_logger("holdfast.worker")
 
 
 PLACES = min(32, (os.cpu_count() or 1) + 4)  # of the default executor, as many as asyncio gives it
+MORE_PLACES = 32  # at most, for threads that are left behind
 
 
 class Owner(Protocol):
@@ -81,6 +83,18 @@ class ThreadCall:
             self._running.discard(self)
 
 
+class _Executor(ThreadPoolExecutor):
+    """The default executor of a loop."""
+
+    def make_room(self, left: int) -> None:
+        """Have as many more places as threads are left behind, also for what waits already."""
+        places = PLACES + min(left, MORE_PLACES)
+        if places > self._max_workers:
+            self._max_workers = places
+            for _ in range(self._work_queue.qsize()):
+                self._adjust_thread_count()
+
+
 class LeftBehind(BaseException):
     """asyncio tasks that handlers have left behind do not end."""
 
@@ -93,7 +107,8 @@ class _HandlersLoop:
     def __init__(self) -> None:
         super().__init__()
         self.calls: set[ThreadCall] = set()
-        cast("asyncio.AbstractEventLoop", self).set_default_executor(ThreadPoolExecutor(PLACES, "asyncio"))
+        self.executor = _Executor(PLACES, "asyncio")
+        cast("asyncio.AbstractEventLoop", self).set_default_executor(self.executor)
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         """Call `func` in a thread; of the default executor, so that it is known while it runs."""
@@ -147,10 +162,12 @@ def run_handlers_loop(main: Callable[[], Coroutine[Any, Any, T]], *, use_uvloop:
 
 def threads_left(loop: object, owners: Collection[int]) -> int:
     """The number of threads of the default executor that run for none of these owners (ids), whose runs go on: nobody
-    waits for them any more."""
+    waits for them any more. Others get their places."""
     if not isinstance(loop, _HandlersLoop):
         return 0
-    return sum(call.owner is not None and id(call.owner) not in owners for call in list(loop.calls))
+    left = sum(call.owner is not None and id(call.owner) not in owners for call in list(loop.calls))
+    loop.executor.make_room(left)
+    return left
 
 
 def heed_exits(loop: asyncio.AbstractEventLoop) -> None:
