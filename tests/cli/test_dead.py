@@ -117,7 +117,10 @@ def test_what_was_set_aside_is_shown_put_back_and_forgotten(inside: Cli) -> None
     assert "{bad" in inside("queue", "unreadable", "show", first).out
     assert "\x1b[31m" not in inside.on_terminal("queue", "unreadable", "show", second).out
     back = inside("queue", "unreadable", "retry", first, "1-nothing")
-    assert (back.status, back.out) == (1, f"{first} is back in its lane\n1-nothing does not exist (any more)\n")
+    assert (back.status, back.out) == (1, f"{first} is back in its lane\n")
+    assert back.err == "supervisor: entry 1-nothing does not exist (any more)\n"
+    gone = inside("queue", "unreadable", "retry", "1-nothing", "--json")
+    assert (gone.status, gone.lines) == (1, [{"address": "1-nothing", "answer": "gone"}])
     assert inside("queue", "peek").out == "{bad\n"
     assert inside("queue", "unreadable", "remove", second, "--yes").out == "1 deleted\n"
     assert inside("queue", "unreadable", "--json").lines == []

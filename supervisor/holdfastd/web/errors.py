@@ -30,10 +30,10 @@ from holdfast.errors import (
     UnreadableScheduleError,
 )
 from holdfastd.control.errors import ControlError
+from holdfastd.operations.errors import NotFoundError, NotPossibleError
 from holdfastd.operations.known import UnknownNameError
 from holdfastd.web.access.forms import BadFieldError
 from holdfastd.web.http.problems import API, problem
-from holdfastd.web.queue.errors import NotFoundError, NotPossibleError
 from holdfastd.web.rendering import page
 
 STATUSES: tuple[tuple[type[HoldfastError], int], ...] = (

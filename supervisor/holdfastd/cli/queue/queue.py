@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 import rich_click
@@ -12,6 +12,7 @@ from holdfast.client.manager import TaskManager
 from holdfast.core.task_states import State
 from holdfast.core.tasks import UnreadableEntry
 from holdfast.core.words import counted
+from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
 from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
@@ -19,11 +20,20 @@ from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
+from holdfastd.cli.common.store_session import LONG_RETRIES, ask, converse, manage, operate, operate_in, retries_of
 from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.documents import task_documents, times
 from holdfastd.documents.entry_documents import unreadable_document
+from holdfastd.operations.act import Act
+from holdfastd.operations.errors import NotFoundError, NotPossibleError
+from holdfastd.operations.unreadable import (
+    REMOVE_ALL_UNREADABLE,
+    REMOVE_UNREADABLE,
+    RETRY_UNREADABLE,
+    UnreadableAnswer,
+    missing,
+)
 
 # `supervisor queue unreadable`: entries that were set aside because they are not valid tasks.
 
@@ -31,14 +41,7 @@ COLUMNS = ("address", "at", "lane", "reason", "bytes", "entry")
 FIT = TableFit(texts=("entry", "reason"), drop=("bytes", "entry", "lane", "at"))
 SHOWN = 100  # characters of an entry in a table
 ALL = 1000  # entries that are kept at most
-STEP = 100  # entries deleted at once
 WHICH = "name the entries by ADDRESS, as `supervisor queue unreadable` lists them, or give --all"
-ANSWERS = {
-    "back": "is back in its lane",
-    "gone": "does not exist (any more)",
-    "cut": "cannot be retried: only its beginning was kept; push the whole entry again",
-}
-
 addresses_argument = click.argument("addresses", nargs=-1, metavar="[ADDRESS...]")
 all_option = click.option("--all", "all_of_them", is_flag=True, help="All entries.")
 
@@ -86,7 +89,7 @@ def show(session: Session, /, address: str) -> None:
     """Show one entry in full, as far as it was kept (64 KiB)."""
     each = ask(session, lambda store: store.unreadable_at(address))
     if each is None:
-        raise CommandError(f"entry {address} {ANSWERS['gone']}; {WHICH}")
+        raise CommandError(f"{missing(address)}; {WHICH}")
     if session.json:
         output.document(unreadable_document(each))
         return
@@ -105,36 +108,46 @@ def show(session: Session, /, address: str) -> None:
 def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) -> int:
     """Put entries back into their lanes, for workers that can now read them."""
     _check(addresses, all_of_them)
-    words = ask(session, lambda store: _retry(store, addresses))
-    for address, word in words.items():
+    done = converse(session, lambda store: _each(store, session, RETRY_UNREADABLE, addresses))
+    for address, answer in done.items():
+        if isinstance(answer, HoldfastError):
+            word = "gone" if isinstance(answer, NotFoundError) else "cut"
+            output.note(str(answer))
+        else:
+            word = answer["answer"]
         if session.json:
             output.line({"address": address, "answer": word})
-        else:
-            output.text(f"{address} {ANSWERS[word]}")
-    return Exit.OK if set(words.values()) <= {"back"} else Exit.FAILED
+        elif word == "back":
+            output.text(f"{address} is back in its lane")
+    return _status(done)
 
 
 @unreadable.command(epilog="Example: supervisor queue unreadable remove --all --older 7d --yes")
 @addresses_argument
 @all_option
-@click.option(
-    "--older", type=DURATION, default=0.0, help="With --all: only entries set aside longer ago.", metavar="DURATION"
-)
+@click.option("--older", type=DURATION, help="With --all: only entries set aside longer ago.", metavar="DURATION")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @options.store
 @options.pass_session
-def remove(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, older: float, yes: bool) -> int:
+def remove(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, older: float | None, yes: bool) -> int:
     """Delete entries that were set aside."""
     _check(addresses, all_of_them)
     entries = counted(len(addresses), "entry", "entries") if addresses else "all entries that were set aside"
     confirm(f"Delete {entries}?", "deleting entries cannot be undone", yes=yes)
-    until_ms = round((time.time() - older) * 1000)
-    purged = ask(session, lambda store: _purge(store, addresses, until_ms))
+    done = dict[str, UnreadableAnswer | HoldfastError]()
+    if all_of_them:
+        purged = operate(session, REMOVE_ALL_UNREADABLE, {} if older is None else {"older": older})["purged"]
+    else:
+        done = converse(session, lambda store: _each(store, session, REMOVE_UNREADABLE, addresses))
+        refused = [answer for answer in done.values() if isinstance(answer, HoldfastError)]
+        purged = len(done) - len(refused)
+        for each in refused:
+            output.note(str(each))
     if session.json:
         output.document({"purged": purged})
     else:
         output.text(f"{purged} deleted")
-    return Exit.OK if purged == len(addresses) or all_of_them else Exit.FAILED
+    return _status(done)
 
 
 def _check(addresses: Sequence[str], all_of_them: bool) -> None:
@@ -142,19 +155,27 @@ def _check(addresses: Sequence[str], all_of_them: bool) -> None:
         raise click.UsageError(f"ADDRESS and --all exclude each other: {WHICH}" if addresses else WHICH)
 
 
-async def _retry(store: Store, addresses: Sequence[str]) -> dict[str, str]:
-    """With --all the oldest first, in the order in which they came."""
-    chosen = addresses or [each.address for each in reversed(await store.unreadable(ALL))]
-    return {address: await store.readmit(address) for address in chosen}
+async def _each(
+    store: Store, session: Session, act: Act[Any, UnreadableAnswer], addresses: Sequence[str]
+) -> dict[str, UnreadableAnswer | HoldfastError]:
+    """The answer for each entry, or why it was refused. No address: all, the oldest first, in the order in which they
+    came."""
+    chosen = addresses
+    if not chosen:
+        found = await retries_of(session.settings).call(store.unreadable, ALL)
+        chosen = [each.address for each in reversed(found)]
+    answers = dict[str, UnreadableAnswer | HoldfastError]()
+    for address in dict.fromkeys(chosen):
+        try:
+            answer = await operate_in(store, session, act, {"address": address})
+            answers[address] = answer
+        except (NotFoundError, NotPossibleError) as error:
+            answers[address] = error
+    return answers
 
 
-async def _purge(store: Store, addresses: Sequence[str], until_ms: int) -> int:
-    if addresses:
-        return sum([await store.forget_unreadable(address) for address in dict.fromkeys(addresses)])
-    purged = 0
-    while step := await store.purge_unreadable(until_ms, STEP):
-        purged += step
-    return purged
+def _status(answers: Mapping[str, UnreadableAnswer | HoldfastError]) -> int:
+    return Exit.FAILED if any(isinstance(each, HoldfastError) for each in answers.values()) else Exit.OK
 
 
 def _cells(each: UnreadableEntry) -> tuple[object, ...]:

@@ -10,6 +10,7 @@ from msgspec import Meta
 from holdfast.client.bulk_steps import CountedTasks, asked_change
 from holdfast.core.bulk_changes import KEPT, BulkChange, BulkVerb
 from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
+from holdfastd.operations.errors import NotFoundError
 from holdfastd.web.access.forms import visitor_of
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
@@ -17,7 +18,6 @@ from holdfastd.web.api.task_query import TaskQuery, wanted_of
 from holdfastd.web.api.types import Cursor, Reason
 from holdfastd.web.queue.activity_notes import origin
 from holdfastd.web.queue.bulk_work import bulk_work_of
-from holdfastd.web.queue.errors import NotFoundError
 from holdfastd.web.queue.task_filter import counted_meanwhile
 
 Number = Annotated[int, Meta(ge=0, le=10**15)]

@@ -11,12 +11,12 @@ from holdfast.client.arguments import check_lane
 from holdfastd.documents.host_documents import QuietDocument, quiet_documents
 from holdfastd.documents.lane_documents import LaneDocument, lane_document, rate_words
 from holdfastd.documents.task_documents import TaskCounts, decoded, task_counts
+from holdfastd.operations.errors import NotFoundError
 from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESET_HANDLER, RESET_LANE, RESUME_LANE
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.types import Limit
-from holdfastd.web.queue.errors import NotFoundError
 
 
 class LaneList(TypedDict):

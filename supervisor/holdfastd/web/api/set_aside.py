@@ -9,12 +9,13 @@ from msgspec import Meta
 
 from holdfastd.documents import task_documents
 from holdfastd.documents.entry_documents import UnreadableDocument, unreadable_document
+from holdfastd.operations.errors import NotFoundError
+from holdfastd.operations.unreadable import REMOVE_UNREADABLE, RETRY_UNREADABLE, missing
+from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.tasks import RemovedTask, TaskList
 from holdfastd.web.api.types import Cursor, Duration, Limit, seconds
-from holdfastd.web.queue import unreadable_entries
-from holdfastd.web.queue.errors import NotFoundError
 
 
 class DeadQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -29,13 +30,6 @@ class UnreadableQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 class UnreadableList(TypedDict):
     entries: list[UnreadableDocument]
-
-
-class UnreadableAnswer(TypedDict):
-    """`answer`: back, in its lane; or removed."""
-
-    address: str
-    answer: str
 
 
 async def list_dead(call: ApiCall, query: DeadQuery) -> TaskList:
@@ -63,19 +57,8 @@ async def get_unreadable(call: ApiCall, address: str) -> UnreadableDocument:
     """Show one entry in full, as far as it was kept (64 KiB)."""
     each = await call.store.unreadable_at(address)
     if each is None:
-        raise unreadable_entries.missing(address)
+        raise missing(address)
     return unreadable_document(each)
-
-
-async def retry_unreadable(call: ApiCall, address: str) -> UnreadableAnswer:
-    """Put an entry back into its lane, for workers that can now read it."""
-    return {"address": address, "answer": await unreadable_entries.put_back(call.store, address)}
-
-
-async def remove_unreadable(call: ApiCall, address: str) -> UnreadableAnswer:
-    """Delete an entry that was set aside."""
-    await unreadable_entries.remove(call.store, address)
-    return {"address": address, "answer": "removed"}
 
 
 SET_ASIDE = (
@@ -83,6 +66,6 @@ SET_ASIDE = (
     ApiOperation("DELETE", "/dead/{task_id}", remove_dead, "dead/remove"),
     ApiOperation("GET", "/queue/unreadable", list_unreadable),
     ApiOperation("GET", "/queue/unreadable/{address}", get_unreadable),
-    ApiOperation("POST", "/queue/unreadable/{address}/retry", retry_unreadable, "unreadable/retry"),
-    ApiOperation("DELETE", "/queue/unreadable/{address}", remove_unreadable, "unreadable/remove"),
+    route("POST", "/queue/unreadable/{address}/retry", RETRY_UNREADABLE),
+    route("DELETE", "/queue/unreadable/{address}", REMOVE_UNREADABLE),
 )

@@ -9,10 +9,11 @@ from msgspec import Meta
 
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.documents.webhook_documents import WebhookDocument, webhook_document
+from holdfastd.operations.webhooks import GIVE_UP_WEBHOOK, RETRY_WEBHOOK
+from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
-from holdfastd.web.api.types import Limit, Reasoned
-from holdfastd.web.queue import waiting_webhooks
+from holdfastd.web.api.types import Limit
 
 Offset = Annotated[
     str, Meta(pattern=r"^[0-9]{0,7}$", description="Continue after an earlier page: the cursor that it gave.")
@@ -34,13 +35,6 @@ class WebhookList(TypedDict):
     cursor: str
 
 
-class WebhookAnswer(TypedDict):
-    """`answer`: due, which is tried now; or given-up."""
-
-    webhook: str
-    answer: str
-
-
 async def list_webhooks(call: ApiCall, query: WebhookQuery) -> WebhookList:
     """List webhooks that wait to be delivered, the next to be tried first."""
     after = int(query.cursor or 0)
@@ -54,20 +48,8 @@ async def list_webhooks(call: ApiCall, query: WebhookQuery) -> WebhookList:
     }
 
 
-async def retry_webhook(call: ApiCall, webhook: str) -> WebhookAnswer:
-    """Try a webhook that waits now."""
-    await waiting_webhooks.try_now(call.store, webhook)
-    return {"webhook": webhook, "answer": "due"}
-
-
-async def give_up_webhook(call: ApiCall, webhook: str, body: Reasoned) -> WebhookAnswer:
-    """Give a webhook that waits up: it is not delivered."""
-    await waiting_webhooks.give_up(call.store, webhook, call.reason("given up", body.reason))
-    return {"webhook": webhook, "answer": "given-up"}
-
-
 WEBHOOKS = (
     ApiOperation("GET", "/webhooks", list_webhooks),
-    ApiOperation("POST", "/webhooks/{webhook}/retry", retry_webhook, "webhooks/retry"),
-    ApiOperation("POST", "/webhooks/{webhook}/give-up", give_up_webhook, "webhooks/remove"),
+    route("POST", "/webhooks/{webhook}/retry", RETRY_WEBHOOK),
+    route("POST", "/webhooks/{webhook}/give-up", GIVE_UP_WEBHOOK),
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfastd.operations.unreadable import missing
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
@@ -29,7 +29,7 @@ async def entry(request: Request) -> Response:
     access, address = queue_of(request), request.query_params.get("address", "")
     found = await access.store.unreadable_at(address)
     if found is None:
-        raise HTTPException(404, f"entry {address[:80]} does not exist (any more)")
+        raise missing(address)
     return page(request, "entry.html", entry=found)
 
 

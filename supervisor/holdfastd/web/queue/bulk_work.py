@@ -13,7 +13,7 @@ from holdfast.client.bulk_steps import BulkSteps
 from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import NOT_RUNNING, NOT_STOPPED, BulkChange, BulkState
 from holdfast.errors import HoldfastError, StoreError, StoreUnavailableError
-from holdfastd.web.queue.errors import NotPossibleError
+from holdfastd.operations.errors import NotPossibleError
 from holdfastd.web.queue.queue_access import QueueAccess
 
 AGAIN = 1.0  # seconds between two tries while the store is away

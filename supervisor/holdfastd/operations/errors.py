@@ -1,4 +1,4 @@
-"""Errors of the API itself."""
+"""Why an act cannot be carried out, where no error of the library says it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,83 @@
+"""Acts on unreadable entries, which were set aside as they are no valid tasks."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from holdfastd.operations.act import Act, Doing
+from holdfastd.operations.errors import NotFoundError, NotPossibleError
+
+STEP = 100  # entries that are deleted at once
+
+Address = Annotated[str, Meta(description="Address of the entry, as the list has it.")]
+Age = Annotated[float, Meta(ge=0, description="Only entries that were set aside longer ago: seconds.")]
+
+
+class RetryUnreadable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The entry."""
+
+    address: Address
+
+
+class RemoveUnreadable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The entry."""
+
+    address: Address
+
+
+class RemoveAllUnreadable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Which entries."""
+
+    older: Age = 0.0
+
+
+class UnreadableAnswer(TypedDict):
+    """`answer`: back, in its lane; or removed."""
+
+    address: str
+    answer: str
+
+
+class Removed(TypedDict):
+    """The number of entries."""
+
+    purged: int
+
+
+async def retry_unreadable(doing: Doing, given: RetryUnreadable) -> UnreadableAnswer:
+    """Put an entry back into its lane, for workers that can now read it."""
+    word = await doing.call(doing.store.readmit, given.address)
+    if word == "gone":
+        raise missing(given.address)
+    if word == "cut":
+        raise NotPossibleError(
+            f"entry {given.address[:80]} cannot be put back: only its beginning was kept; push the whole entry again"
+        )
+    return {"address": given.address, "answer": word}
+
+
+async def remove_unreadable(doing: Doing, given: RemoveUnreadable) -> UnreadableAnswer:
+    """Delete an entry that was set aside."""
+    if not await doing.call(doing.store.forget_unreadable, given.address):
+        raise missing(given.address)
+    return {"address": given.address, "answer": "removed"}
+
+
+async def remove_all_unreadable(doing: Doing, given: RemoveAllUnreadable) -> Removed:
+    """Delete all entries that were set aside, or those of some age."""
+    until_ms, purged = await doing.call(doing.store.clock_ms) - round(given.older * 1000), 0
+    while step := await doing.call(doing.store.purge_unreadable, until_ms, STEP):
+        purged += step
+    return {"purged": purged}
+
+
+def missing(address: str) -> NotFoundError:
+    return NotFoundError(f"entry {address[:80]} does not exist (any more)")
+
+
+RETRY_UNREADABLE = Act("unreadable/retry", RetryUnreadable, retry_unreadable, "address")
+REMOVE_UNREADABLE = Act("unreadable/remove", RemoveUnreadable, remove_unreadable, "address")
+REMOVE_ALL_UNREADABLE = Act("unreadable/remove-all", RemoveAllUnreadable, remove_all_unreadable)

@@ -1,0 +1,59 @@
+"""Acts on webhooks that wait to be delivered."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from holdfastd.operations.act import Act, Doing
+from holdfastd.operations.errors import NotFoundError
+from holdfastd.operations.lanes import Reason
+
+KEPT = 500  # characters of a reason
+
+Webhook = Annotated[str, Meta(description="Name of the webhook, as the list has it.")]
+
+
+class RetryWebhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The webhook."""
+
+    webhook: Webhook
+
+
+class GiveUpWebhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The webhook, and why it is given up."""
+
+    webhook: Webhook
+    reason: Reason = ""
+
+
+class WebhookAnswer(TypedDict):
+    """`answer`: due, which is tried now; or given-up."""
+
+    webhook: str
+    answer: str
+
+
+async def retry_webhook(doing: Doing, given: RetryWebhook) -> WebhookAnswer:
+    """Try a webhook that waits now."""
+    if not await doing.call(doing.store.notice_now, given.webhook):
+        raise _missing(given.webhook)
+    return {"webhook": given.webhook, "answer": "due"}
+
+
+async def give_up_webhook(doing: Doing, given: GiveUpWebhook) -> WebhookAnswer:
+    """Give a webhook that waits up: it is not delivered."""
+    reason = doing.reason("given up", given.reason)[:KEPT]
+    if not await doing.call(doing.store.notice_done, given.webhook, reason):
+        raise _missing(given.webhook)
+    return {"webhook": given.webhook, "answer": "given-up"}
+
+
+def _missing(webhook: str) -> NotFoundError:
+    return NotFoundError(f"webhook {webhook[:200]} does not wait (any more)")
+
+
+RETRY_WEBHOOK = Act("webhooks/retry", RetryWebhook, retry_webhook, "webhook")
+GIVE_UP_WEBHOOK = Act("webhooks/remove", GiveUpWebhook, give_up_webhook, "webhook")
