@@ -111,6 +111,15 @@ PLANTED = "hunter2"
         ),
         ("x -----BEGIN PGP PRIVATE KEY BLOCK-----\nhunter2", "x -----BEGIN PGP PRIVATE KEY BLOCK-----***"),
         ("['password', 'email']", "['password', 'email']"),
+        # A pair of Python, a word of a shell, a list of YAML as its library writes it, what Python writes of cookies.
+        ("data=[('user', 'u'), ('password', 'hunter2')]", "data=[('user', 'u'), ('password', '***')]"),
+        ("getenv('DB_PASSWORD', 'hunter2') x", "getenv('DB_PASSWORD', '***') x"),
+        ("[(b'user', b'u'), (b'password', b'a hunter2')]", "[(b'user', b'u'), (b'password', b'***')]"),
+        ("f('password', 'user', 'email')", "f('password', 'user', 'email')"),
+        ("DB_PASSWORD=a\\ hunter2 ./run", "DB_PASSWORD=*** ./run"),
+        ("passwords:\n- hunter2\n- a hunter2\nuser: u", "passwords:***\nuser: u"),
+        ("<CookieJar[<Cookie theme=hunter2 for h/>]>", "<CookieJar[<Cookie *** for h/>]>"),
+        ("<Morsel: theme=hunter2; Path=/>", "<Morsel: ***>"),
     ],
 )
 def test_a_text_hides_what_is_named(text: str, shown: str) -> None:
@@ -142,6 +151,9 @@ RUNS = (
         "<a ",
         "%3D",
         '", "',
+        "\"--a\",'x'a{",
+        "\"--token\",'x'a{",
+        "('token','",
     ),
     *(
         "\n ",

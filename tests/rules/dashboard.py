@@ -95,6 +95,13 @@ DASHBOARD = (
         f"{_REDACTION}::test_twice_as_long_a_text_takes_twice_as_long",
     ),
     Rule(
+        "a value that may be none is passed to its next quote alone",
+        f"{_HERE}/queue/secret_pairs.py",
+        "    closing = _CLOSING[quoted[3]].search(text, quoted.end()) if quoted else None\n",
+        "    closing = _CLOSING[quoted[3]].search(text, _end_of_quoted(text, quoted)[0] - 1) if quoted else None\n",
+        f"{_REDACTION}::test_twice_as_long_a_text_takes_twice_as_long",
+    ),
+    Rule(
         "a flag is looked for in linear time",
         f"{_HERE}/queue/secret_forms.py",
         r"(?<![\w.-])(?P<name>--?[A-Za-z]",

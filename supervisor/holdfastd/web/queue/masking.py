@@ -12,6 +12,7 @@ from holdfastd.web.queue.secret_pairs import Hidden, pairs
 _FINDERS: tuple[Callable[[str, Callable[[str], bool]], Iterable[Hidden]], ...] = (
     secret_forms.private_keys,
     secret_forms.parts,
+    secret_forms.cookies,
     pairs,
     secret_forms.logins,
     secret_forms.driver_logins,

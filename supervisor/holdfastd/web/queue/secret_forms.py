@@ -29,6 +29,7 @@ _KEY = re.compile(
     r"|(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"
 )
 _HOOK = re.compile(r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[\w/-]++|(?<=/api/webhooks/)\d++/[\w-]++")
+_COOKIE = re.compile(r"(?<=<Cookie )[^\s<>]++(?= for )|(?<=<Morsel: )[^<>]++")
 _SCHEME = re.compile(
     r"(?<![\w-])(?P<scheme>bearer|basic|token|apikey|negotiate)[ \t]++(?=(?P<value>[\w.~+/=-]++))", re.IGNORECASE
 )
@@ -103,6 +104,12 @@ def _is_random(key: str) -> bool:
     """`sk-learn-contributors` and `npm_config_registry` are no keys: their parts are words."""
     parts = (part for part in re.split(r"[-_./:]", key) if len(part) >= LONG_PART)
     return any(not part.isalpha() or part not in (part.lower(), part.title(), part.upper()) for part in parts)
+
+
+def cookies(text: str, hides: Hides) -> Iterator[Hidden]:
+    """As Python writes the cookies of a client."""
+    if hides("cookie"):
+        yield from ((*match.span(), HIDDEN) for match in _COOKIE.finditer(text))
 
 
 def schemes(text: str, hides: Hides) -> Iterator[Hidden]:

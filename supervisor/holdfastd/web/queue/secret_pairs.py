@@ -34,6 +34,8 @@ VALUES = frozenset({"value", "val", "content", "data", "values", "string", "v"})
 _OTHER_OBJECT = re.compile(r"[})]|\n[ \t]*+-")
 # The lines below, if they are indented: of a header, or of a block of YAML, which may have a tag.
 _FOLDED = re.compile(r"(?:[!&]\S*+[ \t]*+)*+(?:[|>][0-9+-]{0,2})?+(?:(?:[ \t]*+\r?\n)++[ \t]++[^\s][^\r\n]*+)++")
+# The items of a list of YAML, which need not be indented.
+_ITEMS = re.compile(r"(?:[ \t]*+\r?\n[ \t]*+-[ \t][^\r\n]*+)++")
 _SCHEME = re.compile(
     r"(?:bearer|basic|token|digest|negotiate|ntlm|api-?key)[ \t]++"
     r"(?=[^\s,;&|)}\]])(?![\w.-]++[ \t]*+[:=](?!=*+(?:\s|$)))",
@@ -59,6 +61,8 @@ _LINE_END = re.compile(r"[\r\n\x85\u2028\u2029]")
 _IN_LINE_END = re.compile(r"[\r\n\x85\u2028\u2029,;&|]")
 _CLOSED = re.compile(r"""\\*+["'`](?:[\s,;&|)}\]>:]|$)""")
 _GOES_ON = re.compile(r"""["'`]?\w""")  # a word that begins with quotes, as the shell has it
+_OPENED = re.compile(r"[(][bBuU]?")
+_CLOSED_TUPLE = re.compile(r"\s*+,?+\s*+[)]")
 _CLOSERS = " \t,;.&|)}]>\"'`\\"
 _ANNOTATED = re.compile(r"(?:[ \t]*+\|[ \t]*+[\w.\[\]]++)*+[ \t]*+=(?!=)[ \t]*+")  # `password: str | None = "…"`
 _WHOLE_LINES = ("authorization", "cookie", "cookies")  # ends of the names of headers whose value has several words
@@ -103,10 +107,10 @@ def _pairs(text: str, hides: Callable[[str], bool]) -> Iterator[Hidden]:
     while match := _PAIR.search(text, place):
         place = match.end()
         found = _found(match)
-        if match["sign"] == "," and not _is_tuple(text, found):
+        is_hidden = any(map(hides, _names(match)))
+        if match["sign"] == "," and not (is_hidden and _is_tuple(text, found, match.start("around"))):
             continue
         key = match["name"].lower()
-        is_hidden = any(map(hides, _names(match)))
         if key in NAMES:
             word = _WORD.match(text, place)
             named = place if word and hides(word[1]) else None
@@ -143,13 +147,21 @@ def _held(text: str, held: _Found, name: int) -> Hidden | None:
     return (start, end, shown) if end > start and not _OTHER_OBJECT.search(text, end, name) else None
 
 
-def _is_tuple(text: str, found: _Found) -> bool:
-    """True for two quoted texts, the name of a header or a flag and its value; the second may be a name itself."""
-    if not (found.is_quoted and (found.is_header or found.name.startswith("--"))):
+def _is_tuple(text: str, found: _Found, opening: int) -> bool:
+    """True for two quoted texts: any name and its value if they are all that stands in parentheses, else the name of a
+    header or a flag and its value; the second may be a name itself. `opening`: the quote before the name. The search
+    goes on behind the name if this is none, so the value is passed to its next quote alone."""
+    before = max(0, opening - 2)
+    is_first = _OPENED.fullmatch(text, before + (text[before : before + 1] != "("), opening) is not None
+    is_header = found.is_header or found.name.startswith("--")
+    if not (found.is_quoted and (is_first or is_header)):
         return False
     later = _LATER.match(text, found.start)
     quoted = _QUOTED.match(text, later.end() if later else found.start)
-    return quoted is not None and not _SIGN.match(text, _end_of_quoted(text, quoted)[0])
+    closing = _CLOSING[quoted[3]].search(text, quoted.end()) if quoted else None
+    if quoted is None or closing is None:
+        return is_header
+    return not _SIGN.match(text, closing.end()) if is_header else _CLOSED_TUPLE.match(text, closing.end()) is not None
 
 
 def _found(match: re.Match[str]) -> _Found:
@@ -169,7 +181,7 @@ def _found(match: re.Match[str]) -> _Found:
 def _value(text: str, found: _Found) -> tuple[int, str, int]:
     """Where the value begins, what is shown of it, and where it ends."""
     start = found.start
-    if found.opens_line and (folded := _FOLDED.match(text, start)):
+    if found.opens_line and (folded := _FOLDED.match(text, start) or _ITEMS.match(text, start)):
         return start, HIDDEN, folded.end()
     if found.is_header and found.sign.startswith(":") and not found.is_quoted:
         end = _end_of_line(text, start, found.around)
@@ -225,6 +237,8 @@ def _end_of_word(text: str, start: int) -> int:
         at = match.start()
         if match[0] in "{[(":
             at = kept = _end_of_brackets(text, at)
+        elif match[0] in " \t" and at > start and text[at - 1] == "\\":  # a shell takes it as a part of the word
+            at += 1
         elif match[0].isspace() or text[at + 1 : at + 2].isspace() or _NEXT_PAIR.match(text, at):
             break
         else:
