@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from holdfast.core.quiet_hosts import ALL_HOSTS
 from holdfast_config import RedisSettings
+from holdfastd.operations.act import Act
 from holdfastd.operations.hosts import END_HALT, HALT_HOSTS, QUIET_HOSTS, RESUME_HOSTS
 from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESET_LANE, RESUME_LANE
+from holdfastd.operations.schedules import PAUSE_SCHEDULE, REMOVE_SCHEDULE, RESUME_SCHEDULE, RUN_SCHEDULE, SET_SCHEDULE
 from tests.cli.commands import Cli
 from tests.dashboard.site import site
 from tests.operations.faces import FACES, Case
@@ -33,6 +38,18 @@ QUIET = Case(
     ("POST", "/hosts/quiet"),
     {"host": "db1", "reason": "the database moves", "create": True},
     answers={"host": "db1", "word": "quiet", "changed": True, "workers": 0},
+)
+SET = Case(
+    SET_SCHEDULE,
+    "nightly",
+    ("schedules", "set", "nightly"),
+    ("PUT", "/schedules/{}"),
+    {"at": "2099-01-31T12:00:00", "name": "close"},
+)
+SCHEDULE_ACTS: tuple[tuple[Act[Any, Any], str, str, str, dict[str, object], str], ...] = (
+    (PAUSE_SCHEDULE, "pause", "POST", "/schedules/{}/pause", {"reason": "year end", "until": "2098-01-01"}, "paused"),
+    (RESUME_SCHEDULE, "resume", "POST", "/schedules/{}/resume", {}, "resumed"),
+    (REMOVE_SCHEDULE, "remove", "DELETE", "/schedules/{}", {}, "removed"),
 )
 CASES = [
     PAUSE,
@@ -114,6 +131,23 @@ CASES = [
         None,
         answers={"host": None, "word": "halt ended", "changed": False, "workers": 0, "quiet": []},
     ),
+    *(
+        Case(act, "nightly", ("schedules", word, "nightly"), (method, path), given, before=before, **came)
+        for act, word, method, path, given, answer in SCHEDULE_ACTS
+        for before, came in (
+            ((SET,), {"answers": {"schedule": "nightly", "word": answer}}),
+            ((), {"refusal": "no schedule nightly"}),
+        )
+    ),
+    Case(
+        PAUSE_SCHEDULE,
+        "nightly",
+        ("schedules", "pause", "nightly"),
+        ("POST", "/schedules/{}/pause"),
+        {"until": "soon"},
+        before=(SET,),
+        refusal="soon",
+    ),
 ]
 
 
@@ -147,3 +181,32 @@ async def test_a_limit_that_is_reset_is_that_of_the_settings_again(redis_setting
                 said = await FACES[face](cli, here, again)
                 assert said.answer == {"subject": LANE, "answer": "bounded"}
                 assert not any(each.limit.asked for each in (await here.manager.lanes()).lanes)
+
+
+FORM = {"way": "at", "rule": "2099-01-31T12:00:00", "name": "close"}
+
+
+async def test_a_schedule_is_set_through_each_face(redis_settings: RedisSettings, cli: Cli) -> None:
+    for face in FACES:
+        case = replace(SET, subject=face, words=("schedules", "set", face), given=FORM if face == "form" else SET.given)
+        async with site(redis_settings) as here:
+            for outcome in ("new", "same"):
+                if (face, outcome) == ("form", "same"):
+                    case = replace(case, given={**FORM, "known": "1"})
+                said = await FACES[face](cli, here, case)
+                assert said.refusal == ""
+                if face != "form":
+                    assert said.answer == {"schedule": face, "word": outcome, "next": "2099-01-31T12:00:00Z"}
+                assert (said.note.change, said.note.subject, said.note.is_refused) == ("schedules/set", face, False)
+            again = await FACES["form"](cli, here, replace(case, given=FORM))
+            assert f"schedule {face} exists already" in again.refusal
+            assert (again.note.change, again.note.is_refused) == ("schedules/set", True)
+
+
+async def test_a_schedule_is_run_through_each_face(redis_settings: RedisSettings, cli: Cli) -> None:
+    for face in FACES:
+        async with site(redis_settings) as here:
+            await FACES["route"](cli, here, replace(SET, subject=face))
+            run = Case(RUN_SCHEDULE, face, ("schedules", "run", face), ("POST", "/schedules/{}/run"))
+            said = await FACES[face](cli, here, run)
+            assert (said.refusal, said.note.change, said.note.subject) == ("", "schedules/run", face)

@@ -366,9 +366,16 @@ DASHBOARD = (
         "::test_an_edit_keeps_what_the_form_did_not_change_and_a_new_one_overwrites_none",
     ),
     Rule(
+        "an order to a host that nobody knows is refused",
+        "supervisor/holdfastd/operations/hosts.py",
+        "    if not create:\n",
+        "    if False:\n",
+        "tests/operations/test_faces.py::test_an_act_is_the_same_through_each_face",
+    ),
+    Rule(
         "a new schedule overwrites none",
-        f"{_HERE}/changes/schedule_changes.py",
-        'if record is not None and not asked.fields.get("known"):',
+        "supervisor/holdfastd/operations/schedules.py",
+        "if given.is_new and await doing.call(doing.store.schedule, name) is not None:",
         "if False:",
         "tests/dashboard/test_schedules_page.py"
         "::test_an_edit_keeps_what_the_form_did_not_change_and_a_new_one_overwrites_none",

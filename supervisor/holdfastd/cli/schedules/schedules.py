@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
@@ -18,16 +17,25 @@ from holdfast.core.cadence.moments import read_moment
 from holdfast.core.schedule_records import Occurrence, ScheduleRecord
 from holdfast.core.schedules import series
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.act_command import command_of, given_of, print_answer
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import manage
+from holdfastd.cli.common.store_session import manage, operate
 from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.schedules import apply
 from holdfastd.cli.schedules.schedule_options import limit_option, spec_of, what, when
 from holdfastd.documents import times
 from holdfastd.documents.schedule_documents import occurrence_document, schedule_document
 from holdfastd.documents.times import utc
+from holdfastd.operations.schedules import (
+    PAUSE_SCHEDULE,
+    REMOVE_SCHEDULE,
+    RESUME_SCHEDULE,
+    RUN_SCHEDULE,
+    SET_SCHEDULE,
+    ScheduleWord,
+)
 
-# `supervisor schedules next`, `history` and `run`: the fires of a schedule.
+# `supervisor schedules next` and `history`: the fires of a schedule.
 
 FIRES_COLUMNS = ("at (UTC)", "what", "scheduled for", "task", "detail")
 FIRES_FIT = TableFit(("task",), ("detail",), drop=("scheduled for", "detail"))
@@ -108,20 +116,7 @@ def history(session: Session, /, schedule_id: str, limit: int) -> None:
         table(FIRES_COLUMNS, [tuple(line.values()) for line in documents], FIRES_FIT, wide=session.wide)
 
 
-@rich_click.command(epilog="Example: supervisor schedules run nightly")
-@click.argument("schedule_id", metavar="ID")
-@options.store
-@options.pass_session
-def run(session: Session, /, schedule_id: str) -> None:
-    """Make one extra fire now and print the id of its task."""
-    task_id = manage(session, lambda manager: manager.schedules.run(schedule_id))
-    if session.json:
-        output.document({"schedule": schedule_id, "task_id": task_id})
-    else:
-        output.text(task_id)
-
-
-# `supervisor schedules set`, `show`, `remove`, `pause` and `resume`: one schedule.
+# `supervisor schedules set`, `show`, `remove`, `run`, `pause` and `resume`: one schedule.
 
 
 @rich_click.command(
@@ -140,23 +135,28 @@ def run(session: Session, /, schedule_id: str) -> None:
 def set_(session: Session, /, schedule_id: str, after: str | None, **given: Any) -> None:
     """Set or change a schedule. Repeating the same command changes nothing, but restarts a schedule that has ended."""
     spec = spec_of(given)
-    moment = None if after is None else read_moment(after, spec.timezone)
-    put = manage(session, lambda manager: manager.schedules.put(schedule_id, spec, again=True, after=moment))
-    answer = {"schedule": schedule_id, "word": put.word, "next": times.utc(put.expected)}
-    if session.json:
-        output.document(answer)
-    else:
-        output.text(f"{schedule_id}: {put.word}, next {answer['next'] or 'never'}")
+    put = operate(session, SET_SCHEDULE, given_of({"schedule_id": schedule_id, "spec": spec, "after": after}))
+    print_answer(session, put, lambda answer: f"{schedule_id}: {answer['word']}, next {answer['next'] or 'never'}")
 
 
-@rich_click.command(epilog="Example: supervisor schedules remove nightly")
-@click.argument("schedule_id", metavar="ID")
-@options.store
-@options.pass_session
-def remove(session: Session, /, schedule_id: str) -> None:
-    """Remove a schedule and its history. A running task continues."""
-    manage(session, lambda manager: manager.schedules.remove(schedule_id))
-    _show_word(session, schedule_id, "removed")
+def _word(answer: ScheduleWord) -> str:
+    return f"{answer['schedule']}: {answer['word']}"
+
+
+_id = {"schedule_id": click.argument("schedule_id", metavar="ID")}
+_until = {"until": click.option("--until", help="Resume automatically at this time (UTC).", metavar="TIME")}
+remove = command_of(REMOVE_SCHEDULE, "remove", _word, "Example: supervisor schedules remove nightly", own=_id)
+run = command_of(
+    RUN_SCHEDULE, "run", lambda answer: answer["task_id"], "Example: supervisor schedules run nightly", own=_id
+)
+pause = command_of(
+    PAUSE_SCHEDULE,
+    "pause",
+    _word,
+    "Example: supervisor schedules pause nightly --reason 'year end' --until 2027-01-04",
+    own={**_id, **_until},
+)
+resume = command_of(RESUME_SCHEDULE, "resume", _word, "Example: supervisor schedules resume nightly", own=_id)
 
 
 @rich_click.command(epilog="Example: supervisor schedules show nightly")
@@ -172,36 +172,6 @@ def show(session: Session, /, schedule_id: str) -> None:
     for name, value in answer.items():
         if value is not None:
             output.text(f"{name:<12} {output.readable(value)}")
-
-
-@rich_click.command(epilog="Example: supervisor schedules pause nightly --reason 'year end' --until 2027-01-04")
-@click.argument("schedule_id", metavar="ID")
-@click.option("--reason", default="paused by an operator", help="Reason that `schedules list` shows.")
-@click.option("--until", help="Resume automatically at this time (UTC).", metavar="TIME")
-@options.store
-@options.pass_session
-def pause(session: Session, /, schedule_id: str, reason: str, until: str | None) -> None:
-    """Stop the fires of a schedule until it is resumed. A running task continues."""
-    end = None if until is None else datetime.fromtimestamp(read_moment(until, "UTC") / 1000, UTC)
-    manage(session, lambda manager: manager.schedules.pause(schedule_id, reason, end))
-    _show_word(session, schedule_id, "paused")
-
-
-@rich_click.command(epilog="Example: supervisor schedules resume nightly")
-@click.argument("schedule_id", metavar="ID")
-@options.store
-@options.pass_session
-def resume(session: Session, /, schedule_id: str) -> None:
-    """Resume a paused schedule. Fires that it missed are not made up."""
-    manage(session, lambda manager: manager.schedules.resume(schedule_id))
-    _show_word(session, schedule_id, "resumed")
-
-
-def _show_word(session: Session, schedule_id: str, word: str) -> None:
-    if session.json:
-        output.document({"schedule": schedule_id, "word": word})
-    else:
-        output.text(f"{schedule_id}: {word}")
 
 
 # Schedules as the command line shows them: cells of tables.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, TypedDict
 
 import msgspec
@@ -18,11 +17,22 @@ from holdfastd.documents.schedule_documents import (
     occurrence_document,
     schedule_document,
 )
+from holdfastd.operations.act import Face
+from holdfastd.operations.schedules import (
+    PAUSE_SCHEDULE,
+    REMOVE_SCHEDULE,
+    RESUME_SCHEDULE,
+    RUN_SCHEDULE,
+    SET_SCHEDULE,
+    PutSchedule,
+    SetSchedule,
+    Time,
+)
+from holdfastd.web.access.asked_change import doing
+from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
-from holdfastd.web.api.types import Limit, PageQuery, Reasoned
-
-Time = Annotated[str, Meta(min_length=1, max_length=50, description="2030-01-31T12:00:00, or Unix seconds.")]
+from holdfastd.web.api.types import Limit, PageQuery
 
 
 class ScheduleList(TypedDict):
@@ -31,24 +41,6 @@ class ScheduleList(TypedDict):
     schedules: list[ScheduleDocument]
     unreadable: dict[str, str]
     cursor: str
-
-
-class PutSchedule(TypedDict):
-    """`word`: new, changed or same; `next`: the next fire."""
-
-    schedule: str
-    word: str
-    next: times.Moment | None
-
-
-class ScheduleWord(TypedDict):
-    schedule: str
-    word: str
-
-
-class ScheduleRun(TypedDict):
-    schedule: str
-    task_id: str
 
 
 class HistoryQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -79,12 +71,6 @@ class NextFires(TypedDict):
     next: list[FireTime]
 
 
-class SchedulePause(Reasoned, forbid_unknown_fields=True, frozen=True):
-    """A reason, and the time (UTC) at which the schedule is resumed; null: when it is resumed."""
-
-    until: Time | None = None
-
-
 async def list_schedules(call: ApiCall, query: PageQuery) -> ScheduleList:
     """List schedules in the order of their next fires."""
     page = await call.manager.schedules.list(query.limit, query.cursor)
@@ -102,33 +88,9 @@ async def get_schedule(call: ApiCall, schedule_id: str) -> ScheduleDocument:
 
 async def put_schedule(call: ApiCall, schedule_id: str, body: ScheduleSpec) -> PutSchedule:
     """Set or change a schedule. The same again changes nothing, but restarts a schedule that has ended."""
-    put = await call.manager.schedules.put(schedule_id, body, again=True)
-    call.status = 201 if put.word == "new" else 200
-    return {"schedule": schedule_id, "word": put.word, "next": times.utc(put.expected)}
-
-
-async def remove_schedule(call: ApiCall, schedule_id: str) -> ScheduleWord:
-    """Remove a schedule and its history. A running task continues."""
-    await call.manager.schedules.remove(schedule_id)
-    return {"schedule": schedule_id, "word": "removed"}
-
-
-async def run_schedule(call: ApiCall, schedule_id: str) -> ScheduleRun:
-    """Make one extra fire now."""
-    return {"schedule": schedule_id, "task_id": await call.manager.schedules.run(schedule_id)}
-
-
-async def pause_schedule(call: ApiCall, schedule_id: str, body: SchedulePause) -> ScheduleWord:
-    """Stop the fires of a schedule until it is resumed. A running task continues."""
-    until = None if body.until is None else datetime.fromtimestamp(read_moment(body.until, "UTC") / 1000, UTC)
-    await call.manager.schedules.pause(schedule_id, call.reason("paused", body.reason), until)
-    return {"schedule": schedule_id, "word": "paused"}
-
-
-async def resume_schedule(call: ApiCall, schedule_id: str) -> ScheduleWord:
-    """Resume a paused schedule. Fires that it missed are not made up."""
-    await call.manager.schedules.resume(schedule_id)
-    return {"schedule": schedule_id, "word": "resumed"}
+    answer = await SET_SCHEDULE.carry_out(doing(call.access, call.asked, Face.API), SetSchedule(schedule_id, body))
+    call.status = 201 if answer["word"] == "new" else 200
+    return answer
 
 
 async def schedule_history(call: ApiCall, schedule_id: str, query: HistoryQuery) -> ScheduleHistory:
@@ -159,11 +121,11 @@ EXAMPLES = {
 SCHEDULES = (
     ApiOperation("GET", "/schedules", list_schedules),
     ApiOperation("GET", "/schedules/{schedule_id}", get_schedule),
-    ApiOperation("PUT", "/schedules/{schedule_id}", put_schedule, "schedules/set", (200, 201), EXAMPLES),
-    ApiOperation("DELETE", "/schedules/{schedule_id}", remove_schedule, "schedules/remove"),
-    ApiOperation("POST", "/schedules/{schedule_id}/run", run_schedule, "schedules/run"),
-    ApiOperation("POST", "/schedules/{schedule_id}/pause", pause_schedule, "schedules/pause"),
-    ApiOperation("POST", "/schedules/{schedule_id}/resume", resume_schedule, "schedules/resume"),
+    ApiOperation("PUT", "/schedules/{schedule_id}", put_schedule, SET_SCHEDULE.name, (200, 201), EXAMPLES),
+    route("DELETE", "/schedules/{schedule_id}", REMOVE_SCHEDULE),
+    route("POST", "/schedules/{schedule_id}/run", RUN_SCHEDULE),
+    route("POST", "/schedules/{schedule_id}/pause", PAUSE_SCHEDULE),
+    route("POST", "/schedules/{schedule_id}/resume", RESUME_SCHEDULE),
     ApiOperation("GET", "/schedules/{schedule_id}/history", schedule_history),
     ApiOperation("GET", "/schedules/{schedule_id}/next", next_fires),
 )

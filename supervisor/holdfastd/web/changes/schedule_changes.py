@@ -3,49 +3,37 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC, datetime
 
-from holdfast.core.cadence.moments import read_moment
-from holdfast.errors import InvalidScheduleError, UnknownScheduleError
-from holdfastd.web.changes.change import Asked, PageChange
+from holdfast.errors import UnknownScheduleError
+from holdfastd.operations.schedules import (
+    PAUSE_SCHEDULE,
+    REMOVE_SCHEDULE,
+    RESUME_SCHEDULE,
+    RUN_SCHEDULE,
+    SET_SCHEDULE,
+    SetSchedule,
+)
+from holdfastd.web.changes.change import Asked, PageChange, change_of
 from holdfastd.web.pages.schedules import form_again, stored_spec
 from holdfastd.web.views.schedule_form import spec_of
 
+SCHEDULE = "/schedule?id={}"
+
 
 async def _set(asked: Asked) -> None:
-    """As `supervisor schedules set`; the form for a new one changes none that exists."""
-    schedules, schedule_id = asked.manager.schedules, asked.subject
-    record = None
-    with suppress(UnknownScheduleError):
-        record = await schedules.get(schedule_id)
-    if record is not None and not asked.fields.get("known"):
-        raise InvalidScheduleError(f"schedule {schedule_id} exists already: edit it, or choose another id")
-    stored = {} if record is None else stored_spec(record)
-    await schedules.put(schedule_id, spec_of(asked.fields, stored, asked.access.redaction.value(stored)), again=True)
-
-
-async def _run(asked: Asked) -> None:
-    await asked.manager.schedules.run(asked.subject)
-
-
-async def _pause(asked: Asked) -> None:
-    text = asked.fields.get("until", "").strip()
-    until = datetime.fromtimestamp(read_moment(text, "UTC") / 1000, UTC) if text else None
-    await asked.manager.schedules.pause(asked.subject, asked.reason("paused"), until)
-
-
-async def _resume(asked: Asked) -> None:
-    await asked.manager.schedules.resume(asked.subject)
-
-
-async def _remove(asked: Asked) -> None:
-    await asked.manager.schedules.remove(asked.subject)
+    """Values that the form has hidden come back as they are stored. The form for a new one changes none that exists."""
+    stored, is_new = dict[str, object](), not asked.fields.get("known")
+    if not is_new:
+        with suppress(UnknownScheduleError):
+            stored = stored_spec(await asked.manager.schedules.get(asked.subject))
+    spec = spec_of(asked.fields, stored, asked.access.redaction.value(stored))
+    await SET_SCHEDULE.carry_out(asked.doing, SetSchedule(asked.subject, spec, is_new=is_new))
 
 
 SCHEDULE_CHANGES = (
-    PageChange("/schedules/set", "schedule_id", "/schedule?id={}", _set, form_again),
-    PageChange("/schedules/run", "schedule_id", "/schedule?id={}", _run),
-    PageChange("/schedules/pause", "schedule_id", "/schedule?id={}", _pause),
-    PageChange("/schedules/resume", "schedule_id", "/schedule?id={}", _resume),
-    PageChange("/schedules/remove", "schedule_id", "/schedules", _remove),
+    PageChange(f"/{SET_SCHEDULE.name}", SET_SCHEDULE.subject, SCHEDULE, _set, form_again),
+    change_of(RUN_SCHEDULE, SCHEDULE),
+    change_of(PAUSE_SCHEDULE, SCHEDULE),
+    change_of(RESUME_SCHEDULE, SCHEDULE),
+    change_of(REMOVE_SCHEDULE, "/schedules"),
 )
