@@ -12,20 +12,22 @@ import rich_click
 from holdfast.client.manager import TaskManager
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted, duration
+from holdfast.errors import UnknownTaskError
 from holdfast.exits import Exit
+from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import manage
+from holdfastd.cli.common.store_session import LONG_RETRIES, converse, manage, operate, operate_in
 from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.common.task_id import TASK_ID, whole_id, whole_ids
 from holdfastd.cli.tasks import change_tasks
 from holdfastd.cli.tasks.tasks import show_task
 from holdfastd.documents import task_documents
+from holdfastd.operations.dead import REMOVE_ALL_DEAD, REMOVE_DEAD, dead_letters
 
-PAGE = 100  # dead letters read or deleted at once
 WHICH = "name the dead letters by TASK_ID, or select them with --all, --name or --older"
 
 COLUMNS = ("task", "lane", "dead for", "attempts", "crashes", "name", "reason")
@@ -48,18 +50,10 @@ class Choice:
     name: str | None
     older: float | None
 
-    async def dead_letters(self, manager: TaskManager) -> AsyncIterator[TaskRecord]:
+    def dead_letters(self, manager: TaskManager) -> AsyncIterator[TaskRecord]:
         """Newest first, page by page."""
         before_ms = None if self.older is None else round((time.time() - self.older) * 1000)
-        cursor = ""
-        while True:
-            page = await manager.dead_letters(PAGE, cursor, before_ms)
-            for task in page.tasks:
-                if self.name is None or task.name == self.name:
-                    yield task
-            cursor = page.cursor
-            if not cursor:
-                return
+        return dead_letters(manager, self.name, before_ms)
 
 
 @rich_click.group(epilog="Example: supervisor dead list --older 1h")
@@ -161,16 +155,20 @@ def remove(
 ) -> int:
     """Delete dead letters with all their data. Without --yes it shows their number and asks."""
     choice = _choice(task_ids, all_of_them, name, older)
-    chosen = whole_ids(session, task_ids)
-    ids = manage(session, lambda manager: _chosen(manager, chosen, choice))
-    if ids:
-        confirm(f"Delete {counted(len(ids), 'dead letter')}?", "deleting dead letters cannot be undone", yes=yes)
-    purged = manage(session, lambda manager: _purge(manager, ids))
+    chosen = list(dict.fromkeys(whole_ids(session, task_ids)))
+    number = len(chosen) if yes else len(manage(session, lambda manager: _chosen(manager, chosen, choice)))
+    if number:
+        confirm(f"Delete {counted(number, 'dead letter')}?", "deleting dead letters cannot be undone", yes=yes)
+    if choice is None:
+        purged = converse(session, lambda store: _remove(store, session, chosen))
+    else:
+        which = {key: value for key, value in (("name", name), ("older", older)) if value is not None}
+        purged = operate(session, REMOVE_ALL_DEAD, which, LONG_RETRIES)["purged"]
     if session.json:
         output.document({"purged": purged})
     else:
         output.text(f"{purged} deleted")
-    return Exit.OK if purged == len(ids) else Exit.FAILED
+    return Exit.OK if choice is not None or purged == len(chosen) else Exit.FAILED
 
 
 def _choice(task_ids: Sequence[str], all_of_them: bool, name: str | None, older: float | None) -> Choice | None:
@@ -188,8 +186,13 @@ async def _chosen(manager: TaskManager, task_ids: Sequence[str], choice: Choice 
     return list(dict.fromkeys([task.task_id async for task in choice.dead_letters(manager)]))
 
 
-async def _purge(manager: TaskManager, ids: Sequence[str]) -> int:
-    purged = 0
-    for start in range(0, len(ids), PAGE):
-        purged += await manager.purge_dead_letters(ids[start : start + PAGE])
-    return purged
+async def _remove(store: Store, session: Session, ids: Sequence[str]) -> int:
+    """The number of those that were deleted. Each refusal is told."""
+    refused = 0
+    for task_id in ids:
+        try:
+            await operate_in(store, session, REMOVE_DEAD, {"task_id": task_id})
+        except UnknownTaskError as error:
+            output.note(str(error))
+            refused += 1
+    return len(ids) - refused

@@ -9,12 +9,12 @@ from msgspec import Meta
 
 from holdfastd.documents import task_documents
 from holdfastd.documents.entry_documents import UnreadableDocument, unreadable_document
-from holdfastd.operations.errors import NotFoundError
+from holdfastd.operations.dead import REMOVE_DEAD
 from holdfastd.operations.unreadable import REMOVE_UNREADABLE, RETRY_UNREADABLE, missing
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
-from holdfastd.web.api.tasks import RemovedTask, TaskList
+from holdfastd.web.api.tasks import TaskList
 from holdfastd.web.api.types import Cursor, Duration, Limit, seconds
 
 
@@ -41,13 +41,6 @@ async def list_dead(call: ApiCall, query: DeadQuery) -> TaskList:
     return {"tasks": listed, "unreadable": list(page.unreadable), "searched": page.searched, "cursor": page.cursor}
 
 
-async def remove_dead(call: ApiCall, task_id: str) -> RemovedTask:
-    """Delete a dead letter with all its data."""
-    if not await call.manager.purge_dead_letters([task_id]):
-        raise NotFoundError(f"no dead letter {task_id}")
-    return {"task_id": task_id, "removed": True}
-
-
 async def list_unreadable(call: ApiCall, query: UnreadableQuery) -> UnreadableList:
     """List entries that were set aside because they are not valid tasks, newest first."""
     return {"entries": [unreadable_document(each) for each in await call.store.unreadable(query.limit)]}
@@ -63,7 +56,7 @@ async def get_unreadable(call: ApiCall, address: str) -> UnreadableDocument:
 
 SET_ASIDE = (
     ApiOperation("GET", "/dead", list_dead),
-    ApiOperation("DELETE", "/dead/{task_id}", remove_dead, "dead/remove"),
+    route("DELETE", "/dead/{task_id}", REMOVE_DEAD),
     ApiOperation("GET", "/queue/unreadable", list_unreadable),
     ApiOperation("GET", "/queue/unreadable/{address}", get_unreadable),
     route("POST", "/queue/unreadable/{address}/retry", RETRY_UNREADABLE),

@@ -17,6 +17,7 @@ from holdfast.errors import InvalidTaskError
 from holdfast.why.document import WhyDocument
 from holdfastd.documents import task_documents
 from holdfastd.documents.task_documents import ListedTask, WholeTask
+from holdfastd.operations.dead import RemovedTask
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.task_query import TaskQuery, wanted_of
@@ -92,11 +93,6 @@ class RetriedTask(TypedDict):
     task_id: str
     answer: str
     runs_as: str
-
-
-class RemovedTask(TypedDict):
-    task_id: str
-    removed: bool
 
 
 async def list_tasks(call: ApiCall, query: TaskListQuery) -> TaskList:

@@ -1,0 +1,79 @@
+"""Acts on dead letters, the tasks that failed for good. To retry one is an act on a task."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from holdfast.client.manager import TaskManager
+from holdfast.core.tasks import TaskRecord
+from holdfast.errors import UnknownTaskError
+from holdfastd.operations.act import Act, Doing
+
+PAGE = 100  # dead letters read or deleted at once
+
+DeadId = Annotated[str, Meta(description="Id of the dead letter.")]
+Name = Annotated[str, Meta(description="Only tasks of the handler with this name.")]
+Age = Annotated[float, Meta(ge=0, description="Only tasks that failed longer ago: seconds.")]
+
+
+class RemoveDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The dead letter."""
+
+    task_id: DeadId
+
+
+class RemoveAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Which dead letters."""
+
+    name: Name | None = None
+    older: Age | None = None
+
+
+class RemovedTask(TypedDict):
+    task_id: str
+    removed: bool
+
+
+class RemovedDead(TypedDict):
+    """The number of dead letters."""
+
+    purged: int
+
+
+async def remove_dead(doing: Doing, given: RemoveDead) -> RemovedTask:
+    """Delete a dead letter with all its data."""
+    if not await doing.manager.purge_dead_letters([given.task_id]):
+        raise UnknownTaskError(f"no dead letter {given.task_id}")
+    return {"task_id": given.task_id, "removed": True}
+
+
+async def remove_all_dead(doing: Doing, given: RemoveAllDead) -> RemovedDead:
+    """Delete all dead letters, or those of a handler or of some age, with all their data."""
+    before_ms = None
+    if given.older is not None:
+        before_ms = await doing.call(doing.store.clock_ms) - round(given.older * 1000)
+    # All are found before the first is deleted, which would shift the pages.
+    ids = list(dict.fromkeys([task.task_id async for task in dead_letters(doing.manager, given.name, before_ms)]))
+    steps = [ids[start : start + PAGE] for start in range(0, len(ids), PAGE)]
+    return {"purged": sum([await doing.manager.purge_dead_letters(step) for step in steps])}
+
+
+async def dead_letters(manager: TaskManager, name: str | None, before_ms: int | None) -> AsyncIterator[TaskRecord]:
+    """Newest first, page by page."""
+    cursor = ""
+    while True:
+        page = await manager.dead_letters(PAGE, cursor, before_ms)
+        for task in page.tasks:
+            if name in (None, task.name):
+                yield task
+        cursor = page.cursor
+        if not cursor:
+            return
+
+
+REMOVE_DEAD = Act("dead/remove", RemoveDead, remove_dead, "task_id")
+REMOVE_ALL_DEAD = Act("dead/remove-all", RemoveAllDead, remove_all_dead)
