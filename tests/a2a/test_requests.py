@@ -70,6 +70,13 @@ def test_a_request_that_cannot_be_is_an_error(pool: ServedPool, body: bytes, cod
     assert "result" not in document
 
 
+def test_the_error_of_a_page_token_says_what_is_expected(pool: ServedPool) -> None:
+    """It reads as no secret that is to be hidden."""
+    for params in ({"pageToken": "zzz"}, {"contextId": "c", "pageToken": "-1"}):
+        error = _post(pool, _request("ListTasks", params)).json()["error"]
+        assert error["message"] == "in pageToken the nextPageToken of the page before is expected"
+
+
 USER = {"messageId": "m", "role": "ROLE_USER"}
 
 

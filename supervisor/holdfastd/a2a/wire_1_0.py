@@ -229,7 +229,7 @@ def write_targets(task_id: str, targets: list[PushTarget], page: slice) -> dict[
 def offset_of(token: str) -> int:
     """The place that a token of a list names. Raises RpcError."""
     if token and not (token.isascii() and token.isdecimal() and len(token) < 10):
-        raise RpcError(RpcCode.INVALID_PARAMS, "pageToken: the nextPageToken of the page before is expected")
+        raise RpcError(RpcCode.INVALID_PARAMS, "in pageToken the nextPageToken of the page before is expected")
     return int(token or 0)
 
 
