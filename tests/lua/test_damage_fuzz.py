@@ -335,12 +335,12 @@ async def keys(space: Namespace, pattern: str) -> list[str]:
 
 
 TASK_FIELDS = (
-    "alone", "aside", "attempts", "batch", "begins", "bulk_change", "claim", "claimed", "concurrency_key", "crashes",
-    "created", "deaths", "delivery", "digest", "due", "expires", "finished", "generation", "given", "held",
-    "if_parent_fails", "joining", "lane", "last_claim", "max_attempts", "message", "name", "origin", "owner",
-    "pause", "permits", "progress", "queued", "raised", "reason", "recoveries", "releases", "retried_as",
-    "retry_of", "root", "schedule", "seq", "solo", "state", "timeout", "turn", "unbegun", "unknown_at",
-    "waits_for", "webhook",
+    "alone", "amended", "aside", "attempts", "batch", "begins", "bulk_change", "claim", "claimed",
+    "concurrency_key", "crashes", "created", "deaths", "delivery", "digest", "due", "duplicate_of", "expires",
+    "finished", "generation", "given", "held", "if_parent_fails", "joining", "lane", "last_claim",
+    "max_attempts", "message", "name", "origin", "owner", "pause", "permits", "progress", "queued", "raised",
+    "reason", "recoveries", "refused", "releases", "restoring", "retried_as", "retry", "retry_of", "root",
+    "schedule", "seq", "solo", "state", "timeout", "turn", "unbegun", "unknown_at", "waits_for", "webhook",
 )  # fmt: skip
 TASK_KEYS = (
     "task", "op", "history", "pending", "messages", "checkpoint", "trail", "ties", "children", "left",
