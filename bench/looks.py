@@ -11,8 +11,8 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import Epoch, Wanted
 from holdfast.store.protocol import Store
 from holdfastd.cli.events.events import PAGE as EVENTS
-from holdfastd.cli.tasks.list_tasks import PAGE
 from holdfastd.cli.tasks.recover import PAGE as KEYS
+from holdfastd.cli.tasks.tasks import PAGE
 from holdfastd.steward.duties import lanes, upkeep
 
 LOOKED = work.task_id(500)

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from bench.waiting import until
 from holdfastd.control import client
-from holdfastd.control.errors import ControlError
-from holdfastd.control.socket_protocol import AskStatus, SupervisorStatus
+from holdfastd.control.socket_protocol import AskStatus, ControlError, SupervisorStatus
 
 ROOT = Path(__file__).parents[1]
 SUPERVISOR = Path(sys.executable).with_name("supervisor")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfastd.web.menu import MENU
+from holdfastd.web.rendering import MENU
 from tests.browser.conftest import AXE, opened
 
 PATHS = [entry.path for entry in MENU]

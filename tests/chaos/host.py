@@ -13,8 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfastd.control.client import ask
-from holdfastd.control.errors import ControlError
-from holdfastd.control.socket_protocol import AskReload, AskScale, AskStatus, ProcessStatus, SupervisorStatus
+from holdfastd.control.socket_protocol import (
+    AskReload,
+    AskScale,
+    AskStatus,
+    ControlError,
+    ProcessStatus,
+    SupervisorStatus,
+)
 from tests.chaos.begun import BEGUN
 from tests.chaos.handler import FAULTS, HOST, RUNS
 from tests.faults.proxy import Proxy

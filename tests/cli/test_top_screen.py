@@ -21,7 +21,7 @@ from holdfastd.cli.top.draw import Told, aligned, drawn
 from holdfastd.cli.top.look import Flow, Look, Rates
 from holdfastd.cli.top.panes import PANES, Row, shown_rows
 from holdfastd.cli.top.screen_state import Order, Screen, pressed
-from holdfastd.cli.top.terminal import names_of
+from holdfastd.cli.top.top import names_of
 from holdfastd.control.socket_protocol import Deaths, DeathStatus, StoreStatus, SupervisorStatus
 from tests.cli.test_story import TASK
 

@@ -20,8 +20,8 @@ from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.application import application
+from holdfastd.web.main import SHORT
 from holdfastd.web.queue.queue_access import QueueAccess
-from holdfastd.web.serve import SHORT
 
 TOKEN = "a token of sixteen or more"
 HTML = {"accept": "text/html"}

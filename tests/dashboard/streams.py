@@ -22,8 +22,8 @@ from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.visitor import Role
 from holdfastd.web.application import application
 from holdfastd.web.http.connection import PageConnection
+from holdfastd.web.main import SHORT, server_of
 from holdfastd.web.queue.queue_access import QueueAccess
-from holdfastd.web.serve import SHORT, server_of
 
 TOKEN = "a-token-of-sixteen-or-more"
 WITHIN = 20.0  # seconds, to which no test comes unless it fails

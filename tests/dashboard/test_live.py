@@ -25,7 +25,7 @@ from holdfastd.web.http.connection import PageConnection
 from holdfastd.web.live import stream_response
 from holdfastd.web.live.event_feed import KEPT, EventBatch, EventFeed
 from holdfastd.web.live.event_selection import EventSelection
-from holdfastd.web.serve import HEAD_BYTES
+from holdfastd.web.main import HEAD_BYTES
 from tests.dashboard.site import TOKEN as SITE_TOKEN
 from tests.dashboard.site import site
 from tests.dashboard.streams import TOKEN, WITHIN, served, until

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.core.task_states import State
 from holdfast_config import RedisSettings
-from holdfastd.web.menu import MENU
+from holdfastd.web.rendering import MENU
 from tests.dashboard.site import HTML, site
 from tests.servers import serve
 

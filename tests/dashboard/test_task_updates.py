@@ -18,8 +18,8 @@ from holdfast.errors import InvalidTaskError, StoreUnavailableError, UnknownTask
 from holdfast.store import open_store
 from holdfast_config import RedisSettings, Settings
 from holdfastd.web.live.task_updates import BEGINNING, PartEmitted, TaskChanged, TaskPosition, task_updates
+from holdfastd.web.main import SHORT
 from holdfastd.web.queue.queue_access import QueueAccess
-from holdfastd.web.serve import SHORT
 from tests.servers import serve
 
 pytestmark = pytest.mark.anyio

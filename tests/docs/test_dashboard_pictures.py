@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from holdfastd.web.menu import MENU
+from holdfastd.web.rendering import MENU
 
 DOCS = Path(__file__).parents[2] / "docs"
 FILES = sorted((DOCS / "pictures" / "dashboard").iterdir())

@@ -22,22 +22,11 @@ from holdfastd.control.socket_protocol import (
     SupervisorStatus,
 )
 from holdfastd.core.capacity import Host
-from holdfastd.doctor import (
-    configuration,
-    folders,
-    handler_import,
-    kernel,
-    python_version,
-    resources,
-    running_service,
-    unit,
-)
+from holdfastd.doctor import configuration, folders, handler_import, machine, running_service, unit
 from holdfastd.doctor.finding import Finding
 from holdfastd.doctor.folders import FolderInfo
 from holdfastd.doctor.handler_import import Function, Imported, NotImported
-from holdfastd.doctor.kernel import KernelInfo
-from holdfastd.doctor.python_version import PythonInfo
-from holdfastd.doctor.resources import Need
+from holdfastd.doctor.machine import KernelInfo, Need, PythonInfo
 from holdfastd.doctor.unit import UnitInfo
 
 MEBIBYTE = 1 << 20
@@ -66,12 +55,12 @@ KERNEL = KernelInfo("Linux", "6.1.0-18", pidfd=True, parents_death=True, subreap
     ],
 )
 def test_kernel(facts: KernelInfo, expected: list[str]) -> None:
-    assert levels(kernel.judge(facts)) == expected
+    assert levels(machine.judge_kernel(facts)) == expected
 
 
 @pytest.mark.parametrize(("setting", "expected"), [(0, ["note"]), (2, ["note"]), (1, []), (None, [])])
 def test_overcommit(setting: int | None, expected: list[str]) -> None:
-    assert [str(finding.level) for finding in kernel.judge_overcommit(setting)] == expected
+    assert [str(finding.level) for finding in machine.judge_overcommit(setting)] == expected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +73,7 @@ def test_overcommit(setting: int | None, expected: list[str]) -> None:
     ],
 )
 def test_python(version: tuple[int, int, int], library: str | None, expected: list[str]) -> None:
-    assert levels(python_version.judge(PythonInfo(version, {"uvloop": library}))) == expected
+    assert levels(machine.judge_python(PythonInfo(version, {"uvloop": library}))) == expected
 
 
 NEED = Need(workers=8, living=0, threads=0)
@@ -108,7 +97,7 @@ NEED = Need(workers=8, living=0, threads=0)
     ],
 )
 def test_limits(host: Host, need: Need, expected: list[str]) -> None:
-    assert levels(resources.judge(host, need)) == expected
+    assert levels(machine.judge_limits(host, need)) == expected
 
 
 FOLDER = FolderInfo(

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import load
-from holdfastd.doctor import folders, kernel, resources, unit
-from holdfastd.doctor.bounded_checks import run_bounded
+from holdfastd.doctor import folders, machine, unit
 from holdfastd.doctor.finding import Check, Finding
+from holdfastd.doctor.run_checks import run_bounded
 
 CHECK = Check("subject", "look")
 
@@ -27,7 +27,7 @@ def systemctl(folder: Path, body: str) -> str:
 
 
 def test_this_kernel_has_what_is_needed() -> None:
-    facts = kernel.look()
+    facts = machine.look_at_kernel()
     assert (facts.system, facts.pidfd, facts.parents_death, facts.subreaper) == ("Linux", True, True, True)
 
 
@@ -35,10 +35,10 @@ def test_room_is_that_of_the_process_that_is_asked_about() -> None:
     with subprocess.Popen(["sh", "-c", "ulimit -n 123; echo; exec sleep 600"], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        assert resources.look(process.pid).descriptors == 123
+        assert machine.look_at_limits(process.pid).descriptors == 123
         process.kill()
-    assert resources.look(None).descriptors != 123
-    assert resources.look(2**22 + 1).descriptors != 123, "no such process"
+    assert machine.look_at_limits(None).descriptors != 123
+    assert machine.look_at_limits(2**22 + 1).descriptors != 123, "no such process"
 
 
 def test_folders_are_not_made_by_looking(tmp_path: Path) -> None:

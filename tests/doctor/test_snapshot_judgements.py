@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfastd.doctor import invariants, orphan_keys
+from holdfastd.doctor import queue_snapshot
 from holdfastd.doctor.finding import Finding
 from holdfastd.doctor.queue_snapshot import QueueSnapshot
 
@@ -46,7 +46,7 @@ def snapshot(keys: Keys, lane: list[str]) -> QueueSnapshot:
 
 def judged(keys: Keys, lane: list[str] | None = None) -> list[Finding]:
     seen = snapshot(keys, LANE if lane is None else lane)
-    findings = [*invariants.judge(seen), *orphan_keys.judge(seen, PREFIX)]
+    findings = [*queue_snapshot.judge_invariants(seen), *queue_snapshot.judge_orphan_keys(seen, PREFIX)]
     return [finding for finding in findings if finding.level != "ok"]
 
 
@@ -90,6 +90,6 @@ def test_a_submitted_task_without_an_entry_is_found_unless_it_stands_beside_its_
 
 
 def test_where_there_is_no_snapshot_one_note_says_why() -> None:
-    [note] = invariants.judge("the store holds 99 MiB")
-    assert (note.level, list(orphan_keys.judge("the store holds 99 MiB", PREFIX))) == ("note", [])
+    [note] = queue_snapshot.judge_invariants("the store holds 99 MiB")
+    assert (note.level, list(queue_snapshot.judge_orphan_keys("the store holds 99 MiB", PREFIX))) == ("note", [])
     assert "99 MiB" in note.found

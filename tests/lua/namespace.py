@@ -11,12 +11,12 @@ import redis.asyncio as aioredis
 from redis.exceptions import RedisError
 
 from holdfast.store.memory import store as memory
-from holdfast.store.memory.key_space import CommandClient
+from holdfast.store.memory.store import CommandClient
 from holdfast.store.redis import RedisStore
 from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
 from holdfast_config.settings import MEMORY
-from holdfastd.doctor import invariants, orphan_keys
+from holdfastd.doctor import queue_snapshot
 from holdfastd.doctor.finding import Level
 from holdfastd.doctor.queue_snapshot import QueueSnapshot
 from tests.conformance.stand import CAUSE, Stand, settlement
@@ -108,7 +108,7 @@ def doctor_breaches(snapshot: Mapping[str, Any], queue: str, *, stolen: bool) ->
     if stolen:
         return []
     view = QueueSnapshot.of(snapshot, queue)
-    findings = [*invariants.judge(view), *orphan_keys.judge(view, Keys(queue).prefix)]
+    findings = [*queue_snapshot.judge_invariants(view), *queue_snapshot.judge_orphan_keys(view, Keys(queue).prefix)]
     return [f"doctor: {finding.found}" for finding in findings if finding.level != Level.OK]
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfastd.control import client
-from holdfastd.control.errors import ControlError, NotRunningError
-from holdfastd.control.socket_protocol import AskStatus
+from holdfastd.control.socket_protocol import AskStatus, ControlError, NotRunningError
 from tests.supervisor.service import Service
 
 Start = Callable[..., Service]

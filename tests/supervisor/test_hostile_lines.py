@@ -40,7 +40,6 @@ from holdfast.ipc.child_end import ParentLink
 from holdfast.os.locks import MARKED, marked_process
 from holdfastd.control import client
 from holdfastd.control.client import status_or_none
-from holdfastd.control.errors import ControlError
 from holdfastd.control.report import Moment, report
 from holdfastd.control.server import ControlServer
 from holdfastd.control.socket_protocol import (
@@ -51,6 +50,7 @@ from holdfastd.control.socket_protocol import (
     AskStacks,
     AskStatus,
     AskStop,
+    ControlError,
     ControlRequest,
     DeathStatus,
     ProcessStatus,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.control.errors import ControlError
+from holdfastd.control.socket_protocol import ControlError
 from holdfastd.core.capacity import MIB, WORKER_MEMORY, Host, refusal
 from holdfastd.core.commands import Log
 from holdfastd.core.parent_events import ScaleAsked, Signalled

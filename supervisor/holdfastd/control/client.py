@@ -17,7 +17,6 @@ from anyio.abc import SocketStream
 from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.exits import Exit
 from holdfast_config import service_folders
-from holdfastd.control.errors import ControlError, DeniedError, NotRunningError
 from holdfastd.control.socket_protocol import (
     CONTROL_SOCKET,
     LONGEST_ANSWER,
@@ -26,7 +25,10 @@ from holdfastd.control.socket_protocol import (
     AskStacks,
     AskStatus,
     AskStop,
+    ControlError,
     ControlRequest,
+    DeniedError,
+    NotRunningError,
     Refused,
     Reloading,
     ReloadResult,

@@ -11,11 +11,12 @@ import msgspec
 from holdfast.version import installed
 from holdfast_config.trust import ServiceFolder
 from holdfastd.control.client import ask
-from holdfastd.control.errors import ControlError, NotRunningError
 from holdfastd.control.socket_protocol import (
     AskStatus,
+    ControlError,
     Deaths,
     DeathStatus,
+    NotRunningError,
     ProcessStatus,
     QuarantineStatus,
     StoreStatus,

@@ -1,11 +1,13 @@
 """The protocol of the control socket: one request a line, one answer a line, in JSON. Durations are seconds, `at` is
-unix time."""
+unix time.
+"""
 
 from __future__ import annotations
 
 import msgspec
 
 from holdfast.core.plain_json import Real, Whole
+from holdfast.errors import HoldfastError
 from holdfast_config import service_folders
 
 CONTROL_SOCKET = service_folders.CONTROL_SOCKET
@@ -203,3 +205,18 @@ def encode(message: ControlRequest | Answer | FinalAnswer) -> bytes:
 def decode_request(line: bytes) -> ControlRequest:
     """Raises an error of UNREADABLE_JSON for what is no request."""
     return _requests.decode(line)
+
+
+# Errors of requests to the supervisor.
+
+
+class ControlError(HoldfastError):
+    """The supervisor did not do what was asked; the message says why."""
+
+
+class DeniedError(ControlError):
+    """This user may not ask the supervisor for that."""
+
+
+class NotRunningError(ControlError):
+    """No supervisor answers in this runtime directory."""

@@ -18,8 +18,7 @@ from pathlib import Path
 from holdfast_config import Settings, load
 from holdfast_config.errors import ConfigError
 from holdfastd.control.client import ask
-from holdfastd.control.errors import ControlError
-from holdfastd.control.socket_protocol import AskStatus, ProcessStatus
+from holdfastd.control.socket_protocol import AskStatus, ControlError, ProcessStatus
 from holdfastd.parent import prctl
 
 # Errors of the demonstration.

@@ -16,6 +16,8 @@ from holdfast.exits import Exit
 from holdfast_config import Settings
 from holdfast_config.trust import ServiceFolder, UntrustedError
 from holdfastd.doctor.finding import Check, Finding
+from holdfastd.embedded import server_program
+from holdfastd.embedded.errors import StoreLaunchError
 from holdfastd.embedded.launch import data_directory
 from holdfastd.parent import start_checks
 
@@ -144,3 +146,28 @@ def _judge_room(folder: FolderInfo, check: Check) -> Iterator[Finding]:
         yield check.warning(f"it is in memory ({folder.filesystem}): a reboot of the machine loses every task", fix)
     if folder.filesystem in REMOTE:
         yield check.warning(f"it is on a network ({folder.filesystem}): each write waits for it", "use a local disk")
+
+
+# The embedded store: its server program must exist and be able to read the data that is there.
+
+_PROGRAM = Check("folders", "embedded store")
+
+
+def look_for_program(settings: Settings) -> str | StoreLaunchError:
+    """The engine of the program, or the error that `start` would end with."""
+    try:
+        engine = server_program.find().engine
+        data_directory(settings).check(engine)
+    except StoreLaunchError as error:
+        return error
+    except OSError as error:
+        return StoreLaunchError(f"{error.filename}: {error.strerror}", Exit.PERMISSION)
+    return str(engine)
+
+
+def judge_program(engine: str | StoreLaunchError) -> Iterator[Finding]:
+    if isinstance(engine, StoreLaunchError):
+        text, _, fix = str(engine).rpartition(": ")
+        yield _PROGRAM.problem(text, fix)
+    else:
+        yield _PROGRAM.ok(f"{engine}, which can read the existing data")

@@ -5,16 +5,22 @@ Redis answers nobody else while it takes a snapshot, so a store that holds much 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import anyio
 
 from holdfast.core.store_info import MemoryInfo
+from holdfast.core.task_states import TERMINAL, State
+from holdfast.core.words import counted
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store import open_store
+from holdfast.store.redis.keys import KEY_NAMES
 from holdfast_config import RedisSettings
+from holdfastd.doctor.finding import Check, Finding
 
 MOST_BYTES = 16 << 20  # that the server uses: a snapshot of as much takes it some ten milliseconds
 LOOK_TIMEOUT = 15.0  # seconds
@@ -81,3 +87,191 @@ async def _taken(redis: RedisSettings) -> QueueSnapshot:
                 return QueueSnapshot.of(await store.snapshot(), redis.queue)
     except TimeoutError:
         raise StoreUnavailableError(f"Redis gave no snapshot within {LOOK_TIMEOUT:g} s") from None
+
+
+# The invariants of a queue, on a snapshot: each rule holds at every moment, whatever died. A breach is our error, or
+# somebody else has changed our keys.
+
+PARKED = frozenset({State.INPUT_REQUIRED, State.AUTH_REQUIRED, State.SUSPENDED})
+OWNING = frozenset({"live", "draining"})  # states of a worker that may have tasks
+SHOWN = 3
+
+_OWN_ENTRY = re.compile(r'^\{"_b":"([^:"]+):(\d+)",')
+_CHECK = Check("queue", "invariants")
+_FIX = "supervisor recover puts lost tasks back; if no other program writes to these keys, please report it"
+
+
+def judge_invariants(snapshot: QueueSnapshot | str) -> Iterator[Finding]:
+    if isinstance(snapshot, str):
+        yield _CHECK.note(f"not compared: {snapshot}", "supervisor doctor --deep compares them at a quiet hour")
+        return
+    breaches = [breach for rule in _RULES for breach in rule(snapshot)]
+    if breaches:
+        more = f" and {len(breaches) - SHOWN} more" if len(breaches) > SHOWN else ""
+        yield _CHECK.problem("; ".join(breaches[:SHOWN]) + more, _FIX)
+    else:
+        tasks = counted(len(snapshot.tasks), "task")
+        yield _CHECK.ok(f"{tasks} and {counted(len(snapshot.workers), 'worker')} agree with each other")
+
+
+def _one_owner(snapshot: QueueSnapshot) -> Iterator[str]:
+    """A task that runs is in the hands of the worker that its record names, by the same claim."""
+    held = {task: (worker, claim) for worker, task, claim in snapshot.owned}
+    for task_id, task in snapshot.tasks.items():
+        named = (task.get("owner", ""), task.get("claim", "")) if task.get("state") == State.WORKING else None
+        if named != held.get(task_id):
+            yield f"task {task_id} is {task.get('state')}, but what runs does not agree with its record"
+    for task_id in held.keys() - snapshot.tasks.keys():
+        yield f"task {task_id} runs and has no record"
+
+
+def _owner_lives(snapshot: QueueSnapshot) -> Iterator[str]:
+    workers = snapshot.workers
+    for worker in dict.fromkeys(worker for worker, _, _ in snapshot.owned):
+        if (state := workers.get(worker, {}).get("state", "unknown")) not in OWNING:
+            yield f"worker {worker} is {state} and still has tasks"
+
+
+def _indexed(snapshot: QueueSnapshot) -> Iterator[str]:
+    """Each task is in the index of its state, and in no other."""
+    submitted = {task for _, held in snapshot.of_kind("submitted:") for task in held}
+    indexes = {name: set(snapshot.keys.get(name, ())) for name in ("due", "waiting", "parked", "finished")}
+    indexes["submitted"] = submitted
+    for task_id, task in snapshot.tasks.items():
+        wanted = _index_of(task.get("state", ""))
+        stands = {name for name, held in indexes.items() if task_id in held}
+        if stands != ({wanted} if wanted else set()):
+            yield f"task {task_id} is {task.get('state')} and stands in: {', '.join(sorted(stands)) or 'no index'}"
+    for task_id in set[str]().union(*indexes.values()) - snapshot.tasks.keys():
+        yield f"an index has task {task_id}, which has no record"
+
+
+def _index_of(state: str) -> str:
+    if state in TERMINAL:
+        return "finished"
+    return "parked" if state in PARKED else {State.DELAYED: "due", State.WORKING: ""}.get(State(state), state)
+
+
+def _has_entry(snapshot: QueueSnapshot) -> Iterator[str]:
+    """A submitted task has an entry in its lane, unless it stands beside it: a suspect, or at a gate."""
+    for lane, held in snapshot.of_kind("submitted:"):
+        entries = {own[1] for raw in snapshot.entries(lane) if (own := _OWN_ENTRY.match(raw))}
+        for task_id in held:
+            task = snapshot.tasks.get(task_id, {})
+            if task_id not in entries and task.get("solo") != "1" and not task.get("held"):
+                yield f"task {task_id} is submitted and has no entry in lane {lane}"
+
+
+def _ended(snapshot: QueueSnapshot) -> Iterator[str]:
+    for task_id, task in snapshot.tasks.items():
+        if task.get("state") in TERMINAL and (task.get("claim") or task.get("owner")):
+            yield f"task {task_id} is {task.get('state')} and a worker still has it"
+
+
+def _counted(snapshot: QueueSnapshot) -> Iterator[str]:
+    states = Counter(task.get("state", "") for task in snapshot.tasks.values())
+    tally = snapshot.keys.get("tally", {})
+    for state in sorted(TERMINAL | PARKED):
+        if states[state] != int(tally.get(state, 0)):
+            yield f"{states[state]} tasks are {state}, and the count says {tally.get(state, 0)}"
+
+
+_RULES: tuple[Callable[[QueueSnapshot], Iterator[str]], ...] = (
+    _one_owner,
+    _owner_lives,
+    _indexed,
+    _has_entry,
+    _ended,
+    _counted,
+)
+
+
+# Keys of a queue that belong to nothing: parts of a task or worker that is gone. They take memory for ever.
+
+OF_TASKS = (
+    "op",
+    "history",
+    "checkpoint",
+    "pending",
+    "left",
+    "messages",
+    "trail",
+    "ties",
+    "children",
+    "retrying",
+    "steps",
+    "parents",
+    "parts",
+)
+
+_ORPHANS = Check("queue", "orphan keys")
+_KINDS = tuple(name for name in KEY_NAMES.values() if name.endswith((":", "@")) and not name.startswith(":"))
+_SINGLE = frozenset(KEY_NAMES.values()) - frozenset(_KINDS)
+
+
+def judge_orphan_keys(snapshot: QueueSnapshot | str, prefix: str) -> Iterator[Finding]:
+    """`prefix`: of the keys of this queue."""
+    if isinstance(snapshot, str):
+        return  # judged with the invariants
+    owners = _owners(snapshot)
+    orphans = [key for key in snapshot.keys if key not in snapshot.expiring and _is_orphan(key, owners)]
+    unknown = [key for key in snapshot.keys if key not in _SINGLE and not key.startswith(_KINDS)]
+    if orphans:
+        text = f"{counted(len(orphans), 'key belongs', 'keys belong')} to nothing: {_named(orphans)}"
+        yield _ORPHANS.warning(text, f"please report it; to free the memory: UNLINK '{prefix}{orphans[0]}' …")
+    if unknown:
+        text = f"{counted(len(unknown), 'key', 'keys')} unknown to this version: {_named(unknown)}"
+        yield _ORPHANS.note(text, "a later version of Holdfast may have made them; else remove them")
+    if not orphans and not unknown:
+        yield _ORPHANS.ok(f"each of {counted(len(snapshot.keys), 'key')} belongs to something")
+
+
+def _owners(snapshot: QueueSnapshot) -> Mapping[str, Collection[str]]:
+    """Where the owner of a key of each kind is to be found; kinds that own themselves or expire are left out."""
+    owners: dict[str, Collection[str]] = {
+        kind: snapshot.keys.get(index, ()) for index, kinds in _INDEXED.items() for kind in kinds
+    }
+    tasks, workers = snapshot.tasks, snapshot.workers
+    owners["outcome"] = {end for parents in dict(snapshot.of_kind("parents:")).values() for end in _ends(parents)}
+    owners["given"] = dict(snapshot.of_kind("outcome:"))
+    return owners | dict.fromkeys((*OF_TASKS, "result"), tasks) | dict.fromkeys(("worker", "control"), workers)
+
+
+def _ends(parents: Mapping[str, str]) -> Iterator[str]:
+    """The outcomes that a task has of its parents."""
+    for parent, noted in parents.items():
+        _, _, ended_ms = noted.partition(" ")
+        yield f"{parent}:{ended_ms}"
+
+
+_INDEXED: Mapping[str, tuple[str, ...]] = {  # index of the owners to the kinds of their keys
+    "deaths": ("death",),
+    "webhooks": ("webhook",),
+    "batches": ("batch", "batch_tasks"),
+    "schedules": ("schedule", "fires"),
+    "handlers": ("names",),
+    "catalog_digests": ("catalog",),
+    "conversations": ("conversation",),
+    "abouts": ("about", "added", "feedback"),
+}
+
+
+_CUT: Mapping[str, Callable[[str], str]] = {
+    "result": lambda name: name.rpartition(":")[0],
+    "worker": lambda name: name.partition(":")[0],
+    "conversation": lambda name: name.removesuffix(":tasks"),
+    "schedule": lambda name: name.removesuffix(":history"),
+}
+
+
+def _is_orphan(key: str, owners: Mapping[str, Collection[str]]) -> bool:
+    kind, _, name = key.partition(":")
+    if key in _SINGLE or kind not in owners:
+        return False
+    return not any(
+        each in owners[kind] for each in (name, _CUT.get(kind, str)(name))
+    )  # a schedule itself may be called `x:history`
+
+
+def _named(keys: list[str]) -> str:
+    return ", ".join(sorted(keys)[:SHOWN]) + (f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else "")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import queue
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from threading import Thread
 
 from holdfast.core.store_info import StoreInfo
 from holdfast.errors import StoreError
@@ -16,28 +18,59 @@ from holdfastd.control.report import look as look_at_service
 from holdfastd.doctor import (
     configuration,
     database,
-    embedded_store,
     folders,
     handler_import,
     handler_trial,
-    invariants,
-    kernel,
+    machine,
     metrics_address,
-    orphan_keys,
-    python_version,
     queue_snapshot,
-    resources,
     running_service,
     store,
     telemetry_endpoint,
     unit,
 )
-from holdfastd.doctor.bounded_checks import run_bounded
 from holdfastd.doctor.finding import Check, Finding
 from holdfastd.doctor.handler_import import Imported, Trial
-from holdfastd.doctor.resources import Need
+from holdfastd.doctor.machine import Need
 from holdfastd.doctor.store import Expectation
 from holdfastd.embedded import project_data
+
+# Runs checks in threads, within a time limit: one that hangs or fails becomes one finding and hides no other.
+
+Run = Callable[[], Iterable[Finding]]
+
+_ITSELF = "the check itself"
+
+
+def run_bounded(checks: Mapping[str, Run], seconds: float) -> list[Finding]:
+    """The findings of each subject, in the order given. A check that does not end within `seconds` is abandoned."""
+    done: queue.SimpleQueue[tuple[str, list[Finding]]] = queue.SimpleQueue()
+    for subject, run in checks.items():
+        Thread(target=_run, args=(subject, run, done), daemon=True).start()
+    deadline = time.monotonic() + seconds
+    results: dict[str, list[Finding]] = {}
+    while len(results) < len(checks):
+        try:
+            subject, findings = done.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            break
+        results[subject] = findings
+    return [finding for subject in checks for finding in results.get(subject) or [_late(subject, seconds)]]
+
+
+def _run(subject: str, run: Run, done: queue.SimpleQueue[tuple[str, list[Finding]]]) -> None:
+    try:
+        findings = list(run())
+    except Exception as error:  # the border of a check: its failure must not hide the others
+        text = f"it failed ({type(error).__name__}: {error})"
+        findings = [Check(subject, _ITSELF).problem(text, "this is a bug: please report it")]
+    done.put((subject, findings))
+
+
+def _late(subject: str, seconds: float) -> Finding:
+    fix = "check that the file systems and services that it needs respond"
+    return Check(subject, _ITSELF).problem(f"it did not end within {seconds:g} s", fix)
+
 
 CHECK_TIMEOUT = 20.0  # seconds
 WORKER_CONNECTIONS = 4  # that a busy worker has open
@@ -56,7 +89,7 @@ def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False)
         {
             "supervisor": lambda: _service(settings, service),
             "kernel": _machine,
-            "limits": lambda: resources.judge(resources.look(pid), _need(settings, trial, service)),
+            "limits": lambda: machine.judge_limits(machine.look_at_limits(pid), _need(settings, trial, service)),
             "settings": lambda: [*_files(warnings), *_settings(settings)],
             "handler": lambda: [
                 *handler_import.judge_owner(owner),
@@ -81,8 +114,8 @@ def run_without_settings(problems: Sequence[str]) -> list[Finding]:
 
 
 def _machine() -> Iterator[Finding]:
-    yield from kernel.judge(kernel.look())
-    yield from python_version.judge(python_version.look())
+    yield from machine.judge_kernel(machine.look_at_kernel())
+    yield from machine.judge_python(machine.look_at_python())
 
 
 def _files(warnings: Sequence[str]) -> Iterator[Finding]:
@@ -109,8 +142,8 @@ def _folders(settings: Settings) -> Iterator[Finding]:
     yield from folders.judge(sockets, keeps_data=False)
     yield from folders.judge(data, keeps_data=settings.embedded)
     if settings.embedded:
-        yield from embedded_store.judge(embedded_store.look(settings))
-        yield from kernel.judge_overcommit(kernel.look_overcommit())
+        yield from folders.judge_program(folders.look_for_program(settings))
+        yield from machine.judge_overcommit(machine.look_overcommit())
 
 
 def _store(settings: Settings, service: RunningInfo, *, deep: bool) -> Iterator[Finding]:
@@ -129,8 +162,8 @@ def _store(settings: Settings, service: RunningInfo, *, deep: bool) -> Iterator[
     yield from store.judge(info, expected)
     if isinstance(info, StoreInfo):
         snapshot = queue_snapshot.look(settings.redis, info.memory, deep=deep)
-        yield from invariants.judge(snapshot)
-        yield from orphan_keys.judge(snapshot, Keys(settings.queue_name).prefix)
+        yield from queue_snapshot.judge_invariants(snapshot)
+        yield from queue_snapshot.judge_orphan_keys(snapshot, Keys(settings.queue_name).prefix)
 
 
 def _database(settings: Settings) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from holdfast.exits import Exit
 from holdfast_config import Settings
-from holdfastd.doctor import configuration, embedded_store, folders, handler_import, handler_trial
+from holdfastd.doctor import configuration, folders, handler_import, handler_trial
 from holdfastd.doctor.finding import Finding, Level
 from holdfastd.doctor.folders import FolderInfo
 from holdfastd.doctor.handler_import import Imported, NotImported, Trial
@@ -45,7 +45,7 @@ def check(settings: Settings) -> StartCheck:
     """The obstacles in the order in which `start` would meet them. Forks: this process may have one thread only."""
     trial = handler_trial.look(settings)
     places = tuple(folders.look(settings))
-    engine = embedded_store.look(settings) if settings.embedded else ""
+    engine = folders.look_for_program(settings) if settings.embedded else ""
     obstacles = [Obstacle(Exit.PERMISSION, why)] if (why := handler_trial.owner_refusal(settings)) else []
     obstacles += [Obstacle(folder.status, folder.blocked) for folder in places if folder.blocked]
     if why_not := refusal(settings):

@@ -14,17 +14,7 @@ from holdfast.core.store_info import QueueInfo, StoreInfo
 from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
 from holdfast.store import open_store
 from holdfast_config import RedisSettings
-from holdfastd.doctor import (
-    durability,
-    fragmentation,
-    hosts,
-    queue_health,
-    redis_clients,
-    redis_server,
-    replication,
-    rights,
-    slow_log,
-)
+from holdfastd.doctor import queue_health, redis_server
 from holdfastd.doctor.finding import Check, Finding
 
 SAMPLE_SECONDS = 1.0  # for which the lanes are watched
@@ -74,12 +64,12 @@ def judge(info: StoreInfo | StoreError, expected: Expectation) -> Iterator[Findi
     yield from _judge_server(info)
     if info.clients is not None:
         local = info.url.startswith("unix:")
-        yield from redis_clients.judge(info.clients, expected.connections, running=expected.running, local=local)
+        yield from redis_server.judge_clients(info.clients, expected.connections, running=expected.running, local=local)
     if info.rights is not None:
-        yield from rights.judge(info.rights, expected.queue)
+        yield from redis_server.judge_rights(info.rights, expected.queue)
     if info.queue is not None:
         yield from queue_health.judge(info.queue, expected.lease)
-        yield from hosts.judge(info.queue.members)
+        yield from queue_health.judge_hosts(info.queue.members)
         yield from _judge_consumers(info, info.queue)
     for part, reason in info.unseen:
         if part != "other clients":  # reported with the queue's consumers
@@ -98,27 +88,27 @@ def _judge_error(error: StoreError, expected: Expectation) -> Finding:
 
 def _judge_server(info: StoreInfo) -> Iterator[Finding]:
     if info.server is not None:
-        yield from redis_server.judge(info.server)
-        yield from replication.judge(info.server)
+        yield from redis_server.judge_server(info.server)
+        yield from redis_server.judge_replicas(info.server)
     if info.timing is not None:
         yield from redis_server.judge_timing(info.timing)
     if info.slow is not None:
-        yield from slow_log.judge(info.slow)
+        yield from redis_server.judge_slow_log(info.slow)
     if info.memory is not None:
-        yield from durability.judge_memory(info.memory)
-        yield from fragmentation.judge(info.memory)
+        yield from redis_server.judge_memory(info.memory)
+        yield from redis_server.judge_fragmentation(info.memory)
     if info.persistence is not None:
-        yield from durability.judge_persistence(info.persistence)
+        yield from redis_server.judge_persistence(info.persistence)
 
 
 def _judge_consumers(info: StoreInfo, queue: QueueInfo) -> Iterator[Finding]:
     stolen = queue.counts.counters.get("stolen", 0)
     missing = sum(lane.suspects for lane in queue.lanes)
-    yield from redis_clients.judge_strangers(info.clients.strangers if info.clients else None, stolen, missing)
+    yield from redis_server.judge_strangers(info.clients.strangers if info.clients else None, stolen, missing)
 
 
 def _judge_unseen(part: str, reason: str, expected: Expectation) -> Finding:
     check = Check("redis", part)
     if part in NEEDED:
-        return check.problem(reason, rights.acl_line("holdfast", expected.queue))
+        return check.problem(reason, redis_server.acl_line("holdfast", expected.queue))
     return check.note(f"cannot be read: {reason}")

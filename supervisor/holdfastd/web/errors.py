@@ -29,7 +29,7 @@ from holdfast.errors import (
     UnreadableRecordError,
     UnreadableScheduleError,
 )
-from holdfastd.control.errors import ControlError
+from holdfastd.control.socket_protocol import ControlError
 from holdfastd.operations.errors import NotFoundError, NotPossibleError
 from holdfastd.operations.known import UnknownNameError
 from holdfastd.web.access.forms import BadFieldError

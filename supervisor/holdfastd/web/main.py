@@ -6,16 +6,111 @@ import asyncio
 import faulthandler
 import signal
 import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 import structlog
 import uvloop
+from starlette.applications import Starlette
+from uvicorn.config import Config
+from uvicorn.server import Server
 
+from holdfast.client.manager import TaskManager
+from holdfast.client.submit_retries import SubmitRetries
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import Beat, Leave, Ready
 from holdfast.ipc.child_end import ParentLink
+from holdfast.store import open_store
 from holdfast_config import Settings
+from holdfast_config.addresses import parse_proxy
 from holdfast_config.standard_error import STREAM
-from holdfastd.web.serve import serve
+from holdfastd.control.accept_loop import AcceptLoop
+from holdfastd.control.allowed_hosts import AllowedHosts
+from holdfastd.control.open_connections import OpenConnection, OpenConnections
+from holdfastd.web.access.accounts import Accounts
+from holdfastd.web.access.proxy import Proxy
+from holdfastd.web.application import application
+from holdfastd.web.http.connection import PageConnection
+from holdfastd.web.queue.queue_access import QueueAccess
+
+# Serves the application on a socket until it is told to stop.
+
+SHORT = SubmitRetries(attempts=2, seconds=1.0)  # a page says that the store is away, and asks again by itself
+GRACE = 2  # seconds for requests that run when the process is to end
+HEAD_BYTES = 32_768  # of a request's line and headers
+HANDSHAKE = 20.0  # seconds for TLS
+GOODBYE = 5.0  # seconds for the end of TLS: many clients do not answer it
+KEEP_ALIVE = 30  # seconds for which a connection without a request is kept: longer than a page waits to ask again
+
+
+class PageServer(Server):
+    """A server whose connections count from their accept, and that leaves the signals of the process alone."""
+
+    def __init__(self, config: Config, connections: OpenConnections, connection: type[PageConnection]) -> None:
+        super().__init__(config)
+        self._connections, self._connection = connections, connection
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self.servers = [AcceptLoop(each, self._connections, self._connect) for each in sockets or ()]  # type: ignore[misc]
+        self.started = True
+
+    async def _connect(self, stream: socket.socket, place: OpenConnection) -> None:
+        def connection() -> PageConnection:
+            places, state = self._connections, self.server_state
+            return self._connection(places, place, config=self.config, server_state=state, app_state={})
+
+        tls = self.config.ssl
+        limits = {} if tls is None else {"ssl_handshake_timeout": HANDSHAKE, "ssl_shutdown_timeout": GOODBYE}
+        await asyncio.get_running_loop().connect_accepted_socket(connection, stream, ssl=tls, **limits)
+
+
+async def serve(settings: Settings, listener: socket.socket, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
+    """Serve pages until `stop` is set. The store may be away, also at the start. `on_ready` is called once, when
+    nothing of the process itself can go wrong any more."""
+    async with open_store(settings.redis, settings.postgres) as store:
+        limit = settings.max_message_bytes
+        manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, retries=SHORT)
+        app = application(
+            QueueAccess(store, manager, settings), Accounts.of(settings), AllowedHosts.of(settings), Proxy.of(settings)
+        )
+        server = server_of(app, settings)
+        on_ready()
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        app.state.streams.end()
+        await app.state.feed.close()
+        server.should_exit = True
+        await serving
+        stopping.cancel()
+
+
+def server_of(app: Starlette, settings: Settings, connection: type[PageConnection] = PageConnection) -> PageServer:
+    """A server of this application, with the bounds on what a connection may cost."""
+    trusted = parse_proxy(settings.web_trust_proxy) if settings.web_trust_proxy else None
+    connections = OpenConnections.bounded(trusted)
+    config = Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        http=connection,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        timeout_keep_alive=KEEP_ALIVE,
+        lifespan="off",
+        ws="none",
+        ssl_certfile=settings.web_cert_file,
+        ssl_keyfile=settings.web_key_file,
+        timeout_graceful_shutdown=GRACE,
+    )
+    config.load()
+    return PageServer(config, connections, connection)
+
 
 BEAT_EVERY = 1.0  # seconds
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
@@ -23,9 +23,40 @@ from holdfast.why.times import span
 from holdfast_config.error_text import escape
 from holdfastd.documents import lane_documents
 from holdfastd.documents.lane_documents import rate_words
-from holdfastd.web.menu import MENU
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.queue.redaction import Redaction
+
+# The pages that every page links to, in their order.
+
+
+class MenuEntry(NamedTuple):
+    """`key` goes there, after g; `others`: paths of other pages under this entry."""
+
+    path: str
+    title: str
+    key: str
+    others: tuple[str, ...] = ()
+
+    def covers(self, path: str) -> bool:
+        """True for the pages under this entry."""
+        return path in (self.path, *self.others) or (path.startswith(f"{self.path.rstrip('/')}/") and self.path != "/")
+
+
+MENU = (
+    MenuEntry("/", "Overview", "o"),
+    MenuEntry("/lanes", "Lanes", "l", ("/lane",)),
+    MenuEntry("/tasks", "Tasks", "t", ("/task", "/bulk")),
+    MenuEntry("/handlers", "Handlers", "h", ("/handler", "/submit")),
+    MenuEntry("/workers", "Workers", "w", ("/stacks",)),
+    MenuEntry("/schedules", "Schedules", "s", ("/schedule",)),
+    MenuEntry("/batches", "Batches", "b", ("/batch",)),
+    MenuEntry("/dead", "Dead letters", "d"),
+    MenuEntry("/unreadable", "Unreadable", "u"),
+    MenuEntry("/webhooks", "Webhooks", "k"),
+    MenuEntry("/events", "Events", "e"),
+    MenuEntry("/activity", "Activity", "a"),
+)
+
 
 TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"

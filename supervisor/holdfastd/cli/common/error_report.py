@@ -19,7 +19,7 @@ from holdfast_config import ConfigError
 from holdfast_config.error_text import escape
 from holdfastd.cli.common import output
 from holdfastd.cli.common.streams import OutputError, silence
-from holdfastd.control.errors import DeniedError
+from holdfastd.control.socket_protocol import DeniedError
 
 UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})  # invalid paths
 

@@ -43,8 +43,7 @@ def of_service(settings: Settings, folder: Path, data: Path = DATA) -> Settings:
 def _store(settings: Settings, folder: Path) -> dict[str, object]:
     """The store and the queue of the service; nothing if it does not answer this user, or gives away no password."""
     from holdfastd.control.client import ask  # slow to import, and rarely needed
-    from holdfastd.control.errors import ControlError
-    from holdfastd.control.socket_protocol import AskStatus
+    from holdfastd.control.socket_protocol import AskStatus, ControlError
 
     try:
         store = ask(folder, AskStatus(), ANSWER_TIMEOUT).store

@@ -2,30 +2,185 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import click
 import rich_click
 
+from holdfast.client.manager import TaskManager
+from holdfast.client.query import NOT_COMPLETED
 from holdfast.core.bulk_changes import BulkVerb
+from holdfast.core.emitted_parts import EmittedPart
 from holdfast.core.result_document import ParentResult
+from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.exits import Exit
 from holdfast.store.results_of_parents import results_of_parents
 from holdfast.why.document import parent_documents, parent_words
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import ask, manage
+from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.common.task_id import TASK_ID, whole_id, whole_ids
 from holdfastd.cli.tasks import change_tasks
 from holdfastd.cli.tasks.bulk import begin, bulk, chosen_filter, of_tasks
 from holdfastd.cli.tasks.change_tasks import cancel, clean, pause, remove, resume
-from holdfastd.cli.tasks.follow import follow
-from holdfastd.cli.tasks.list_tasks import list_tasks
 from holdfastd.cli.views import task_views
 from holdfastd.documents import task_documents, times
+
+# `supervisor tasks list`: its filters, and the pages it asks for.
+
+PAGE = 100  # tasks read at once
+STATE = click.Choice([str(state) for state in State])
+
+EXAMPLES = """Examples:
+
+supervisor tasks list --state failed --newer 1h
+
+supervisor tasks list --lane high --name billing.send_statement --limit 20
+
+supervisor tasks list --state failed --text 'is not known'"""
+
+
+@rich_click.command("list", epilog=EXAMPLES)
+@click.option("--state", "states", type=STATE, multiple=True, help="Only tasks in this state (repeatable).")
+@click.option("--lane", help="Only tasks of this lane.")
+@click.option("--name", help="Only tasks of the handler with this name.")
+@click.option(
+    "--text", help="Only tasks with this text in their id, handler's name, reason, arguments, result or error."
+)
+@click.option("--batch", help="Only tasks of this batch.")
+@click.option("--owner", help="Only tasks that this worker (its incarnation) runs.")
+@click.option("--newest-first", is_flag=True, help="Within each state the last tasks first.")
+@click.option("--older", "older_than", type=DURATION, help="Only tasks accepted at least this long ago: 90s, 5m, 7d.")
+@click.option("--newer", "newer_than", type=DURATION, help="Only tasks accepted at most this long ago.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of tasks.")
+@click.option("--cursor", default="", help="Continue after an earlier list: the cursor that it printed.")
+@options.wide
+@options.store
+@options.pass_reading_session
+def list_tasks(
+    session: Session, /, states: tuple[str, ...], text: str | None, limit: int, cursor: str, **wanted: Any
+) -> None:
+    """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first.
+
+    A text is searched for in steps that do not hold up others; upper and lower case do not matter.
+    With --json it prints one document per line. If there are more tasks, standard error has the cursor to continue.
+    """
+
+    unreadable: list[str] = []
+
+    async def look(manager: TaskManager) -> tuple[list[TaskRecord], str]:
+        tasks: list[TaskRecord] = []
+        place = cursor
+        while True:
+            left = min(limit - len(tasks), PAGE)
+            read = manager.list_tasks if text is None else partial(manager.search_tasks, text)
+            page = await read(*states, **wanted, limit=left, cursor=place)
+            tasks += page.tasks
+            unreadable.extend(page.unreadable)
+            place = page.cursor
+            if not place or len(tasks) >= limit:
+                return tasks, place
+
+    tasks, more = manage(session, look)
+    if session.json:
+        for task in tasks:
+            output.line(task_documents.listed(task))
+    else:
+        now_ms = int(time.time() * 1000)
+        table(
+            task_views.COLUMNS, [task_views.summary(task, now_ms) for task in tasks], task_views.FIT, wide=session.wide
+        )
+    if unreadable:
+        output.note(f"records that cannot be read: {', '.join(unreadable)} (`supervisor tasks show ID` says why)")
+    if more:
+        output.note(f"there are more: --cursor {more}")
+
+
+# `supervisor tasks follow`: the parts that a task emits, as they come.
+
+KEPT = "\n\t"  # of the control characters in a text
+
+
+@rich_click.command(epilog="Example: supervisor tasks follow 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
+@click.argument("task_id", type=TASK_ID)
+@click.option(
+    "--after",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="POSITION",
+    help="Position of the last part that was read: go on behind it.",
+)
+@options.store
+@options.pass_session
+def follow(session: Session, /, task_id: str, after: int) -> int:
+    """Print the parts that a task emits, as they come, until it has ended or asks for input.
+
+    Texts are printed one after the other, as a model answers; other values on lines of their own. The parts that were
+    emitted before are printed first, as far as they are kept. With --json each part is a document with its run and its
+    position. Exit status 1 if the task failed, was rejected or was canceled.
+    """
+    chosen, printer = whole_id(session, task_id), PartPrinter(session, after)
+
+    async def work(manager: TaskManager) -> TaskRecord:
+        async with aclosing(manager.stream(chosen, after=after)) as parts:
+            async for part in parts:
+                printer.print(part)
+        return await manager.get_task(chosen)
+
+    try:
+        task = manage(session, work, LONG_RETRIES)
+    finally:
+        printer.end_line()
+    if task.state is not State.COMPLETED:
+        output.note(f"task {task.task_id} is {task.state}" + (f": {task.reason}" if task.reason else ""))
+    return Exit.FAILED if task.state in NOT_COMPLETED else Exit.OK
+
+
+@dataclass(slots=True)
+class PartPrinter:
+    """`position`: that of the last part; `run`: its run, 0 before the first one; `is_open`: a line has begun."""
+
+    session: Session
+    position: int
+    run: int = 0
+    is_open: bool = False
+
+    def print(self, part: EmittedPart) -> None:
+        if self.session.json:
+            fields = {"position": part.position, "run": part.run, "at": times.moment(part.at_ms)}
+            output.line(fields | {"value": part.value})
+            return
+        self._remark(part)
+        if isinstance(part.value, str):
+            output.piece(output.safe(part.value, KEPT))
+            self.is_open = not part.value.endswith("\n") if part.value else self.is_open
+        else:
+            self.end_line()
+            output.text(output.readable(part.value))
+
+    def end_line(self) -> None:
+        if self.is_open:
+            output.piece("\n")
+            self.is_open = False
+
+    def _remark(self, part: EmittedPart) -> None:
+        """Say that parts are missing, or that the task runs again."""
+        if part.position > self.position + 1:
+            self.end_line()
+            output.note(f"parts {self.position + 1} to {part.position - 1} are not kept any more")
+        if self.run and part.run != self.run:
+            self.end_line()
+            output.note(f"run {part.run} begins; the parts before are of run {self.run}")
+        self.position, self.run = part.position, part.run
 
 
 @rich_click.group(epilog="Example: supervisor tasks list --state working")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from holdfastd.control.errors import ControlError
+from holdfastd.control.socket_protocol import ControlError
 from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
 from holdfastd.web.access.forms import BadFieldError
 from holdfastd.web.changes.change import Asked, PageChange, change_of

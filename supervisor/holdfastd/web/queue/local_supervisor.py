@@ -12,8 +12,14 @@ from holdfast.os import stack_file
 from holdfast_config import Settings, service_folders
 from holdfast_config.trust import is_trusted
 from holdfastd.control.client import ask, status_or_none
-from holdfastd.control.errors import ControlError, NotRunningError
-from holdfastd.control.socket_protocol import AskScale, AskStacks, ProcessStatus, SupervisorStatus
+from holdfastd.control.socket_protocol import (
+    AskScale,
+    AskStacks,
+    ControlError,
+    NotRunningError,
+    ProcessStatus,
+    SupervisorStatus,
+)
 
 ANSWER_TIMEOUT = 1.0  # seconds
 WRITTEN_WITHIN = 5.0  # seconds for a worker to write its stacks
