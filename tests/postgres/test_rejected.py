@@ -161,37 +161,36 @@ async def test_a_task_that_was_given_and_lost_is_rejected_where_its_key_is_held_
     assert (await manager.get_task("b")).duplicate_of == "a"
 
 
-async def test_one_at_which_redis_fails_holds_up_no_other(books: Ledger, away: PostgresStore) -> None:
-    """Somebody has damaged the keys of unique tasks: others are given and copied, and it is given when it can be."""
+async def test_a_damaged_key_of_the_queue_is_mended_and_what_needs_it_is_given(
+    books: Ledger, away: PostgresStore
+) -> None:
     await accept(away, unique(books, "a"))
-    assert await away.submit([submission("b", books.queue)]) == [Accepted.NEW]
     await books.redis.do("SET", books.redis.key("unique"), "no hash")
-    async with books.store.database.transaction() as sql:
-        await sql.execute(LONG_AGO, books.queue)
-    for _ in range(2):
-        await books.keep()
-    assert await books.states() == {"b": "submitted"}
-    assert [row["task_id"] for row in await books.requests()] == ["a"]
-    await books.redis.do("DEL", books.redis.key("unique"))
     await back(books)
-    assert await books.states() == {"a": "submitted", "b": "submitted"}
+    assert await books.states() == {"a": "submitted"}
 
 
 async def test_what_waits_for_one_at_which_redis_fails_waits_with_it(books: Ledger, away: PostgresStore) -> None:
     """Its parent is accepted, and Redis does not know it yet: rejected, it would be lost when the parent is given."""
-    await accept(away, unique(books, "a"), behind(books, "child", "a"))
+    of_batch = placed(books.redis, 1)
+    await accept(away, of_batch, behind(books, "child", of_batch.task_id))
     await accept(away, behind(books, "grandchild", "child"))
     assert await away.submit([submission("b", books.queue)]) == [Accepted.NEW]
-    await books.redis.do("SET", books.redis.key("unique"), "no hash")
+    await books.redis.do("SET", books.redis.key("batch:b"), "no hash")
     for _ in range(2):
         async with books.store.database.transaction() as sql:
             await sql.execute(LONG_AGO, books.queue)
         await books.keep()
     assert await books.states() == {"b": "submitted"}
-    assert [row["task_id"] for row in await books.requests()] == ["a", "child", "grandchild"]
-    await books.redis.do("DEL", books.redis.key("unique"))
+    assert [row["task_id"] for row in await books.requests()] == [of_batch.task_id, "child", "grandchild"]
+    await books.redis.do("DEL", books.redis.key("batch:b"))
     await back(books)
-    assert await books.states() == {"a": "submitted", "b": "submitted", "child": "waiting", "grandchild": "waiting"}
+    assert await books.states() == {
+        of_batch.task_id: "submitted",
+        "b": "submitted",
+        "child": "waiting",
+        "grandchild": "waiting",
+    }
 
 
 async def test_what_waits_for_one_that_was_put_off_before_waits_with_it(books: Ledger, away: PostgresStore) -> None:
@@ -225,23 +224,31 @@ async def test_a_task_of_a_damaged_batch_waits_until_that_is_mended(books: Ledge
     assert await books.states() == {of_batch.task_id: "submitted", "b": "submitted", "child": "waiting"}
 
 
-async def test_a_cancel_at_which_redis_fails_holds_up_no_other(books: Ledger, away: PostgresStore) -> None:
+async def test_a_cancel_is_given_though_a_key_of_the_queue_was_damaged(books: Ledger, away: PostgresStore) -> None:
+    await books.submit("a")
+    await books.keep()
+    with pytest.raises(StoreUnavailableError, match="is kept in PostgreSQL"):
+        await away.cancel("a", "asked")
+    await books.redis.do("SET", books.redis.key("finished"), "no set")
+    await back(books)
+    assert (await books.states())["a"] == "canceled"
+    assert await books.requests() == []
+
+
+async def test_a_cancel_of_a_damaged_task_waits_and_holds_up_no_other(books: Ledger, away: PostgresStore) -> None:
     await books.submit("a")
     await books.keep()
     for task_id in ("a", "b"):
         with pytest.raises(StoreUnavailableError, match="is kept in PostgreSQL"):
             await away.cancel(task_id, "asked")
     assert await away.submit([submission("c", books.queue)]) == [Accepted.NEW]
-    await books.redis.do("SET", books.redis.key("finished"), "no set")
+    await books.redis.do("HSET", books.redis.key("task:a"), "turn", "x")
     async with books.store.database.transaction() as sql:
         await sql.execute(LONG_AGO, books.queue)
     for _ in range(2):
         await books.keep()
     assert (await books.states())["c"] == "submitted"
     assert {row["task_id"] for row in await books.requests()} == {"a"}
-    await books.redis.do("DEL", books.redis.key("finished"))
-    await back(books)
-    assert (await books.states())["a"] == "canceled"
 
 
 async def test_a_message_that_its_task_does_not_take_any_more_is_set_aside(books: Ledger, away: PostgresStore) -> None:

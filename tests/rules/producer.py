@@ -63,7 +63,7 @@ PRODUCER = [
         "workers/holdfast/store/ledger/deliver.py",
         "        return all([await _give_promised(sql, redis, epoch, [one], verb, put_off) for one in some])\n",
         "        raise\n",
-        f"{_REJECTED}::test_one_at_which_redis_fails_holds_up_no_other",
+        f"{_REJECTED}::test_a_task_of_a_damaged_batch_waits_until_that_is_mended",
     ),
     Rule(
         "a task that is to run after one at which Redis fails waits with it",
@@ -84,7 +84,7 @@ PRODUCER = [
         "workers/holdfast/store/ledger/deliver.py",
         "if word == DAMAGED:",
         "if False:",
-        f"{_REJECTED}::test_a_cancel_at_which_redis_fails_holds_up_no_other",
+        f"{_REJECTED}::test_a_cancel_of_a_damaged_task_waits_and_holds_up_no_other",
     ),
     Rule(
         "what is damaged beside a kept request is no refusal",

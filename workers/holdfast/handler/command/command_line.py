@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 from dataclasses import dataclass
@@ -84,15 +85,16 @@ def interpreter_words(path: Path) -> list[str]:
             beginning = file.read(LOOKED_AT)
     except OSError:
         return []
-    return _first_line(beginning).split() if beginning.startswith(b"#!") else []
+    return _words(beginning) if beginning.startswith(b"#!") else []
 
 
-def _first_line(beginning: bytes) -> str:
-    return os.fsdecode(beginning[2:].split(b"\n")[0])
+def _words(beginning: bytes) -> list[str]:
+    """As the kernel splits them: at blanks and tabs alone, so that a carriage return is part of a name."""
+    return re.split(r"[ \t]+", os.fsdecode(beginning[2:].split(b"\n")[0]).strip(" \t"))
 
 
 def _check_interpreter(path: Path, beginning: bytes, line: str) -> None:
-    words = _first_line(beginning).split() or [""]
+    words = _words(beginning)
     if not os.access(words[0], os.X_OK):
         raise _refusal(line, f"{str(path)!a} names {words[0]!a} as its interpreter, which is not there to run")
 

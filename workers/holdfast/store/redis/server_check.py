@@ -86,6 +86,7 @@ def needed_rights(keys: Keys, lanes: Sequence[str]) -> Iterator[tuple[str, Comma
     yield "CLIENT SETNAME", ("CLIENT", "SETNAME", "x")
     yield "INFO", ("INFO", "server")
     yield "TIME", ("TIME",)
+    yield "SCAN", ("SCAN", "0")
     yield "PING", ("PING",)
     if keys.in_cluster:
         yield "CLUSTER SLOTS", ("CLUSTER", "SLOTS")
