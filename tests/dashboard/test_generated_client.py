@@ -118,7 +118,7 @@ def test_a_schedule_is_set_fired_paused_and_removed(generated: Generated) -> Non
     assert len(generated.call("schedules", "next_fires", "nightly", count=3).next_) == 3
     task_id = generated.call("schedules", "run_schedule", "nightly").task_id
     assert generated.call("tasks", "get_task", task_id, wait=60).result["words"] == 2
-    pause = generated.model("SchedulePause", reason="holidays")
+    pause = generated.model("PauseSchedule", reason="holidays")
     assert generated.call("schedules", "pause_schedule", "nightly", body=pause).word == "paused"
     assert generated.call("schedules", "get_schedule", "nightly").state == "paused"
     assert generated.call("schedules", "schedule_history", "nightly").history

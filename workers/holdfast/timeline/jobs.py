@@ -50,7 +50,8 @@ async def set_job(
         raise InvalidScheduleError(f"schedule {shown(schedule)}: NOW, AT:<time>, CONTINUE, STOP or a rule is expected")
     spec = spec_of(check_schedule_id(jobid), schedule, manner)
     put = await manager.schedules.put(jobid, spec, again=True, after=after)
-    await manager.schedules.begin(jobid)
+    with suppress(UnknownScheduleError):  # a worker was quicker: it has run the job, and the run has removed it
+        await manager.schedules.begin(jobid)
     return put
 
 
