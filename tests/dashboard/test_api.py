@@ -240,6 +240,14 @@ async def test_lanes_are_named_by_any_text_in_the_path(redis_settings: RedisSett
             problem(await here.program.put(f"{path}/limits", json=wrong), 400)
 
 
+@pytest.mark.parametrize("body", [b"3\xff\xfe", b'{"reason": 3}]', b'{"reason": 3, "x', b"[" * 5000], ids=range(4))
+async def test_a_body_that_is_wrong_twice_is_refused(redis_settings: RedisSettings, body: bytes) -> None:
+    """Its first value does not fit, and what follows is no JSON."""
+    async with site(redis_settings) as here:
+        sent = {"content": body, "headers": {"content-type": "application/json"}}
+        problem(await here.program.post(f"{API}/tasks/t/pause", **sent), 400)
+
+
 async def test_the_verbs_of_a_schedule(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
         path = f"{API}/schedules/{segment('each night/ü')}"

@@ -56,11 +56,19 @@ async def read_json(request: Request, wanted: Any, most: int) -> Any:
     try:
         return msgspec.json.decode(body or b"{}", type=wanted)
     except msgspec.ValidationError as error:
-        raise _misfit(error, wanted, msgspec.json.decode(body or b"{}")) from None
+        raise _misfit(error, wanted, _document(body)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidRequestError(f"the body is not JSON: {error}") from None
     except RecursionError:
         raise InvalidRequestError("the body is nested too deeply") from None
+
+
+def _document(body: bytes) -> object:
+    """The body as it was sent; None if what follows its first value is no JSON."""
+    try:
+        return msgspec.json.decode(body or b"{}")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _values(given: list[tuple[str, str]], wanted: type[Any]) -> dict[str, object]:
