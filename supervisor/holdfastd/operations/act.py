@@ -53,7 +53,7 @@ def operator_name() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Who asks: a name as Activity shows it, the address or host that the request comes from, and the face."""
+    """An operator who asks: the name in Activity, the address or host of the request, and the face."""
 
     name: str
     origin: str
@@ -67,9 +67,9 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """What the function of an act works with. It may set in `asked` what Activity is to say. `retries`: of calls that
-    do not pass the manager; None: one attempt. `seconds`: after which an act in steps answers, and does
-    the rest when it is asked for again; None: when all is done."""
+    """The surroundings of an act's function: the store, the settings, the operator. The function may change `asked`,
+    its entry in Activity. `retries`: for calls that do not pass the manager; None: one attempt. `seconds`: an act in
+    steps answers after this time and does the rest when it is asked for again; None: it answers when all is done."""
 
     store: Store
     manager: TaskManager
@@ -86,7 +86,7 @@ class Doing:
         return await self.retries.call(method, *args, **kwargs)
 
     def reason(self, verb: str, given: str) -> str:
-        """What is kept with the change: `the bank is closed (paused by ann over the API, from 10.0.0.7)`."""
+        """The text that is kept with the change: `the bank is closed (paused by ann over the API, from 10.0.0.7)`."""
         by = f"{verb} by {self.operator.by}"
         return f"{given.strip()} ({by})" if given.strip() else by
 
@@ -118,7 +118,7 @@ class Act(Generic[A, R]):
         return read_texts(texts, self.arguments)
 
     def subject_of(self, values: Mapping[str, Any]) -> str:
-        """What is changed, as it was given: also where the arguments cannot be read."""
+        """The subject as it was given, also if the arguments cannot be read."""
         found = values.get(self.subject)
         return found if isinstance(found, str) else ""
 

@@ -73,7 +73,7 @@ def kinds_of(hint: Any) -> list[Any]:
 
 
 def description_of(hint: Any) -> str:
-    """What the annotation says of the argument."""
+    """The description in the annotation of an argument; empty if it has none."""
     notes = [note for kind in _kinds(hint) if get_origin(kind) is Annotated for note in get_args(kind)[1:]]
     return next((text for note in notes if (text := getattr(note, "description", None))), "")
 

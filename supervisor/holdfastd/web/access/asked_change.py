@@ -35,7 +35,7 @@ async def noted(request: Request, change: str, subject: str = "") -> AsyncGenera
 
 
 def doing(access: QueueAccess, asked: AskedChange, face: Face) -> Doing:
-    """What an act works with, for the visitor who asks for this change."""
+    """The surroundings of an act, for the visitor who asks for this change."""
     operator = Operator(asked.who, asked.origin, face)
     return Doing(access.store, access.manager, access.settings, operator, asked, seconds=LONGEST)
 

@@ -33,7 +33,7 @@ class Asked:
 
     @property
     def doing(self) -> Doing:
-        """What an act works with."""
+        """The surroundings of an act."""
         return doing(self.access, self.note, Face.WEB)
 
     @property
