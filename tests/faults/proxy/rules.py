@@ -49,6 +49,10 @@ class Rule:
         """Once the request has come by."""
         return self._wait(self._met, "met")
 
+    def was_met(self, within: float) -> bool:
+        """Whether the request comes by within these seconds."""
+        return self._met.wait(within)
+
     def wait(self) -> Rule:
         """Once the fault has happened."""
         return self._wait(self._struck, "struck")
