@@ -5,24 +5,13 @@ local function tell(event, id, detail)
   call('XADD', KEY.events, 'MAXLEN', '~', EVENTS_KEPT, '*', 'event', event, 'id', id, 'detail', detail or '')
 end
 
--- How many tasks an event may name. While a ledger follows this Redis, one: a ledger of an earlier version reads no more.
-local most_named
-local function named_at_most()
-  local NAMED_AT_ONCE = 16
-  if not most_named then
-    local ledgers = call('HMGET', KEY.meta, 'ledger', 'rebuilding')
-    most_named = (ledgers[1] or ledgers[2]) and 1 or NAMED_AT_ONCE
-  end
-  return most_named
-end
-
 -- Tells the same of several tasks: an event names those that follow each other and have the same detail. The stream is trimmed
 -- once: each look at its length costs.
 local function tell_each(event, ids, details)
   if #ids == 1 then return tell(event, ids[1], details[1]) end
-  local first, most = 1, named_at_most()
+  local NAMED_AT_ONCE, first = 16, 1
   for i = 2, #ids + 1 do
-    if details[i] ~= details[first] or i - first == most then
+    if details[i] ~= details[first] or i - first == NAMED_AT_ONCE then
       local named = table.concat(ids, ' ', first, i - 1)
       if first == 1 then tell(event, named, details[1]) else call('XADD', KEY.events, '*', 'event', event, 'id', named, 'detail', details[first]) end
       first = i
