@@ -203,14 +203,6 @@ async def test_an_event_names_only_tasks_with_the_same_detail(space: Namespace) 
     ]
 
 
-@pytest.mark.parametrize("mark", ["ledger", "rebuilding"])
-async def test_while_a_ledger_follows_each_event_names_one_task(space: Namespace, mark: str) -> None:
-    await space.do("HSET", space.key("meta"), mark, "an epoch")
-    await space.submit("t1", "t2", "t3")
-    entries = await space.do("XRANGE", space.key("events"), "-", "+")
-    assert [read_fields(entry)["id"] for entry in entries] == ["t1", "t2", "t3"]
-
-
 async def test_a_ledger_reads_each_task_that_an_event_names(space: Namespace) -> None:
     await space.submit("t1", "t2", "t3")
     await space.do("HSET", space.key("meta"), "ledger", "an epoch")
