@@ -9,7 +9,7 @@ from holdfast.core.delivery import Settle
 from holdfast.core.tasks import Place
 from holdfast.core.trail import read_trail
 from holdfast.store.redis.ledger import RedisLedger
-from tests.lua.namespace import CAUSE, Namespace, read_fields, settlement
+from tests.lua.namespace import CAUSE, Namespace, settlement
 from tests.lua.operations import run, submission
 
 pytestmark = pytest.mark.anyio
