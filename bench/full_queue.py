@@ -26,7 +26,7 @@ from holdfast.core.rollup import (
     packed,
     sum_of,
 )
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast.store.redis import RedisStore
 
 HANDLERS = 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.producing import QUEUE
 from holdfast.core.delivery import Delivery, Settle, Settlement
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast.store.protocol import Store
 
 INCARNATION = "0123456789abcdef" * 2

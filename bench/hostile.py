@@ -21,13 +21,13 @@ from bench.pool import folder
 from bench.report import Target, finish, table
 from bench.server import server
 from bench.servertime import ServerTime, Took
+from holdfast.core.acceptance import Submission
 from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.envelope import build_run
 from holdfast.core.identity import sha1_hex
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.messages import text_part
-from holdfast.core.served import ServedLane, ServedWork
-from holdfast.core.tasks import Admission, Introduction, Submission
+from holdfast.core.worker_records import Admission, Introduction, ServedLane, ServedWork
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from holdfastd.steward.duties import schedules

@@ -32,7 +32,7 @@ from bench.server import server
 from holdfast import TaskManager
 from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast.store.ledger import PostgresStore, migrate
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings

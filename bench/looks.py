@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from bench import work
 from bench.hand import INCARNATION, Hand
 from bench.producing import QUEUE
+from holdfast.core.counts import Epoch
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Epoch, Wanted
+from holdfast.core.tasks import Wanted
 from holdfast.store.protocol import Store
 from holdfastd.cli.events.events import PAGE as EVENTS
 from holdfastd.cli.tasks.recover import PAGE as KEYS

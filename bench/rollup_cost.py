@@ -16,8 +16,9 @@ from typing import Any, cast
 import anyio
 
 from bench.server import server
+from holdfast.core.acceptance import Submission
 from holdfast.core.delivery import Delivery, Settle, Settlement
-from holdfast.core.tasks import Introduction, Submission
+from holdfast.core.worker_records import Introduction
 from holdfast.store.redis import RedisStore
 from holdfast.store.redis.scripts import text
 from holdfast.worker.context import WorkerContext

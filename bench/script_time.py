@@ -25,8 +25,9 @@ import anyio
 from bench import report
 from bench.server import server
 from holdfast import open_store
+from holdfast.core.acceptance import Submission
 from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
-from holdfast.core.tasks import Introduction, Submission
+from holdfast.core.worker_records import Introduction
 from holdfast_config import RedisSettings
 
 ROOT = Path(__file__).parents[1]

@@ -10,7 +10,7 @@ from uuid import uuid4
 import anyio
 
 from holdfast.core.delivery import Settle, Settlement
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from tests.cli.commands import Cli

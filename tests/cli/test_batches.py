@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.submit_options import BatchPlace, SubmitOptions
+from holdfast.core.acceptance import BatchPlace, SubmitOptions
 from holdfast.store.redis import RedisStore
 from tests.cli.commands import Cli
 from tests.lua.operations import submission

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.emitted_parts import EmittedBatch
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast.store import open_store
 from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings

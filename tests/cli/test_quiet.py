@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from tests.cli.commands import Cli
 from tests.cli.stores import with_store
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.rollup import Histogram, Series, bucketed, field_of
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast.store.redis import RedisStore
 from tests.cli.commands import Cli
 from tests.cli.conftest import two_workers

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from holdfast.core.result_document import ParentResult
-from holdfast.core.served import ServedState
 from holdfast.core.steps import ANSWER, QUESTION, SLEEP
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Place, TaskRecord, WorkerKind, WorkerRecord
+from holdfast.core.tasks import Place, TaskRecord
 from holdfast.core.trail import LAYOUTS, TrailStep, read_step
+from holdfast.core.worker_records import ServedState, WorkerKind, WorkerRecord
 from holdfast.why.document import parent_documents, parent_words
 from holdfast.why.history import TaskHistory, beginning, events_of, words
 from holdfast.why.outlook import TaskSnapshot, outlook

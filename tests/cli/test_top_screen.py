@@ -12,11 +12,12 @@ from functools import reduce
 import pytest
 from rich.console import Console
 
+from holdfast.core.counts import Counts
 from holdfast.core.lanes import Lanes, LaneState
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.rollup import MINUTE, Figures, Histogram, Rollup, Series, bucketed
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Counts, WorkerRecord
+from holdfast.core.worker_records import WorkerRecord
 from holdfastd.cli.top.draw import Told, aligned, drawn
 from holdfastd.cli.top.look import Flow, Look, Rates
 from holdfastd.cli.top.panes import PANES, Row, shown_rows

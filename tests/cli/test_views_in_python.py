@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from holdfast import MissedEvents, TaskManager, create_broker, open_store
-from holdfast.core.tasks import Happening
+from holdfast.core.activity import Happening
 from holdfast.errors import InvalidTaskError, UnknownTaskError
 from holdfast.sync import TaskManager as SyncTaskManager
 from holdfast_config import RedisSettings, Settings

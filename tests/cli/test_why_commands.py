@@ -12,8 +12,8 @@ import pytest
 from holdfast.core import identity
 from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Introduction
 from holdfast.core.trail import read_step
+from holdfast.core.worker_records import Introduction
 from holdfast.store.redis import RedisStore
 from holdfast.why.document import COMMANDS, TaskTimes, commands, task_times
 from holdfast.why.task_spans import TraceSettings, task_spans

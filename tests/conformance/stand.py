@@ -6,9 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+from holdfast.core.acceptance import Accepted
 from holdfast.core.begun_page import RUNS
 from holdfast.core.delivery import Delivery, Pulled, Settle, Settlement
-from holdfast.core.tasks import Accepted, TaskRecord, WorkerKind
+from holdfast.core.tasks import TaskRecord
+from holdfast.core.worker_records import WorkerKind
 from holdfast.store.protocol import Store
 from tests.lua.operations import introduction, submission
 

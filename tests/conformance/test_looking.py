@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.core.acceptance import SubmitOptions
 from holdfast.core.delivery import Settle
 from holdfast.core.published_handlers import PublishedHandler
-from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Place, TaskRecord, Wanted
 from tests.conformance.stand import Stand

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.core.acceptance import Accepted
 from holdfast.core.delivery import Settle
-from holdfast.core.tasks import Accepted
 from tests.conformance.stand import Stand
 from tests.lua.operations import submission
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.delivery import Hint, Holding, Settle
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from tests.conformance.stand import Stand
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.tasks import Submission
+from holdfast.core.acceptance import Submission
 from holdfast.errors import (
     HoldfastError,
     InvalidTaskError,

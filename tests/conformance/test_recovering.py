@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.delivery import Holding, Settle, Standing
-from holdfast.core.tasks import Stray, WorkerKind
+from holdfast.core.worker_records import Stray, WorkerKind
 from tests.conformance.stand import Stand
 from tests.lua.operations import introduction
 

@@ -9,9 +9,8 @@ import pytest
 
 from holdfast.client.schedule_fire import ScheduleFirer
 from holdfast.client.schedules import Schedules
+from holdfast.core.acceptance import Accepted, Receipt, SubmitOptions, key_digest
 from holdfast.core.delivery import Settle
-from holdfast.core.submit_options import SubmitOptions, key_digest
-from holdfast.core.tasks import Accepted, Receipt
 from holdfast.core.webhook_notice import Notice
 from tests.conformance.stand import Stand
 from tests.lua.operations import submission

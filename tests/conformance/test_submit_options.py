@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.acceptance import Accepted, IfParentFails, Receipt, SubmitOptions
 from holdfast.core.delivery import Settle
-from holdfast.core.submit_options import IfParentFails, SubmitOptions
-from holdfast.core.tasks import Accepted, Receipt
 from tests.conformance.stand import Stand
 from tests.lua.operations import submission
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.client.manager import TaskManager
+from holdfast.core.acceptance import Accepted
 from holdfast.core.delivery import Settle
-from holdfast.core.tasks import Accepted
 from holdfast_config.lanes import list_name
 from tests.conformance.stand import Stand
 from tests.lua.operations import submission

@@ -21,7 +21,7 @@ from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.delivery import Holding, Settle, Settlement
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast_config import RedisSettings
 from holdfastd.control.socket_protocol import Deaths, DeathStatus, ProcessStatus, StoreStatus, SupervisorStatus
 from holdfastd.web.api.endpoint import PREFIX

@@ -15,7 +15,7 @@ from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.task_states import State
-from holdfast.core.tasks import WorkerRecord
+from holdfast.core.worker_records import WorkerRecord
 from holdfast_config import RedisSettings
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.documents import task_documents

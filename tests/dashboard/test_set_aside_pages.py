@@ -8,7 +8,7 @@ from holdfast.client.task_spec import TaskSpec
 from holdfast.core.activity import Activity
 from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast_config import RedisSettings
 from tests.dashboard.site import HTML, Site, site
 from tests.dashboard.test_pages import push

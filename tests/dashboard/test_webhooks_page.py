@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.delivery import Settle, Settlement
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast_config import RedisSettings
 from tests.dashboard.site import HTML, Site, site
 

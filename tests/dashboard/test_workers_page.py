@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast_config import RedisSettings
 from tests.cli.commands import Cli
 from tests.cli.conftest import running

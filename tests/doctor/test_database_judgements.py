@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.core.counts import LedgerStatus
 from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
-from holdfast.core.tasks import LedgerStatus
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreRefusedError, StoreUnavailableError
 from holdfastd.doctor import database
 from tests.doctor.test_judgements import levels

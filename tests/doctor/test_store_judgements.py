@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.counts import Counts
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.store_info import (
     AclInfo,
@@ -25,7 +26,6 @@ from holdfast.core.store_info import (
     WorkerInfo,
 )
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Counts
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfastd.doctor.finding import Finding
 from holdfastd.doctor.store import Expectation, judge

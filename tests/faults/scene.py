@@ -18,9 +18,10 @@ from typing import Any, Protocol
 import redis
 
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.acceptance import Accepted, Submission, SubmitOptions
+from holdfast.core.counts import Counts
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted, Counts, Submission, TaskRecord
+from holdfast.core.tasks import TaskRecord
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings

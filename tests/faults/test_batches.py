@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.acceptance import BatchPlace, Submission, SubmitOptions
 from holdfast.core.batches import BatchRecord, TaskEnd
-from holdfast.core.submit_options import BatchPlace, SubmitOptions
-from holdfast.core.tasks import Submission
 from holdfast_config.kill_spec import Point
 from tests.faults import ledger
 from tests.faults.kills import Killer

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.core import begun_page
+from holdfast.core.acceptance import Accepted
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted
 from holdfast.os.processes import boot_id
 from holdfast_config.kill_spec import Point
 from tests.faults.network import kill_worker

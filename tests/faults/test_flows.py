@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.acceptance import SubmitOptions
 from holdfast_config.kill_spec import Point
 from tests.faults.scene import Scene, stage
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.core.tasks import Accepted
+from holdfast.core.acceptance import Accepted
 from holdfast.errors import StoreUnavailableError
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore

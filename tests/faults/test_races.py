@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Iterator
 
 import pytest
 
+from holdfast.core.acceptance import Accepted
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted
 from tests.faults.network import behind_a_proxy, kill_worker
 from tests.faults.proxy import Action, Rule
 from tests.faults.scene import Scene

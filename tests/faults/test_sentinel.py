@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from holdfast.core.tasks import Accepted
+from holdfast.core.acceptance import Accepted
 from tests.constellations import MASTER, Sentinels, does, sentinels, until
 from tests.faults.scene import PATIENT, stage
 from tests.faults.work import QUEUE, submission

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from holdfast.core.tasks import Accepted
+from holdfast.core.acceptance import Accepted
 from holdfast.errors import StoreFullError
 from holdfast.store.redis import RedisStore
 from holdfast.store.redis.scripts import text

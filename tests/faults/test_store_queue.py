@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.delivery import Standing
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast.store.redis.scripts import product
 from tests.faults import other_scripts
 from tests.faults.network import kill_worker

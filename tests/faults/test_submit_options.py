@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.submit_options import SubmitOptions
-from holdfast.core.tasks import Accepted
+from holdfast.core.acceptance import Accepted, SubmitOptions
 from tests.faults.scene import Scene, stage
 from tests.faults.work import submission
 

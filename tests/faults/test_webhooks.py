@@ -14,7 +14,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from holdfast.client.manager import TaskManager
-from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.acceptance import SubmitOptions
 from holdfast.errors import InvalidTaskError
 from holdfast.store import open_store
 from holdfast_config import RedisSettings

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.acceptance import Submission
 from holdfast.core.envelope import build_run
 from holdfast.core.messages import text_part
-from holdfast.core.tasks import Submission
 
 QUEUE = "faults"
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.core.delivery import Settle
-from holdfast.core.tasks import WorkerKind
 from holdfast.core.webhook_notice import Answered
+from holdfast.core.worker_records import WorkerKind
 from tests.conformance import test_emitted_parts as emitted
 from tests.conformance import test_orders as orders
 from tests.conformance import test_parent_results as parent_results

@@ -6,7 +6,8 @@ import hashlib
 import json
 from typing import Any
 
-from holdfast.core.tasks import Admission, Introduction, Submission, WorkerKind
+from holdfast.core.acceptance import Submission
+from holdfast.core.worker_records import Admission, Introduction, WorkerKind
 
 LARGE = 40_000  # bytes: more than a script decodes
 

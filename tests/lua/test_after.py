@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.acceptance import Accepted, IfParentFails, Receipt, SubmitOptions
 from holdfast.core.delivery import Settle
-from holdfast.core.submit_options import IfParentFails, SubmitOptions
-from holdfast.core.tasks import Accepted, Receipt
 from holdfast.errors import ParentResultError
 from tests.lua.namespace import Namespace
 from tests.lua.operations import run, submission

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.core.acceptance import BatchPlace, IfParentFails, SubmitOptions
 from holdfast.core.delivery import Settle
-from holdfast.core.submit_options import BatchPlace, IfParentFails, SubmitOptions
 from holdfast.core.task_states import State
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from holdfast.store.results_of_parents import results_of_parents
 from tests.lua.gates import held_at
 from tests.lua.namespace import Namespace

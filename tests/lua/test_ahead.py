@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.core.delivery import Settle
 from holdfast.core.lanes import LaneBound, LaneLimit
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from tests.conformance.stand import settlement
 from tests.lua.namespace import Namespace
 

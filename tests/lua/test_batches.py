@@ -11,10 +11,10 @@ import pytest
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.acceptance import Accepted, BatchPlace, Receipt, Submission, SubmitOptions
 from holdfast.core.batches import BatchCounts, BatchState, DeliveredBatch
 from holdfast.core.delivery import Settle
-from holdfast.core.submit_options import BatchPlace, SubmitOptions
-from holdfast.core.tasks import Accepted, Receipt, Submission, WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from holdfast.errors import UnreadableRecordError
 from tests.lua.namespace import Namespace
 from tests.lua.operations import run, submission

@@ -8,10 +8,10 @@ from itertools import count
 import pytest
 
 from holdfast.client.manager import TaskManager
+from holdfast.core.acceptance import Accepted, Submission
 from holdfast.core.delivery import Delivery, Settle
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
 from holdfast.core.lanes import LaneBound, LaneLimit
-from holdfast.core.tasks import Accepted, Submission
 from tests.lua.gates import held_at
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, admission, control, run, sha1, submission

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.core.delivery import Settle
 from holdfast.core.lanes import LaneBound, LaneLimit, LaneState
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from tests.lua.namespace import Namespace
 from tests.lua.test_suspects import suspect
 

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from holdfast.core.acceptance import BatchPlace, SubmitOptions
 from holdfast.core.delivery import Delivery, Settle
-from holdfast.core.served import ServedLane, ServedWork
-from holdfast.core.submit_options import BatchPlace, SubmitOptions
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import ServedLane, ServedWork, WorkerKind
 from holdfast.errors import StoreError
 from holdfast_config.settings import MEMORY
 from tests.lua.namespace import Namespace, namespace

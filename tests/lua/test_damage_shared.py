@@ -13,12 +13,12 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.core.acceptance import Accepted, SubmitOptions
+from holdfast.core.counts import Epoch
 from holdfast.core.delivery import Settle
 from holdfast.core.lanes import LaneBound, LaneLimit
-from holdfast.core.served import ServedLane, ServedWork
-from holdfast.core.submit_options import SubmitOptions
-from holdfast.core.tasks import Accepted, Epoch, WorkerKind
 from holdfast.core.webhook_notice import Notice
+from holdfast.core.worker_records import ServedLane, ServedWork, WorkerKind
 from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
 from holdfast.store.redis.keys import KEY_NAMES

@@ -11,12 +11,11 @@ import pytest
 
 from holdfast.client.schedule_fire import ScheduleFirer
 from holdfast.client.schedules import Schedules
+from holdfast.core.acceptance import Accepted, SubmitOptions
 from holdfast.core.delivery import Settle, Verdict
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
 from holdfast.core.lanes import LaneBound, LaneLimit
-from holdfast.core.served import ServedLane, ServedWork
-from holdfast.core.submit_options import SubmitOptions
-from holdfast.core.tasks import Accepted, WorkerKind
+from holdfast.core.worker_records import ServedLane, ServedWork, WorkerKind
 from holdfast.errors import StoreError, UnreadableRecordError
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings

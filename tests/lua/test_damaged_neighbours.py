@@ -14,9 +14,8 @@ import pytest
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.acceptance import Accepted, BatchPlace, IfParentFails, Submission, SubmitOptions
 from holdfast.core.delivery import Settle
-from holdfast.core.submit_options import BatchPlace, IfParentFails, SubmitOptions
-from holdfast.core.tasks import Accepted, Submission
 from holdfast.errors import StoreError, StoreRefusedError, UnreadableRecordError
 from holdfast.store.redis.steward import RedisSteward
 from tests.lua.invariants import breaches

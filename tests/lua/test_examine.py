@@ -12,7 +12,7 @@ import anyio.lowlevel
 import pytest
 
 from holdfast.core.store_info import AclInfo, Replica, StoreInfo
-from holdfast.core.tasks import HostFacts
+from holdfast.core.worker_records import HostFacts
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast.store import open_store
 from holdfast.store.redis import scripts, server_check, server_report

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.acceptance import SubmitOptions
 from holdfast.core.delivery import Settle
-from holdfast.core.submit_options import SubmitOptions
 from tests.lua.namespace import Namespace
 from tests.lua.operations import run, submission
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.core.counts import Obliterated
 from holdfast.core.delivery import Settle
-from holdfast.core.tasks import Obliterated
 from tests.lua.namespace import Namespace
 from tests.lua.operations import run
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.served import ServedLane, ServedWork
 from holdfast.core.store_info import Gauges
+from holdfast.core.worker_records import ServedLane, ServedWork
 from tests.lua.namespace import Namespace
 from tests.lua.operations import introduction
 

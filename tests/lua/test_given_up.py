@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.delivery import Settle, Settlement
+from holdfast.core.lanes import UnreadableEntry
 from holdfast.core.task_states import State
-from holdfast.core.tasks import UnreadableEntry
 from tests.lua.namespace import Namespace
 from tests.lua.operations import admission, control, run
 

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from holdfast.core.acceptance import Accepted
 from holdfast.core.delivery import Delivery, Settle
-from holdfast.core.tasks import Accepted
 from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
 from holdfast.store.redis.ledger import RedisLedger

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.delivery import Settle
-from holdfast.core.tasks import Admission
+from holdfast.core.worker_records import Admission
 from holdfast.worker.worker import admission
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, control, resume_with, run, sha1

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.acceptance import Accepted
 from holdfast.core.delivery import Delivery, Settle
-from holdfast.core.tasks import Accepted
 from holdfast.handler.turn import joined
 from tests.lua.messages import message_of
 from tests.lua.namespace import Namespace

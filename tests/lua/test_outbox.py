@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
+from holdfast.core.acceptance import SubmitOptions
 from holdfast.core.delivery import Delivery, Holding, Settle
-from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.webhook_notice import Answered, Notice, Room, SpoiltNotice, receiver_of
 from holdfast.store.redis.scripts import text
 from holdfast_config.settings import MEMORY

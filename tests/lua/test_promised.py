@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from holdfast.core.acceptance import Accepted, IfParentFails, Receipt, Submission, SubmitOptions
 from holdfast.core.batches import BatchCounts, BatchState
 from holdfast.core.delivery import Settle
-from holdfast.core.submit_options import IfParentFails, SubmitOptions
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted, Receipt, Submission
 from holdfast.errors import StoreError
 from holdfast.store.redis.ledger import RedisLedger
 from holdfast.store.results_of_parents import results_of_parents

@@ -8,7 +8,7 @@ from holdfast.client.schedule_fire import ScheduleFirer
 from holdfast.client.schedules import Schedules
 from holdfast.core.delivery import Hint, Settle, Standing
 from holdfast.core.quiet_hosts import ALL_HOSTS, HaltScope, Quiet, QuietOrder
-from holdfast.core.tasks import Introduction, WorkerKind
+from holdfast.core.worker_records import Introduction, WorkerKind
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import introduction
 from tests.lua.test_suspects import suspect

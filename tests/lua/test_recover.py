@@ -8,9 +8,8 @@ import pytest
 
 from holdfast.core.begun_page import RUNS
 from holdfast.core.delivery import Settle, Standing
-from holdfast.core.served import ServedLane, ServedLimits, ServedWork
-from holdfast.core.tasks import Startable, WorkerKind
 from holdfast.core.trail import read_trail
+from holdfast.core.worker_records import ServedLane, ServedLimits, ServedWork, Startable, WorkerKind
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import introduction, run
 

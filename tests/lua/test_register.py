@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.served import ServedLane, ServedLimits, ServedWork
+from holdfast.core.worker_records import ServedLane, ServedLimits, ServedWork
 from tests.lua.namespace import Namespace
 from tests.lua.operations import introduction
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.delivery import Holding, Settle, Standing
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.test_suspects import suspect
 

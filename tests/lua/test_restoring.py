@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.acceptance import BatchPlace, SubmitOptions
 from holdfast.core.delivery import Settle
 from holdfast.core.lanes import LaneBound, LaneLimit
-from holdfast.core.submit_options import BatchPlace, SubmitOptions
 from holdfast.errors import StoreError
 from holdfast.store.redis.keys import KEY_NAMES
 from holdfast.store.redis.ledger import KeptSetting, RedisLedger, Removal

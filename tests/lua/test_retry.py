@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.core.acceptance import Accepted, SubmitOptions
 from holdfast.core.delivery import Settle
-from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted, Retried, RetryAnswer, WorkerKind
+from holdfast.core.tasks import Retried, RetryAnswer
+from holdfast.core.worker_records import WorkerKind
 from tests.lua.namespace import Namespace
 from tests.lua.operations import run, submission
 from tests.lua.test_control import into

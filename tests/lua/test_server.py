@@ -10,8 +10,8 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 
+from holdfast.core.acceptance import SubmitOptions
 from holdfast.core.delivery import Holding, Settle, Standing
-from holdfast.core.submit_options import SubmitOptions
 from holdfast.errors import StoreFullError, StoreRefusedError
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import introduction, submission

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.core.acceptance import Accepted, SubmitOptions
 from holdfast.core.delivery import Settle
-from holdfast.core.submit_options import SubmitOptions
-from holdfast.core.tasks import Accepted
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
 

@@ -9,8 +9,7 @@ import pytest
 
 from holdfast.core.delivery import Hint, Settle, Standing
 from holdfast.core.lanes import LaneBound, LaneLimit
-from holdfast.core.served import ServedLane, ServedWork
-from holdfast.core.tasks import Introduction, Startable, WorkerKind
+from holdfast.core.worker_records import Introduction, ServedLane, ServedWork, Startable, WorkerKind
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import introduction, submission
 

@@ -6,11 +6,10 @@ import json
 
 import pytest
 
+from holdfast.core.acceptance import Submission, SubmitOptions
 from holdfast.core.delivery import Settle
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.store_info import Tended
-from holdfast.core.submit_options import SubmitOptions
-from holdfast.core.tasks import Submission
 from tests.lua.namespace import Namespace
 from tests.lua.operations import control, flat, resume_with, run, submission
 from tests.lua.test_damage_fuzz import MISSING, TASK_FIELDS, TASK_KEYS, Damage, damaged_field, damaged_key

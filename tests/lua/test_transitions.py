@@ -11,11 +11,11 @@ from functools import partial
 
 import pytest
 
+from holdfast.core.acceptance import SubmitOptions
 from holdfast.core.delivery import Delivery, Settle
-from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import TRANSITIONS, UNCHANGED, State, TaskEvent
-from holdfast.core.tasks import WorkerKind
 from holdfast.core.trail import LAYOUTS
+from holdfast.core.worker_records import WorkerKind
 from holdfast_config.settings import MEMORY
 from tests.lua.history import Row
 from tests.lua.namespace import Namespace, namespace

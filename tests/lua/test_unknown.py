@@ -10,8 +10,7 @@ import pytest
 from holdfast.core.delivery import Settle
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.published_handlers import PublishedHandler
-from holdfast.core.served import ServedLane, ServedWork
-from holdfast.core.tasks import Startable, WorkerKind
+from holdfast.core.worker_records import ServedLane, ServedWork, Startable, WorkerKind
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import calling, introduction, run
 

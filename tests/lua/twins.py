@@ -16,10 +16,9 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
+from holdfast.core.acceptance import BatchPlace, Submission, SubmitOptions
 from holdfast.core.delivery import Holding, Pulled, Settle, Settlement
-from holdfast.core.served import ServedLane, ServedWork
-from holdfast.core.submit_options import BatchPlace, SubmitOptions
-from holdfast.core.tasks import Introduction, Submission
+from holdfast.core.worker_records import Introduction, ServedLane, ServedWork
 from holdfast.errors import StoreError
 from holdfast.store.redis.scripts import text
 from tests.lua.history import apart

@@ -7,7 +7,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast_config import RedisSettings
 from holdfastd.operations.unreadable import REMOVE_ALL_UNREADABLE, REMOVE_UNREADABLE, RETRY_UNREADABLE
 from holdfastd.operations.webhooks import GIVE_UP_WEBHOOK, RETRY_WEBHOOK

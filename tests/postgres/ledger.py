@@ -9,8 +9,9 @@ from typing import Any
 import anyio
 from redis.exceptions import RedisError
 
+from holdfast.core.acceptance import Accepted
+from holdfast.core.counts import KeptTask
 from holdfast.core.delivery import Delivery, Holding
-from holdfast.core.tasks import Accepted, KeptTask
 from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings
 from holdfast_config.store_settings import PostgresSettings

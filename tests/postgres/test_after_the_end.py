@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from holdfast.core.acceptance import Accepted, SubmitOptions
 from holdfast.core.delivery import Settle
-from holdfast.core.submit_options import SubmitOptions
-from holdfast.core.tasks import Accepted, RetryAnswer
+from holdfast.core.tasks import RetryAnswer
 from holdfast.errors import StoreUnavailableError
 from holdfast.store.ledger import PostgresStore
 from holdfast.store.ledger.tables import tasks

@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.acceptance import Accepted
 from holdfast.core.batches import BatchCounts, BatchState
 from holdfast.core.delivery import Settle
-from holdfast.core.tasks import Accepted
 from tests.lua.test_batches import THEN, placed
 from tests.postgres.ledger import Ledger
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from holdfast.client.schedule_definition import read_spec
+from holdfast.core.acceptance import SubmitOptions
 from holdfast.core.delivery import Settle
 from holdfast.core.lanes import LaneBound, LaneLimit
-from holdfast.core.submit_options import SubmitOptions
 from holdfast.errors import StoreUnavailableError
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission

@@ -6,8 +6,8 @@ from __future__ import annotations
 import anyio
 import pytest
 
+from holdfast.core.acceptance import Accepted
 from holdfast.core.delivery import Settle
-from holdfast.core.tasks import Accepted
 from holdfast.store.ledger.tables import requests
 from tests.postgres.ledger import PATIENCE, Ledger
 

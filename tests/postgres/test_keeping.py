@@ -13,9 +13,10 @@ import pytest
 from pydantic import SecretStr
 
 from holdfast.client.manager import TaskManager
+from holdfast.core.acceptance import Accepted
 from holdfast.core.delivery import Settle
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted, Wanted
+from holdfast.core.tasks import Wanted
 from holdfast.errors import StoreRefusedError
 from holdfast.store.ledger import PostgresStore
 from holdfast.store.ledger.replicate import Replication

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.acceptance import Accepted
 from holdfast.core.delivery import Settle
-from holdfast.core.tasks import Accepted
 from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings
 from holdfast_config.store_settings import PostgresSettings

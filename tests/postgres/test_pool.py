@@ -12,8 +12,9 @@ import pytest
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.acceptance import Accepted
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted, TaskRecord
+from holdfast.core.tasks import TaskRecord
 from holdfast.errors import LedgerUnavailableError
 from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings

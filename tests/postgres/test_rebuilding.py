@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.acceptance import Accepted, SubmitOptions
 from holdfast.core.delivery import Settle
-from holdfast.core.served import ServedLane, ServedWork
 from holdfast.core.steps import ANSWER, SLEEP, question_name
-from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted, Startable, WorkerKind
 from holdfast.core.trail import is_asleep, read_trail
+from holdfast.core.worker_records import ServedLane, ServedWork, Startable, WorkerKind
 from holdfast.store.ledger import rebuild
 from holdfast.store.recorded_steps import recorded_steps, step_names
 from holdfast.store.results_of_parents import results_of_parents

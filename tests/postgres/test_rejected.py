@@ -9,10 +9,9 @@ import pytest
 from holdfast import TaskRefused
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.acceptance import Accepted, Receipt, Submission, SubmitOptions
 from holdfast.core.delivery import Settle
-from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted, Receipt, Submission
 from holdfast.errors import StoreUnavailableError
 from holdfast.store.ledger import PostgresStore
 from holdfast.why.explain import explain

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.acceptance import Accepted
 from holdfast.core.delivery import Settle
-from holdfast.core.tasks import Accepted
 from holdfast.errors import StoreUnavailableError
 from holdfast.store.ledger.replicate import Replication
 from tests.postgres.ledger import Ledger

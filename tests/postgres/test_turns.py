@@ -10,8 +10,8 @@ import anyio.lowlevel
 import pytest
 
 from holdfast.client.schedules import Schedules
+from holdfast.core.acceptance import Accepted
 from holdfast.core.delivery import Settle
-from holdfast.core.tasks import Accepted
 from holdfast.store.ledger import change_requests
 from holdfast.store.ledger.tables import requests
 from holdfast.store.redis.ledger import OVERTAKEN

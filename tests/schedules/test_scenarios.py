@@ -11,8 +11,8 @@ import pytest
 from holdfast.client.schedule_definition import read_spec
 from holdfast.client.schedules import Schedules
 from holdfast.core.delivery import Settle
-from holdfast.core.served import ServedLane, ServedWork
 from holdfast.core.task_states import State
+from holdfast.core.worker_records import ServedLane, ServedWork
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
 from holdfast_config.lanes import lanes
 from tests.lua.operations import introduction

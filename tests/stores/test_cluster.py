@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from holdfast.core.tasks import Accepted
+from holdfast.core.acceptance import Accepted
 from holdfast.errors import InvalidTaskError, StoreError, StoreRefusedError, StoreUnavailableError
 from holdfast.store.redis import RedisStore
 from tests.constellations import Cluster, Group, cluster, until

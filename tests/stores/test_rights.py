@@ -11,8 +11,8 @@ import anyio
 import pytest
 from redis import Redis
 
+from holdfast.core.acceptance import Submission
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Submission
 from holdfast.errors import StoreRefusedError
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore

@@ -9,9 +9,9 @@ from uuid import uuid4
 import anyio
 
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.acceptance import Accepted
 from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings, load

@@ -10,9 +10,10 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
+from holdfast.core.counts import Counts, Epoch
 from holdfast.core.store_info import LaneHead, Tended
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Counts, Epoch, HostFacts
+from holdfast.core.worker_records import HostFacts
 from holdfast.errors import StoreUnavailableError
 from holdfast.ipc.channel import Acknowledged
 from holdfastd.steward.duties.orphans import Orphans

@@ -14,8 +14,8 @@ import pytest
 
 from holdfast import TaskManager, open_store
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.activity import Happening
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Happening
 from holdfast_config import RedisSettings
 
 pytestmark = pytest.mark.anyio

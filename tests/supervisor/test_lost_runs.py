@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.tasks import Happening
+from holdfast.core.activity import Happening
 from holdfastd.steward.duties.store_losses import EVENTS_OF_TASK, PAGE, recovered
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.rollup import MINUTE, OTHER, Figures, Histogram, Rollup, Series, bucketed, field_of
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast.store.memory import MemoryStore
 from holdfast.telemetry import metric_table as table
 from holdfast.telemetry.metric_table import BOUNDS, MOST_NAMES, TABLE, BoundedNames, Kind, Readings

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import anyio
 import pytest
 
+from holdfast.core.acceptance import Submission
 from holdfast.core.envelope import build_parts, build_run
-from holdfast.core.tasks import Introduction, Submission
+from holdfast.core.worker_records import Introduction
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings

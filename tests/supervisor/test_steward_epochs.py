@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.core.tasks import Epoch
+from holdfast.core.counts import Epoch
 from holdfastd.steward.duties.store_losses import LOUD_FOR, EmptiedStore
 from holdfastd.steward.duty import Health
 from tests.supervisor.stewards import FakeStore

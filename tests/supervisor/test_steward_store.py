@@ -11,9 +11,12 @@ from uuid import uuid4
 import pytest
 import redis
 
+from holdfast.core.acceptance import Submission
+from holdfast.core.counts import Epoch
 from holdfast.core.delivery import Standing
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Epoch, Introduction, Submission, TaskRecord
+from holdfast.core.tasks import TaskRecord
+from holdfast.core.worker_records import Introduction
 from holdfast.ipc.channel import Acknowledged, Born, Died, Ready
 from holdfast.store import open_store
 from holdfast.store.protocol import Store

@@ -15,7 +15,7 @@ import pytest
 from holdfast.core.delivery import Pulled, Settle, Standing, Verdict
 from holdfast.core.pull_protocol import ENDED, Lease, Request
 from holdfast.core.recycle import RecycleLimits
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from holdfast.handler.task import Task
 from holdfast.ipc.channel import Drain
 from holdfast.store.memory import MemoryStore

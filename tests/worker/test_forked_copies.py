@@ -10,10 +10,10 @@ from uuid import uuid4
 
 import pytest
 
+from holdfast.core.acceptance import Submission
 from holdfast.core.envelope import build_run
 from holdfast.core.messages import call_part
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Submission
 from holdfast.exits import ChildExit
 from holdfast.handler.task import Task, TaskOfCopy
 from holdfast.ipc.channel import Ready

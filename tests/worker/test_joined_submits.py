@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 
+from holdfast.core.acceptance import Accepted, Submission
 from holdfast.core.envelope import build_parts, build_run
-from holdfast.core.tasks import Accepted, Submission
 from holdfast.errors import StoreError
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore

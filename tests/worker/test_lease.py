@@ -18,7 +18,7 @@ from holdfast.client.manager import TaskManager
 from holdfast.core.delivery import Pulled, Renewed
 from holdfast.core.pull_protocol import Lease
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction
 from holdfast.store.memory.store import MemoryStore
 from holdfast.store.redis import RedisStore
 from holdfast.worker.claims_ahead import ClaimsAhead

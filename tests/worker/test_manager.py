@@ -15,10 +15,12 @@ from holdfast.client.query import outcomes
 from holdfast.client.submission import CHUNK
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.acceptance import Accepted, Submission
 from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.result_document import read_result
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted, Introduction, Submission, TaskRecord
+from holdfast.core.tasks import TaskRecord
+from holdfast.core.worker_records import Introduction
 from holdfast.errors import (
     CannotRetryError,
     InvalidTaskError,

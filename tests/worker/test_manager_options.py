@@ -12,10 +12,9 @@ import pytest
 from holdfast.client.manager import TaskManager
 from holdfast.client.submission import submission
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.acceptance import MOST_PARENTS, Accepted, IfParentFails, Receipt, Submission, SubmitOptions
 from holdfast.core.identity import keyed_id
-from holdfast.core.submit_options import MOST_PARENTS, IfParentFails, SubmitOptions
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted, Receipt, Submission
 from holdfast.errors import InvalidTaskError, MessageConflictError, UnknownTaskError
 from holdfast.store import open_store
 from holdfast_config import RedisSettings

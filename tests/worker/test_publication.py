@@ -19,7 +19,7 @@ from holdfast.core.published_handlers import (
     read_published,
     spelled,
 )
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from holdfast.handler.publication import publication
 from holdfast.store import open_store
 from holdfast.worker.context import WorkerContext

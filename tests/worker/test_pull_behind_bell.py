@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.core.delivery import Hint, Pulled, Settle, Settlement, Standing
 from holdfast.core.pull_protocol import Lease
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store.protocol import SendPull
 from holdfast.worker.context import StoreRetries, WorkerContext, lease_clock

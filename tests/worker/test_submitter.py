@@ -11,7 +11,7 @@ import pytest
 from holdfast.client.manager import TaskManager
 from holdfast.client.submission import CHUNK, CHUNK_BYTES, Draft
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.tasks import Accepted, Submission
+from holdfast.core.acceptance import Accepted, Submission
 from holdfast.errors import InvalidTaskError, StoreError
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore

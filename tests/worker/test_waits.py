@@ -15,7 +15,8 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Introduction, TaskRecord
+from holdfast.core.tasks import TaskRecord
+from holdfast.core.worker_records import Introduction
 from holdfast.store import open_store
 from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings

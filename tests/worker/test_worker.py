@@ -13,10 +13,11 @@ import anyio
 import msgspec
 import pytest
 
+from holdfast.core.acceptance import Accepted, Submission
 from holdfast.core.envelope import build_run
 from holdfast.core.messages import call_part, text_part
 from holdfast.core.task_states import PARKED, TERMINAL, State
-from holdfast.core.tasks import Accepted, Submission, TaskRecord
+from holdfast.core.tasks import TaskRecord
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed, Drained
 from holdfast.os import locks

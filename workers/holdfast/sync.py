@@ -24,8 +24,10 @@ from holdfast.client.manager_in_scope import manager_of_test
 from holdfast.client.option_checks import check_database, check_parts, check_redis
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.sync_parts import SyncBatch, each
+from holdfast.core.acceptance import Submission
+from holdfast.core.activity import Happening
 from holdfast.core.emitted_parts import EmittedPart
-from holdfast.core.tasks import Happening, Submission, TaskRecord
+from holdfast.core.tasks import TaskRecord
 from holdfast.store import open_store
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import anyio
 import click
 import rich_click
 
-from holdfast.core.tasks import LedgerStatus
+from holdfast.core.counts import LedgerStatus
 from holdfast.exits import Exit
 from holdfast.store.ledger import PostgresStore, migrate
 from holdfast.store.ledger.database import Database

@@ -11,9 +11,10 @@ from typing import Any
 import anyio
 import msgspec
 
+from holdfast.core.activity import Happening
 from holdfast.core.result_document import read_result
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Happening, TaskRecord
+from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted
 from holdfast.errors import StoreUnavailableError
 from holdfast.store.protocol import Store

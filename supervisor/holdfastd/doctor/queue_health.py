@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from holdfast.core.counts import Counts
 from holdfast.core.lanes import LaneState, wrong_end_mend, wrong_end_words
 from holdfast.core.quiet_hosts import Quiet, remedy
 from holdfast.core.store_info import LaneInfo, QueueInfo, WorkerInfo
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Counts
 from holdfast.core.words import counted
 from holdfastd.doctor.finding import Check, Finding
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.core.tasks import WorkerKind
 from holdfast.core.words import counted
+from holdfast.core.worker_records import WorkerKind
 from holdfastd.control.report import RunningInfo
 from holdfastd.control.socket_protocol import DeathStatus, SupervisorStatus
 from holdfastd.core.death import EXPECTED

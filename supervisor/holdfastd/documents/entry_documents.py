@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from holdfast.core.tasks import Happening, UnreadableEntry
+from holdfast.core.activity import Happening
+from holdfast.core.lanes import UnreadableEntry
 from holdfastd.documents.times import Moment, moment
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, QuietOrder
-from holdfast.core.tasks import WorkerRecord
+from holdfast.core.worker_records import WorkerRecord
 from holdfastd.documents.times import Moment, moment
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TypedDict
 
 from holdfast.core.lanes import Lanes, LaneState, LimitOrder
-from holdfast.core.served import ServedLane
 from holdfast.core.words import duration
+from holdfast.core.worker_records import ServedLane
 from holdfast_config.lanes import Rate, rate
 
 

@@ -6,9 +6,10 @@ from typing import Any, TypedDict, cast
 
 import msgspec
 
+from holdfast.core.counts import Counts
 from holdfast.core.result_document import read_result
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Counts, TaskRecord
+from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import is_asleep, read_trail
 from holdfastd.documents.times import Moment, moment
 

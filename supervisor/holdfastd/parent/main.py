@@ -13,7 +13,7 @@ from pathlib import Path
 
 import structlog
 
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from holdfast.exits import Exit
 from holdfast.telemetry.logs import is_wanted
 from holdfast.worker.main import run as work

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from holdfast.core.acceptance import IfParentFails, Submission, SubmitOptions
 from holdfast.core.begun_page import RUNS
 from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
 from holdfast.core.emitted_parts import EmittedBatch
 from holdfast.core.steps import SLEEP
-from holdfast.core.submit_options import IfParentFails, SubmitOptions
-from holdfast.core.tasks import Submission, WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from tests.conformance.fuzz.table import LANES, Table
 from tests.conformance.stand import Stand
 from tests.lua.operations import LARGE, admission, control, flat, introduction, run, submission

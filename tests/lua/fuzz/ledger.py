@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.acceptance import SubmitOptions
 from tests.lua.invariants import PARKED, TERMINAL
 from tests.lua.messages import message_of
 from tests.lua.view import OWN, View

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from holdfast.core.begun_page import RUNS
 from holdfast.core.delivery import Standing
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World
 from tests.lua.view import OWN

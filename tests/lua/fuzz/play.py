@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 
 from holdfast.core.delivery import Settle, Settlement
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from tests.lua.fuzz import handlers, nemesis, operators, producers, stewards, submit_options, workers
 from tests.lua.fuzz import steps as steps_of_handlers
 from tests.lua.fuzz.process import Process

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from holdfast.core.pull_protocol import Exchange, Request
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from tests.lua.messages import message_of
 
 CAPACITY = 4  # slots: tasks at once

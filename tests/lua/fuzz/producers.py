@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.tasks import Accepted
+from holdfast.core.acceptance import Accepted
 from tests.lua.fuzz.world import World
 from tests.lua.operations import LARGE, control, flat, resuming, run, submission
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from holdfast.core.acceptance import Accepted, BatchPlace, IfParentFails, Receipt, Submission, SubmitOptions
 from holdfast.core.delivery import Delivery
-from holdfast.core.submit_options import BatchPlace, IfParentFails, SubmitOptions
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Accepted, Receipt, Submission, TaskRecord
+from holdfast.core.tasks import TaskRecord
 from tests.lua.fuzz.world import World
 from tests.lua.operations import submission
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from holdfast.core.delivery import Holding, Pulled, Renewed, Settle, Settlement, Standing
 from holdfast.core.pull_protocol import UNBOUNDED, Request
-from holdfast.core.tasks import Admission, WorkerKind
+from holdfast.core.worker_records import Admission, WorkerKind
 from tests.lua.fuzz import submit_options
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World

@@ -11,8 +11,7 @@ from typing import Any
 
 from holdfast.core.delivery import Delivery, Pulled, Standing
 from holdfast.core.pull_protocol import Request
-from holdfast.core.served import ServedLane, ServedWork
-from holdfast.core.tasks import Introduction, WorkerKind
+from holdfast.core.worker_records import Introduction, ServedLane, ServedWork, WorkerKind
 from holdfast.handler.turn import joined
 from tests.lua.fuzz.ledger import Ledger
 from tests.lua.fuzz.process import AHEAD, CAPACITY, Process

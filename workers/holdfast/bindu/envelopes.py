@@ -9,9 +9,9 @@ import msgspec
 from opentelemetry.trace import NonRecordingSpan
 
 from holdfast.client.submit_trace import current_trace
+from holdfast.core.acceptance import Submission
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.identity import sha1_hex
-from holdfast.core.tasks import Submission
 from holdfast.errors import InvalidTaskError
 from holdfast.handler.task import Task
 from holdfast.telemetry.planned_span import producer

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import anyio
 
-from holdfast.core.tasks import Happening, Happenings
+from holdfast.core.activity import Happening, Happenings
 from holdfast.errors import StoreUnavailableError
 from holdfast.store.protocol import Store
 

@@ -30,11 +30,10 @@ from holdfast.client.queue_views import QueueViews
 from holdfast.client.submission import Draft, Submitter, raise_refusals
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.acceptance import BatchPlace, Receipt, Submission, SubmitOptions
 from holdfast.core.batches import MOST_TASKS, BatchPage
 from holdfast.core.identity import is_task_id, keyed_id
 from holdfast.core.plain_json import shown
-from holdfast.core.submit_options import BatchPlace, SubmitOptions
-from holdfast.core.tasks import Receipt, Submission
 from holdfast.errors import InvalidTaskError
 from holdfast.store.protocol import Store
 

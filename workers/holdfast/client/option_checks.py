@@ -10,8 +10,8 @@ from typing import cast
 from holdfast.client.arguments import LONGEST_ID, check_id, check_seconds
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.acceptance import MOST_PARENTS, IfParentFails, SubmitOptions, key_digest
 from holdfast.core.plain_json import check_json, shown
-from holdfast.core.submit_options import MOST_PARENTS, IfParentFails, SubmitOptions, key_digest
 from holdfast.errors import InvalidTaskError
 from holdfast_config import RedisSettings, Settings, addresses
 from holdfast_config.store_settings import PostgresSettings

@@ -22,8 +22,9 @@ from holdfast.client.query import TaskQueries
 from holdfast.client.submission import Submitter, raise_refusals
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.acceptance import Receipt
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Page, Receipt, Retried, RetryAnswer, TaskRecord, Wanted
+from holdfast.core.tasks import Page, Retried, RetryAnswer, TaskRecord, Wanted
 from holdfast.core.words import counted
 from holdfast.errors import (
     CannotRetryError,

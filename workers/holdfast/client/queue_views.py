@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from holdfast.client.arguments import check_id, check_lane, check_list, check_seconds
 from holdfast.client.event_stream import EventFilter, EventStream, MissedEvents
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.activity import Happening
 from holdfast.core.lanes import Lanes
 from holdfast.core.plain_json import shown
-from holdfast.core.tasks import Happening, WorkerRecord
 from holdfast.core.trail import EVENTS
+from holdfast.core.worker_records import WorkerRecord
 from holdfast.errors import InvalidTaskError
 from holdfast.store.protocol import Store
 

@@ -17,10 +17,10 @@ from holdfast.client.schedule_definition import ScheduleSpec, task_of
 from holdfast.client.submission import submission
 from holdfast.client.submit_trace import ProducerTrace
 from holdfast.core import schedule_records
+from holdfast.core.acceptance import Submission
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.core.schedule_records import Definition, Due, FireOrder, ScheduleRecord, SpoiltSchedule, fire_id
 from holdfast.core.schedules import due, expected_after
-from holdfast.core.tasks import Submission
 from holdfast.errors import InvalidScheduleError, InvalidTaskError, StoreError
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.protocol import ScheduleStore

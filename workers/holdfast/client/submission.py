@@ -17,11 +17,10 @@ from holdfast.client.option_checks import checked_options, ms, unix_ms
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.submit_trace import ProducerTrace, current_trace, submit_spans
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.acceptance import Accepted, Receipt, Submission, SubmitOptions
 from holdfast.core.envelope import build_parts, build_run_of, encode_message
 from holdfast.core.identity import keyed_id, uuid_text
 from holdfast.core.plain_json import shown
-from holdfast.core.submit_options import SubmitOptions
-from holdfast.core.tasks import Accepted, Receipt, Submission
 from holdfast.errors import (
     BatchClosedError,
     BatchConflictError,

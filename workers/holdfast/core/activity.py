@@ -1,4 +1,4 @@
-"""Changes that somebody has asked for, as they are kept and read."""
+"""What has happened: the changes that somebody has asked for, and the events of the queue, as they are kept."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ KEPT = 10_000  # changes, the last ones
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """`who` asked, `origin`: from where; `change`: as `tasks/cancel`; `subject`: what it was made to; `outcome`: empty
-    if it was carried out, else why not; of a change of many tasks its filter, or its counts. `related`: what it was
-    made of, as the task that was edited. `is_refused`: it was not carried out, or not to all tasks. `position`: of its
-    entry in the stream, empty before it is kept."""
+    """A change that somebody has asked for. `who` asked, and `origin` says from where. `change`: its name, for example
+    `tasks/cancel`.
+
+    `subject`: the id of the task, lane or schedule that was changed. `related`: the id it came from, for example the
+    task that was edited. `outcome`: empty if the change was carried out, else the reason; for a change of many tasks
+    their filter, or the counts. `is_refused`: it was not carried out, or not for all tasks. `position`: of its entry in
+    the stream; empty before it is kept.
+    """
 
     who: str
     origin: str
@@ -29,3 +33,26 @@ class Activity:
     @property
     def at_ms(self) -> int:
         return int(self.position.partition("-")[0] or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """An event. `subject`: the id of the task or of the worker. `position`: of its entry in the stream; one entry may
+    tell of several tasks."""
+
+    position: str
+    event: str
+    subject: str
+    detail: str
+
+    @property
+    def at_ms(self) -> int:
+        return int(self.position.partition("-")[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Happenings:
+    """A page of the events stream, oldest first. `missed`: some before them were trimmed unread."""
+
+    events: tuple[Happening, ...]
+    missed: bool

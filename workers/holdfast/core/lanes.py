@@ -1,12 +1,12 @@
-"""The state of lanes as an operator sees it, and the limits set on lanes and on handlers."""
+"""The state of lanes as an operator sees it, limits of lanes and handlers, and entries that nobody can read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from holdfast.core.served import ServedLane
 from holdfast.core.words import counted
+from holdfast.core.worker_records import ServedLane
 
 
 class LaneBound(StrEnum):
@@ -112,3 +112,20 @@ def wrong_end_mend(lane: str, *, turned: bool) -> str:
     right = "LPUSH" if turned else "RPUSH"
     way_out = "" if turned else f", or serve the lane from its tail: -Q '{lane};end=tail'"
     return f"have that producer {right}{way_out}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableEntry:
+    """An entry that was set aside: the reason, the moment, and its bytes (cut at 64 KiB; `size` is the whole).
+    `address` names it as long as it is kept; `lane` is where it was found, empty for the public queue."""
+
+    reason: str
+    at_ms: int
+    size: int
+    raw: bytes
+    address: str = ""
+    lane: str = ""
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.raw) < self.size

@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from holdfast.core.acceptance import Submission
 from holdfast.core.cadence import restored
 from holdfast.core.cadence.moments import local
 from holdfast.core.identity import sha1_hex
 from holdfast.core.schedules import ON_TIME, Bounds, Misfire, Overlap, Schedule, SchedulePolicy, due, plan
-from holdfast.core.tasks import Submission
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from holdfast.core.counts import Counts, LedgerStatus
 from holdfast.core.lanes import LaneState
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.schedule_records import Undeclared
-from holdfast.core.tasks import Counts, LedgerStatus
 
 
 class ServerAddress(NamedTuple):

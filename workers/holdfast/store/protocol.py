@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from holdfast.core.activity import Activity
+from holdfast.core.acceptance import Accepted, Receipt, Submission
+from holdfast.core.activity import Activity, Happening, Happenings
 from holdfast.core.batches import BatchPage, BatchRecord, BatchTask, Canceled
 from holdfast.core.bulk_changes import BulkChange
 from holdfast.core.conversations import About, Conversation, NotedWrite
+from holdfast.core.counts import Counts, Epoch, KeptTask, LedgerStatus, Obliterated
 from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, Standing
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict, PartsPage
-from holdfast.core.lanes import LaneLimit, Lanes
+from holdfast.core.lanes import LaneLimit, Lanes, UnreadableEntry
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.quiet_hosts import HaltScope, Quiet, QuietOrder
 from holdfast.core.result_document import ParentResult
@@ -34,37 +36,21 @@ from holdfast.core.schedule_records import (
     SpoiltSchedule,
     Undeclared,
 )
-from holdfast.core.served import ServedState
 from holdfast.core.steps import SleepKept, StepHead, StepKept, StepRecord
 from holdfast.core.store_info import Gauges, KeyCount, LaneHead, ServerAddress, StoreInfo, Tended
 from holdfast.core.task_search import TextSearch
-from holdfast.core.tasks import (
+from holdfast.core.tasks import Page, Place, RetryAnswer, TaskIds, TaskRecord, Wanted
+from holdfast.core.webhook_notice import Answered, Notice, Outbox, Room, SpoiltNotice
+from holdfast.core.worker_records import (
     MAX_CRASHES,
-    Accepted,
     Admission,
-    Counts,
-    Epoch,
-    Happening,
-    Happenings,
     HostFacts,
     Introduction,
-    KeptTask,
-    LedgerStatus,
-    Obliterated,
-    Page,
-    Place,
-    Receipt,
-    RetryAnswer,
+    ServedState,
     Startable,
     Strays,
-    Submission,
-    TaskIds,
-    TaskRecord,
-    UnreadableEntry,
-    Wanted,
     WorkerRecord,
 )
-from holdfast.core.webhook_notice import Answered, Notice, Outbox, Room, SpoiltNotice
 
 SendPull = Callable[[int, int], bool]  # sends a pull, by its number and its slots; False if it cannot be sent any more
 

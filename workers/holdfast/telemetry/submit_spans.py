@@ -12,8 +12,8 @@ from functools import lru_cache
 from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 from opentelemetry.util.types import AttributeValue
 
+from holdfast.core.acceptance import Submission
 from holdfast.core.store_info import ServerAddress
-from holdfast.core.tasks import Submission
 from holdfast.telemetry import semantic_names
 from holdfast.telemetry.global_provider import provider_in_use
 from holdfast.version import installed

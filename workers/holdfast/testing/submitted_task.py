@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.core.acceptance import Submission
 from holdfast.core.envelope import Run, read
-from holdfast.core.tasks import Submission
 from holdfast.handler.registered_handler import RegisteredHandler
 from holdfast.handler.returned_value import to_plain
 

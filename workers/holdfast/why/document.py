@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
 from holdfast.core.result_document import ParentResult
-from holdfast.core.served import ServedLimits, ServedState
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Place, TaskRecord
 from holdfast.core.trail import KEPT, TrailStep, is_asleep, read_trail
 from holdfast.core.words import counted
+from holdfast.core.worker_records import ServedLimits, ServedState
 from holdfast.why import history
 from holdfast.why.outlook import TaskSnapshot, outlook
 from holdfast.why.task_spans import TaskSpan

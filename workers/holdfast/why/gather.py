@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 from heapq import merge
 
 from holdfast.core.quiet_hosts import Quiet, remedy, who
-from holdfast.core.served import ServedLimits
 from holdfast.core.task_states import State
-from holdfast.core.tasks import TaskRecord, WorkerRecord
+from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep, read_trail
 from holdfast.core.words import duration
+from holdfast.core.worker_records import ServedLimits, WorkerRecord
 from holdfast.errors import UnknownTaskError
 from holdfast.store.protocol import Store
 from holdfast.store.recorded_steps import step_names

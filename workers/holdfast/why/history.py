@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from holdfast.core.steps import MARK, shown
-from holdfast.core.tasks import TaskRecord, WorkerKind, WorkerRecord
+from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep
 from holdfast.core.words import counted
+from holdfast.core.worker_records import WorkerKind, WorkerRecord
 from holdfast.why.times import moment, span
 
 SHOWN = 8  # characters of an incarnation

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from holdfast.core.acceptance import IfParentFails
 from holdfast.core.batches import BatchRecord
 from holdfast.core.result_document import ParentResult
-from holdfast.core.served import ServedState
-from holdfast.core.submit_options import IfParentFails
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Place, TaskRecord, WorkerRecord
+from holdfast.core.tasks import Place, TaskRecord
 from holdfast.core.trail import TrailStep, is_asleep
 from holdfast.core.words import counted
+from holdfast.core.worker_records import ServedState, WorkerRecord
 from holdfast.why.history import named
 from holdfast.why.times import moment, span
 

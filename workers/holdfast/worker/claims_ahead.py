@@ -16,7 +16,7 @@ import anyio
 from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.pull_protocol import LONG
 from holdfast.core.schedule_records import may_be_fire
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.run import RunningTasks
 from holdfast.worker.state import WorkerState, may_claim

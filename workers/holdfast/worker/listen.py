@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from holdfast.core.delivery import Hint, Pulled
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 from holdfast.errors import StoreError
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.protocol import SendPull

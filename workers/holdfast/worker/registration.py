@@ -15,8 +15,7 @@ from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.delivery import Standing
 from holdfast.core.published_handlers import MOST_BYTES_OF_ALL, PublishedHandler, spelled
 from holdfast.core.schedule_records import Put
-from holdfast.core.served import ServedLane, ServedLimits, ServedWork
-from holdfast.core.tasks import Introduction
+from holdfast.core.worker_records import Introduction, ServedLane, ServedLimits, ServedWork
 from holdfast.errors import InvalidScheduleError
 from holdfast.handler.handler import Handler
 from holdfast.handler.publication import publication

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.core.tasks import WorkerKind
+from holdfast.core.worker_records import WorkerKind
 
 if TYPE_CHECKING:
     from holdfast_config import Settings

@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.identity import sha1_hex
-from holdfast.core.tasks import Admission
+from holdfast.core.worker_records import Admission
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler

@@ -9,7 +9,7 @@ import click
 import rich_click
 
 from holdfast.client.event_stream import PAGE, EventFilter, EventStream, MissedEvents
-from holdfast.core.tasks import Happening
+from holdfast.core.activity import Happening
 from holdfast.core.trail import EVENTS
 from holdfast.errors import StoreUnavailableError
 from holdfast.store.protocol import Store

@@ -11,8 +11,8 @@ import msgspec
 import rich_click
 
 from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, remedy, who
-from holdfast.core.tasks import WorkerKind, WorkerRecord
 from holdfast.core.words import counted, duration
+from holdfast.core.worker_records import WorkerKind, WorkerRecord
 from holdfast.errors import StoreError
 from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output

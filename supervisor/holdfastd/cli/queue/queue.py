@@ -9,8 +9,8 @@ import click
 import rich_click
 
 from holdfast.client.manager import TaskManager
+from holdfast.core.lanes import UnreadableEntry
 from holdfast.core.task_states import State
-from holdfast.core.tasks import UnreadableEntry
 from holdfast.core.words import counted
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit

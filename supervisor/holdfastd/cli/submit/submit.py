@@ -13,10 +13,10 @@ import rich_click
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.served import ServedState
-from holdfast.core.submit_options import IfParentFails
-from holdfast.core.tasks import Accepted, Receipt, TaskRecord
+from holdfast.core.acceptance import Accepted, IfParentFails, Receipt
+from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted
+from holdfast.core.worker_records import ServedState
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
 from holdfast.why.outlook import waiting_reason

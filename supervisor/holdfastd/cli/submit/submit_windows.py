@@ -18,10 +18,11 @@ from rich.text import Text
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submission import Draft, refusal
-from holdfast.core.served import ServedState
+from holdfast.core.acceptance import Accepted, Receipt, Submission
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted, Receipt, Submission, TaskRecord
+from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted
+from holdfast.core.worker_records import ServedState
 from holdfast.errors import HoldfastError, InvalidTaskError, StoreError, StoreRefusedError
 from holdfastd.cli.common import output
 from holdfastd.cli.common.work_progress import WorkRate

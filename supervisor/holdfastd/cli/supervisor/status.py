@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import rich_click
 
+from holdfast.core.counts import Counts, LedgerStatus
 from holdfast.core.lanes import Lanes, wrong_end_mend, wrong_end_words
 from holdfast.core.quiet_hosts import Quiet
-from holdfast.core.tasks import Counts, LedgerStatus
 from holdfast.core.words import counted, duration
 from holdfast.errors import StoreError
 from holdfast.exits import Exit

@@ -7,8 +7,8 @@ from dataclasses import asdict
 import click
 import rich_click
 
-from holdfast.core.tasks import Stray
 from holdfast.core.words import counted
+from holdfast.core.worker_records import Stray
 from holdfast.exits import Exit
 from holdfast.store.protocol import Store
 from holdfast_config import Settings

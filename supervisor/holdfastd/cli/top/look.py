@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from holdfast.core.counts import Counts
 from holdfast.core.lanes import Lanes
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.rollup import MINUTE, Rollup
 from holdfast.core.schedule_records import ScheduleRecord
 from holdfast.core.statistics import by_lane, runs_of
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Counts, TaskRecord, Wanted, WorkerRecord
+from holdfast.core.tasks import TaskRecord, Wanted
+from holdfast.core.worker_records import WorkerRecord
 from holdfast.store.protocol import Store
 from holdfastd.control.client import status_or_none
 from holdfastd.control.socket_protocol import SupervisorStatus

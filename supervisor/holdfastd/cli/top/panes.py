@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from holdfast.core.rollup import MINUTE, Rollup, Series, sum_of
 from holdfast.core.statistics import Percentiles, by_handler, by_lane, runs_of, runs_over_time, statistics
-from holdfast.core.tasks import TaskRecord, WorkerRecord
+from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import duration, fine_duration
+from holdfast.core.worker_records import WorkerRecord
 from holdfastd.cli.top.look import MINUTES, Look
 from holdfastd.cli.views import process_names
 from holdfastd.cli.views.sparklines import sparkline

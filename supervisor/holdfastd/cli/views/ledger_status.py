@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from holdfast.core.tasks import LedgerStatus
+from holdfast.core.counts import LedgerStatus
 from holdfast.core.words import duration
 from holdfast.errors import StoreError
 from holdfast.store.protocol import Ledger, Store

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable
 import anyio
 import structlog
 
-from holdfast.core.tasks import MAX_CRASHES
+from holdfast.core.worker_records import MAX_CRASHES
 from holdfast.os import processes
 from holdfast.store.protocol import StewardStore
 from holdfastd.steward.duties.worker_recovery import Recovered

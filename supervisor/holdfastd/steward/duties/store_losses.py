@@ -15,8 +15,10 @@ from uuid import uuid4
 import anyio
 import structlog
 
+from holdfast.core.activity import Happening
+from holdfast.core.counts import Epoch
 from holdfast.core.envelope import Run, UnreadableError, read
-from holdfast.core.tasks import Epoch, Happening, TaskRecord
+from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep, read_step, read_trail
 from holdfast.core.words import counted
 from holdfast.errors import StoreUnavailableError

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
-from holdfast.core.tasks import MAX_CRASHES, HostFacts
+from holdfast.core.worker_records import MAX_CRASHES, HostFacts
 from holdfast.errors import StoreUnavailableError
 from holdfast.ipc.channel import Acknowledged, Died
 from holdfast.os.kill_points import Point, reached

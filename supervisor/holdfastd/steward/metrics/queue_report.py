@@ -7,11 +7,11 @@ from uuid import uuid4
 
 import anyio
 
+from holdfast.core.counts import Counts, LedgerStatus
 from holdfast.core.delivery import Settle
 from holdfast.core.lanes import Lanes
 from holdfast.core.rollup import MINUTE, OTHER, Figures, Rollup, Series, sum_of
 from holdfast.core.store_info import Gauges
-from holdfast.core.tasks import Counts, LedgerStatus
 from holdfast.store.protocol import Ledger, MetricsStore, Store
 from holdfast.telemetry import metric_table as table
 from holdfast.telemetry import semantic_names

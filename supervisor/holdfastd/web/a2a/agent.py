@@ -12,13 +12,12 @@ from msgspec import structs
 
 from holdfast.client.submission import raise_refusals
 from holdfast.client.submit_trace import ProducerTrace
+from holdfast.core.acceptance import Receipt, Submission, SubmitOptions
 from holdfast.core.envelope import build_run_of
 from holdfast.core.identity import fitting_message_id, is_task_id, keyed_id
 from holdfast.core.messages import call_of
 from holdfast.core.plain_json import check_json
-from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Receipt, Submission
 from holdfast.errors import InvalidTaskError, UnknownTaskError
 from holdfastd.a2a.agent_task import AgentMessage, AgentTask, Listing, Sending, Told
 from holdfastd.a2a.push_target import PushTarget, read_targets, spelled_targets, with_target

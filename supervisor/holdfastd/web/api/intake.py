@@ -10,8 +10,8 @@ from msgspec import Meta
 
 from holdfast.client.submission import refusal
 from holdfast.client.task_spec import TaskSpec
+from holdfast.core.acceptance import Accepted, Receipt, Submission
 from holdfast.core.identity import first_message_id
-from holdfast.core.tasks import Accepted, Receipt, Submission
 from holdfast.errors import InvalidTaskError
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation

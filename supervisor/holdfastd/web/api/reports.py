@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from holdfast.client.arguments import check_id
 from holdfast.client.event_stream import EventFilter
+from holdfast.core.activity import Happening
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS
-from holdfast.core.tasks import Happening
 from holdfast.core.trail import EVENTS
 from holdfast.errors import InvalidTaskError
 from holdfastd.doctor.finding import Level

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.client.event_stream import MissedEvents
-from holdfast.core.tasks import Happenings
+from holdfast.core.activity import Happenings
 from holdfast.why.times import moment
 from holdfastd.web.http.addresses import position_of, stream_position
 from holdfastd.web.live import stream_response

@@ -19,7 +19,7 @@ from itertools import pairwise
 import structlog
 
 from holdfast.client.event_stream import MissedEvents
-from holdfast.core.tasks import Happening, Happenings
+from holdfast.core.activity import Happening, Happenings
 from holdfast.errors import StoreError
 from holdfast.store.protocol import Store
 from holdfast.why.times import moment

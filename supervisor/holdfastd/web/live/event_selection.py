@@ -8,7 +8,7 @@ from typing import NamedTuple
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 
-from holdfast.core.tasks import Happening
+from holdfast.core.activity import Happening
 from holdfast.core.trail import EVENTS
 
 LONGEST = 256  # characters of a name

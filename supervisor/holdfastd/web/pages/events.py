@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.core.tasks import Happening
+from holdfast.core.activity import Happening
 from holdfast.core.trail import EVENTS
 from holdfastd.web.http.addresses import stream_position
 from holdfastd.web.live.event_feed import EventFeed

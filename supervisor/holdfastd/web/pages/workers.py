@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from holdfast.core import quiet_hosts
 from holdfast.core.quiet_hosts import Quiet
-from holdfast.core.tasks import WorkerRecord
+from holdfast.core.worker_records import WorkerRecord
 from holdfastd.control.socket_protocol import DeathStatus, SupervisorStatus
 from holdfastd.web.queue.local_supervisor import Found, LocalSupervisor
 from holdfastd.web.queue.queue_access import queue_of

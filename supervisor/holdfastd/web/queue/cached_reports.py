@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from holdfast.client.periods import last_periods
+from holdfast.core.counts import Counts
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Counts
 from holdfast.errors import HoldfastError
 from holdfastd.doctor import database
 from holdfastd.doctor import store as store_check

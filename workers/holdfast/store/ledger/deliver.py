@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from holdfast.core.tasks import Accepted, Submission
+from holdfast.core.acceptance import Accepted, Submission
 from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
 from holdfast.store.ledger import change_requests
 from holdfast.store.ledger.change_requests import PRODUCER_TIMEOUT

@@ -8,12 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from holdfast.core.tasks import (
-    Accepted,
-    KeptTask,
-    Receipt,
-    Submission,
-)
+from holdfast.core.acceptance import Accepted, Receipt, Submission
+from holdfast.core.counts import KeptTask
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreUnavailableError
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.ledger import change_requests, deliver, lookup

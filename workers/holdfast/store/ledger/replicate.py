@@ -15,7 +15,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
-from holdfast.core.tasks import KeptTask, LedgerStatus
+from holdfast.core.counts import KeptTask, LedgerStatus
 from holdfast.errors import LedgerUnavailableError, StoreRefusedError
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.ledger import change_requests, deliver

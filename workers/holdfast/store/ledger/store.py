@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from holdfast.core.counts import LedgerStatus
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.core.schedule_records import Due, FireOrder, Retired
 from holdfast.core.store_info import ReplicationInfo
-from holdfast.core.tasks import LedgerStatus
 from holdfast.errors import LedgerUnavailableError, StoreUnavailableError
 from holdfast.store.ledger.change_requests import FollowedQueue
 from holdfast.store.ledger.database import Database

@@ -16,8 +16,8 @@ import anyio.lowlevel
 import fakeredis
 from redis.exceptions import NoScriptError
 
+from holdfast.core.acceptance import Accepted, Receipt, Submission
 from holdfast.core.store_info import StoreInfo
-from holdfast.core.tasks import Accepted, Receipt, Submission
 from holdfast.errors import StoreError, StoreRefusedError
 from holdfast.store.parts import ComposedStore
 from holdfast.store.protocol import InspectStore, ProducerStore

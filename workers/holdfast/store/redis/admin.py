@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from holdfast.core.counts import Counts
 from holdfast.core.store_info import KeyCount
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import MAX_CRASHES, Counts, Stray, Strays, WorkerRecord
+from holdfast.core.worker_records import MAX_CRASHES, Stray, Strays, WorkerRecord
 from holdfast.store.redis import decode
 from holdfast.store.redis.part import RedisPart
 

@@ -6,13 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
+from holdfast.core.activity import Happening
 from holdfast.core.batches import DeliveredBatch, batch_counts
 from holdfast.core.delivery import Delivery, Pulled, Standing, Verdict
 from holdfast.core.identity import sha1_hex
+from holdfast.core.lanes import UnreadableEntry
 from holdfast.core.result_document import ParentResult
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Happening, TaskRecord, UnreadableEntry, WorkerKind, WorkerRecord
+from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TOLD_TOGETHER
+from holdfast.core.worker_records import WorkerKind, WorkerRecord
 from holdfast.errors import UnreadableRecordError
 
 

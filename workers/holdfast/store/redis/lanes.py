@@ -10,10 +10,9 @@ from typing import Any
 import anyio
 import msgspec
 
-from holdfast.core.lanes import LaneBound, LaneLimit, Lanes, LaneState, LimitOrder
-from holdfast.core.served import ServedLane, ServedLimits, ServedState, strictest
+from holdfast.core.lanes import LaneBound, LaneLimit, Lanes, LaneState, LimitOrder, UnreadableEntry
 from holdfast.core.store_info import LaneHead, LaneInfo
-from holdfast.core.tasks import UnreadableEntry
+from holdfast.core.worker_records import ServedLane, ServedLimits, ServedState, strictest
 from holdfast.store.redis import decode
 from holdfast.store.redis.connection import Connection, Value
 from holdfast.store.redis.decode import pairs

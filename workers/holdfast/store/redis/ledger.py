@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.core.tasks import Accepted, Receipt, Submission
+from holdfast.core.acceptance import Accepted, Receipt, Submission
 from holdfast.errors import StoreError
 from holdfast.store.redis.connection import Value
 from holdfast.store.redis.part import RedisPart

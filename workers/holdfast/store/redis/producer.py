@@ -8,8 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 import anyio
 import msgspec
 
-from holdfast.core.submit_options import SubmitOptions
-from holdfast.core.tasks import Accepted, Receipt, Submission
+from holdfast.core.acceptance import Accepted, Receipt, Submission, SubmitOptions
 from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
 from holdfast.store.redis.connection import DAMAGED, Connection, Value, given
 from holdfast.store.redis.keys import Keys

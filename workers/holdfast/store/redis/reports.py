@@ -7,7 +7,7 @@ from typing import Any
 
 from anyio import to_thread
 
-from holdfast.core.activity import KEPT, Activity
+from holdfast.core.activity import KEPT, Activity, Happening, Happenings
 from holdfast.core.rollup import (
     DAY,
     HOUR,
@@ -21,7 +21,6 @@ from holdfast.core.rollup import (
     unpacked,
 )
 from holdfast.core.store_info import Gauges
-from holdfast.core.tasks import Happening, Happenings
 from holdfast.store.redis import decode, server_report
 from holdfast.store.redis.keys import PACKED_NAMES
 from holdfast.store.redis.part import RedisPart

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.acceptance import SubmitOptions
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.core.schedule_records import (
     Definition,
@@ -23,7 +24,6 @@ from holdfast.core.schedule_records import (
     read_policy,
 )
 from holdfast.core.schedules import Bounds
-from holdfast.core.submit_options import SubmitOptions
 from holdfast.errors import UnreadableScheduleError
 from holdfast.store.redis.connection import DAMAGED, Value
 from holdfast.store.redis.decode import pairs

@@ -7,8 +7,9 @@ from contextlib import suppress
 
 import msgspec
 
+from holdfast.core.counts import Epoch
 from holdfast.core.store_info import LaneHead, Tended
-from holdfast.core.tasks import MAX_CRASHES, Epoch, HostFacts, Startable
+from holdfast.core.worker_records import MAX_CRASHES, HostFacts, Startable
 from holdfast.errors import StoreError, StoreRefusedError
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.lanes import look

@@ -9,9 +9,8 @@ import msgspec
 
 from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settle, Settlement, Standing
 from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
-from holdfast.core.served import ServedWork
 from holdfast.core.steps import SleepKept, StepKept, StepVerdict
-from holdfast.core.tasks import Admission, Introduction
+from holdfast.core.worker_records import Admission, Introduction, ServedWork
 from holdfast.store.redis import decode
 from holdfast.store.redis.connection import Value
 from holdfast.store.redis.decode import pairs

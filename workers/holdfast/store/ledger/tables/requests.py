@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.tasks import Accepted, Submission
+from holdfast.core.acceptance import Accepted, Submission
 from holdfast.store.ledger import change_requests
 from holdfast.store.redis.ledger import PAGE_BYTES
 

@@ -1,0 +1,103 @@
+"""A task that a store is asked to accept: its operation, its options, and the store's answer. Times are
+milliseconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from holdfast.core.identity import sha1_hex
+
+MOST_PARENTS = 100  # what the end of one task costs at most
+
+
+class IfParentFails(StrEnum):
+    """The fate of a task when one that it waits for ends otherwise than completed."""
+
+    FAIL = "fail"
+    RUN = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlace:
+    """The place of a task in its batch, from 1; 0 is that of the callback. `expected`: how many tasks the batch is to
+    have; `digest`: of all of them and the callback."""
+
+    batch: str
+    place: int
+    expected: int
+    digest: str
+
+    @property
+    def text(self) -> str:
+        """As the store keeps it in the record of the task."""
+        return f"{self.place} {self.expected} {self.digest} {self.batch}"
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitOptions:
+    """Times are milliseconds; `expires_ms` of the store's clock, `expires_in_ms` from its acceptance. Keys are kept
+    by their digests (`key_digest`). `unique_ms`: None as long as the first task with the key has not ended. `webhook`:
+    the URL that is told of its end, and of its questions. `batch`: the one that it is a task, or the callback, of."""
+
+    after: tuple[str, ...] = ()
+    if_parent_fails: IfParentFails = IfParentFails.FAIL
+    expires_ms: int | None = None
+    expires_in_ms: int | None = None
+    debounce: str = ""
+    unique: str = ""
+    unique_ms: int | None = None
+    webhook: str = ""
+    batch: BatchPlace | None = None
+
+
+def key_digest(key: str | None) -> str:
+    """The digest of a user's key, of any characters and length; empty for none."""
+    return "" if key is None else sha1_hex(key.encode())
+
+
+class Submission(msgspec.Struct, frozen=True):
+    """One operation to accept. `digest` identifies the message's content whatever its trace ids are."""
+
+    task_id: str
+    message_id: str
+    digest: str
+    operation: bytes
+    lane: str
+    due_ms: int | None = None
+    delay_ms: int | None = None
+    name: str = ""
+    max_attempts: int | None = None
+    timeout_ms: int | None = None
+    options: SubmitOptions | None = msgspec.field(default=None, name="terms")  # its name in PostgreSQL's requests
+    concurrency_key: str = ""
+
+
+class Accepted(StrEnum):
+    """The answer to a submission."""
+
+    NEW = "new"
+    TURN = "turn"  # a parked task goes on with this message
+    PENDING = "pending"  # waits for the running turn
+    DUPLICATE = "duplicate"  # seen before; nothing changed
+    CONFLICT = "conflict"  # the same message id with other content; nothing changed
+    TERMINAL = "terminal"  # the task has ended; nothing changed
+    FULL = "full"  # as many messages wait for the task as may; nothing changed
+    UNKNOWN = "unknown"  # `message` alone: there is no such task; nothing changed
+    NO_PARENT = "no-parent"  # a task that it is to wait for is not known; nothing changed
+    NO_LIST = "no-list"  # its lane is a key that holds something else; nothing changed
+    OTHER_BATCH = "other-batch"  # its batch was submitted before with other tasks; nothing changed
+    BATCH_CLOSED = "batch-closed"  # an operator has sealed or canceled its batch; nothing changed
+    TAKEN = "taken"  # the task is there and is not of this batch; nothing changed
+    DAMAGED = "damaged"  # what it is to be tied to cannot be read: its batch, a task it is to wait for; nothing changed
+    REJECTED = "rejected"  # to a ledger alone: a promised task that cannot be made; its record says why
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """The answer to a submission. `task_id`: the task that stands for it, which for a duplicate by its unique key is
+    another one; or the unknown parent; or what is damaged."""
+
+    accepted: Accepted
+    task_id: str

@@ -1,0 +1,167 @@
+"""Workers as they introduce themselves to a store, the work that they serve, and their records there. Times are
+milliseconds, limits are seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+MAX_CRASHES = 3  # runs of a task after its first death
+
+
+@dataclass(frozen=True, slots=True)
+class ServedLane:
+    """A lane that a worker takes tasks from. `weight` None: lanes are taken in their order; `timeout`: seconds that one
+    run of its tasks may take."""
+
+    name: str
+    weight: int | None = None
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServedLimits:
+    """Settings that decide the fate of a task: runs of one that fails, seconds for which a task of an unknown
+    handler waits, and seconds for which an ended task is kept."""
+
+    max_attempts: int
+    unknown_handler_timeout: float
+    keep: float
+
+
+@dataclass(frozen=True, slots=True)
+class ServedWork:
+    """The lanes of a worker in their order, and the names of its handlers, where the empty name stands for tasks that
+    name none. `names` None: it runs tasks of any name. `schedules`: the ids that its code declares, for the application
+    of this name, empty for none. `limits` None: it does not say."""
+
+    lanes: tuple[ServedLane, ...]
+    names: frozenset[str] | None = None
+    limits: ServedLimits | None = None
+    application: str = ""
+    schedules: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ServedState:
+    """The workers that could run tasks of a handler's name in a lane: `living` workers of the queue, those that
+    serve the lane (`in_lane`), of these those that have the handler (`able`), and the first of them. `paused`: the
+    reason why nothing of the lane starts; None if it is open. `unserved_ms`: for how long no worker has had the handler
+    for which tasks wait. `limits`: the strictest that workers registered; None if none did."""
+
+    lane: str
+    name: str
+    living: int
+    in_lane: int
+    able: int
+    servers: tuple[str, ...] = ()
+    paused: str | None = None
+    unserved_ms: int | None = None
+    limits: ServedLimits | None = None
+
+
+def strictest(of_lane: Sequence[ServedLimits], of_all: Sequence[ServedLimits]) -> ServedLimits | None:
+    """The strictest limits: workers of the lane run the task; the steward of any supervisor ends and deletes it."""
+    if not of_all:
+        return None
+    return ServedLimits(
+        max_attempts=min(one.max_attempts for one in of_lane or of_all),
+        unknown_handler_timeout=min(one.unknown_handler_timeout for one in of_all),
+        keep=min(one.keep for one in of_all),
+    )
+
+
+class WorkerKind(StrEnum):
+    """The kind of a worker: the tasks that it claims."""
+
+    WORKER = "worker"  # of a supervisor's pool: all but suspects
+    QUARANTINE = "quarantine"  # one suspect at a time, and nothing else
+    SINGLE = (
+        "single"  # of a process that cannot fork: also suspects of lanes without a supervisor, one at a time, alone
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Startable:
+    """The number of suspects that may start now; `alone`: those of them that run while no other quarantine worker of
+    their host does."""
+
+    startable: int
+    alone: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """The clock of a host (Unix ms) and the version of Holdfast there, which its steward tells the store."""
+
+    clock_ms: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """A worker's identity and the work it serves, for `register`; a worker without `service` counts as serving every
+    lane and every name. `halt`: for a process that ends at halts, the number of the last halt when it started.
+    `concurrency`: the number of tasks that it runs at once; None: it does not say. `answered`: the number of its last
+    request that was answered; 0 before the first."""
+
+    incarnation: str
+    host: str
+    boot: str
+    pid: int
+    slot: int
+    service: ServedWork | None = None
+    kind: WorkerKind = WorkerKind.WORKER
+    halt: int | None = None
+    concurrency: int | None = None
+    answered: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The entry at the head of a worker's inbox, as the worker read it. `operation` is `unreadable` with a reason,
+    or the verb; `message_id` is empty for an order without a message; `name` is that of the handler it calls."""
+
+    digest: str
+    operation: str
+    task_id: str = ""
+    message_id: str = ""
+    reason: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRecord:
+    """An incarnation as the store has it; `beat_ago_ms`: since its last heartbeat; `quiet`: it is to claim nothing.
+    A dead one is kept for a day: its cause, when it was recovered, and the first of the tasks it held then."""
+
+    incarnation: str
+    state: str
+    host: str
+    pid: int
+    slot: int
+    running: tuple[str, ...]
+    beat_ago_ms: int
+    cause: str = ""
+    died_ms: int | None = None
+    held: tuple[str, ...] = ()
+    quiet: bool = False
+    kind: str = WorkerKind.WORKER
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A working task whose owner is gone. `why`: dead, unknown, silent, not held."""
+
+    task_id: str
+    owner: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strays:
+    """The strays among one page of all keys; `cursor` continues, empty at the end."""
+
+    found: tuple[Stray, ...]
+    cursor: str
