@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from html import unescape
@@ -64,12 +64,13 @@ async def site(
     proxy: Proxy | None = None,
     peer: tuple[str, int] | None = ("192.0.2.7", 4000),
     is_there: bool = True,
+    manager_of: Callable[..., TaskManager] = TaskManager,
     **more: Any,
 ) -> AsyncIterator[Site]:
     """`more`: settings of the dashboard. `is_there`: False for a store that is away, where nobody can log in."""
     settings = Settings(redis_url=redis.url, queue_name=redis.queue, **more)
     async with open_store(redis) as store:
-        manager = TaskManager(store, queue=redis.queue, retries=SHORT)
+        manager = manager_of(store, queue=redis.queue, retries=SHORT)
         access = QueueAccess(store, manager, settings)
         app = application(access, accounts or Accounts(TOKEN, role), hosts or AllowedHosts(), proxy)
 

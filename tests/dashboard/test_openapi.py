@@ -9,8 +9,8 @@ from typing import Any
 
 from holdfast.core.task_states import State
 from holdfastd.documents.task_documents import TaskCounts
+from holdfastd.operations.errors import MEANINGS
 from holdfastd.web.api.openapi import document
-from holdfastd.web.errors import STATUSES
 
 DOCUMENT: dict[str, Any] = json.loads(document())
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
@@ -122,7 +122,7 @@ def test_every_answer_and_every_error_is_described() -> None:
     """By the statuses that errors of the queue have, those of the API itself, and those of who may."""
     of_all = {400, 401, 403, 404, 405, 421, 429, 500, 502, 503}
     of_changes, of_bodies = {409}, {413, 415}
-    assert {status for _, status in STATUSES} <= of_all | of_changes
+    assert {meaning.status for _, meaning in MEANINGS} <= of_all | of_changes
     for name, operation in operations():
         answers = {int(status): each for status, each in operation["responses"].items()}
         assert list(answers) == sorted(answers, key=lambda status: (status >= 400, status if status >= 400 else 0))

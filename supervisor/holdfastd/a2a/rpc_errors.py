@@ -1,19 +1,10 @@
-"""Errors of the JSON-RPC interface: their codes, and which error of the queue is which."""
+"""Errors of the JSON-RPC interface: their codes."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
-from holdfast.errors import (
-    HoldfastError,
-    InvalidTaskError,
-    MessageConflictError,
-    StoreFullError,
-    StoreUnavailableError,
-    TaskEndedError,
-    TooManyMessagesError,
-    UnknownTaskError,
-)
+from holdfast.errors import HoldfastError
 
 
 class RpcCode(IntEnum):
@@ -39,22 +30,3 @@ class RpcError(HoldfastError):
     def __init__(self, code: RpcCode, message: str, status: int = 200) -> None:
         self.code, self.message, self.status = code, message, status
         super().__init__(message)
-
-
-_CODES: tuple[tuple[type[HoldfastError], RpcCode, int], ...] = (
-    (UnknownTaskError, RpcCode.TASK_NOT_FOUND, 200),
-    (TaskEndedError, RpcCode.UNSUPPORTED_OPERATION, 200),
-    (InvalidTaskError, RpcCode.INVALID_PARAMS, 200),
-    (MessageConflictError, RpcCode.INVALID_PARAMS, 200),
-    (TooManyMessagesError, RpcCode.UNSUPPORTED_OPERATION, 200),
-    (StoreFullError, RpcCode.INTERNAL_ERROR, 503),
-    (StoreUnavailableError, RpcCode.INTERNAL_ERROR, 503),
-)
-
-
-def rpc_error(error: HoldfastError) -> RpcError:
-    """The error of the interface for one of the queue."""
-    code, status = next(
-        ((code, status) for kind, code, status in _CODES if isinstance(error, kind)), (RpcCode.INTERNAL_ERROR, 500)
-    )
-    return RpcError(code, str(error), status)

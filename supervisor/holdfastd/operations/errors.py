@@ -1,13 +1,105 @@
-"""Why an act cannot be carried out, where no error of the library says it."""
+"""What an error means to each face: the exit status of a command, the status of an HTTP answer, the code of the agent.
+
+MEANINGS is the one table of it. The first row counts whose kind the error is of, so a kind stands above its bases.
+"""
 
 from __future__ import annotations
 
-from holdfast.errors import HoldfastError
+from dataclasses import dataclass
+
+from holdfast.errors import (
+    BatchClosedError,
+    BatchConflictError,
+    CannotRetryError,
+    HoldfastError,
+    InvalidScheduleError,
+    InvalidTaskError,
+    LaneTypeError,
+    MessageConflictError,
+    QueueBusyError,
+    ScheduleBusyError,
+    StoreFullError,
+    StoreRefusedError,
+    StoreUnavailableError,
+    TaskEndedError,
+    TaskOpenError,
+    TooManyMessagesError,
+    UnknownBatchError,
+    UnknownScheduleError,
+    UnknownTaskError,
+    UnreadableRecordError,
+    UnreadableScheduleError,
+)
+from holdfast.exits import Exit
+from holdfast_config.errors import ConfigError
+from holdfastd.a2a.rpc_errors import RpcCode
+from holdfastd.control.socket_protocol import ControlError, DeniedError
 
 
 class NotFoundError(HoldfastError):
     """There is no such thing."""
 
 
+class UnknownNameError(NotFoundError):
+    """Nobody knows a lane, handler or host of this name."""
+
+
 class NotPossibleError(HoldfastError):
     """This cannot be done as things are; nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """`exit`: of a command; `status`: of an HTTP answer; `code`: of an answer in JSON-RPC."""
+
+    exit: Exit
+    status: int
+    code: RpcCode
+
+    @property
+    def rpc_status(self) -> int:
+        """The status of an HTTP answer in JSON-RPC: 200 for all that the request itself is to blame for."""
+        return self.status if self.status >= 500 else 200
+
+
+_WRONG = Meaning(Exit.USAGE, 400, RpcCode.INVALID_PARAMS)
+_MISSING = Meaning(Exit.FAILED, 404, RpcCode.INVALID_PARAMS)
+_NOT_NOW = Meaning(Exit.FAILED, 409, RpcCode.UNSUPPORTED_OPERATION)
+_TAKEN = Meaning(Exit.FAILED, 409, RpcCode.INVALID_PARAMS)
+_SPOILT = Meaning(Exit.FAILED, 502, RpcCode.INTERNAL_ERROR)
+_UNKNOWN = Meaning(Exit.FAILED, 500, RpcCode.INTERNAL_ERROR)
+BUG = Meaning(Exit.BUG, 500, RpcCode.INTERNAL_ERROR)
+
+MEANINGS: tuple[tuple[type[Exception], Meaning], ...] = (
+    (UnknownTaskError, Meaning(Exit.FAILED, 404, RpcCode.TASK_NOT_FOUND)),
+    (NotFoundError, _MISSING),
+    (UnknownScheduleError, _MISSING),
+    (UnknownBatchError, _MISSING),
+    (LaneTypeError, Meaning(Exit.CONFIG, 409, RpcCode.INVALID_PARAMS)),
+    (InvalidTaskError, _WRONG),
+    (InvalidScheduleError, _WRONG),
+    (MessageConflictError, _TAKEN),
+    (BatchConflictError, _TAKEN),
+    (NotPossibleError, _NOT_NOW),
+    (TaskEndedError, _NOT_NOW),
+    (TaskOpenError, _NOT_NOW),
+    (CannotRetryError, _NOT_NOW),
+    (ScheduleBusyError, _NOT_NOW),
+    (BatchClosedError, _NOT_NOW),
+    (QueueBusyError, _NOT_NOW),
+    (DeniedError, Meaning(Exit.PERMISSION, 409, RpcCode.UNSUPPORTED_OPERATION)),
+    (ControlError, _NOT_NOW),
+    (TooManyMessagesError, Meaning(Exit.FAILED, 429, RpcCode.UNSUPPORTED_OPERATION)),
+    (UnreadableRecordError, _SPOILT),
+    (UnreadableScheduleError, _SPOILT),
+    (StoreFullError, Meaning(Exit.FAILED, 503, RpcCode.INTERNAL_ERROR)),
+    (StoreUnavailableError, Meaning(Exit.UNAVAILABLE, 503, RpcCode.INTERNAL_ERROR)),
+    (StoreRefusedError, Meaning(Exit.CONFIG, 503, RpcCode.INTERNAL_ERROR)),
+    (ConfigError, Meaning(Exit.CONFIG, 500, RpcCode.INTERNAL_ERROR)),
+    (HoldfastError, _UNKNOWN),
+)
+
+
+def meaning_of(error: BaseException) -> Meaning:
+    """What the error means to each face; BUG for one that nobody raises on purpose."""
+    return next((meaning for kind, meaning in MEANINGS if isinstance(error, kind)), BUG)

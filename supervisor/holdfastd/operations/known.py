@@ -9,14 +9,10 @@ from typing import Annotated
 from msgspec import Meta
 
 from holdfast.core.plain_json import shown
-from holdfast.errors import HoldfastError
+from holdfastd.operations.errors import UnknownNameError
 
 Create = Annotated[bool, Meta(description="Accept a name that nobody knows yet.")]
 MOST = 3  # names that an error suggests
-
-
-class UnknownNameError(HoldfastError):
-    """Nobody knows a lane, handler or host of this name."""
 
 
 def check_known(kind: str, name: str, known: Collection[str]) -> None:

@@ -7,19 +7,13 @@ import traceback
 
 import click
 
-from holdfast.errors import (
-    HoldfastError,
-    InvalidScheduleError,
-    InvalidTaskError,
-    StoreRefusedError,
-    StoreUnavailableError,
-)
+from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
 from holdfast_config import ConfigError
 from holdfast_config.error_text import escape
 from holdfastd.cli.common import output
 from holdfastd.cli.common.streams import OutputError, silence
-from holdfastd.control.socket_protocol import DeniedError
+from holdfastd.operations.errors import BUG, meaning_of
 
 UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})  # invalid paths
 
@@ -69,7 +63,7 @@ def _explained(error: BaseException) -> tuple[list[str], int]:
         case CommandError() | HoldfastError() | ConfigError():
             return [*str(error).splitlines(), *getattr(error, "__notes__", [])], _status(error)
         case _:
-            return [f"{type(error).__name__}: {error} (this is a bug; --debug prints the traceback)"], Exit.BUG
+            return [f"{type(error).__name__}: {error} (this is a bug; --debug prints the traceback)"], BUG.exit
 
 
 def _of_system(error: OSError) -> tuple[list[str], int] | None:
@@ -90,19 +84,10 @@ def _of_file(error: OSError) -> str:
 
 
 def _status(error: CommandError | HoldfastError | ConfigError) -> int:
-    match error:
-        case CommandError():
-            return error.status
-        case StoreUnavailableError():
-            return Exit.PERMISSION if is_caused_by(PermissionError, error) else Exit.UNAVAILABLE
-        case DeniedError():
-            return Exit.PERMISSION
-        case StoreRefusedError() | ConfigError():
-            return Exit.CONFIG
-        case InvalidTaskError() | InvalidScheduleError():
-            return Exit.USAGE
-        case _:
-            return Exit.FAILED
+    if isinstance(error, CommandError):
+        return error.status
+    status = meaning_of(error).exit
+    return Exit.PERMISSION if status is Exit.UNAVAILABLE and is_caused_by(PermissionError, error) else status
 
 
 def is_caused_by(kinds: type[BaseException] | tuple[type[BaseException], ...], error: BaseException | None) -> bool:

@@ -17,7 +17,8 @@ from starlette.routing import Route
 
 from holdfast.client.submit_trace import trace_of_header
 from holdfast.errors import HoldfastError
-from holdfastd.a2a.rpc_errors import RpcCode, RpcError, rpc_error
+from holdfastd.a2a.rpc_errors import RpcCode, RpcError
+from holdfastd.operations.errors import meaning_of
 from holdfastd.web.a2a.agent import Agent, AgentClient
 from holdfastd.web.a2a.agent_card import CARD_PATHS, EXTENDED_PATH, PATH, agent_card, extended_agent_card
 from holdfastd.web.a2a.methods import UNKNOWN, Asking, Method, StreamMethod, change_of, method_of
@@ -227,7 +228,8 @@ def _known(error: Exception) -> RpcError:
             code = RpcCode.INVALID_REQUEST if error.status_code < 500 else RpcCode.INTERNAL_ERROR
             return RpcError(code, str(error.detail), error.status_code)
         case HoldfastError():
-            return rpc_error(error)
+            meaning = meaning_of(error)
+            return RpcError(meaning.code, str(error), meaning.rpc_status)
         case _:
             _log.error("a call of the agent failed", exc_info=error)
             return RpcError(RpcCode.INTERNAL_ERROR, "internal error", 500)

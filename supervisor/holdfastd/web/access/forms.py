@@ -10,16 +10,11 @@ from urllib.parse import parse_qsl
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from holdfast.errors import HoldfastError
 from holdfastd.web.access.visitor import Visitor
 
 MOST_BYTES = 1 << 20
 PROMPTLY = 1.0  # seconds in which a body comes; of a slower one the login is looked at again
 CSRF = "csrf"
-
-
-class BadFieldError(HoldfastError):
-    """A field of a form has a value that is not allowed; the message names the field and what is allowed."""
 
 
 def visitor_of(request: Request) -> Visitor:

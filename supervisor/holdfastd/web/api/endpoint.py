@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from holdfast.errors import HoldfastError, InvalidScheduleError, InvalidTaskError
+from holdfastd.operations.errors import meaning_of
 from holdfastd.web.access.asked_change import noted
 from holdfastd.web.access.forms import check_may_change, check_secret, visitor_of
 from holdfastd.web.api import openapi
@@ -21,7 +22,6 @@ from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import BODY, QUERY, ApiOperation
 from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.api.request_body import InvalidRequestError, read_json, read_query, read_segments
-from holdfastd.web.errors import status_of
 from holdfastd.web.http.problems import problem
 from holdfastd.web.queue.cached_reports import CurrentProblems, PeriodReports
 from holdfastd.web.queue.queue_access import QueueAccess
@@ -70,10 +70,10 @@ class Api:
                 call = ApiCall(self.access, asked, request, self.problems.read, self.reports)
                 answer = await operation.function(call, **given)
         except InvalidRequestError as error:
-            return problem(400, str(error), "invalid-request", error.field)
+            return problem(meaning_of(error).status, str(error), _kind(error), error.field)
         except HoldfastError as error:
             detail = self.access.redaction.text(str(error))
-            return problem(status_of(error), detail, _kind(error), _field_of(error, given))
+            return problem(meaning_of(error).status, detail, _kind(error), _field_of(error, given))
         if isinstance(answer, Response):
             return answer
         shown = self.access.redaction.value(answer)

@@ -9,19 +9,14 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from holdfast.errors import HoldfastError
-from holdfastd.operations.reading import misfit
+from holdfastd.operations.reading import InvalidArgumentError, misfit
 from holdfastd.web.access.forms import read_body
 
 _MOST_FIELDS = 100  # of a query
 
 
-class InvalidRequestError(HoldfastError):
-    """A request that does not fit; `field`: the one to mend, empty for the whole."""
-
-    def __init__(self, detail: str, field: str = "") -> None:
-        super().__init__(detail)
-        self.field = field
+class InvalidRequestError(InvalidArgumentError):
+    """A request that does not fit."""
 
 
 def read_segments(request: Request, prefix: str) -> tuple[str, ...]:
@@ -35,14 +30,14 @@ def read_segments(request: Request, prefix: str) -> tuple[str, ...]:
 
 def read_query(request: Request, wanted: type[Any]) -> Any:
     """The fields of the address as this struct. Raises InvalidRequestError."""
-    given: list[tuple[str, str]] = []
     try:
         given = parse_qsl(request.url.query, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+    except ValueError as error:
+        raise InvalidRequestError(f"the query cannot be read: {error}") from None
+    try:
         return msgspec.convert(_values(given, wanted), wanted, strict=False)
     except msgspec.ValidationError as error:
         raise _misfit(error, wanted, dict(given)) from None
-    except ValueError as error:
-        raise InvalidRequestError(f"the query cannot be read: {error}") from None
 
 
 async def read_json(request: Request, wanted: Any, most: int) -> Any:

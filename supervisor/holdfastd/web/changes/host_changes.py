@@ -6,7 +6,7 @@ import socket
 
 from holdfastd.control.socket_protocol import ControlError
 from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
-from holdfastd.web.access.forms import BadFieldError
+from holdfastd.operations.reading import InvalidArgumentError
 from holdfastd.web.changes.change import Asked, PageChange, change_of
 from holdfastd.web.queue.local_supervisor import LocalSupervisor
 
@@ -16,7 +16,7 @@ MOST_WORKERS = 10_000
 async def _scale(asked: Asked) -> None:
     text = asked.fields.get("workers", "").strip()
     if not (text.isascii() and text.isdigit() and len(text) <= 20 and 1 <= int(text) <= MOST_WORKERS):
-        raise BadFieldError(f"workers {text[:50]!r}: a whole number from 1 to {MOST_WORKERS} is allowed")
+        raise InvalidArgumentError(f"workers {text[:50]!r}: a whole number from 1 to {MOST_WORKERS} is allowed")
     if asked.subject not in {"", here := socket.gethostname()}:
         raise ControlError(
             f"host {asked.subject[:80]!r} is not the one of this dashboard, {here!r}: supervisor scale {text}, there"

@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownTaskError
+from holdfastd.operations.errors import meaning_of
 from holdfastd.web.changes.change import Asked, PageChange
-from holdfastd.web.errors import status_of
 from holdfastd.web.pages.submit import edit_form_of, handler_of, new_id
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
@@ -31,7 +31,9 @@ async def _show_again(request: Request, fields: Mapping[str, str], error: Holdfa
     access = queue_of(request)
     form = await _form_again(access, fields)
     mistake = error if isinstance(error, InvalidTaskError) else None
-    return page(request, "submit.html", status_of(error), form=form.again(fields, mistake, str(error)), service=None)
+    return page(
+        request, "submit.html", meaning_of(error).status, form=form.again(fields, mistake, str(error)), service=None
+    )
 
 
 async def _form_again(access: QueueAccess, fields: Mapping[str, str]) -> SubmissionForm:

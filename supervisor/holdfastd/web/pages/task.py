@@ -14,7 +14,7 @@ from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownTaskError
 from holdfastd.documents import task_documents
-from holdfastd.web.errors import status_of
+from holdfastd.operations.errors import meaning_of
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.conversation import MessageExchange, exchange, exchanges
@@ -55,7 +55,7 @@ async def shown_task(
     return page(
         request,
         "task.html",
-        status_of(error) if error else 200,
+        meaning_of(error).status if error else 200,
         path="/task",
         here=here,
         all=f"/task{here}&all=1",
