@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.rules.rule import Rule
 
-_HERE = "workers/holdfast/telemetry"
 _SPANS = "tests/worker/test_telemetry.py"
 _USUAL = "tests/worker/test_usual_spans.py"
 _TRACES = "tests/otlp/test_traces.py"
@@ -12,28 +11,24 @@ _TRACES = "tests/otlp/test_traces.py"
 TELEMETRY = (
     Rule(
         "the span of a delivery has the id that its task and number give",
-        f"{_HERE}/task_tracer.py",
         "            chosen.id_generator = self._chosen\n",
         "",
         f"{_USUAL}::test_a_record_is_sent_as_the_sdks_span",
     ),
     Rule(
         "each delivery has a span id of its own",
-        "workers/holdfast/core/identity.py",
         'f"process {task_id} {delivery}"',
         'f"process {task_id}"',
         "tests/core/test_trace_ids.py::test_each_delivery_of_each_task_has_an_id_of_its_own",
     ),
     Rule(
         "in the mode link a delivery is no child of its producer's span",
-        f"{_HERE}/task_tracer.py",
         "if origin is not None and self._is_parent else",
         "if origin is not None else",
         f"{_SPANS}::test_a_delivery_is_a_consumer_span_with_links",
     ),
     Rule(
         "the producer's sampling decision is kept without being its child",
-        f"{_HERE}/task_tracer.py",
         "trace_id = planned.trace_id if origin is None else origin.trace_id\n"
         "        parent = _parent(planned) if origin is None else within(origin)\n",
         "trace_id, parent = planned.trace_id, _parent(planned)\n",
@@ -41,63 +36,54 @@ TELEMETRY = (
     ),
     Rule(
         "a span that its handler adds to is made by the SDK",
-        f"{_HERE}/usual_span.py",
         "NonRecordingSpan(planned.context) if self._is_over else self._make(planned)",
         "NonRecordingSpan(planned.context)",
         f"{_USUAL}::test_a_handler_can_do_with_the_span_around_it_what_the_sdks_can",
     ),
     Rule(
         "a processor that an application adds sees the spans of deliveries",
-        f"{_HERE}/providers.py",
         '        """A processor gets all spans, so the SDK makes them all."""\n        self.take = None\n',
         "",
         f"{_USUAL}::test_a_processor_that_the_application_adds_sees_all_spans",
     ),
     Rule(
         "limits of a span's attributes hold for spans of deliveries",
-        f"{_HERE}/providers.py",
         "takes_records(exporter) and not _has_limits()",
         "takes_records(exporter)",
         f"{_USUAL}::test_limits_of_the_users_variables_hold",
     ),
     Rule(
         "the producer's flags are read",
-        f"{_HERE}/planned_span.py",
         "TraceFlags.SAMPLED if operation.trace_flags is None else operation.trace_flags",
         "TraceFlags.SAMPLED",
         f"{_SPANS}::test_the_producer_decides_if_a_trace_is_sampled",
     ),
     Rule(
         "the message of an error is not in its span",
-        f"{_HERE}/delivery_span.py",
         "[ |]*File ",
         "[ |]*(?:|File |KeyError).*",
         f"{_SPANS}::test_a_span_tells_how_the_delivery_ended",
     ),
     Rule(
         "a worker sends no span of a run whose end the store does not know",
-        "workers/holdfast/worker/unsettled_spans.py",
         "            self._spans[report.task_id, report.claim] = span\n",
         "            span.settled(None)\n",
         "tests/worker/test_unsettled_spans.py::test_a_span_is_sent_with_the_stores_answer_to_its_report",
     ),
     Rule(
         "the steward reports the runs of dead workers",
-        "supervisor/holdfastd/steward/steward.py",
         "                self.lost_runs.add(incarnation)\n",
         "                pass\n",
         f"{_TRACES}::test_a_killed_run_has_a_span_and_is_the_parent_of_its_children",
     ),
     Rule(
         "tasks that had not begun have no lost run",
-        "supervisor/holdfastd/steward/duties/store_losses.py",
         "            if not step.reason.endswith(NOT_BEGUN):\n                steps",
         "            if True:\n                steps",
         "tests/supervisor/test_lost_runs.py::test_the_recoveries_of_a_worker_are_found_among_others",
     ),
     Rule(
         "spans of handlers go the same way, through a provider that their module has set",
-        f"{_HERE}/providers.py",
         "    if provider_in_use() is None:\n        trace.set_tracer_provider(BatchingProvider(exporter, resource))\n"
         "    return given()",
         "    return own(exporter, resource)",
@@ -105,28 +91,24 @@ TELEMETRY = (
     ),
     Rule(
         "up-down counters are no deltas",
-        f"{_HERE}/metric_sender.py",
         "        if isinstance(data, Sum) and not data.is_monotonic:\n",
         "        if False:\n",
         "tests/supervisor/test_metric_deltas.py::test_gauges_and_up_down_counters_stay_as_they_are",
     ),
     Rule(
         "records of the user's code are of no version of ours",
-        f"{_HERE}/log_sender.py",
         '    if name.partition(".")[0] == HOLDFAST:\n',
         "    if True:\n",
         "tests/otlp/test_logs.py::test_records_of_the_block_arrive_as_they_were_written",
     ),
     Rule(
         "the span of a delivery names the server",
-        f"{_HERE}/task_tracer.py",
         "record.attributes() | semantic_names.of_server(self._server())",
         "record.attributes()",
         "tests/otlp/test_conventions.py::test_each_signal_names_its_schema_its_scope_and_the_version",
     ),
     Rule(
         "the encoder of records names the schema of the spans",
-        f"{_HERE}/span_exporters.py",
         "InstrumentationScope(semantic_names.HOLDFAST, installed(), semantic_names.SCHEMA_URL)",
         "InstrumentationScope(semantic_names.HOLDFAST)",
         "tests/otlp/test_conventions.py::test_each_signal_names_its_schema_its_scope_and_the_version",
