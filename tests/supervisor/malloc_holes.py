@@ -1,8 +1,4 @@
-"""Fills the free memory between blocks of the C library's allocator, as `memory_image` does for Python's.
-
-A child would put its first blocks there, and copy a page for each. It takes fresh memory instead, where its blocks
-follow one another.
-"""
+"""Fills the free memory between blocks of the C library's allocator: new blocks follow it, and a leak shows at once."""
 
 from __future__ import annotations
 
