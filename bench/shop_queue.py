@@ -100,7 +100,7 @@ async def change(client: httpx.AsyncClient) -> None:
         ("POST", "tasks/booking-9/cancel", {"reason": "the guest has called"}),
     ):
         await client.request(method, f"/api/v1/{path}", json=body)
-    await client.post("/tasks/bulk", data={"verb": "retry", "state": "failed", "name": "invoice.make"})
+    await client.post("/bulk/begin", data={"verb": "retry", "state": "failed", "name": "invoice.make"})
 
 
 @asynccontextmanager

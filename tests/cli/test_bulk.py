@@ -114,10 +114,10 @@ async def test_an_interrupt_while_the_store_is_away_ends_it_as_an_interrupt() ->
     async def counts() -> Any:
         return SimpleNamespace(states={})
 
-    steps, store = SimpleNamespace(noted_step=away), SimpleNamespace(stop_bulk=away, note_activity=away, counts=counts)
+    steps, store = SimpleNamespace(noted_step=away), SimpleNamespace(counts=counts)
     change = asked_change(BulkVerb.CANCEL, [], {}, who="me", origin="here")
     async with anyio.create_task_group() as group:
-        group.start_soon(bulk._to_its_end, cast("Any", steps), cast("Any", store), change)
+        group.start_soon(bulk._to_its_end, cast("Any", steps), cast("Any", store), change, away)
         await tried.wait()
         group.cancel_scope.cancel()
     assert group.cancel_scope.cancelled_caught

@@ -103,7 +103,7 @@ async def plant(here: Site, redis: RedisSettings, given: Planting) -> None:
         who: dict[str, str] = {"who": given.name, "origin": given.name}
         change = asked_change(BulkVerb.CANCEL, states, {"lane": given.name}, given.text, **who)
         await here.store.begin_bulk(replace(change, reason=given.text))
-    await here.change("/tasks/bulk", verb="cancel", text=given.text)
+    await here.change("/bulk/begin", verb="cancel", text=given.text)
     await ended(here)
 
 

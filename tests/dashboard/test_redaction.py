@@ -335,7 +335,7 @@ async def test_a_search_finds_no_secret(redis_settings: RedisSettings) -> None:
             answer = await here.browser.get(f"{page}text={PLANTED}")
             assert ids_of(answer.text) == (set() if "bulk" in page else {"plain"}), page
         assert "Cancel 1</button>" in await here.page(f"/tasks/bulk?verb=cancel&text={PLANTED}")
-        await here.change("/tasks/bulk", verb="cancel", text=PLANTED)
+        await here.change("/bulk/begin", verb="cancel", text=PLANTED)
         await ended(here)
         assert [task.task_id for task in (await here.manager.list_tasks("canceled")).tasks] == ["plain"]
 
@@ -352,7 +352,7 @@ async def test_a_search_finds_no_secret(redis_settings: RedisSettings) -> None:
 )
 async def test_the_filter_of_a_change_of_many_tasks_shows_no_secret(redis_settings: RedisSettings, text: str) -> None:
     async with site(redis_settings) as here:
-        await here.change("/tasks/bulk", verb="cancel", text=text)
+        await here.change("/bulk/begin", verb="cancel", text=text)
         await ended(here)
         for path in ("/bulk", "/activity", "/api/v1/bulk", "/api/v1/activity"):
             shown = await here.page(path)

@@ -21,7 +21,7 @@ from tests.dashboard.streams import served
 pytestmark = pytest.mark.anyio
 
 OF_MANY = {
-    "/tasks/bulk": ({"verb": "cancel"}, "bulk/cancel", ""),
+    "/bulk/begin": ({"verb": "cancel"}, "bulk/begin", ""),
     "/tasks/chosen": ({"verb": "retry", "task_id": ["a", "b"]}, "tasks/retry", "a, b"),
     "/bulk/stop": ({"change_id": "c"}, "bulk/stop", "c"),
     "/bulk/go-on": ({"change_id": "c"}, "bulk/go-on", "c"),
@@ -167,8 +167,8 @@ async def test_what_does_not_fit(redis_settings: RedisSettings) -> None:
         notes = Notes(here)
         assert (await here.change("/lanes/pause", lane="x" * (2 << 20))).status_code == 413
         assert (await notes.refused())[0] == "lanes/pause"
-        assert (await here.change("/tasks/bulk", verb="nonsense")).status_code == 400
-        assert (await notes.refused())[0] == "bulk/nonsense"
+        assert (await here.change("/bulk/begin", verb="nonsense")).status_code == 400
+        assert (await notes.refused())[0] == "bulk/begin"
         assert (await here.change("/tasks/chosen", verb="cancel")).status_code == 400
         assert (await notes.refused())[0] == "tasks/cancel"
         for body in ({"text": 7}, {"unknown": 1}):

@@ -17,12 +17,14 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Annotated, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.bulk_changes import BulkChange
 from holdfast.store.protocol import Store
 from holdfast_config import Settings
 from holdfastd.operations.notes import AskedChange
@@ -32,6 +34,11 @@ A = TypeVar("A", bound=msgspec.Struct)
 R = TypeVar("R")
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+LONGEST_REASON = 1000
+
+Reason = Annotated[str, Meta(max_length=LONGEST_REASON, description="Reason, kept with what is changed.")]
 
 
 class Face(StrEnum):
@@ -65,11 +72,16 @@ class Operator:
         return self.name if self.face is Face.COMMAND else f"{self.name} {self.face}, from {self.origin}"
 
 
+def left_alone(_: BulkChange) -> None:
+    """Nobody here carries it out: some seconds later it counts as interrupted, and anybody may go on with it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Doing:
     """The surroundings of an act's function: the store, the settings, the operator. The function may change `asked`,
     its entry in Activity. `retries`: for calls that do not pass the manager; None: one attempt. `seconds`: an act in
-    steps answers after this time and does the rest when it is asked for again; None: it answers when all is done."""
+    steps answers after this time and does the rest when it is asked for again; None: it answers when all is done.
+    `shown`: a filter of tasks without what it hides; `begun`: has this process carry out a change of many tasks."""
 
     store: Store
     manager: TaskManager
@@ -78,6 +90,8 @@ class Doing:
     asked: AskedChange
     retries: SubmitRetries | None = None
     seconds: float | None = None
+    shown: Callable[[str], str] = str
+    begun: Callable[[BulkChange], object] = left_alone
 
     async def call(self, method: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """The answer of a method of the store, which is asked again while the store is away."""

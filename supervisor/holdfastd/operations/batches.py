@@ -12,9 +12,8 @@ from holdfast.client.arguments import check_batch_id, check_reason
 from holdfast.core.batches import BatchRecord
 from holdfast.errors import UnknownBatchError
 from holdfastd.documents.batch_documents import BatchDocument, batch_document
-from holdfastd.operations.act import Act, Doing
+from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.known import meant
-from holdfastd.operations.lanes import Reason
 
 STEP = 50  # tasks that are canceled at once: a millisecond or two of the store
 LATEST = 1000  # batches among which a misspelt id is looked for

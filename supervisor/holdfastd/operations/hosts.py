@@ -19,9 +19,8 @@ from holdfastd.documents.host_documents import (
     ended_order_document,
     order_document,
 )
-from holdfastd.operations.act import Act, Doing
+from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.known import Create, check_known
-from holdfastd.operations.lanes import Reason
 from holdfastd.operations.reading import InvalidArgumentError
 
 LONGEST_NAME = 255

@@ -14,16 +14,14 @@ from holdfast.store.protocol import Store
 from holdfast_config import Settings
 from holdfast_config.lanes import MOST
 from holdfast_config.lanes import rate as read_rate
-from holdfastd.operations.act import Act, Doing
+from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.known import Create, check_known
 from holdfastd.operations.reading import InvalidArgumentError
 
-LONGEST_REASON = 1000
 BOUNDS = {"running": LaneBound.LIMIT, "per_key": LaneBound.KEYS, "rate": LaneBound.RATE}
 
 Lane = Annotated[str, Meta(description="Name of the lane.")]
 Handler = Annotated[str, Meta(description="Name of the handler.")]
-Reason = Annotated[str, Meta(max_length=LONGEST_REASON, description="Reason, kept with what is changed.")]
 Running = Annotated[int, Meta(ge=1, le=MOST, description="Tasks of the lane that run at once.")]
 PerKey = Annotated[int, Meta(ge=1, le=MOST, description="Of these, tasks with the same concurrency key.")]
 Rate = Annotated[str, Meta(max_length=50, description="Starts in a time: 10/s, 100/m, 20/10s.", examples=["100/m"])]

@@ -12,8 +12,7 @@ from holdfast.client.schedule_definition import ScheduleSpec, check_schedule_id
 from holdfast.core.cadence.moments import read_moment
 from holdfast.errors import InvalidScheduleError
 from holdfastd.documents import times
-from holdfastd.operations.act import Act, Doing
-from holdfastd.operations.lanes import Reason
+from holdfastd.operations.act import Act, Doing, Reason
 
 ScheduleId = Annotated[str, Meta(description="Id of the schedule.")]
 Time = Annotated[str, Meta(min_length=1, max_length=50, description="2030-01-31T12:00:00, or Unix seconds.")]

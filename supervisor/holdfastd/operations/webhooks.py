@@ -7,9 +7,8 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta
 
-from holdfastd.operations.act import Act, Doing
+from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.errors import NotFoundError
-from holdfastd.operations.lanes import Reason
 
 KEPT = 500  # characters of a reason
 

@@ -22,7 +22,6 @@ from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.session_cookie import OpenSessions, SessionCookies
 from holdfastd.web.access.visitors import Visitors
 from holdfastd.web.api.endpoint import PREFIX, Api
-from holdfastd.web.changes import bulk_changes
 from holdfastd.web.changes.all_changes import CHANGES
 from holdfastd.web.changes.carry_out import carry_out
 from holdfastd.web.changes.chosen_tasks import change_chosen
@@ -83,14 +82,6 @@ PAGES = (
 STREAMS = (Route("/events/stream", live.events), Route("/events/changes", live.changes))
 
 
-OF_MANY_TASKS = (
-    ("/tasks/bulk", bulk_changes.begin),
-    ("/bulk/stop", bulk_changes.stop),
-    ("/bulk/go-on", bulk_changes.go_on),
-    ("/tasks/chosen", change_chosen),
-)
-
-
 def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, proxy: Proxy | None = None) -> Starlette:
     """The pages of this queue for these accounts, and for the users of the proxy."""
     visitors = Visitors(accounts, SessionCookies(accounts), OpenSessions(access), proxy or Proxy())
@@ -107,7 +98,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
             *STREAMS,
             *(a2a.ROUTES if access.settings.web_a2a else ()),
             *(Route(change.path, carry_out(change), methods=["POST"]) for change in CHANGES),
-            *(Route(path, endpoint, methods=["POST"]) for path, endpoint in OF_MANY_TASKS),
+            Route("/tasks/chosen", change_chosen, methods=["POST"]),
         ],
         middleware=[Middleware(Guard, visitors=visitors, hosts=hosts, failed=errors.failed)],
         exception_handlers={HTTPException: errors.refused, HoldfastError: errors.failed, Exception: errors.broken},

@@ -13,6 +13,7 @@ import anyio
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.activity import Activity
+from holdfast.core.bulk_changes import BulkChange
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.exits import Exit
 from holdfast.store import open_store
@@ -21,7 +22,7 @@ from holdfast_config import Settings, service_folders
 from holdfastd.cli.common import output
 from holdfastd.cli.common.error_report import CommandError, is_caused_by, single_error
 from holdfastd.cli.common.session import Session
-from holdfastd.operations.act import Act, Doing, Face, Operator, operator_name
+from holdfastd.operations.act import Act, Doing, Face, Operator, left_alone, operator_name
 from holdfastd.operations.notes import AskedChange, noted
 
 T = TypeVar("T")
@@ -94,9 +95,11 @@ async def operate_in(
     texts: Mapping[str, object],
     retries: SubmitRetries | None = None,
     tell: Callable[[str], None] = _warn,
+    shown: Callable[[str], str] = str,
+    begun: Callable[[BulkChange], object] = left_alone,
 ) -> T:
     """The answer of an act. It is noted in Activity; where the store does not take the note, the change stands, and
-    `tell` says so."""
+    `tell` says so. `shown`, `begun`: see Doing."""
     settings, retries = session.settings, retries or retries_of(session.settings)
 
     async def keep(activity: Activity) -> None:
@@ -107,10 +110,10 @@ async def operate_in(
 
     limit = settings.max_message_bytes
     manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, retries=retries)
-    operator = Operator(operator_name(), "a command", Face.COMMAND)
+    operator = Operator(operator_name(), "the command line", Face.COMMAND)
     change = AskedChange(operator.name, operator.origin, keep, act.name, act.subject_of(texts))
     async with noted(change) as asked:
-        doing = Doing(store, manager, settings, operator, asked, retries)
+        doing = Doing(store, manager, settings, operator, asked, retries, shown=shown, begun=begun)
         return await act.carry_out(doing, act.read_texts(texts))
 
 

@@ -9,15 +9,16 @@ it. Requests of strangers are not: they could fill the list.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
+from holdfast.core.bulk_changes import BulkChange
 from holdfastd.operations import notes
-from holdfastd.operations.act import Doing, Face, Operator
+from holdfastd.operations.act import Doing, Face, Operator, left_alone
 from holdfastd.operations.notes import AskedChange
 from holdfastd.web.access.forms import visitor_of
 from holdfastd.web.queue.activity_notes import note, origin
@@ -34,10 +35,20 @@ async def noted(request: Request, change: str, subject: str = "") -> AsyncGenera
         yield asked
 
 
-def doing(access: QueueAccess, asked: AskedChange, face: Face) -> Doing:
+def doing(
+    access: QueueAccess, asked: AskedChange, face: Face, begun: Callable[[BulkChange], object] = left_alone
+) -> Doing:
     """The surroundings of an act, for the visitor who asks for this change."""
-    operator = Operator(asked.who, asked.origin, face)
-    return Doing(access.store, access.manager, access.settings, operator, asked, seconds=LONGEST)
+    return Doing(
+        access.store,
+        access.manager,
+        access.settings,
+        Operator(asked.who, asked.origin, face),
+        asked,
+        seconds=LONGEST,
+        shown=access.redaction.query,
+        begun=begun,
+    )
 
 
 def _why(error: Exception) -> str:

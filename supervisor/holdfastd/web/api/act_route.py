@@ -13,15 +13,22 @@ from holdfastd.operations.act import Act, Face
 from holdfastd.web.access.asked_change import doing
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import BODY, ApiOperation
+from holdfastd.web.queue.bulk_work import bulk_work_of
 
 _SEGMENT = re.compile(r"{(\w+)}")
 
 
 def route(
-    method: str, path: str, act: Act[Any, Any], *, examples: Mapping[str, object] | None = None, name: str = ""
+    method: str,
+    path: str,
+    act: Act[Any, Any],
+    *,
+    examples: Mapping[str, object] | None = None,
+    name: str = "",
+    statuses: tuple[int, ...] = (200,),
 ) -> ApiOperation:
     """Segments of the path are arguments; all others stand in the body. `name`: of the operation, if another than that
-    of the function."""
+    of the function; `statuses`: the first is that of the answer."""
     segments = _SEGMENT.findall(path)
     body = _body(act, segments)
 
@@ -29,7 +36,9 @@ def route(
         others = msgspec.structs.asdict(given.pop(BODY)) if BODY in given else {}
         values = {**given, **{key: value for key, value in others.items() if value is not msgspec.UNSET}}
         call.asked.subject = call.asked.subject or act.subject_of(values)
-        return await act.carry_out(doing(call.access, call.asked, Face.API), act.read(values))
+        call.status = statuses[0]
+        surroundings = doing(call.access, call.asked, Face.API, bulk_work_of(call.request).start)
+        return await act.carry_out(surroundings, act.read(values))
 
     perform.__name__ = name or act.function.__name__
     perform.__doc__ = act.help
@@ -39,7 +48,7 @@ def route(
         **({BODY: body} if body else {}),
         "return": get_type_hints(act.function)["return"],
     }
-    return ApiOperation(method, path, perform, act.name, examples=examples or {})
+    return ApiOperation(method, path, perform, act.name, statuses, examples or {})
 
 
 def _body(act: Act[Any, Any], segments: list[str]) -> type[msgspec.Struct] | None:

@@ -7,27 +7,18 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta
 
-from holdfast.client.bulk_steps import CountedTasks, asked_change
+from holdfast.client.bulk_steps import CountedTasks
 from holdfast.core.bulk_changes import KEPT, BulkChange, BulkVerb
 from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
+from holdfastd.operations.bulk import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, TaskQuery, asked_bulk
 from holdfastd.operations.errors import NotFoundError
-from holdfastd.web.access.forms import visitor_of
+from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
-from holdfastd.web.api.task_query import TaskQuery, wanted_of
-from holdfastd.web.api.types import Cursor, Reason
-from holdfastd.web.queue.activity_notes import origin
-from holdfastd.web.queue.bulk_work import bulk_work_of
+from holdfastd.web.api.types import Cursor
 from holdfastd.web.queue.task_filter import counted_meanwhile
 
 Number = Annotated[int, Meta(ge=0, le=10**15)]
-
-
-class BulkBody(TaskQuery, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A verb, and the filter of the tasks that it changes; none: all tasks in whose state it changes something."""
-
-    verb: BulkVerb
-    reason: Reason = ""
 
 
 class BulkCountQuery(TaskQuery, forbid_unknown_fields=True, frozen=True):
@@ -67,19 +58,8 @@ async def count_for_bulk_change(call: ApiCall, verb: str, query: BulkCountQuery)
     if verb not in set(BulkVerb):
         raise NotFoundError(f"no verb {verb[:50]!r} for many tasks: one of {', '.join(BulkVerb)} is expected")
     before = CountedTasks(query.found, query.searched, 0, query.cursor)
-    count = await counted_meanwhile(call.request, _change(call, BulkVerb(verb), query), before)
+    count = await counted_meanwhile(call.request, asked_bulk(BulkVerb(verb), query), before)
     return {"found": count.found, "searched": count.searched, "of": count.of, "cursor": count.cursor}
-
-
-async def begin_bulk_change(call: ApiCall, body: BulkBody) -> BulkDocument:
-    """Cancel, retry or remove all tasks that a filter finds, in steps that are written down.
-
-    It goes on when the answer has come. Tasks that are accepted later are left alone. Ask for their number first.
-    """
-    change = await bulk_work_of(call.request).begin(_change(call, body.verb, body, body.reason))
-    begun = change.begun_words(call.access.redaction.query)
-    call.asked.subject, call.asked.outcome, call.status = change.change_id, f"{change.verb} {begun}", 202
-    return _document(call, change, change.begun_ms)
 
 
 async def get_bulk_change(call: ApiCall, change_id: str) -> BulkDocument:
@@ -90,40 +70,16 @@ async def get_bulk_change(call: ApiCall, change_id: str) -> BulkDocument:
     return _document(call, change, await call.store.clock_ms())
 
 
-async def stop_bulk_change(call: ApiCall, change_id: str) -> BulkDocument:
-    """Stop a change of many tasks after the step in which it is."""
-    await bulk_work_of(call.request).stop(change_id)
-    return await get_bulk_change(call, change_id)
-
-
-async def go_on_with_bulk_change(call: ApiCall, change_id: str) -> BulkDocument:
-    """Go on with a change of many tasks that was stopped, or whose process is gone, from where it is."""
-    change = await bulk_work_of(call.request).go_on(change_id)
-    return _document(call, change, change.told_ms)
-
-
 def _document(call: ApiCall, change: BulkChange, now_ms: int) -> BulkDocument:
     return bulk_document(change, now_ms, call.access.redaction.query)
 
 
-def _change(call: ApiCall, verb: BulkVerb, query: TaskQuery, reason: str = "") -> BulkChange:
-    who, where = visitor_of(call.request).name, origin(call.request)
-    wanted = wanted_of(query)
-    return asked_change(verb, query.state, wanted, query.text or "", who=who, origin=where, reason=reason.strip())
-
-
+EXAMPLES = {"retry": {"verb": "retry", "state": ["failed"], "name": "billing.send_statement", "newer": "1h"}}
 BULK = (
     ApiOperation("GET", "/bulk", list_bulk_changes),
-    ApiOperation(
-        "POST",
-        "/bulk",
-        begin_bulk_change,
-        "bulk/begin",
-        (202,),
-        {"retry": {"verb": "retry", "state": ["failed"], "name": "billing.send_statement", "newer": "1h"}},
-    ),
+    route("POST", "/bulk", BEGIN_BULK, statuses=(202,), examples=EXAMPLES),
     ApiOperation("GET", "/bulk/{verb}/count", count_for_bulk_change),
     ApiOperation("GET", "/bulk/{change_id}", get_bulk_change),
-    ApiOperation("POST", "/bulk/{change_id}/stop", stop_bulk_change, "bulk/stop"),
-    ApiOperation("POST", "/bulk/{change_id}/go-on", go_on_with_bulk_change, "bulk/go-on"),
+    route("POST", "/bulk/{change_id}/stop", STOP_BULK),
+    route("POST", "/bulk/{change_id}/go-on", GO_ON_WITH_BULK),
 )

@@ -19,9 +19,10 @@ from holdfastd.doctor.finding import Level
 from holdfastd.documents.entry_documents import EventDocument, event_document
 from holdfastd.documents.period_report import ComparedDocument, Report, ReportDocument
 from holdfastd.documents.times import Moment, moment
+from holdfastd.operations.reading import Duration, seconds
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
-from holdfastd.web.api.types import Duration, Limit, seconds
+from holdfastd.web.api.types import Limit
 
 STEP, STEPS = 250, 8  # events read at once, and how often for one page
 

@@ -10,12 +10,13 @@ from msgspec import Meta
 from holdfastd.documents import task_documents
 from holdfastd.documents.entry_documents import UnreadableDocument, unreadable_document
 from holdfastd.operations.dead import REMOVE_DEAD
+from holdfastd.operations.reading import Duration, seconds
 from holdfastd.operations.unreadable import REMOVE_UNREADABLE, RETRY_UNREADABLE, missing
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.tasks import TaskList
-from holdfastd.web.api.types import Cursor, Duration, Limit, seconds
+from holdfastd.web.api.types import Cursor, Limit
 
 
 class DeadQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -17,11 +17,12 @@ from holdfast.errors import InvalidTaskError
 from holdfast.why.document import WhyDocument
 from holdfastd.documents import task_documents
 from holdfastd.documents.task_documents import ListedTask, WholeTask
+from holdfastd.operations.act import Reason
+from holdfastd.operations.bulk import TaskQuery, wanted_of
 from holdfastd.operations.dead import RemovedTask
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
-from holdfastd.web.api.task_query import TaskQuery, wanted_of
-from holdfastd.web.api.types import Cursor, Limit, Reason, Reasoned
+from holdfastd.web.api.types import Cursor, Limit, Reasoned
 from holdfastd.web.live.endpoints import task_stream
 from holdfastd.web.live.stream_response import held
 from holdfastd.web.queue.task_filter import gathered

@@ -11,6 +11,7 @@ from holdfast.errors import HoldfastError
 from holdfastd.web.access.asked_change import noted
 from holdfastd.web.access.forms import read_form
 from holdfastd.web.changes.change import Asked, PageChange
+from holdfastd.web.queue.bulk_work import bulk_work_of
 from holdfastd.web.queue.queue_access import queue_of
 
 
@@ -24,7 +25,7 @@ def carry_out(change: PageChange) -> Callable[[Request], Awaitable[Response]]:
                 form = await read_form(request)
                 asked.subject, asked.related = form.last(change.field), form.last(change.related)
                 fields = form.allowed()
-                await change.call(Asked(queue_of(request), asked.subject, fields, asked))
+                await change.call(Asked(queue_of(request), asked.subject, fields, asked, bulk_work_of(request).start))
         except HoldfastError as error:
             if change.again is None:
                 raise

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.client.manager import TaskManager
+from holdfast.core.bulk_changes import BulkChange
 from holdfast.errors import HoldfastError
 from holdfastd.operations.act import Act, Doing, Face
 from holdfastd.operations.notes import AskedChange
@@ -20,12 +21,14 @@ from holdfastd.web.queue.queue_access import QueueAccess
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A change as it is asked for. `subject`: an id; `fields`: all of the form; `note`: as Activity will have it."""
+    """A change as it is asked for. `subject`: an id; `fields`: all of the form; `note`: as Activity will have it;
+    `begun`: see Doing."""
 
     access: QueueAccess
     subject: str
     fields: Mapping[str, str]
     note: AskedChange
+    begun: Callable[[BulkChange], object]
 
     @property
     def who(self) -> str:
@@ -34,7 +37,7 @@ class Asked:
     @property
     def doing(self) -> Doing:
         """The surroundings of an act."""
-        return doing(self.access, self.note, Face.WEB)
+        return doing(self.access, self.note, Face.WEB, self.begun)
 
     @property
     def manager(self) -> TaskManager:

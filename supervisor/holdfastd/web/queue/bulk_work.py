@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import structlog
 from starlette.requests import Request
 
 from holdfast.client.bulk_steps import BulkSteps
-from holdfast.core.activity import Activity
-from holdfast.core.bulk_changes import NOT_RUNNING, NOT_STOPPED, BulkChange, BulkState
-from holdfast.errors import HoldfastError, StoreError, StoreUnavailableError
-from holdfastd.operations.errors import NotPossibleError
+from holdfast.core.bulk_changes import BulkChange, BulkState
+from holdfast.errors import HoldfastError, StoreUnavailableError
+from holdfastd.operations.bulk import note_end
 from holdfastd.web.queue.queue_access import QueueAccess
 
 AGAIN = 1.0  # seconds between two tries while the store is away
@@ -28,25 +26,8 @@ class BulkWork:
     access: QueueAccess
     _running: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
 
-    async def begin(self, change: BulkChange) -> BulkChange:
-        begun = await self.access.store.begin_bulk(change)
-        self._start(begun)
-        return begun
-
-    async def stop(self, change_id: str) -> None:
-        """Raises NotPossibleError."""
-        if not await self.access.store.stop_bulk(change_id):
-            raise NotPossibleError(_refusal(change_id, NOT_RUNNING))
-
-    async def go_on(self, change_id: str) -> BulkChange:
-        """Raises NotPossibleError."""
-        change = await self.access.store.resume_bulk(change_id)
-        if change is None:
-            raise NotPossibleError(_refusal(change_id, NOT_STOPPED))
-        self._start(change)
-        return change
-
-    def _start(self, change: BulkChange) -> None:
+    def start(self, change: BulkChange) -> None:
+        """Carry it out from where it is."""
         change_id = change.change_id
         work = self._running[change_id] = asyncio.create_task(self._carry_out(change, self._running.get(change_id)))
 
@@ -74,15 +55,7 @@ class BulkWork:
                 await store.stop_bulk(change.change_id)
                 return
         if change.state is BulkState.DONE:
-            await self._note(change)
-
-    async def _note(self, change: BulkChange) -> None:
-        with suppress(HoldfastError):  # other runs of it have counted, too
-            change = await self.access.store.bulk_change(change.change_id) or change
-        outcome = f"done: {change.outcome}"
-        activity = Activity(change.who, change.origin, f"bulk/{change.verb}", change.change_id, outcome)
-        with suppress(StoreError):
-            await self.access.store.note_activity(activity)
+            await note_end(store, change)
 
 
 def bulk_work_of(request: Request) -> BulkWork:
@@ -90,7 +63,3 @@ def bulk_work_of(request: Request) -> BulkWork:
     work = request.app.state.bulk_work
     assert isinstance(work, BulkWork)
     return work
-
-
-def _refusal(change_id: str, why: str) -> str:
-    return f"change of many tasks {change_id[:50]!r}: {why}"

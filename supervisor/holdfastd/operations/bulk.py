@@ -1,0 +1,123 @@
+"""Acts on changes of many tasks: one verb for all tasks that a filter finds, carried out in steps.
+
+An act only writes down that a change begins, stops or goes on. The process that was asked carries it out:
+`Doing.begun` gives it the change.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from holdfast.client.arguments import WantedTasks
+from holdfast.client.bulk_steps import asked_change
+from holdfast.core.activity import Activity
+from holdfast.core.bulk_changes import NOT_RUNNING, NOT_STOPPED, BulkChange, BulkVerb
+from holdfast.core.task_states import State
+from holdfast.errors import StoreError
+from holdfast.store.protocol import Store
+from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
+from holdfastd.operations.act import Act, Doing, Reason
+from holdfastd.operations.errors import NotPossibleError
+from holdfastd.operations.reading import Duration, seconds
+
+ChangeId = Annotated[str, Meta(description="Id of the change, as its beginning answers it.")]
+Verb = Annotated[BulkVerb, Meta(description="The change.")]
+
+
+class TaskQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The filter of tasks."""
+
+    state: Annotated[list[State], Meta(description="Only tasks in these states.")] = []
+    lane: Annotated[str | None, Meta(description="Only tasks of this lane.")] = None
+    name: Annotated[str | None, Meta(description="Only tasks of the handler with this name.")] = None
+    text: Annotated[
+        str | None, Meta(description="Only tasks with this text in their id, name, reason, arguments, result or error.")
+    ] = None
+    batch: Annotated[str | None, Meta(description="Only tasks of this batch.")] = None
+    owner: Annotated[str | None, Meta(description="Only tasks that this worker (its incarnation) runs.")] = None
+    older: Annotated[Duration | None, Meta(description="Only tasks accepted at least this long ago.")] = None
+    newer: Annotated[Duration | None, Meta(description="Only tasks accepted at most this long ago.")] = None
+
+
+class BeginBulk(TaskQuery, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A verb, and the filter of the tasks that it changes; none: all tasks in whose state it changes something."""
+
+    verb: Verb
+    reason: Reason = ""
+
+
+class ChosenBulk(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The change of many tasks."""
+
+    change_id: ChangeId
+
+
+def wanted_of(query: TaskQuery) -> WantedTasks:
+    """The filter without its states and its text, as TaskManager.list_tasks takes it."""
+    return {
+        "lane": query.lane,
+        "name": query.name,
+        "batch": query.batch,
+        "owner": query.owner,
+        "older_than": seconds("older", query.older),
+        "newer_than": seconds("newer", query.newer),
+    }
+
+
+def asked_bulk(verb: BulkVerb, query: TaskQuery, who: str = "", origin: str = "", reason: str = "") -> BulkChange:
+    """A change that has not begun; without a name it is for counting. Raises InvalidTaskError."""
+    wanted = wanted_of(query)
+    return asked_change(verb, query.state, wanted, query.text or "", who=who, origin=origin, reason=reason.strip())
+
+
+async def begin_bulk_change(doing: Doing, given: BeginBulk) -> BulkDocument:
+    """Cancel, retry or remove all tasks that a filter finds, in steps that are written down.
+
+    It goes on when the answer has come. Tasks that are accepted later are left alone. Ask for their number first.
+    """
+    operator = doing.operator
+    change = asked_bulk(given.verb, given, operator.name, operator.origin, given.reason)
+    begun = await doing.store.begin_bulk(change)
+    doing.asked.subject = begun.change_id
+    doing.asked.outcome = f"{begun.verb} {begun.begun_words(doing.shown)}"
+    doing.begun(begun)
+    return bulk_document(begun, begun.begun_ms, doing.shown)
+
+
+async def stop_bulk_change(doing: Doing, given: ChosenBulk) -> BulkDocument:
+    """Stop a change of many tasks after the step in which it is."""
+    stopped = await doing.store.stop_bulk(given.change_id)
+    change = await doing.call(doing.store.bulk_change, given.change_id) if stopped else None
+    if change is None:
+        raise _refusal(given.change_id, NOT_RUNNING)
+    return bulk_document(change, await doing.call(doing.store.clock_ms), doing.shown)
+
+
+async def go_on_with_bulk_change(doing: Doing, given: ChosenBulk) -> BulkDocument:
+    """Go on with a change of many tasks that was stopped, or whose process is gone, from where it is."""
+    change = await doing.store.resume_bulk(given.change_id)
+    if change is None:
+        raise _refusal(given.change_id, NOT_STOPPED)
+    doing.begun(change)
+    return bulk_document(change, change.told_ms, doing.shown)
+
+
+async def note_end(store: Store, change: BulkChange) -> None:
+    """Write down what came of a change that is done, in the name of the one who began it."""
+    with suppress(StoreError):
+        change = await store.bulk_change(change.change_id) or change  # other runs of it have counted, too
+        outcome = f"done: {change.outcome}"
+        await store.note_activity(Activity(change.who, change.origin, f"bulk/{change.verb}", change.change_id, outcome))
+
+
+def _refusal(change_id: str, why: str) -> NotPossibleError:
+    return NotPossibleError(f"change of many tasks {change_id[:50]!r}: {why}")
+
+
+BEGIN_BULK = Act("bulk/begin", BeginBulk, begin_bulk_change)
+STOP_BULK = Act("bulk/stop", ChosenBulk, stop_bulk_change, "change_id")
+GO_ON_WITH_BULK = Act("bulk/go-on", ChosenBulk, go_on_with_bulk_change, "change_id")
