@@ -11,8 +11,8 @@ import pytest
 from holdfast.client.manager import TaskManager
 from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.client.schedules import Schedules
-from holdfast.client.sync_parts import SyncSchedules
 from holdfast.errors import InvalidScheduleError, InvalidTaskError, UnknownScheduleError
+from holdfast.sync import SyncSchedules
 from tests.conformance.stand import Stand
 from tests.conformance.test_promises_bad_input import (
     BAD_IDS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.client.periods import last_periods
 from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import in_all
+from holdfast.store.periods import last_periods
 from holdfast_config import RedisSettings, Settings
 from holdfastd.web.queue import cached_reports
 from holdfastd.web.queue.cached_reports import MOST, PeriodReports

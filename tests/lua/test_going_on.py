@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from holdfast.client.schedule_fire import ScheduleFirer
 from holdfast.client.schedules import Schedules
 from holdfast.core.delivery import Delivery, Pulled, Settle, Standing
-from holdfast.core.tasks import State
+from holdfast.core.task_states import State
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import control
 

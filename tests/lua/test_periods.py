@@ -9,7 +9,6 @@ from typing import cast
 
 import pytest
 
-from holdfast.client.periods import last_periods, stretches
 from holdfast.core.rollup import (
     DAY,
     HOUR,
@@ -22,6 +21,7 @@ from holdfast.core.rollup import (
     Series,
     field_of,
 )
+from holdfast.store.periods import last_periods, stretches
 from holdfast.store.protocol import RollupStore
 from holdfastd.steward.duties.upkeep import ROLLUP_EVERY, Rollups
 from tests.lua.namespace import Namespace

@@ -13,7 +13,7 @@ import structlog
 from structlog.typing import EventDict
 
 from holdfast import create_broker
-from holdfast.client.running_supervisor import RunningSupervisor
+from holdfast.client.store_source import RunningSupervisor
 from holdfast.core.task_states import State
 from holdfast.errors import StoreUnavailableError, UnservedTasksError
 from holdfast_config import ConfigError, RedisSettings, Settings, service_folders

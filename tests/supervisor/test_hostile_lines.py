@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from holdfast.client.running_supervisor import running_supervisor
+from holdfast.client.store_source import running_supervisor
 from holdfast.errors import StoreError
 from holdfast.ipc.channel import (
     Acknowledged,

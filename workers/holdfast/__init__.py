@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.app import create_broker
-    from holdfast.client.event_stream import MissedEvents
     from holdfast.client.flow import chain, gather
     from holdfast.client.manager import TaskManager
+    from holdfast.client.queue_views import MissedEvents
     from holdfast.client.schedule_definition import ScheduleSpec
     from holdfast.client.submit_retries import SubmitRetries
     from holdfast.client.task_spec import TaskSpec
@@ -69,7 +69,7 @@ _HOMES = {
     "TaskSpec": "holdfast.client.task_spec",
     "ScheduleSpec": "holdfast.client.schedule_definition",
     "SubmitRetries": "holdfast.client.submit_retries",
-    "MissedEvents": "holdfast.client.event_stream",
+    "MissedEvents": "holdfast.client.queue_views",
     "chain": "holdfast.client.flow",
     "gather": "holdfast.client.flow",
     "read_result": "holdfast.core.result_document",

@@ -17,14 +17,14 @@ import anyio
 
 from holdfast.client import manager_in_scope
 from holdfast.client.arguments import check_seconds, check_workers
-from holdfast.client.manager import TaskManager
-from holdfast.client.option_checks import check_parts, check_settings
+from holdfast.client.manager import TaskManager, check_parts
 from holdfast.client.store_source import find_source, names_memory, need_memory
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.plain_json import shown
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
 from holdfast.core.words import counted
-from holdfast.errors import UnservedTasksError
+from holdfast.errors import InvalidTaskError, UnservedTasksError
 from holdfast.handler.handler import Provider
 from holdfast.handler.registry import Handlers, settled
 from holdfast.handler.resolve import handler_from
@@ -100,7 +100,8 @@ def create_broker(
     once; MissingPackageError, also a ValueError, if a package is missing; InvalidTaskError for settings, handlers or
     retries of another type.
     """
-    check_settings(settings)
+    if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
+        raise InvalidTaskError(f"settings {shown(settings)}: Settings are expected, as load() answers")
     check_parts(retries, handlers)
     keywords = {
         "scheduler_type": type,

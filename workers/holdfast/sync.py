@@ -8,55 +8,124 @@ One manager is for a whole program, and may be used from any of its threads. Wha
 thread of its own, which begins with the first call. A fork is safe at any time: the child begins a loop and connections
 of its own with its first call, and leaves alone what belongs to its parent. In a coroutine use the async one: this one
 would hold up the loop.
+
+A method is one line here: `awaited` and `iterated` give it the arguments, types and docstring of the async method.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from holdfast.client import manager as asynchronous
-from holdfast.client.event_stream import MissedEvents
-from holdfast.client.loops import BackgroundLoop, ProcessLoop, ServedByTest
-from holdfast.client.manager_in_scope import manager_of_test
-from holdfast.client.option_checks import check_database, check_parts, check_redis
+from holdfast.client.batch import Batch
+from holdfast.client.manager_in_scope import ServedByTest, manager_of_test
+from holdfast.client.schedules import Schedules
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.client.sync_parts import SyncBatch, each
 from holdfast.core.acceptance import Submission
-from holdfast.core.activity import Happening
-from holdfast.core.emitted_parts import EmittedPart
-from holdfast.core.tasks import TaskRecord
+from holdfast.core.plain_json import shown
+from holdfast.errors import InvalidTaskError
+from holdfast.os.loop_threads import BackgroundLoop, ProcessLoop
 from holdfast.store import open_store
+from holdfast_config import RedisSettings
+from holdfast_config.store_settings import PostgresSettings
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from holdfast.client.sync_parts import SyncSchedules
     from holdfast.client.task_spec import TaskSpec
     from holdfast.handler.registry import Handlers
-    from holdfast_config import RedisSettings
-    from holdfast_config.store_settings import PostgresSettings
 
+A = TypeVar("A")
 P = ParamSpec("P")
 R = TypeVar("R")
 
 Served = BackgroundLoop[asynchronous.TaskManager] | ServedByTest
 
 
-def _sync(
-    method: Callable[Concatenate[asynchronous.TaskManager, P], Awaitable[R]],
-) -> Callable[Concatenate[TaskManager, P], R]:
+class WithoutAsync(Generic[A]):
+    """Calls of an async object. `running` gives the loop that serves them, `of` the object, of the manager there."""
+
+    def __init__(self, running: Callable[[], Served], of: Callable[[asynchronous.TaskManager], A]) -> None:
+        self._running, self._of = running, of
+
+
+def awaited(
+    method: Callable[Concatenate[A, P], Awaitable[R]],
+) -> Callable[Concatenate[WithoutAsync[A], P], R]:
+    """A coroutine method as a method that returns its result."""
+
     @functools.wraps(method)
-    def call(self: TaskManager, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        background = self._running()  # pyright: ignore[reportPrivateUsage]  # of the class below
-        return background.call(method, background.served, *args, **kwargs)
+    def call(self: WithoutAsync[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        background = self._running()  # pyright: ignore[reportPrivateUsage]  # of the class above
+        return background.call(method, self._of(background.served), *args, **kwargs)  # pyright: ignore[reportPrivateUsage]
 
     return call
 
 
-class TaskManager:
+def iterated(
+    method: Callable[Concatenate[A, P], AsyncGenerator[R]],
+) -> Callable[Concatenate[WithoutAsync[A], P], Iterator[R]]:
+    """An async generator method as a method that returns an iterator: one call of the loop for each value."""
+
+    @functools.wraps(method)
+    def call(self: WithoutAsync[A], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
+        background = self._running()  # pyright: ignore[reportPrivateUsage]  # of the class above
+        return _each(background, method(self._of(background.served), *args, **kwargs))  # pyright: ignore[reportPrivateUsage]
+
+    return call
+
+
+def _each(background: Served, values: AsyncGenerator[R]) -> Iterator[R]:
+    try:
+        while (value := background.call(anext, values, None)) is not None:
+            yield value
+    finally:
+        background.call(values.aclose)
+
+
+class SyncBatch(WithoutAsync[Batch]):
+    """A batch by its id."""
+
+    def __init__(self, running: Callable[[], Served], batch_id: str) -> None:
+        super().__init__(running, lambda manager: manager.batch(batch_id))
+        self.id = self._of(running().served).id
+
+    record = awaited(Batch.record)
+    wait = awaited(Batch.wait)
+    seal = awaited(Batch.seal)
+    cancel = awaited(Batch.cancel)
+    tasks = iterated(Batch.tasks)
+
+
+class SyncSchedules(WithoutAsync[Schedules]):
+    """The schedules of a manager's queue."""
+
+    def __init__(self, running: Callable[[], Served]) -> None:
+        super().__init__(running, lambda manager: manager.schedules)
+
+    upsert = awaited(Schedules.upsert)
+    put = awaited(Schedules.put)
+    declare = awaited(Schedules.declare)
+    put_all = awaited(Schedules.put_all)
+    begin = awaited(Schedules.begin)
+    check = awaited(Schedules.check)
+    check_all = awaited(Schedules.check_all)
+    owned = awaited(Schedules.owned)
+    known = awaited(Schedules.known)
+    get = awaited(Schedules.get)
+    list = awaited(Schedules.list)
+    pause = awaited(Schedules.pause)
+    resume = awaited(Schedules.resume)
+    remove = awaited(Schedules.remove)
+    run = awaited(Schedules.run)
+    history = awaited(Schedules.history)
+    preview = awaited(Schedules.preview)
+
+
+class TaskManager(WithoutAsync[asynchronous.TaskManager]):
     """Producers and operators of the queue that the settings name; to be closed, or used as a context manager.
 
     `database` names the PostgreSQL that keeps the tasks, too, if storage in PostgreSQL is used (`load().postgres`). The
@@ -72,9 +141,8 @@ class TaskManager:
         retries: SubmitRetries | None = None,
         handlers: Handlers[Any, Any] | None = None,
     ) -> None:
-        check_redis(settings)
-        check_database(database)
-        check_parts(retries, handlers, max_message_bytes)
+        _check_stores(settings, database)
+        asynchronous.check_parts(retries, handlers, max_message_bytes)
         chosen = retries or SubmitRetries.of(settings.submit)
 
         @asynccontextmanager
@@ -89,11 +157,7 @@ class TaskManager:
                 )
 
         self._loop = ProcessLoop(serve)
-
-    def _running(self) -> Served:
-        """The loop that serves its calls; in a test that of the test's manager, as this one may outlive the test."""
-        manager = manager_of_test()
-        return self._loop.running() if manager is None else ServedByTest(manager)
+        super().__init__(functools.partial(_running, self._loop), lambda manager: manager)
 
     def close(self) -> None:
         """Close its connections and end its thread; calls under way in other threads end with ClosedError."""
@@ -105,42 +169,42 @@ class TaskManager:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    run_task = _sync(asynchronous.TaskManager.run_task)
-    run_tasks = _sync(asynchronous.TaskManager.run_tasks)
-    run_flow = _sync(asynchronous.TaskManager.run_flow)
-    submit = _sync(asynchronous.TaskManager.submit)
-    cancel_task = _sync(asynchronous.TaskManager.cancel_task)
-    pause_task = _sync(asynchronous.TaskManager.pause_task)
-    resume_task = _sync(asynchronous.TaskManager.resume_task)
-    get_task = _sync(asynchronous.TaskManager.get_task)
-    list_tasks = _sync(asynchronous.TaskManager.list_tasks)
-    search_tasks = _sync(asynchronous.TaskManager.search_tasks)
-    count_tasks = _sync(asynchronous.TaskManager.count_tasks)
-    service = _sync(asynchronous.TaskManager.service)
-    wait = _sync(asynchronous.TaskManager.wait)
-    queue_length = _sync(asynchronous.TaskManager.queue_length)
-    pause_queue = _sync(asynchronous.TaskManager.pause_queue)
-    resume_queue = _sync(asynchronous.TaskManager.resume_queue)
-    clear_queue = _sync(asynchronous.TaskManager.clear_queue)
-    remove_task = _sync(asynchronous.TaskManager.remove_task)
-    clean_tasks = _sync(asynchronous.TaskManager.clean_tasks)
-    obliterate_queue = _sync(asynchronous.TaskManager.obliterate_queue)
-    health_check = _sync(asynchronous.TaskManager.health_check)
-    retry_task = _sync(asynchronous.TaskManager.retry_task)
-    ask_retry = _sync(asynchronous.TaskManager.ask_retry)
-    dead_letters = _sync(asynchronous.TaskManager.dead_letters)
-    purge_dead_letters = _sync(asynchronous.TaskManager.purge_dead_letters)
-
-    batches = _sync(asynchronous.TaskManager.batches)
-    why = _sync(asynchronous.TaskManager.why)
-    workers = _sync(asynchronous.TaskManager.workers)
-    lanes = _sync(asynchronous.TaskManager.lanes)
+    run_task = awaited(asynchronous.TaskManager.run_task)
+    run_tasks = awaited(asynchronous.TaskManager.run_tasks)
+    run_flow = awaited(asynchronous.TaskManager.run_flow)
+    submit = awaited(asynchronous.TaskManager.submit)
+    cancel_task = awaited(asynchronous.TaskManager.cancel_task)
+    pause_task = awaited(asynchronous.TaskManager.pause_task)
+    resume_task = awaited(asynchronous.TaskManager.resume_task)
+    get_task = awaited(asynchronous.TaskManager.get_task)
+    list_tasks = awaited(asynchronous.TaskManager.list_tasks)
+    search_tasks = awaited(asynchronous.TaskManager.search_tasks)
+    count_tasks = awaited(asynchronous.TaskManager.count_tasks)
+    service = awaited(asynchronous.TaskManager.service)
+    wait = awaited(asynchronous.TaskManager.wait)
+    wait_all = iterated(asynchronous.TaskManager.wait_all)
+    stream = iterated(asynchronous.TaskManager.stream)
+    queue_length = awaited(asynchronous.TaskManager.queue_length)
+    pause_queue = awaited(asynchronous.TaskManager.pause_queue)
+    resume_queue = awaited(asynchronous.TaskManager.resume_queue)
+    clear_queue = awaited(asynchronous.TaskManager.clear_queue)
+    remove_task = awaited(asynchronous.TaskManager.remove_task)
+    clean_tasks = awaited(asynchronous.TaskManager.clean_tasks)
+    obliterate_queue = awaited(asynchronous.TaskManager.obliterate_queue)
+    health_check = awaited(asynchronous.TaskManager.health_check)
+    retry_task = awaited(asynchronous.TaskManager.retry_task)
+    ask_retry = awaited(asynchronous.TaskManager.ask_retry)
+    dead_letters = awaited(asynchronous.TaskManager.dead_letters)
+    purge_dead_letters = awaited(asynchronous.TaskManager.purge_dead_letters)
+    batches = awaited(asynchronous.TaskManager.batches)
+    events = iterated(asynchronous.TaskManager.events)
+    why = awaited(asynchronous.TaskManager.why)
+    workers = awaited(asynchronous.TaskManager.workers)
+    lanes = awaited(asynchronous.TaskManager.lanes)
 
     @property
     def schedules(self) -> SyncSchedules:
         """Set, read, pause and remove schedules."""
-        from holdfast.client.sync_parts import SyncSchedules
-
         return SyncSchedules(self._running)
 
     @functools.wraps(asynchronous.TaskManager.batch)
@@ -151,19 +215,16 @@ class TaskManager:
     def prepare(self, spec: TaskSpec) -> Submission:
         return self._running().served.prepare(spec)
 
-    @functools.wraps(asynchronous.TaskManager.wait_all)
-    def wait_all(self, task_ids: Iterable[str]) -> Iterator[TaskRecord]:
-        background = self._running()
-        return each(background, background.served.wait_all(task_ids))
 
-    @functools.wraps(asynchronous.TaskManager.stream)
-    def stream(self, task_id: str, *, after: int = 0) -> Iterator[EmittedPart]:
-        background = self._running()
-        return each(background, background.served.stream(task_id, after=after))
+def _running(loop: ProcessLoop[asynchronous.TaskManager]) -> Served:
+    """The loop that serves the calls; in a test that of the test's manager, as its own may outlive the test."""
+    manager = manager_of_test()
+    return loop.running() if manager is None else ServedByTest(manager)
 
-    @functools.wraps(asynchronous.TaskManager.events)
-    def events(
-        self, task_id: str | None = None, *, since: str | float | None = None, kinds: Iterable[str] = ()
-    ) -> Iterator[Happening | MissedEvents]:
-        background = self._running()
-        return each(background, background.served.events(task_id, since=since, kinds=kinds))
+
+def _check_stores(settings: object, database: object) -> None:
+    """Raises InvalidTaskError: callers need not be typed."""
+    if not isinstance(settings, RedisSettings):
+        raise InvalidTaskError(f"settings {shown(settings)}: RedisSettings are expected, as load().redis")
+    if database is not None and not isinstance(database, PostgresSettings):
+        raise InvalidTaskError(f"database {shown(database)}: PostgresSettings are expected, as load().postgres")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from holdfast.client.periods import Period
 from holdfast.core.statistics import Percentiles, Statistic, by_handler, by_lane, in_all, runs_of, statistics
+from holdfast.store.periods import Period
 from holdfastd.documents import times
 
 STEPS = 60  # of the course of runs, at most

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from holdfast.client.worker_store import belong_to_process
 from holdfast.core.words import counted
 from holdfast.handler.choose import handler_of
+from holdfast.store.current_store import belong_to_process
 from holdfast.worker import output_capture
 from holdfast.worker.exit_work import share_import
 from holdfast.worker.prepared_store import prepare

@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from holdfast.client.worker_store import belong_to_process
 from holdfast.core.task_states import TERMINAL
 from holdfast.core.words import counted
 from holdfast.errors import HandlerError
@@ -24,6 +23,7 @@ from holdfast.handler.registry import settled
 from holdfast.ipc.channel import Born, InProcessLink, Ready
 from holdfast.os.forked_copy import leave_worker_at_fork
 from holdfast.os.handlers_loop import run_handlers_loop
+from holdfast.store.current_store import belong_to_process
 from holdfast.store.memory import MemoryStore, serving
 from holdfast.telemetry import GRPC, open_in_steward
 from holdfast.telemetry.logs import sent_logs

@@ -16,7 +16,6 @@ from typing import Any
 import anyio
 
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.client.worker_store import belong_to_process
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.errors import HandlerError, StoreError
 from holdfast.exits import Exit
@@ -26,6 +25,7 @@ from holdfast.handler.registry import settled
 from holdfast.os.forked_copy import leave_worker_at_fork
 from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.store import open_store
+from holdfast.store.current_store import belong_to_process
 from holdfast.store.protocol import Store
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast.worker.lock_file import drop_lock, hold_lock

@@ -8,7 +8,7 @@ from uuid import UUID, uuid5
 import msgspec
 from opentelemetry.trace import NonRecordingSpan
 
-from holdfast.client.submit_trace import current_trace
+from holdfast.client.submission import current_trace
 from holdfast.core.acceptance import Submission
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.identity import sha1_hex

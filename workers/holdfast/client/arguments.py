@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import TypedDict, cast
 
 import msgspec
 
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.acceptance import Submission
+from holdfast.core.acceptance import MOST_PARENTS, IfParentFails, Submission, SubmitOptions, key_digest
 from holdfast.core.batches import BATCH_ID_RULE, is_batch_id
 from holdfast.core.identity import TASK_ID_RULE, is_task_id
 from holdfast.core.plain_json import check_json, is_number, shown
@@ -19,6 +20,7 @@ from holdfast.core.task_search import LONGEST_TEXT
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
 from holdfast.errors import InvalidTaskError
+from holdfast_config import addresses
 from holdfast_config.lanes import list_name
 
 CENTURY = 100 * 365 * 86400.0  # seconds: the longest delay
@@ -290,3 +292,116 @@ def _age(what: str, seconds: float | None) -> int | None:
     if seconds is not None:
         check_seconds(what, seconds)
     return None if seconds is None else round(seconds * 1000)
+
+
+# Checks the submit options of a task (dependencies, expiry, keys, webhook) and makes the store's values of them.
+
+_OPTIONS = attrgetter("after", "if_parent_fails", "expires", "webhook", "key", "debounce", "unique", "unique_for")
+_NONE = (None,) * 8
+
+
+def checked_options(spec: TaskSpec) -> SubmitOptions | None:
+    """The options of `spec`; None if it has none, as most tasks. Raises InvalidTaskError."""
+    if _OPTIONS(spec) == _NONE:
+        return None
+    _check_options(spec)
+    at = isinstance(spec.expires, datetime)
+    options = SubmitOptions(
+        after=tuple(dict.fromkeys(spec.after or ())),
+        if_parent_fails=IfParentFails(spec.if_parent_fails or IfParentFails.FAIL),
+        expires_ms=unix_ms(spec.expires) if at else None,
+        expires_in_ms=None if isinstance(spec.expires, datetime) else ms(spec.expires),
+        debounce=key_digest(spec.debounce),
+        unique=key_digest(spec.unique),
+        unique_ms=ms(spec.unique_for),
+        webhook=spec.webhook or "",
+    )
+    return None if options == SubmitOptions(if_parent_fails=options.if_parent_fails) else options
+
+
+def ms(seconds: float | None) -> int | None:
+    return None if seconds is None else max(1, round(seconds * 1000)) if seconds else 0
+
+
+def unix_ms(at: datetime | float | None) -> int | None:
+    return ms(at.timestamp() if isinstance(at, datetime) else at)
+
+
+def _check_options(spec: TaskSpec) -> None:
+    _check_parents(spec)
+    _check_expiry(spec)
+    _check_webhook(spec.webhook)
+    for what, key in (("key", spec.key), ("debounce", spec.debounce), ("unique", spec.unique)):
+        check_key(what, key)
+    if spec.key is not None and spec.task_id is not None:
+        raise InvalidTaskError("key and task_id exclude each other: the key makes the task id")
+    if spec.debounce is not None:
+        _check_debounce(spec)
+    if spec.unique_for is not None:
+        if spec.unique is None:
+            raise InvalidTaskError("unique_for needs unique: the key of which there is to be one task for so long")
+        check_seconds("unique_for", spec.unique_for, positive=True)
+
+
+def _check_parents(spec: TaskSpec) -> None:
+    after = _ids(spec.after)
+    if spec.task_id is not None and spec.task_id in after:
+        raise InvalidTaskError(f"after {spec.task_id}: a task cannot wait for itself")
+    if len(set(after)) > MOST_PARENTS:
+        raise InvalidTaskError(f"after {len(set(after))} tasks: a task waits for {MOST_PARENTS} others at most")
+    policy: object = spec.if_parent_fails
+    if policy is not None and policy not in tuple(IfParentFails):
+        raise InvalidTaskError(f"if_parent_fails {shown(policy)}: fail or run is allowed")
+    if policy is not None and not after:
+        raise InvalidTaskError("if_parent_fails needs after: the tasks that this one waits for")
+
+
+def _ids(given: object) -> list[str]:
+    if given is None:
+        return []
+    if not isinstance(given, list | tuple):
+        raise InvalidTaskError(f"after {shown(given)}: a list of task ids is expected")
+    return [check_id(one) for one in cast("Sequence[object]", given)]
+
+
+def _check_expiry(spec: TaskSpec) -> None:
+    expires = spec.expires
+    if isinstance(expires, datetime):
+        if expires.utcoffset() is None:
+            text = f"expires {expires.isoformat()}: has no time zone"
+            raise InvalidTaskError(f"{text}; add one, as in {expires.isoformat()}+00:00")
+        if expires.year < 1971:
+            raise InvalidTaskError(f"expires {expires.isoformat()}: a date from 1971 on is allowed")
+        return
+    if expires is None:
+        return
+    check_seconds("expires", expires, positive=True)
+    if spec.delay is not None and spec.delay >= expires:
+        raise InvalidTaskError(f"expires {shown(expires)}: is over before the delay of {shown(spec.delay)} s is")
+
+
+def check_key(what: str, key: object) -> None:
+    if key is None:
+        return
+    if not isinstance(key, str):
+        raise InvalidTaskError(f"{what} {shown(key)}: text expected")
+    check_json(what, key)
+    if not 1 <= len(key) <= LONGEST_ID:
+        raise InvalidTaskError(f"{what} {shown(key)}: 1 to {LONGEST_ID} characters are allowed")
+
+
+def _check_webhook(url: object) -> None:
+    if url is None:
+        return
+    try:
+        addresses.parse_webhook(url if isinstance(url, str) else "")
+    except ValueError as error:
+        raise InvalidTaskError(f"webhook {shown(url)}: {error}") from None
+
+
+def _check_debounce(spec: TaskSpec) -> None:
+    if not spec.delay:
+        raise InvalidTaskError("debounce needs delay: how long a submission waits for a later one that replaces it")
+    for what, value in (("key", spec.key), ("unique", spec.unique)):
+        if value is not None:
+            raise InvalidTaskError(f"debounce and {what} exclude each other: one replaces, the other keeps the first")

@@ -1,15 +1,25 @@
-"""One batch, seen from Python: its counts, its tasks, its end."""
+"""Tasks that are submitted together: a batch with its counts and its end; tasks that run after each other."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import hashlib
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as replaced
+from os import urandom
+from typing import Any
 
 import anyio
+from msgspec.structs import replace
 
-from holdfast.client.arguments import check_batch_id, check_reason, check_seconds
+from holdfast.client.arguments import check, check_batch_id, check_reason, check_seconds
 from holdfast.client.query import QUIET, next_notice, subscription
+from holdfast.client.submission import Draft
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.core.batches import BatchRecord, BatchTask, TaskEnd
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.acceptance import BatchPlace, SubmitOptions
+from holdfast.core.batches import MOST_TASKS, BatchRecord, BatchTask, TaskEnd
+from holdfast.core.identity import is_task_id, keyed_id, uuid_text
 from holdfast.core.plain_json import shown
 from holdfast.errors import InvalidTaskError, StoreUnavailableError, UnknownBatchError
 from holdfast.store.protocol import Store
@@ -91,3 +101,113 @@ def _checked(ends: tuple[object, ...]) -> frozenset[TaskEnd]:
         if not isinstance(end, str) or end not in known:
             raise InvalidTaskError(f"end {shown(end)}: {', '.join(known)} are allowed")
     return frozenset(known[str(end)] for end in ends) or frozenset(known.values())
+
+
+# Makes a batch of tasks that were checked: their ids, their places, and a digest that knows the same call again.
+
+DIGEST = 16  # hex digits: enough to tell two calls apart that nobody means to confuse
+
+
+def drafts_of_batch(queue: str, batch_id: str, tasks: Sequence[Draft], then: Draft | None) -> list[Draft]:
+    """The drafts to submit, the callback first. Raises InvalidTaskError."""
+    check_batch_id(batch_id)
+    if not tasks and then is None:
+        raise InvalidTaskError(f"batch {batch_id}: it has no tasks and no callback, so there is nothing to submit")
+    if len(tasks) > MOST_TASKS:
+        raise InvalidTaskError(f"batch {batch_id}: {len(tasks)} tasks: at most {MOST_TASKS} are allowed")
+    named = [_named(one, f"{batch_id}.{place}") for place, one in enumerate(tasks, 1)]
+    callback = [] if then is None else [_named(then, f"{batch_id}.then")]
+    digest = _digest(queue, batch_id, named, callback)
+    places = range(0 if callback else 1, len(named) + 1)
+    return [
+        _placed(one, BatchPlace(batch_id, place, len(named), digest))
+        for place, one in zip(places, [*callback, *named], strict=True)
+    ]
+
+
+def _named(one: Draft, task_id: str) -> Draft:
+    """With the id that it has in its batch, unless it has one."""
+    if one.spec.unique is not None:
+        text = "a task of a batch cannot be left out as a duplicate of another; use key or task_id"
+        raise InvalidTaskError(f"unique {shown(one.spec.unique)}: {text}")
+    if one.spec.task_id is not None or one.spec.key is not None:
+        return one
+    assert is_task_id(task_id)  # the id of the batch is so short
+    return one._replace(spec=replace(one.spec, task_id=task_id))
+
+
+def _digest(queue: str, batch_id: str, tasks: Sequence[Draft], callback: Sequence[Draft]) -> str:
+    """Of the ids and contents of all."""
+    digest, ids = hashlib.sha1(b"%d" % len(callback), usedforsecurity=False), set[str]()
+    for one in (*callback, *tasks):
+        task_id = one.spec.task_id or keyed_id(queue, one.spec.key or "")
+        if task_id in ids:
+            raise InvalidTaskError(f"batch {batch_id}: task_id {task_id} stands there twice; each task needs its own")
+        ids.add(task_id)
+        digest.update(b"%b\n%d\n" % (task_id.encode(), len(one.message)))
+        digest.update(one.message)
+    return digest.hexdigest()[:DIGEST]
+
+
+def _placed(one: Draft, place: BatchPlace) -> Draft:
+    return one._replace(options=replaced(one.options or SubmitOptions(), batch=place))
+
+
+# Tasks that run after each other, submitted together: `chain` and `gather` of holdfast.client.flow make them.
+
+Read = Callable[[Any], Any]
+
+
+def new_id() -> str:
+    return uuid_text(urandom(16), 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One task of a flow. `parents`: the places in the flow of those that it runs after, which come before it;
+    `made_id`: its id, where its producer gives neither an id nor a key."""
+
+    spec: TaskSpec
+    read: Read | None = None
+    parents: tuple[int, ...] = ()
+    made_id: str = field(default_factory=new_id)
+
+    def task_id(self, queue: str) -> str:
+        if self.spec.task_id is None and self.spec.key is not None:
+            return keyed_id(queue, self.spec.key)
+        return self.spec.task_id or self.made_id
+
+
+class FlowTasks:
+    """The tasks of a flow, each behind those that it runs after."""
+
+    def __init__(self, nodes: Sequence[Node], ends: Sequence[int] = (0,), *, is_single: bool = True) -> None:
+        """`ends`: the places of the last tasks. Raises InvalidTaskError."""
+        self.nodes, self.ends, self.is_single = tuple(nodes), tuple(ends), is_single
+        for parent in {place for node in nodes for place in node.parents}:
+            _check_has_an_id(nodes[parent].spec)
+
+    def specs(self, queue: str) -> list[TaskSpec]:
+        """The tasks for `run_tasks` of a manager of this queue; the same each time. Raises InvalidTaskError."""
+        ids = [node.task_id(queue) for node in self.nodes]
+        if twice := next((each for place, each in enumerate(ids) if each in ids[:place]), None):
+            raise InvalidTaskError(f"task_id {shown(twice)}: two tasks of a flow have it: ids are unique")
+        return [_submitted(node, ids) for node in self.nodes]
+
+
+def _check_has_an_id(spec: TaskSpec) -> None:
+    """Other tasks name their parents by ids: the task that stands for a parent must be itself."""
+    for option in ("unique", "debounce"):
+        if getattr(spec, option) is not None:
+            raise InvalidTaskError(
+                f"{option} {shown(getattr(spec, option))}: another task may stand for this one, so no task of a flow "
+                "can run after it; use key, which makes its id"
+            )
+
+
+def _submitted(node: Node, ids: Sequence[str]) -> TaskSpec:
+    after = (*(node.spec.after or ()), *(ids[place] for place in node.parents))
+    named = {} if node.spec.task_id or node.spec.key is not None else {"task_id": node.made_id}
+    spec = replace(node.spec, after=list(dict.fromkeys(after)) or None, **named)
+    check(spec)
+    return spec

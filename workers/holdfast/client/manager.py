@@ -12,35 +12,27 @@ store cannot be reached it is made again here, with the same bytes, and then rai
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace as replaced
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, TypeVar, cast
 
-from msgspec.structs import replace
-
-from holdfast.client.arguments import check_batch_id, check_cursor, check_lane, check_limit, check_list
-from holdfast.client.batch import Batch
-from holdfast.client.option_checks import check_parts
+from holdfast.client.arguments import check_cursor, check_lane, check_limit, check_list
+from holdfast.client.batch import Batch, FlowTasks, drafts_of_batch
 from holdfast.client.query import TaskQueries
 from holdfast.client.queue_control import DeadLetters, QueueControl, TaskControl
 from holdfast.client.queue_views import QueueViews
-from holdfast.client.submission import Draft, Submitter, raise_refusals
+from holdfast.client.submission import Draft, Registry, Submitter, raise_refusals
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.acceptance import BatchPlace, Receipt, Submission, SubmitOptions
-from holdfast.core.batches import MOST_TASKS, BatchPage
-from holdfast.core.identity import is_task_id, keyed_id
+from holdfast.core.acceptance import Receipt, Submission
+from holdfast.core.batches import BatchPage
 from holdfast.core.plain_json import shown
 from holdfast.errors import InvalidTaskError
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
-    from holdfast.client.flow import Flow
     from holdfast.client.schedules import Schedules
-    from holdfast.handler.registry import Handlers
 
 
 # Methods of a class that are those of one of its parts.
@@ -61,54 +53,17 @@ def delegate(part_of: Callable[[T], Part], method: Callable[Concatenate[Part, P]
     return call
 
 
-# Makes a batch of tasks that were checked: their ids, their places, and a digest that knows the same call again.
-
-DIGEST = 16  # hex digits: enough to tell two calls apart that nobody means to confuse
+LARGEST = 536_870_912  # bytes: the size limit of a value in Redis
 
 
-def drafts_of_batch(queue: str, batch_id: str, tasks: Sequence[Draft], then: Draft | None) -> list[Draft]:
-    """The drafts to submit, the callback first. Raises InvalidTaskError."""
-    check_batch_id(batch_id)
-    if not tasks and then is None:
-        raise InvalidTaskError(f"batch {batch_id}: it has no tasks and no callback, so there is nothing to submit")
-    if len(tasks) > MOST_TASKS:
-        raise InvalidTaskError(f"batch {batch_id}: {len(tasks)} tasks: at most {MOST_TASKS} are allowed")
-    named = [_named(one, f"{batch_id}.{place}") for place, one in enumerate(tasks, 1)]
-    callback = [] if then is None else [_named(then, f"{batch_id}.then")]
-    digest = _digest(queue, batch_id, named, callback)
-    places = range(0 if callback else 1, len(named) + 1)
-    return [
-        _placed(one, BatchPlace(batch_id, place, len(named), digest))
-        for place, one in zip(places, [*callback, *named], strict=True)
-    ]
-
-
-def _named(one: Draft, task_id: str) -> Draft:
-    """With the id that it has in its batch, unless it has one."""
-    if one.spec.unique is not None:
-        text = "a task of a batch cannot be left out as a duplicate of another; use key or task_id"
-        raise InvalidTaskError(f"unique {shown(one.spec.unique)}: {text}")
-    if one.spec.task_id is not None or one.spec.key is not None:
-        return one
-    assert is_task_id(task_id)  # the id of the batch is so short
-    return one._replace(spec=replace(one.spec, task_id=task_id))
-
-
-def _digest(queue: str, batch_id: str, tasks: Sequence[Draft], callback: Sequence[Draft]) -> str:
-    """Of the ids and contents of all."""
-    digest, ids = hashlib.sha1(b"%d" % len(callback), usedforsecurity=False), set[str]()
-    for one in (*callback, *tasks):
-        task_id = one.spec.task_id or keyed_id(queue, one.spec.key or "")
-        if task_id in ids:
-            raise InvalidTaskError(f"batch {batch_id}: task_id {task_id} stands there twice; each task needs its own")
-        ids.add(task_id)
-        digest.update(b"%b\n%d\n" % (task_id.encode(), len(one.message)))
-        digest.update(one.message)
-    return digest.hexdigest()[:DIGEST]
-
-
-def _placed(one: Draft, place: BatchPlace) -> Draft:
-    return one._replace(options=replaced(one.options or SubmitOptions(), batch=place))
+def check_parts(retries: object, handlers: object, max_message_bytes: object = LARGEST) -> None:
+    """Check the arguments that every manager has, whose callers need not be typed. Raises InvalidTaskError."""
+    if retries is not None and not isinstance(retries, SubmitRetries):
+        raise InvalidTaskError(f"retries {shown(retries)}: a SubmitRetries is expected")
+    if handlers is not None and not callable(getattr(handlers, "fitted", None)):
+        raise InvalidTaskError(f"handlers {shown(handlers)}: a registry (holdfast.Handlers) is expected")
+    if type(max_message_bytes) is not int or not 1 <= max_message_bytes <= LARGEST:
+        raise InvalidTaskError(f"max_message_bytes {shown(max_message_bytes)}: 1 to {LARGEST} are allowed")
 
 
 def _submitter(manager: TaskManager) -> Submitter:
@@ -156,7 +111,7 @@ class TaskManager:
         queue: str,
         max_message_bytes: int = 1048576,
         retries: SubmitRetries | None = None,
-        handlers: Handlers[Any, Any] | None = None,
+        handlers: Registry | None = None,
         trace_baggage: bool = False,
     ) -> None:
         check_parts(retries, handlers, max_message_bytes)
@@ -256,12 +211,10 @@ class TaskManager:
             raise InvalidTaskError("then needs batch: the id of the batch whose end it waits for")
         return _accepted(*await self.submitter.submit_drafts(drafts))
 
-    async def run_flow(self, flow: Flow[Any, Any]) -> list[str]:
+    async def run_flow(self, flow: FlowTasks) -> list[str]:
         """Submit the tasks of a `chain` or a `gather`; their ids, each behind those that it runs after. The same flow
         again is the same tasks. Raises as `run_tasks`: all are checked before the first is written."""
-        from holdfast.client.flow import Flow
-
-        if not isinstance(flow, Flow):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
+        if not isinstance(flow, FlowTasks):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
             raise InvalidTaskError(f"flow {shown(flow)}: a flow is expected, as chain() and gather() make them")
         return await self.run_tasks(flow.specs(self._queue_name))
 

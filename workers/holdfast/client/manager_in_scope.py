@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.store_source import find_source, names_memory
-from holdfast.errors import AmbiguousManagerError, StoreRefusedError
-from holdfast.store.substitute import substituted
+from holdfast.errors import AmbiguousManagerError, StoreRefusedError, WouldBlockError
+from holdfast.os.loop_threads import ProcessLoop, is_thread_of_loop, on_loop
+from holdfast.store.current_store import substituted
 from holdfast_config import service_folders
 
 NOBODY_RUNS_THEM = (
@@ -163,3 +166,50 @@ class _OfSettings:
     def _forget(self) -> None:
         if _of_settings.get(self._loop) is self:
             del _of_settings[self._loop]
+
+
+# Runs coroutine functions for code without async: in the event loop that began its thread, else in the background.
+
+R = TypeVar("R")
+P = ParamSpec("P")
+
+
+@asynccontextmanager
+async def _nothing() -> AsyncGenerator[None]:
+    yield
+
+
+_background = ProcessLoop(_nothing)
+
+
+def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    """Run a coroutine function for code without async; returns its value, or raises its error.
+
+    A thread that an event loop has begun for sync code (a handler's, a request's), or that has the context of an open
+    broker (as in `asyncio.to_thread`), uses that loop and its manager; all other code a loop in the background, one in
+    each process. Raises WouldBlockError in a coroutine, where a broker is open: its loop could not serve the call.
+    """
+    if is_thread_of_loop():
+        return on_loop(_awaited, partial(function, *args, **kwargs))
+    if manager_in_scope() is not None:
+        raise WouldBlockError(
+            "a sync call in a coroutine would block its event loop: await the async one (`submit`, not `submit_sync`)"
+        )
+    if (loop := loop_around()) is not None:
+        return asyncio.run_coroutine_threadsafe(_awaited(partial(function, *args, **kwargs)), loop).result()
+    return _background.running().call(function, *args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedByTest:
+    """The manager of a test for code without async, in place of a manager in a loop of its own."""
+
+    served: TaskManager
+
+    def call(self, function: Callable[..., Awaitable[R]], *args: Any, **kwargs: Any) -> R:
+        """The result or the error of a coroutine function."""
+        return call_sync(function, *args, **kwargs)
+
+
+async def _awaited(call: Callable[[], Awaitable[R]]) -> R:
+    return await call()

@@ -13,8 +13,7 @@ from typing import Any, cast, get_args, get_origin
 import msgspec
 from msgspec.structs import force_setattr
 
-from holdfast.client.arguments import check
-from holdfast.client.option_checks import checked_options
+from holdfast.client.arguments import check, checked_options
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.cadence import Cadence, Every, RecurrenceRule, cron, every, read, rule, stored
 from holdfast.core.cadence.every import LONGEST, At, Continue, Stop

@@ -14,8 +14,7 @@ import msgspec
 import structlog
 
 from holdfast.client.schedule_definition import ScheduleSpec, task_of
-from holdfast.client.submission import submission
-from holdfast.client.submit_trace import ProducerTrace
+from holdfast.client.submission import ProducerTrace, submission
 from holdfast.core import schedule_records
 from holdfast.core.acceptance import Submission
 from holdfast.core.quiet_hosts import HaltScope

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
+import re
+import sys
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from os import urandom
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import anyio
 import anyio.lowlevel
-from msgspec.structs import replace
 
-from holdfast.client.arguments import check, check_batch
-from holdfast.client.option_checks import checked_options, ms, unix_ms
+from holdfast.client.arguments import check, check_batch, checked_options, ms, unix_ms
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.client.submit_trace import ProducerTrace, current_trace, submit_spans
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Accepted, Receipt, Submission, SubmitOptions
 from holdfast.core.envelope import build_parts, build_run_of, encode_message
@@ -37,11 +36,77 @@ from holdfast.errors import (
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
-    from holdfast.handler.registry import Handlers
-    from holdfast.telemetry.submit_spans import SubmitSpan
+    from holdfast.telemetry.submit_spans import SubmitSpan, SubmitSpans
+
+
+# The producer's side of tracing, of which nothing is imported unless the application has imported OpenTelemetry.
+
+
+class ProducerTrace(NamedTuple):
+    """The span in which a task is submitted, as its envelope names it. `flags`: 2 hex digits of W3C Trace Context;
+    `baggage`: a header."""
+
+    trace_id: str | None = None
+    span_id: str | None = None
+    flags: str | None = None
+    baggage: str | None = None
+
+
+_NONE = ProducerTrace()
+_TRACEPARENT = re.compile(
+    r"(?!ff)(?P<version>[0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?P<more>-.*)?"
+)
+BAGGAGE_BYTES = 4096
+
+
+def current_trace(*, with_baggage: bool = False) -> ProducerTrace:
+    """The span in which the producer submits, so that the run appears in the same trace, or in one linked to it."""
+    if "opentelemetry.trace" not in sys.modules:  # who has not imported it has made no span, and it is not small
+        return _NONE
+    from holdfast.telemetry.current_span import current_span
+
+    header = _baggage() if with_baggage else None
+    span = current_span()
+    if span is None:
+        return _NONE if header is None else ProducerTrace(baggage=header)
+    return ProducerTrace(f"{span.trace_id:032x}", f"{span.span_id:016x}", f"{span.trace_flags:02x}", header)
+
+
+def trace_of_header(traceparent: str) -> ProducerTrace:
+    """The span that a `traceparent` of W3C Trace Context names; of an invalid one nothing is read."""
+    found = _TRACEPARENT.fullmatch(traceparent.strip())
+    if not found or (found["version"] == "00" and found["more"]):  # later versions may have more fields
+        return _NONE
+    return ProducerTrace(*found.group(2, 3, 4))
+
+
+def submit_spans() -> SubmitSpans | None:
+    """None if the application has no tracer."""
+    if "opentelemetry.trace" not in sys.modules:
+        return None
+    from holdfast.telemetry.submit_spans import of_application
+
+    return of_application()
+
+
+def _baggage() -> str | None:
+    """The baggage of the current context, unless it is too large to travel with each task."""
+    from holdfast.telemetry.baggage import written
+
+    header = written()
+    return header if header and len(header) <= BAGGAGE_BYTES else None
 
 
 AROUND = 32768  # bytes of an operation around its message, at most: ids of up to 1,000 characters, baggage of 4 KB
+
+
+class Registry(Protocol):
+    """The handlers that named tasks are checked by: `holdfast.Handlers`, which a producer may have and need not."""
+
+    def fitted(self, spec: TaskSpec) -> TaskSpec:
+        """The task of a named handler with its lane from the registry, its arguments checked. Raises
+        InvalidTaskError."""
+        ...
 
 
 class Draft(NamedTuple):
@@ -106,23 +171,6 @@ def built(
         options=checked.options,
         concurrency_key=spec.concurrency_key or "",
     )
-
-
-def registered(spec: TaskSpec, handlers: Handlers[Any, Any]) -> TaskSpec:
-    """The task of a named handler with its lane from the registry, its arguments checked. Raises InvalidTaskError."""
-    check(spec)
-    if spec.name is None:
-        return spec
-    known = handlers.named()
-    if spec.name not in known:
-        names = ", ".join(sorted(known)) or "none"
-        raise InvalidTaskError(f"name {shown(spec.name)}: no such handler; registered: {names}"[:500])
-    one = known[spec.name]
-    try:
-        one.signature.fit(spec.kwargs or {})
-    except ValueError as misfit:
-        raise InvalidTaskError(f"{spec.name}: {misfit}"[:1000]) from None
-    return replace(spec, lane=spec.lane or one.options.lane)
 
 
 def raise_refusals(batch: Sequence[Submission], answers: Sequence[Receipt]) -> None:
@@ -197,7 +245,7 @@ class Submitter:
         queue: str,
         retries: SubmitRetries,
         max_bytes: int,
-        handlers: Handlers[Any, Any] | None,
+        handlers: Registry | None,
         *,
         baggage: bool = False,
     ) -> None:
@@ -215,7 +263,7 @@ class Submitter:
     def draft(self, spec: TaskSpec) -> Draft:
         """Check `spec`, as `prepare` does, and leave the rest to `submit_drafts`. InvalidTaskError."""
         if self._handlers is not None:
-            spec = registered(spec, self._handlers)
+            spec = self._handlers.fitted(spec)
         return draft(spec, self._queue, self._max_bytes)
 
     async def run(self, spec: TaskSpec) -> str:

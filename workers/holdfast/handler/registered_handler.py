@@ -16,7 +16,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from holdfast.client.arguments import check, check_list
-from holdfast.client.flow import BoundTask
+from holdfast.client.flow import BoundTask, SyncTaskHandle, TaskHandle
+from holdfast.client.manager_in_scope import call_sync, current_manager
 from holdfast.client.task_spec import OF_ONE_TASK, OF_SCHEDULED, ScheduleOptions, TaskOptions, TaskSpec
 from holdfast.core.plain_json import check_json, shown
 from holdfast.errors import InvalidTaskError
@@ -26,8 +27,6 @@ from holdfast.handler.returned_value import to_plain
 
 if TYPE_CHECKING:
     from typing import Unpack
-
-    from holdfast.client.flow import SyncTaskHandle, TaskHandle
 
 Called = ParamSpec("Called")
 Answered = TypeVar("Answered")
@@ -97,18 +96,12 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
 
     def submit_sync(self, *args: P.args, **kwargs: P.kwargs) -> SyncTaskHandle[R]:
         """As `submit`, for code without async. Raises WouldBlockError in a coroutine in which a broker is open."""
-        from holdfast.client.flow import SyncTaskHandle
-        from holdfast.client.loops import call_sync
-
         sent = call_sync(self._submit, self.spec(*args, **kwargs))
         return SyncTaskHandle(sent.task_id, sent.read)
 
     async def submit_many(self, specs: Iterable[TaskSpec]) -> list[TaskHandle[R]]:
         """Submit a task for each `spec(…)` of this handler, in one batch. All are checked before the first is written.
         Raises InvalidTaskError, and the errors of TaskManager.run_tasks."""
-        from holdfast.client.flow import TaskHandle
-        from holdfast.client.manager_in_scope import current_manager
-
         batch = [self._own(each) for each in check_list("specs", specs, f"values of {self.name}.spec(…)")]
         self._check_distinct(batch)
         manager, read = await current_manager(), returned_by(self.function)
@@ -172,9 +165,6 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         return {field: getattr(spec, field) for field in ("name", "kwargs", *OF_SCHEDULED)}
 
     async def _submit(self, spec: TaskSpec) -> TaskHandle[R]:
-        from holdfast.client.flow import TaskHandle
-        from holdfast.client.manager_in_scope import current_manager
-
         manager = await current_manager()
         return TaskHandle(await manager.submitter.run(spec), manager, returned_by(self.function))
 
@@ -216,13 +206,9 @@ class ScheduledHandler(Generic[P]):
 
     def schedule_sync(self, *args: P.args, **kwargs: P.kwargs) -> datetime | None:
         """As `schedule`, for code without async."""
-        from holdfast.client.loops import call_sync
-
         return call_sync(self._set, self._handler.scheduled(*args, **kwargs))
 
     async def _set(self, task: dict[str, Any]) -> datetime | None:
-        from holdfast.client.manager_in_scope import current_manager
-
         return await (await current_manager()).schedules.upsert(self.schedule_id, **self._moments, **task)
 
 

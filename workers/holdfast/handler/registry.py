@@ -17,9 +17,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
+from msgspec import structs
+
+from holdfast.client.arguments import check
 from holdfast.client.schedule_definition import ScheduleSpec
+from holdfast.client.task_spec import TaskSpec
 from holdfast.core.plain_json import shown
-from holdfast.errors import HandlerError, InvalidScheduleError
+from holdfast.errors import HandlerError, InvalidScheduleError, InvalidTaskError
 from holdfast.handler.function import HandlerFunction, HandlerOptions, callee, inspect_middleware
 from holdfast.handler.handler import Handler
 from holdfast.handler.lifespan import Lifespan, inspect_lifespan
@@ -105,6 +109,23 @@ class Handlers(Generic[L, M]):
     def named(self) -> Mapping[str, HandlerFunction]:
         """The functions registered so far, by name."""
         return {name: self._present(name) for name in self._named}
+
+    def fitted(self, spec: TaskSpec) -> TaskSpec:
+        """The task of a named handler with its lane from this registry, its arguments checked. Raises
+        InvalidTaskError."""
+        check(spec)
+        if spec.name is None:
+            return spec
+        known = self.named()
+        if spec.name not in known:
+            names = ", ".join(sorted(known)) or "none"
+            raise InvalidTaskError(f"name {shown(spec.name)}: no such handler; registered: {names}"[:500])
+        one = known[spec.name]
+        try:
+            one.signature.fit(spec.kwargs or {})
+        except ValueError as misfit:
+            raise InvalidTaskError(f"{spec.name}: {misfit}"[:1000]) from None
+        return structs.replace(spec, lane=spec.lane or one.options.lane)
 
     def default(self, function: F) -> F:
         """A decorator: operations that name no handler run this function."""

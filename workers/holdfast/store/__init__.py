@@ -19,7 +19,7 @@ async def open_store(settings: RedisSettings, database: PostgresSettings | None 
     With `database` PostgreSQL keeps its tasks, too: producers and stewards pass it, workers do not need it. In a test
     it is the store that stands in for all others.
     """
-    from holdfast.store.substitute import substitute
+    from holdfast.store.current_store import substitute
 
     if (standing_in := substitute(settings.queue)) is not None:
         yield standing_in

@@ -13,11 +13,10 @@ from typing import Any, NoReturn
 import anyio
 
 from holdfast.client import manager_in_scope
-from holdfast.client.loops import call_sync
 from holdfast.client.manager import TaskManager
+from holdfast.client.manager_in_scope import call_sync
 from holdfast.client.query import SETTLED
 from holdfast.client.schedule_fire import ScheduleFirer
-from holdfast.client.worker_store import worker_store
 from holdfast.core.delivery import Settle, Settlement, Verdict
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted
@@ -25,7 +24,7 @@ from holdfast.errors import HandlerError, HoldfastError, NotDueError, WouldBlock
 from holdfast.handler.handler import Handler, Provider
 from holdfast.handler.registry import Handlers, settled
 from holdfast.handler.resolve import handler_from
-from holdfast.store.substitute import standing_in
+from holdfast.store.current_store import standing_in, worker_store
 from holdfast.testing.still_store import StillStore
 from holdfast.testing.submitted_task import HandlerOrName, SubmittedTask, Wanted, listed
 from holdfast.worker.in_process import InProcessWorker, open_worker

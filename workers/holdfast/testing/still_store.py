@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 import anyio
 
-from holdfast.client.worker_store import worker_store
 from holdfast.core.acceptance import Accepted, Receipt, Submission
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.core.schedule_records import FireOrder
+from holdfast.store.current_store import worker_store
 from holdfast.store.memory import MemoryStore
 from holdfast.testing.submitted_task import SubmittedTask, submitted_task
 

@@ -11,12 +11,12 @@ from uuid import uuid4
 
 import anyio
 
-from holdfast.client.worker_store import belong_to_context
 from holdfast.core.delivery import Settlement, Verdict
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler
 from holdfast.ipc.channel import BootFailed, Drain, Drained, InProcessLink, Ready
+from holdfast.store.current_store import belong_to_context
 from holdfast.store.protocol import Store
 from holdfast.telemetry import open_inside
 from holdfast.worker.context import WorkerContext, ignore_verdict

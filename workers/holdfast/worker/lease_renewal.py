@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
-from holdfast.client.lane_tending import EVERY, tend
 from holdfast.core.delivery import Renewed, Standing
 from holdfast.core.pull_protocol import Lease
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, lease_clock
+from holdfast.worker.lane_tending import EVERY, tend
 
 _log = structlog.get_logger("holdfast.worker")
 

@@ -14,7 +14,6 @@ from functools import partial
 import anyio
 import structlog
 
-from holdfast.client.worker_store import belong_to_process
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.choose import handler_of
@@ -28,6 +27,7 @@ from holdfast.os.forked_copy import leave_worker_at_fork
 from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.os.kill_points import Point, reached
 from holdfast.os.main_thread import MainThread
+from holdfast.store.current_store import belong_to_process
 from holdfast.store.protocol import Store
 from holdfast.telemetry import GRPC, open_in_worker
 from holdfast.telemetry.logs import SentLogs, sent_logs

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 import rich_click
 
-from holdfast.client.event_stream import PAGE, EventFilter, EventStream, MissedEvents
+from holdfast.client.queue_views import PAGE, EventFilter, EventStream, MissedEvents
 from holdfast.core.activity import Happening
 from holdfast.core.trail import EVENTS
 from holdfast.errors import StoreUnavailableError

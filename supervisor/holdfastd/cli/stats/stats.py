@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 import click
 import rich_click
 
-from holdfast.client.periods import Period, last_periods
 from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS
 from holdfast.core.statistics import Percentiles, Statistic
 from holdfast.core.words import duration, fine_duration
+from holdfast.store.periods import Period, last_periods
 from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import structlog
 
-from holdfast.client.lane_tending import EVERY, tend
 from holdfast.core.lanes import LaneBound, LaneLimit, Lanes
 from holdfast.store.protocol import StewardStore, Store
+from holdfast.worker.lane_tending import EVERY, tend
 from holdfast_config import Settings
 from holdfast_config.lanes import HEAD
 from holdfastd.steward.duty import Duty

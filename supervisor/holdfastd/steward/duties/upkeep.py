@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import anyio
 import structlog
 
-from holdfast.client.periods import made_of_shorter
 from holdfast.core.quiet_hosts import remedy
 from holdfast.core.rollup import MINUTE, MINUTES_KEPT_MS, PACKED
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.ipc import channel
 from holdfast.ipc.channel import Left
+from holdfast.store.periods import made_of_shorter
 from holdfast.store.protocol import BatchStore, StewardStore, Store
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import Duty, punctual

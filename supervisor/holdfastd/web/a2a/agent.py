@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from holdfast.client.submission import raise_refusals
-from holdfast.client.submit_trace import ProducerTrace
+from holdfast.client.submission import ProducerTrace, raise_refusals
 from holdfast.core.acceptance import Receipt, Submission, SubmitOptions
 from holdfast.core.envelope import build_run_of
 from holdfast.core.identity import fitting_message_id, is_task_id, keyed_id

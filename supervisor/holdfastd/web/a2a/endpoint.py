@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.client.submit_trace import trace_of_header
+from holdfast.client.submission import trace_of_header
 from holdfast.errors import HoldfastError
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.operations.errors import meaning_of

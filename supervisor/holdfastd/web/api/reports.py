@@ -9,7 +9,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from holdfast.client.arguments import check_id
-from holdfast.client.event_stream import EventFilter
+from holdfast.client.queue_views import EventFilter
 from holdfast.core.activity import Happening
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS

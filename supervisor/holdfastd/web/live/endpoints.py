@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.client.event_stream import MissedEvents
+from holdfast.client.queue_views import MissedEvents
 from holdfast.core.activity import Happenings
 from holdfast.why.times import moment
 from holdfastd.web.http.addresses import position_of, stream_position

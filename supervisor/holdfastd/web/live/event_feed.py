@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import structlog
 
-from holdfast.client.event_stream import MissedEvents
+from holdfast.client.queue_views import MissedEvents
 from holdfast.core.activity import Happening, Happenings
 from holdfast.errors import StoreError
 from holdfast.store.protocol import Store

@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from holdfast.client.periods import last_periods
 from holdfast.core.counts import Counts
 from holdfast.core.task_states import State
 from holdfast.errors import HoldfastError
+from holdfast.store.periods import last_periods
 from holdfastd.doctor import database
 from holdfastd.doctor import store as store_check
 from holdfastd.doctor.finding import Finding, Level

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.client.periods import Period
 from holdfast.core.statistics import Statistic
+from holdfast.store.periods import Period
 
 STEPS = 60  # of a course, at most
 WIDTH, HEIGHT = 600, 80  # of the picture
