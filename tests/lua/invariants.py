@@ -24,7 +24,7 @@ from tests.lua.view import OWN, View
 
 TERMINAL = frozenset({"completed", "failed", "rejected", "canceled"})
 PARKED = frozenset({"input-required", "auth-required", "suspended"})
-FEW = 16  # lanes: a worker of more claims nothing ahead (see usual_pull.lua)
+FEW = 16  # lanes: a worker of more claims nothing ahead (see fast_pull.lua)
 
 
 def breaches(

@@ -18,7 +18,7 @@ import uvloop
 
 from holdfast.errors import StoreError
 from holdfast.store.redis.scripts import text
-from tests.lua import breakages_usual
+from tests.lua import breakages_fast
 from tests.lua.breakages import BREAKAGES
 from tests.lua.fuzz import BreachError, play
 from tests.lua.namespace import namespace
@@ -114,7 +114,7 @@ class Mutant:
 
 
 MUTANTS = [Mutant(*breakage) for breakage in BREAKAGES]
-USUAL = [Mutant(*breakage) for breakage in breakages_usual.BREAKAGES]
+USUAL = [Mutant(*breakage) for breakage in breakages_fast.BREAKAGES]
 
 
 async def noticed(mutant: Mutant, url: str) -> str:

@@ -19,8 +19,8 @@ BEFORE = (
     "once",
     "followed",
     "requested",
-    "usual_pull",
-    "usual_submit",
+    "fast_pull",
+    "fast_submit",
 )  # put before operations; each answers in their place
 WITHOUT_SCRIPT = {"activity", "bulk_change", "bulk_changes", "web_sessions"}  # keys of single commands
 FOR_THEIR_EFFECT = {"once": {"guard"}}  # used though no name of it is

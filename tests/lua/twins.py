@@ -25,7 +25,7 @@ from tests.lua.history import apart
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import introduction, run, submission
 
-GUARDS = ("usual_pull", "usual_submit")
+GUARDS = ("fast_pull", "fast_submit")
 WHOLE = dict.fromkeys(GUARDS, "-- answers nothing\n")
 EVERY = 8  # actions: then both are compared
 WORKERS = {"a": None, "b": frozenset({""}), "c": None}  # and the names of their handlers, where they say them

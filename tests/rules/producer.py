@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.rules.rule import Rule
 
 _JOINED = "tests/worker/test_joined_submits.py"
-_DIRECT = "tests/worker/test_direct_client.py"
+_DIRECT = "tests/worker/test_fast_client.py"
 _PROTOCOL = "tests/worker/test_command_protocol.py"
 _AGAIN = "tests/cli/test_submit_again.py"
 _SUBMITTER = "tests/worker/test_submitter.py"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.rules.rule import Rule
 
 _SPANS = "tests/worker/test_telemetry.py"
-_USUAL = "tests/worker/test_usual_spans.py"
+_USUAL = "tests/worker/test_fast_spans.py"
 _TRACES = "tests/otlp/test_traces.py"
 
 TELEMETRY = (

@@ -671,7 +671,7 @@ WORKER = [
         "a pull behind a bell whose script the server has lost was not run",
         "        except NoScriptError:\n            return None\n",
         "        except ZeroDivisionError:\n            return None\n",
-        "tests/worker/test_direct_client.py"
+        "tests/worker/test_fast_client.py"
         "::test_what_was_sent_behind_a_wait_was_not_run_where_the_server_has_lost_its_script",
     ),
     Rule(

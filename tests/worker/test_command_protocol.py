@@ -20,7 +20,7 @@ import pytest
 
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store.redis.connection import Connection
-from holdfast.store.redis.direct_client import Send
+from holdfast.store.redis.fast_client import Send
 from holdfast_config import RedisSettings
 from tests.certificates import certificates
 

@@ -25,8 +25,8 @@ from holdfast.core.outcomes import (
     UnreadableMessage,
 )
 from holdfast.telemetry import semantic_names
+from holdfast.telemetry.fast_span import FastSpan
 from holdfast.telemetry.planned_span import traceparent
-from holdfast.telemetry.usual_span import UsualSpan
 
 if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
@@ -144,7 +144,7 @@ class DeliverySpan:
             self._span.add_event(_EVENTS[report.kind], _about(report), self._ended_ns)
 
     def _note(self, name: str, value: str) -> None:
-        if isinstance(self._span, UsualSpan):
+        if isinstance(self._span, FastSpan):
             self._span.note(name, value)
         else:
             self._span.set_attribute(name, value)

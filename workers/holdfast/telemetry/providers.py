@@ -17,10 +17,10 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import TracerProvider
 
 from holdfast.telemetry import span_exporters
+from holdfast.telemetry.fast_span import Take
 from holdfast.telemetry.global_provider import provider_in_use
 from holdfast.telemetry.resource import resource
 from holdfast.telemetry.span_exporters import takes_records
-from holdfast.telemetry.usual_span import Take
 
 # The provider of spans of a process: one of its own, or the global one, through which handlers and the libraries that
 # they use make theirs. A global provider cannot be replaced: a second worker in the same process uses that of the

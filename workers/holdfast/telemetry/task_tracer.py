@@ -32,11 +32,11 @@ from holdfast.core import identity
 from holdfast.core.delivery import Delivery
 from holdfast.telemetry import baggage, semantic_names
 from holdfast.telemetry.delivery_span import DeliverySpan
+from holdfast.telemetry.fast_span import FastSpan, Plan
 from holdfast.telemetry.planned_span import PlannedSpan, producer
 from holdfast.telemetry.planned_span import context as within
 from holdfast.telemetry.providers import BatchingProvider, Providers
 from holdfast.telemetry.run_record import RunRecord, StartedRun
-from holdfast.telemetry.usual_span import Plan, UsualSpan
 from holdfast.version import installed
 
 if TYPE_CHECKING:
@@ -78,12 +78,12 @@ class ChosenSpans:
     def start(self, planned: PlannedSpan) -> Span:
         return self._started(planned, self._sampled(planned))
 
-    def start_usual(self, run: StartedRun, plan: Plan) -> Span:
+    def start_fast(self, run: StartedRun, plan: Plan) -> Span:
         """A span to which others add nothing, as a rule: the SDK makes it only if they do."""
         take = None if self._provider is None else self._provider.take
         if take is None or not self._is_sampled(run.operation):
             return self.start(plan(run.record()))
-        return UsualSpan(run, plan, self.start, take)
+        return FastSpan(run, plan, self.start, take)
 
     def _is_sampled(self, operation: Run) -> bool:
         """True if the sampler is one that needs to know no more than the producer's decision, and it says yes."""
@@ -160,7 +160,7 @@ class TaskTracer:
 
     def delivery(self, delivery: Delivery, task: Task, handler: str) -> DeliverySpan:
         operation = task.operation
-        span = self._spans.start_usual(StartedRun(delivery, operation, handler, time.time_ns()), self._planned)
+        span = self._spans.start_fast(StartedRun(delivery, operation, handler, time.time_ns()), self._planned)
         given = baggage.read(operation.baggage) if self._keeps_baggage and operation.baggage else None
         task.span = opened = DeliverySpan(span, given)
         if span.is_recording():

@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 
 from holdfast.os.kill_points import armed
 from holdfast.store.protocol import MOST_PEEKS
-from holdfast.store.redis.direct_client import DirectClient
+from holdfast.store.redis.fast_client import FastClient
 from holdfast.store.redis.kill_point_connection import watch
 from holdfast_config import redis_urls
 
@@ -109,8 +109,8 @@ def _probed(url: str) -> dict[str, Any]:
     return {"socket_keepalive": True, "socket_keepalive_options": options}
 
 
-def _direct(pool: Any, answer_timeout: float | None) -> DirectClient:
-    client = DirectClient(pool, answer_timeout)
+def _direct(pool: Any, answer_timeout: float | None) -> FastClient:
+    client = FastClient(pool, answer_timeout)
     if armed:
         client.sent = watch
     return client

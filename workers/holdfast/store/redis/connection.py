@@ -12,8 +12,8 @@ from redis.exceptions import ConnectionError, MovedError, NoScriptError, RedisEr
 from holdfast.core.store_info import ServerAddress
 from holdfast.errors import StoreError, StoreRefusedError, UnreadableRecordError
 from holdfast.store.redis.clients import Clients, clients_of
-from holdfast.store.redis.direct_client import DirectClient, Offer
 from holdfast.store.redis.error_mapping import Explained, is_passing
+from holdfast.store.redis.fast_client import FastClient, Offer
 from holdfast.store.redis.keys import Keys
 from holdfast.store.redis.notifications import Notifications
 from holdfast.store.redis.scripts import SHIPPED, Script, Scripts, build, operations
@@ -227,13 +227,13 @@ class Connection:
     def sends_behind_waits(self) -> bool:
         """True if an operation can be sent behind a command that blocks. Not where servers change places: a command
         that is redirected is sent again, and the other would have run without it. In memory there is no connection."""
-        return self._locator is None and isinstance(self.blocking, DirectClient)
+        return self._locator is None and isinstance(self.blocking, FastClient)
 
     async def wait(self, seconds: float, offer: Offer, *args: Value) -> tuple[Any, Any]:
         """Run a command that blocks as `block` does; the answers of it, and of the operation sent behind it: see
-        `DirectClient.execute_waiting`."""
+        `FastClient.execute_waiting`."""
         with self._explained, self._within(seconds):
-            return await cast("DirectClient", self.blocking).execute_waiting(args, offer, self._answer_timeout)
+            return await cast("FastClient", self.blocking).execute_waiting(args, offer, self._answer_timeout)
 
     def operation(self, name: str, *args: Value) -> tuple[Value, ...]:
         """The command that runs an operation. It fails where the server does not know the script."""

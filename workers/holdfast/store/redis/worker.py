@@ -18,7 +18,7 @@ from holdfast.store.redis.part import RedisPart
 
 if TYPE_CHECKING:
     from holdfast.store.protocol import SendPull
-    from holdfast.store.redis.direct_client import Send
+    from holdfast.store.redis.fast_client import Send
 
 _pack = msgspec.msgpack.Encoder().encode
 _json = msgspec.json.Encoder().encode

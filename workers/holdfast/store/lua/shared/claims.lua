@@ -1,4 +1,4 @@
--- use: task_record lane journal expiry gates history damage rules workers clock usual_record batches webhook_outbox shared_keys
+-- use: task_record lane journal expiry gates history damage rules workers clock fast_record batches webhook_outbox shared_keys
 -- provides: claim claimed_in
 -- Claims of tasks. A claim is `delivery:incarnation:request`. A pull answers one flat row for each (see store/redis/decode.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.

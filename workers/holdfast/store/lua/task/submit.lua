@@ -7,7 +7,7 @@
 -- Keeps: I3, I4, I6: what is answered with new, turn or pending is queued, or waits with its task.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- before: usual_submit
+-- before: fast_submit
 -- use: clock messages lane
 local WIDTH = 11
 

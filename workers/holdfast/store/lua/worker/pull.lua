@@ -1,7 +1,7 @@
 -- Settle what is done, then claim up to k tasks.
 -- KEYS: the public queue.
 -- ARGV: incarnation, request, k, settlements as MessagePack (a list of lists: task id, claim, result, kind, delay in ms,
---       reason, checkpoint, '' for none; only the first three: completed), the lanes' weights ('' to serve them in their order), how many to claim beyond k (see usual_pull;
+--       reason, checkpoint, '' for none; only the first three: completed), the lanes' weights ('' to serve them in their order), how many to claim beyond k (see fast_pull;
 --       here none are), then the lanes.
 -- Answers: {standing (QUIET: its host is to claim nothing; DOUBTED: nobody is, until the steward has compared this Redis with its ledger; APART: a suspect runs alone here, or is to be the next; FIRES: nothing
 --           was claimed, as schedules go on after what was settled: their fires come first), verdicts, rows of claims (see
@@ -9,7 +9,7 @@
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
--- before: usual_pull
+-- before: fast_pull
 -- use: doubt task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage history limits rules schedules workers stale_entries shared_keys
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 

@@ -1,4 +1,4 @@
--- use: usual_record clock journal lane envelope serving_workers limits workers
+-- use: fast_record clock journal lane envelope serving_workers limits workers
 -- provides: read_foreign write_foreign
 -- The usual foreign entry: the run of a task that is not known, for a handler that this worker has. It is accepted and claimed in one
 -- step, where nothing else is claimed, as workers at rest do.
@@ -11,7 +11,7 @@ local function read_foreign(raw, names)
   return id, message, name
 end
 
--- It takes the sequence of the entry before it. `running` comes first, and the entry is popped last (see usual_pull). Answers its short row.
+-- It takes the sequence of the entry before it. `running` comes first, and the entry is popped last (see fast_pull). Answers its short row.
 local function write_foreign(raw, lane, id, message, name, owner, claim)
   local seq, option = call('HGET', KEY.heads, lane) or '0', name ~= '' and {'name', name} or {}
   local fields = number_of_fields(option[1])

@@ -20,11 +20,11 @@ from holdfast.core.outcomes import Completed, Failure, HandlerStopped, InputAske
 from holdfast.core.store_info import ServerAddress
 from holdfast.handler.task import Task
 from holdfast.telemetry import GRPC, HTTP, Tracing, span_exporters
+from holdfast.telemetry.fast_span import EndedSpan, FastSpan
 from holdfast.telemetry.providers import BatchingProvider
 from holdfast.telemetry.resource import resource
 from holdfast.telemetry.span_exporters import takes_records, taking_records
 from holdfast.telemetry.task_tracer import TaskTracer
-from holdfast.telemetry.usual_span import EndedSpan, UsualSpan
 from tests.worker.handlers import delivery_of
 from tests.worker.telemetry_collector import attributes
 
@@ -140,7 +140,7 @@ def from_a_thread(span: trace.Span) -> None:
 
 def reading(span: trace.Span) -> None:
     assert span.is_recording()
-    assert isinstance(span, UsualSpan | SdkSpan)
+    assert isinstance(span, FastSpan | SdkSpan)
     assert dict(span.attributes or {})["messaging.destination.name"] == "q"
 
 

@@ -1,10 +1,10 @@
--- use: usual_record usual_foreign claims_ahead clock journal lane lane_turns serving_workers limits rollup
+-- use: fast_record fast_foreign claims_ahead clock journal lane lane_turns serving_workers limits rollup
 -- A guard: a pull in which nothing is unusual is answered here, with few commands; the operation behind it answers any pull, and
 -- its functions are made only then. All is read and decided before anything is written: at the first thing that is not as usual, the
 -- operation does the whole call. Both write and answer the same, but that tasks are claimed ahead here alone, beyond the slots: here
 -- nothing bounds them, and nothing else follows from the order in which they begin.
 -- Usual: a live worker of a pool, of a few lanes, and the request behind its last one; none of these keys; settlements of usual tasks as completed, to which nothing is
--- tied; entries of usual tasks, in their order; or one foreign entry (see usual_foreign).
+-- tied; entries of usual tasks, in their order; or one foreign entry (see fast_foreign).
 -- Each function costs every call, so there are few.
 local WORKER, SLOTS, AHEAD = KEY.worker .. ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[6])
 local CLAIM = '1:' .. ARGV[1] .. ':' .. ARGV[2]

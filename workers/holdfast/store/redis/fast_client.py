@@ -184,7 +184,7 @@ class CommandBehind:
             self.answer.cancel()
 
 
-class DirectClient:
+class FastClient:
     """`pool`: the library's. `answer_timeout`: the longest time in seconds from sending a command to its answer, None
     for commands that block. `sent`: called, if set, between the two."""
 

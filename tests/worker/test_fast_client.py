@@ -16,7 +16,7 @@ from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast.store.redis.connection import Connection
-from holdfast.store.redis.direct_client import Send
+from holdfast.store.redis.fast_client import Send
 from holdfast_config import RedisSettings
 
 pytestmark = pytest.mark.anyio
