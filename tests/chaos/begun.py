@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from holdfast.core.delivery import Delivery
-from holdfast.worker.run import RunningTasks
+from holdfast.worker.run import TaskRunner
 from tests.chaos import history_file
 from tests.chaos.handler import HOST
 
@@ -14,11 +14,11 @@ BEGUN = "CHAOS_BEGUN"
 
 def hook() -> None:
     """In this process and its children."""
-    start = RunningTasks.start
+    start = TaskRunner.start
 
-    def write_and_start(self: RunningTasks, delivery: Delivery, now: float) -> None:
+    def write_and_start(self: TaskRunner, delivery: Delivery, now: float) -> None:
         about = {"id": delivery.task_id, "delivery": delivery.delivery, "pid": os.getpid(), "host": os.environ[HOST]}
         history_file.write(os.environ[BEGUN], **about)
         start(self, delivery, now)
 
-    RunningTasks.start = write_and_start  # type: ignore[method-assign]
+    TaskRunner.start = write_and_start  # type: ignore[method-assign]

@@ -57,14 +57,14 @@ def settle_before_the_end() -> None:
 
 def keep_the_slot_of_who_cancels_itself() -> None:
     """A delivery ends only where its handler returns or raises."""
-    from holdfast.worker.run import RunningTasks
+    from holdfast.worker.run import TaskRunner
 
     async def deliver(self: Any, delivery: Any, running: Any, unbounded: Any) -> None:
         await running.await_earlier()
         with running.scope:
             self._end(delivery, running, await self._run_within_limit(delivery, running))
 
-    RunningTasks._deliver = deliver  # type: ignore[method-assign]
+    TaskRunner._deliver = deliver  # type: ignore[method-assign]
 
 
 def stop_at_an_impossible_webhook() -> None:

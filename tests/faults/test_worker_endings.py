@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.task_states import State
-from holdfast.worker.run import MOST_LEFT
+from holdfast.worker.running_tasks import MOST_LEFT
 from tests.faults.kin import wait_dead
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE

@@ -101,7 +101,7 @@ WORKER = [
     ),
     Rule(
         "nothing waits behind a task of a schedule",
-        " and not any(map(may_be_fire, self.running.ids))",
+        " and not any(map(may_be_fire, self._running.by_id))",
         "",
         f"{_AHEAD}::test_nothing_waits_behind_a_task_of_a_schedule",
     ),
@@ -203,14 +203,14 @@ WORKER = [
     ),
     Rule(
         "no more run at once than may",
-        " - len(self.running.ids)",
+        " - len(self._running.by_id)",
         "",
         f"{_AHEAD}::test_so_many_run_as_may_and_the_others_follow_in_order",
     ),
     Rule(
         "nothing waiting begins past the end of the lease",
-        "self.running.is_over or not self._state.lease.holds(now)",
-        "self.running.is_over",
+        "self._running.is_over or not self._state.lease.holds(now)",
+        "self._running.is_over",
         f"{_AHEAD}::test_nothing_is_begun_past_the_end_of_the_lease",
     ),
     Rule(
@@ -221,7 +221,7 @@ WORKER = [
     ),
     Rule(
         "another turn of a running task does not wait",
-        " or delivery.task_id in self.running.ids:",
+        " or delivery.task_id in self._running.by_id:",
         ":",
         f"{_AHEAD}::test_another_turn_of_a_running_task_does_not_wait",
     ),
@@ -402,14 +402,14 @@ WORKER = [
     ),
     Rule(
         "what waited for a place is given back as not begun",
-        "HandlerStopped(running.stopped_by, not running.waits)",
-        "HandlerStopped(running.stopped_by)",
+        "HandlerStopped(self.stopped_by, not self.waits)",
+        "HandlerStopped(self.stopped_by)",
         "tests/worker/test_places.py::test_a_task_that_waits_for_a_place_can_be_canceled_and_drained",
     ),
     Rule(
         "what waits for a place of its handler has not begun",
-        "            self.context.begun.hide(delivery.task_id)\n            if not self._limits",
-        "            if not self._limits",
+        "            self.context.begun.hide(delivery.task_id)\n            if not self._bounds.limits",
+        "            if not self._bounds.limits",
         "tests/worker/test_places.py::test_what_waits_for_a_place_has_not_begun",
     ),
     Rule(
@@ -504,7 +504,7 @@ WORKER = [
     ),
     Rule(
         "near the end of a drain handlers are cancelled",
-        '        self.ahead.running.stop_all("drain")\n',
+        '        self.ahead.runner.tasks.stop_all("drain")\n',
         "",
         "tests/worker/test_worker.py::test_drain_past_its_time_releases_in_order_uncharged_with_the_checkpoint",
     ),
@@ -756,19 +756,19 @@ WORKER = [
     ),
     Rule(
         "a handler that has asked goes on with the arguments that it had",
-        "            task.go_on(delivery)\n",
+        "        task.go_on(delivery)\n",
         "",
         "tests/worker/test_questions.py::test_a_named_handler_goes_on_with_its_arguments",
     ),
     Rule(
         "a handler that has asked several times goes on with what it had at first",
-        "            asked = turn_before(delivery, asked_in)\n        return",
-        "            asked = None\n        return",
+        "    while (asked := turn_before",
+        "    if (asked := turn_before",
         "tests/worker/test_questions.py::test_a_named_handler_goes_on_with_its_arguments",
     ),
     Rule(
         "the turn that asked is read whole",
-        "            while not is_whole(asked):\n                asked = await self._with_more(asked)\n",
+        "        while not is_whole(asked):\n            asked = await _with_more(asked, read_earlier)\n",
         "",
         "tests/worker/test_questions.py::test_a_row_of_questions_is_read_from_a_history_of_several_answers",
     ),
@@ -1057,7 +1057,7 @@ WORKER = [
     ),
     Rule(
         "a delivery that was cut off before its end is ended",
-        "timeout=self.look)\n                    self._end_abandoned()\n",
+        "timeout=self.look)\n                self._end_abandoned()\n",
         "timeout=self.look)\n",
         "tests/worker/test_delivery_ends.py"
         "::test_a_delivery_whose_asyncio_task_is_cancelled_before_its_first_step_ends_as_a_failure",

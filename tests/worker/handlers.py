@@ -1,4 +1,4 @@
-"""Shared by the tests of handlers: a delivery of a message, a run of a function on it, a worker's running tasks."""
+"""Shared by the tests of handlers: a delivery of a message, a run of a function on it, a worker's task runner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfast.handler.task import Task
 from holdfast.telemetry import open_telemetry
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.recycler import Heartbeat, Recycler
-from holdfast.worker.run import RunningTasks
+from holdfast.worker.run import TaskRunner
 from holdfast.worker.samples import Samples
 
 
@@ -47,12 +47,12 @@ def handler_of(function: Callable[..., Any]) -> Handler:
     return Handler("tests:handle", callee(function, "tests:handle", named=False))
 
 
-def running_tasks_of(context: WorkerContext, function: Callable[..., Any]) -> RunningTasks:
-    """The running tasks of a worker whose parent does not read."""
+def task_runner_of(context: WorkerContext, function: Callable[..., Any]) -> TaskRunner:
+    """The task runner of a worker whose parent does not read."""
     link: Any = SimpleNamespace(send=lambda _: None)
     heartbeat = Heartbeat(context, link)
     recycler = Recycler(context.state, heartbeat)
-    return RunningTasks(
+    return TaskRunner(
         context, handler_of(function), open_telemetry(None, "tests"), heartbeat, recycler, Samples(context)
     )
 

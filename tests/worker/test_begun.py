@@ -18,10 +18,10 @@ from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
 from holdfast.worker import run
 from holdfast.worker.context import WorkerContext, lease_clock
-from holdfast.worker.run import RunningTasks
+from holdfast.worker.run import TaskRunner
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
-from tests.worker.handlers import delivery_of, running_tasks_of
+from tests.worker.handlers import delivery_of, task_runner_of
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +43,7 @@ async def test_a_task_is_noted_while_it_is_read_and_from_its_call_on(monkeypatch
         seen["in its handler"] = begun_page.read(bytes(page), BOOT)
 
     monkeypatch.setattr(run, "Task", ReadTask)
-    running = running_tasks_of(context, handle)
+    running = task_runner_of(context, handle)
     async with anyio.create_task_group() as life:
         life.start_soon(running.serve)
         await anyio.wait_all_tasks_blocked()
@@ -55,7 +55,7 @@ async def test_a_task_is_noted_while_it_is_read_and_from_its_call_on(monkeypatch
 
 
 @asynccontextmanager
-async def started(running: RunningTasks, *claimed: Delivery) -> AsyncGenerator[None]:
+async def started(running: TaskRunner, *claimed: Delivery) -> AsyncGenerator[None]:
     """The tasks are started; their turn comes when the body waits. They have ended afterwards."""
     exchange = running.context.exchange
     async with anyio.create_task_group() as life:
@@ -78,7 +78,7 @@ async def test_a_revoked_claim_is_not_begun_and_is_given_back(timeout: float | N
     page = bytearray(begun_page.blank(4, BOOT))
     settings = Settings(task_timeout=timeout)
     context = WorkerContext(WorkerSpec("i" * 32, 0, settings), MemoryStore("q"), begun=BegunTasks(page))
-    async with started(running_tasks_of(context, handle_nothing), delivery_of()):
+    async with started(task_runner_of(context, handle_nothing), delivery_of()):
         page[begun_page.REVOKED : begun_page.HEADER] = begun_page.revoked(request_number)
     assert begun_page.read(bytes(page), BOOT) == {}
     assert [(one.task_id, one.kind, one.reason) for one in context.exchange.unsettled] == [
@@ -91,7 +91,7 @@ async def test_a_process_that_stood_still_past_its_lease_begins_nothing_that_it_
     timeout: float | None,
 ) -> None:
     context = WorkerContext(WorkerSpec("i" * 32, 0, Settings(task_timeout=timeout)), MemoryStore("q"))
-    async with started(running_tasks_of(context, handle_nothing), delivery_of()):
+    async with started(task_runner_of(context, handle_nothing), delivery_of()):
         context.state.lease = Lease(15.0, lease_clock() - 16.0)
     assert [(one.task_id, one.kind) for one in context.exchange.unsettled] == [("t-1", Settle.RETURNED)]
 
@@ -106,7 +106,7 @@ async def test_a_claim_that_is_revoked_while_it_waits_for_a_place_is_not_begun()
 
     page = bytearray(begun_page.blank(4, BOOT))
     context = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"), begun=BegunTasks(page))
-    running = running_tasks_of(context, handle_nothing)
+    running = task_runner_of(context, handle_nothing)
     running.handler = handlers.frozen("tests:handlers")
     async with started(running, *(delivery_of(NARROW, task_id=task_id) for task_id in ("t-1", "t-2"))):
         await anyio.wait_all_tasks_blocked()

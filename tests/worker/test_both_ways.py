@@ -23,11 +23,11 @@ from holdfast.handler.handler import Handler
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
 from holdfast.worker.context import WorkerContext, lease_clock
-from holdfast.worker.run import RunningTasks
+from holdfast.worker.run import TaskRunner
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
-from tests.worker.handlers import delivery_of, running_tasks_of
+from tests.worker.handlers import delivery_of, task_runner_of
 from tests.worker.telling import cancel_own_task
 from tests.worker.test_handler_stopping import PATIENCE
 
@@ -40,8 +40,8 @@ WAYS = {"at once": None, "with a time limit": NEVER}
 Handle = Callable[..., Any]
 
 
-def takes_all_steps(running: RunningTasks, delivery: Delivery) -> bool:
-    return running._unbounded(delivery, Task(delivery)) is None
+def takes_all_steps(running: TaskRunner, delivery: Delivery) -> bool:
+    return running._bounds.unbounded(running.handler, delivery, Task(delivery)) is None
 
 
 class Play:
@@ -65,20 +65,20 @@ class Play:
                 life.cancel_scope.cancel()
         return next(iter(running.context.exchange.unsettled), None)
 
-    async def _run(self, running: RunningTasks, delivery: Delivery, why: str) -> None:
+    async def _run(self, running: TaskRunner, delivery: Delivery, why: str) -> None:
         exchange = running.context.exchange
         [claimed] = exchange.answer(exchange.next_request(), Pulled(Standing.OK, (), (delivery,)))
         running.start(claimed, lease_clock())
         if why:
             if not self.begun.is_set():
                 await self.begun.wait()
-            running.stop(delivery.task_id, delivery.claim, why)
+            running.tasks.stop(delivery.task_id, delivery.claim, why)
         while not running.context.state.use.done:
             await anyio.lowlevel.checkpoint()
 
 
-def running_under(handler: Handle, **settings: Any) -> RunningTasks:
-    return running_tasks_of(WorkerContext(WorkerSpec("i" * 32, 0, Settings(**settings)), MemoryStore("q")), handler)
+def running_under(handler: Handle, **settings: Any) -> TaskRunner:
+    return task_runner_of(WorkerContext(WorkerSpec("i" * 32, 0, Settings(**settings)), MemoryStore("q")), handler)
 
 
 @pytest.fixture(params=WAYS)

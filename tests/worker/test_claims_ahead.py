@@ -26,7 +26,7 @@ from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.state import claims_ahead
 from holdfast.worker.worker import WorkerDrain
 from holdfast_config import Settings
-from tests.worker.handlers import delivery_of, running_tasks_of
+from tests.worker.handlers import delivery_of, task_runner_of
 
 pytestmark = pytest.mark.anyio
 
@@ -81,7 +81,7 @@ async def stage(kind: WorkerKind = WorkerKind.WORKER) -> AsyncIterator[Stage]:
         scene.begun.append(task.id)
         await scene.doors.setdefault(task.id, anyio.Event()).wait()
 
-    running = running_tasks_of(context, handle)
+    running = task_runner_of(context, handle)
     scene = Stage(context, ClaimsAhead(context, running))
     async with anyio.create_task_group() as life:
         life.start_soon(running.serve)
@@ -118,7 +118,7 @@ async def test_what_has_begun_goes_back_before_what_was_claimed_behind_it() -> N
         scene.take("a", "b", "c")
         await scene.runs("a", "b")
         scene.ahead.give_back("drain")
-        scene.ahead.running.stop_all("drain")
+        scene.ahead.runner.tasks.stop_all("drain")
         await anyio.wait_all_tasks_blocked()
         assert scene.reports == [("c", Settle.RETURNED), ("b", Settle.RELEASE), ("a", Settle.RELEASE)]
 
@@ -304,7 +304,7 @@ async def test_the_slowest_task_that_has_ended_is_known() -> None:
     async with stage() as scene:
         scene.take("a", "b", "c")
         await scene.runs("a", "b")
-        begun = scene.ahead.running.first_begun_at
+        begun = scene.ahead.runner.tasks.first_begun_at
         assert begun is not None
         await scene.end("a")
         assert 0 < scene.context.state.durations.slowest <= lease_clock() - begun

@@ -22,10 +22,11 @@ from holdfast.core.delivery import Delivery, Pulled, Standing
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
 from holdfast.worker.context import WorkerContext, lease_clock
-from holdfast.worker.run import RunningTasks
+from holdfast.worker.run import TaskRunner
+from holdfast.worker.running_tasks import RunningTasks
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
-from tests.worker.handlers import delivery_of, running_tasks_of
+from tests.worker.handlers import delivery_of, task_runner_of
 from tests.worker.hostile_errors import Ending, Nothing, OddGroup
 
 pytestmark = pytest.mark.anyio
@@ -65,12 +66,12 @@ class Raiser:
 TRACED = {
     function.__code__
     for function in (
-        RunningTasks._deliver,
-        RunningTasks._run_within_limit,
-        RunningTasks._run,
-        RunningTasks._end,
-        RunningTasks._finish,
-        RunningTasks._forget,
+        TaskRunner._deliver,
+        TaskRunner._run_within_limit,
+        TaskRunner._run,
+        TaskRunner._end,
+        TaskRunner._finish,
+        RunningTasks.forget,
     )
 }
 
@@ -103,22 +104,22 @@ async def failing() -> None:
     raise Nothing
 
 
-def claimed(running: RunningTasks, delivery: Delivery) -> Delivery:
+def claimed(running: TaskRunner, delivery: Delivery) -> Delivery:
     exchange = running.context.exchange
     [held] = exchange.answer(exchange.next_request(), Pulled(Standing.OK, (), (delivery,)))
     return held
 
 
-async def until_over(running: RunningTasks) -> None:
-    while running.ids:
+async def until_over(running: TaskRunner) -> None:
+    while running.tasks.by_id:
         await anyio.lowlevel.checkpoint()
 
 
 async def play(handler: Callable[..., Any], raiser: Raiser) -> bool:
     """One delivery with that error in it, and one behind it, if the worker lives; True if it lives."""
     context = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"))
-    running = running_tasks_of(context, handler)
-    running.look = 0.002
+    running = task_runner_of(context, handler)
+    running.tasks.look = 0.002
     asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # pytest cannot show such an error
     with anyio.fail_after(PATIENCE), capture_logs():
         sending = asyncio.create_task(running.parts.serve())
@@ -127,8 +128,10 @@ async def play(handler: Callable[..., Any], raiser: Raiser) -> bool:
         with traced(raiser):
             running.start(claimed(running, delivery_of(timeout_ms=60000 if handler is later else None)), lease_clock())
             await until_over(running)
-        await asyncio.wait((serving,), timeout=5 * running.look)  # a further look has nothing to end a second time
-        lives = not running._failure.done()
+        await asyncio.wait(
+            (serving,), timeout=5 * running.tasks.look
+        )  # a further look has nothing to end a second time
+        lives = not running.tasks._failure.done()
         if lives:
             assert not context.exchange.held
             assert len(context.exchange.unsettled) == 1
@@ -162,14 +165,14 @@ async def test_an_error_at_any_instruction_leaves_no_delivery_without_its_end(
 
 async def test_a_delivery_whose_asyncio_task_is_cancelled_before_its_first_step_ends_as_a_failure() -> None:
     context = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"))
-    running = running_tasks_of(context, at_once)
-    running.look = 0.002
+    running = task_runner_of(context, at_once)
+    running.tasks.look = 0.002
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as life:
             life.start_soon(running.serve)
             await anyio.lowlevel.checkpoint()
             running.start(claimed(running, delivery_of()), lease_clock())
-            [started] = running._running.values()
+            [started] = running.tasks.by_id.values()
             assert started.runner is not None
             started.runner.cancel()
             await until_over(running)

@@ -35,7 +35,9 @@ async def test_a_later_order_does_not_lengthen_the_first(cancel_at: float) -> No
     given_back: list[str] = []
     context = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"))
     context.state.exchange = Unsettled(1)
-    ahead: Any = SimpleNamespace(running=SimpleNamespace(stop_all=stopped.append), give_back=given_back.append)
+    ahead: Any = SimpleNamespace(
+        runner=SimpleNamespace(tasks=SimpleNamespace(stop_all=stopped.append)), give_back=given_back.append
+    )
     draining = WorkerDrain(context, ahead)
     over = time.monotonic()
     draining.begin(Drain(over, over))

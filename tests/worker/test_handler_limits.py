@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import pytest
 
-from holdfast.worker.handler_limits import FIRST_GUESS, LONGEST, SHORTEST, HandlerLimit, HandlerLimits
+from holdfast.worker.delivery_bounds import FIRST_GUESS, LONGEST, SHORTEST, HandlerLimit, HandlerLimits
 
 pytestmark = pytest.mark.anyio
 

@@ -28,7 +28,7 @@ from holdfast.worker.lease_renewal import LeaseRenewal
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.settings import MEMORY
-from tests.worker.handlers import handler_of, running_tasks_of
+from tests.worker.handlers import handler_of, task_runner_of
 
 pytestmark = pytest.mark.anyio
 
@@ -80,7 +80,7 @@ async def test_a_lease_is_counted_from_the_sending_of_its_renewal(store: SlowSto
     context = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), store)
     context.state.lease = Lease(LEASE, 0.0)
     await store.register(Introduction(context.incarnation, "host", "boot", 1, 0))
-    await LeaseRenewal(context, ClaimsAhead(context, running_tasks_of(context, handle))).renew()
+    await LeaseRenewal(context, ClaimsAhead(context, task_runner_of(context, handle))).renew()
     assert 0.0 < context.state.lease.renewed_at <= store.asked_at
 
 

@@ -15,17 +15,17 @@ from holdfast.core.delivery import Delivery, Pulled, Standing
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
 from holdfast.worker.context import WorkerContext, lease_clock
-from holdfast.worker.run import RunningTasks
+from holdfast.worker.run import TaskRunner
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
-from tests.worker.handlers import delivery_of, running_tasks_of
+from tests.worker.handlers import delivery_of, task_runner_of
 from tests.worker.test_handler_stopping import PATIENCE, wait_until_cancelled
 
 pytestmark = pytest.mark.anyio
 
 
-def running_tasks(handler: Callable[..., Any]) -> RunningTasks:
-    return running_tasks_of(WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q")), handler)
+def running_tasks(handler: Callable[..., Any]) -> TaskRunner:
+    return task_runner_of(WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q")), handler)
 
 
 def test_a_context_is_not_shown_with_all_that_it_holds() -> None:
@@ -34,7 +34,7 @@ def test_a_context_is_not_shown_with_all_that_it_holds() -> None:
     assert "Settings" not in repr(context)
 
 
-async def cut_short(running: RunningTasks, begun: threading.Event) -> None:
+async def cut_short(running: TaskRunner, begun: threading.Event) -> None:
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as life:
             life.start_soon(running.serve)

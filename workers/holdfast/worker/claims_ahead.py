@@ -18,7 +18,8 @@ from holdfast.core.pull_protocol import LONG
 from holdfast.core.schedule_records import may_be_fire
 from holdfast.core.worker_records import WorkerKind
 from holdfast.worker.context import WorkerContext, lease_clock
-from holdfast.worker.run import RunningTasks
+from holdfast.worker.run import TaskRunner
+from holdfast.worker.running_tasks import RunningTasks
 from holdfast.worker.state import WorkerState, may_claim
 
 
@@ -28,27 +29,29 @@ class ClaimsAhead:
     lease, in seconds."""
 
     context: WorkerContext
-    running: RunningTasks = field(repr=False)
+    runner: TaskRunner = field(repr=False)
     enough: int = 0
     _state: WorkerState = field(init=False)
+    _running: RunningTasks = field(init=False, repr=False)
     _will_begin: bool = False
 
     def __post_init__(self) -> None:
         self._state = self.context.state
-        self.running.on_end = self.ended
+        self._running = self.runner.tasks
+        self.runner.on_end = self.ended
 
     def take(self, deliveries: Sequence[Delivery], *, wanted: bool = True) -> None:
         """Begin these deliveries as far as there is a place; the others wait, or go back. Another turn of a task that
         runs does not wait, or the end of the first would count for it. `wanted`: False where this worker has asked for
         none; a request under the same number, which waited for a bell, has claimed them before."""
-        self.running.task_log.claimed(deliveries)
+        self.runner.task_log.claimed(deliveries)
         now, waiting = lease_clock(), self._state.ahead
         if waiting:
             self.begin_next(now)
         places = self._places(now) if wanted else 0
         for delivery in deliveries:
-            if places > 0 or delivery.task_id in self.running.ids:
-                self.running.start(delivery, now)
+            if places > 0 or delivery.task_id in self._running.by_id:
+                self.runner.start(delivery, now)
                 places -= 1
             else:
                 waiting[delivery.task_id] = delivery
@@ -68,7 +71,7 @@ class ClaimsAhead:
         """Begin what waits, as far as there is a place."""
         waiting, places = self._state.ahead, self._places(now)
         while places > 0 and waiting:
-            self.running.start(waiting.pop(next(iter(waiting))), now)
+            self.runner.start(waiting.pop(next(iter(waiting))), now)
             places -= 1
             if len(waiting) == self.enough:
                 self._state.changed.announce()
@@ -82,7 +85,7 @@ class ClaimsAhead:
         comes before what is claimed next."""
         if self.context.spec.kind is not WorkerKind.WORKER or self._state.is_quiet or not may_claim(self._state, now):
             return False
-        return self._seconds_to_long(now) > 0 and not any(map(may_be_fire, self.running.ids))
+        return self._seconds_to_long(now) > 0 and not any(map(may_be_fire, self._running.by_id))
 
     def give_back(self, why: str) -> None:
         """Return what has not begun, so that others can begin it."""
@@ -93,7 +96,7 @@ class ClaimsAhead:
         """Cancel this handler, if it still runs under this claim; if it has not begun, it will not."""
         delivery = self._state.ahead.get(task_id)
         if delivery is None:
-            self.running.stop(task_id, claim, why)
+            self._running.stop(task_id, claim, why)
         elif self._state.exchange.holds(task_id, claim):
             returned = Settlement(task_id, claim, Settle.RETURNED, reason=why)  # the store carries out its pause
             self._remove(delivery, returned if why == "pause" else None)
@@ -119,9 +122,9 @@ class ClaimsAhead:
 
     def _places(self, now: float) -> int:
         """The number of tasks that can begin: none past the end of the lease."""
-        if self.running.is_over or not self._state.lease.holds(now):
+        if self._running.is_over or not self._state.lease.holds(now):
             return 0
-        return self._state.exchange.capacity - len(self.running.ids)
+        return self._state.exchange.capacity - len(self._running.by_id)
 
     def _remove(self, delivery: Delivery, report: Settlement | None) -> None:
         del self._state.ahead[delivery.task_id]
@@ -131,5 +134,5 @@ class ClaimsAhead:
             self._state.changed.announce()
 
     def _seconds_to_long(self, now: float) -> float:
-        first = self.running.first_begun_at
+        first = self._running.first_begun_at
         return LONG if first is None else first + LONG - now

@@ -46,7 +46,7 @@ class LeaseRenewal:
 
     async def renew(self) -> None:
         context, state, sent_at = self.context, self.context.state, lease_clock()
-        holdings = state.exchange.holdings(self.ahead.running.notes())
+        holdings = state.exchange.holdings(self.ahead.runner.tasks.notes())
         word = "draining" if state.is_draining else "live"
         lanes = context.spec.settings.lane_names
         renewed = await context.store.renew(context.incarnation, word, state.exchange.answered, holdings, lanes)
@@ -56,7 +56,7 @@ class LeaseRenewal:
             context.unknown.set()
         else:
             self._extend(renewed, sent_at)
-            self.ahead.running.noted(held for held in holdings if (held.task_id, held.claim) not in renewed.lost)
+            self.ahead.runner.tasks.noted(held for held in holdings if (held.task_id, held.claim) not in renewed.lost)
             self._look_for_work(renewed)
             self._stop_handlers(renewed)
             self.ahead.begin_next(lease_clock())

@@ -32,7 +32,7 @@ from holdfast.worker.listen import HintListener
 from holdfast.worker.pull import Puller
 from holdfast.worker.recycler import Heartbeat, Recycler
 from holdfast.worker.registration import DeclaredSchedules, Registration
-from holdfast.worker.run import RunningTasks
+from holdfast.worker.run import TaskRunner
 from holdfast.worker.samples import Samples
 
 # Drains a worker: it claims no more, finishes, cancels handlers near the deadline, and gives back what is left.
@@ -67,7 +67,7 @@ class WorkerDrain:
         state = self.context.state
         await state.changed.until(lambda: state.is_draining)
         await self._until_settled(lambda: self._cancel_at)
-        self.ahead.running.stop_all("drain")
+        self.ahead.runner.tasks.stop_all("drain")
         await self._until_settled(lambda: self._deadline)
 
     async def _until_settled(self, deadline: Callable[[], float]) -> None:
@@ -169,8 +169,8 @@ class QueueWorker:
         self._heartbeat = Heartbeat(context, link)
         self._recycler = Recycler(context.state, self._heartbeat)
         self._samples = Samples(context)
-        self._running = RunningTasks(context, handler, telemetry, self._heartbeat, self._recycler, self._samples)
-        self._ahead = ClaimsAhead(context, self._running)
+        self._runner = TaskRunner(context, handler, telemetry, self._heartbeat, self._recycler, self._samples)
+        self._ahead = ClaimsAhead(context, self._runner)
         self._drain = WorkerDrain(context, self._ahead)
         self._renewal = LeaseRenewal(context, self._ahead)
         self._registration = Registration(context, handler)
@@ -183,8 +183,8 @@ class QueueWorker:
     async def run(self) -> ChildExit:
         """Serve until drained, fenced, stuck or orphaned; the exit status."""
         self._begin(
-            self._running.serve,
-            self._running.parts.serve,
+            self._runner.serve,
+            self._runner.parts.serve,
             self._ahead.watch_long,
             self._heed_parent,
             self._heed_fence,
@@ -222,7 +222,7 @@ class QueueWorker:
                 await lifespans.opened(self._context.spec.settings.boot_timeout * OPEN_SHARE)
                 opening.cancel_scope.cancel()
         if lifespans.values and not lifespans.failure:
-            self._running.handler = self._running.handler.given(lifespans.values)
+            self._runner.handler = self._runner.handler.given(lifespans.values)
         return lifespans.failure
 
     async def _open_until_drained(self) -> None:
@@ -263,7 +263,7 @@ class QueueWorker:
                 await self._puller.pull_now()
                 await self._samples.send()
         held = self._context.exchange.held
-        self._link.send(Drained(self._running.released, len(held)))
+        self._link.send(Drained(self._runner.released, len(held)))
         await self._link.flush(LAST_MESSAGES_TIMEOUT)
         if held and self._own_process:
             do_exit_work(self._exit, self.exit_seconds())
@@ -309,7 +309,7 @@ class QueueWorker:
         await self._context.fenced.wait()
         _log.error("the store has declared this worker dead; it cancels everything and ends")
         self._ahead.drop()
-        self._running.stop_all("fenced")
+        self._runner.tasks.stop_all("fenced")
         self._end(ChildExit.FENCED, 0.0)
 
     async def _heed_stuck(self) -> None:

@@ -1,0 +1,188 @@
+"""The tasks that run in this worker, and the watch over them: none is left behind, none ends without its end.
+
+Deliveries are plain asyncio tasks, as one of an anyio group costs several times as much to begin. But they are only
+cancelled through their scopes, the last ones too: that reaches handlers in threads, and waits for them. The scope is
+there from the beginning, as a thread that a handler starts takes it along, to be told of a cancel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import cast
+
+import anyio
+import structlog
+
+from holdfast.core.delivery import Delivery, Holding
+from holdfast.core.outcomes import Deferred, Failure, HandlerStopped, Outcome, Raised
+from holdfast.core.words import counted
+from holdfast.handler.failures import outcome_of_error
+from holdfast.handler.run import OWN_TASK_CANCELLED
+from holdfast.handler.task import Task
+from holdfast.os.handlers_loop import PLACES, OwnedTask, threads_left
+from holdfast.telemetry.port import Span
+from holdfast.worker.context import WorkerContext
+from holdfast.worker.recycler import Recycler
+from holdfast_config.error_text import is_error, shown
+
+LOOK = 1.0  # seconds
+MOST_LEFT = PLACES // 2  # threads of the default executor that tasks may leave behind in one worker
+
+_CANCELLED = Raised(Failure("asyncio.exceptions.CancelledError", OWN_TASK_CANCELLED))
+
+_log = structlog.get_logger("holdfast.worker")
+
+
+@dataclass(slots=True)
+class RunningTask:
+    """`earlier`: another turn of the same task, which is stopped; this one begins when that has ended. `ended` is
+    there where a later turn waits for it. `runner` is kept as the event loop keeps no task alive.
+
+    `begun_at`, and when its handler was called (`called_at`; 0: not yet): by the clock of the lease.
+    `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty while nothing has stopped it. `waits`:
+    for a place of its handler, it has not begun. `span`: its trace's, where there are traces.
+    """
+
+    task: Task
+    scope: anyio.CancelScope
+    earlier: RunningTask | None = None
+    ended: anyio.Event | None = None
+    begun_at: float = 0.0
+    stopped_by: str = ""
+    waits: bool = False
+    called_at: float = 0.0
+    runner: OwnedTask | None = None
+    span: Span | None = None
+
+    async def await_earlier(self) -> None:
+        """Wait until the earlier turn has ended, even if this one is stopped before: never two at once."""
+        if self.earlier and self.earlier.ended:
+            with anyio.CancelScope(shield=True):
+                await self.earlier.ended.wait()
+            self.earlier = None
+
+    def stop(self, why: str) -> None:
+        self.stopped_by = self.stopped_by or why
+        self.task.notes.cancelled = True
+        self.scope.cancel()
+
+    def stopped(self) -> Outcome:
+        """The outcome of a delivery that has none of its own."""
+        return HandlerStopped(self.stopped_by, not self.waits) if self.stopped_by else _CANCELLED
+
+
+@dataclass(slots=True)
+class RunningTasks:
+    """`by_id`: in the order in which they began. `end` is called for a delivery that was cut off before its end.
+    `is_over`: nothing is to begin any more. `look`: seconds between two looks for deliveries that were cut off."""
+
+    context: WorkerContext
+    recycler: Recycler
+    end: Callable[[Delivery, RunningTask, Outcome | Deferred], None]
+    by_id: dict[str, RunningTask] = field(default_factory=dict[str, RunningTask])
+    is_over: bool = False
+    look: float = LOOK
+    _empty: anyio.Event = field(default_factory=anyio.Event)
+    _failure: asyncio.Future[None] = field(init=False)
+
+    async def watch(self) -> None:
+        """Raise the error of a delivery that cannot end; when cancelled, stop the handlers and wait for their end."""
+        loop = asyncio.get_running_loop()
+        self._failure = loop.create_future()
+        try:
+            while not self._failure.done():
+                await asyncio.wait((self._failure,), timeout=self.look)
+                self._end_abandoned()
+                self._heed_threads_left(loop)
+            self._failure.result()
+        finally:
+            self.is_over = True
+            self.stop_all("over")
+            with anyio.CancelScope(shield=True):
+                while self.by_id:
+                    self._empty = anyio.Event()
+                    with anyio.move_on_after(self.look):
+                        await self._empty.wait()
+                    self._end_abandoned()
+
+    def stop(self, task_id: str, claim: str, why: str) -> None:
+        """Cancel this handler, if it still runs under this claim."""
+        running = self.by_id.get(task_id)
+        if running and self.context.exchange.holds(task_id, claim):
+            running.stop(why)
+
+    def stop_all(self, why: str) -> None:
+        for running in list(self.by_id.values()):
+            running.stop(why)
+
+    @property
+    def first_begun_at(self) -> float | None:
+        """By the clock of the lease, of the task that has run longest; None where none runs."""
+        first = next(iter(self.by_id.values()), None)
+        return None if first is None else first.begun_at
+
+    def notes(self) -> dict[str, Holding]:
+        """Progress and checkpoints of running handlers that the store may not know."""
+        held = self.context.exchange.held
+        return {
+            task_id: Holding(
+                task_id, held[task_id].claim, running.task.notes.progress, running.task.notes.unstored_checkpoint
+            )
+            for task_id, running in self.by_id.items()
+            if task_id in held
+        }
+
+    def noted(self, stored: Iterable[Holding]) -> None:
+        """The store has these. Until it answers they are sent again: a lost renewal loses no checkpoint."""
+        for holding in stored:
+            running = self.by_id.get(holding.task_id)
+            if running and holding.checkpoint is not None:
+                running.task.notes.stored(holding.checkpoint)
+
+    def forget(self, task_id: str) -> None:
+        """It has ended."""
+        self.by_id.pop(task_id, None)
+        if not self.by_id:
+            self._empty.set()
+
+    def fail(self, running: RunningTask, task_id: str, bug: BaseException) -> None:
+        """End the worker, as the error of every other part does."""
+        if self.by_id.get(task_id) is running:
+            self.forget(task_id)
+        if running.ended:
+            running.ended.set()
+        if not self._failure.done():
+            self._failure.set_exception(_as_failure(bug))
+
+    def _end_abandoned(self) -> None:
+        """End the deliveries whose asyncio task is over without their end. One that is cancelled before its first step,
+        by a handler that cancels all asyncio tasks, runs no line of its own."""
+        for task_id, running in list(self.by_id.items()):
+            if (earlier := running.earlier) and earlier.ended and earlier.runner and earlier.runner.done():
+                earlier.ended.set()
+            if running.runner is None or not running.runner.done():
+                continue
+            delivery = self.context.exchange.held.get(task_id)
+            error = None if running.runner.cancelled() else running.runner.exception()
+            try:
+                _log.error("a delivery was cut off before its end; it has failed", task=task_id, exc_info=error)
+                if delivery is None:
+                    raise RuntimeError(f"task {task_id} ran, but is not held")
+                self.end(delivery, running, outcome_of_error(error) if error else running.stopped())
+            except BaseException as bug:
+                self.fail(running, task_id, bug)
+
+    def _heed_threads_left(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Ask for a successor while there are places for threads yet: those that are left behind do not come back."""
+        left = threads_left(loop, {id(each.task.notes) for each in self.by_id.values()})
+        if left >= MOST_LEFT:
+            self.recycler.ask(f"{counted(left, 'thread')} that tasks have left behind")
+
+
+def _as_failure(bug: BaseException) -> Exception:
+    """The same, if a future takes it and it is no order to the event loop."""
+    if is_error(bug, Exception) and not is_error(bug, StopIteration):
+        return cast("Exception", bug)
+    return RuntimeError(f"a delivery ended with {shown(bug)}")
