@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from holdfast_config import RedisSettings
+from holdfast_config.web_users import Role
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.visitor import Role
 from holdfastd.web.live import stream_response
 from tests.dashboard.streams import TOKEN, WITHIN, Served, Stream, served, until
 from tests.dashboard.test_accounts import ADA, GRACE, basic, write

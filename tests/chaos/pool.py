@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from holdfast_config import load, logging
-from holdfastd.parent.main import run
+from holdfastd.parent.parent_process import run
 from tests.announcements import announce
 from tests.chaos import begun, handler, mutants
 from tests.faults import clock

@@ -15,13 +15,13 @@ from holdfast.client.manager import TaskManager
 from holdfast.store import open_store
 from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings, Settings
+from holdfast_config.web_users import Role
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.proxy import Proxy
-from holdfastd.web.access.visitor import Role
 from holdfastd.web.application import application
-from holdfastd.web.main import SHORT
 from holdfastd.web.queue.queue_access import QueueAccess
+from holdfastd.web.web_process import SHORT
 
 TOKEN = "a token of sixteen or more"
 HTML = {"accept": "text/html"}

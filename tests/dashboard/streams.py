@@ -16,14 +16,13 @@ from holdfast.client.manager import TaskManager
 from holdfast.store import open_store
 from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings, Settings
+from holdfast_config.web_users import Role
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.proxy import Proxy
-from holdfastd.web.access.visitor import Role
 from holdfastd.web.application import application
-from holdfastd.web.http.connection import PageConnection
-from holdfastd.web.main import SHORT, server_of
 from holdfastd.web.queue.queue_access import QueueAccess
+from holdfastd.web.web_process import SHORT, PageConnection, server_of
 
 TOKEN = "a-token-of-sixteen-or-more"
 WITHIN = 20.0  # seconds, to which no test comes unless it fails

@@ -16,12 +16,11 @@ from holdfast.store import open_store
 from holdfast.store.redis.admin import MOST_OF_ONE
 from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
+from holdfast_config.web_users import Role
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.web.access import forms
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.session_cookie import COOKIE, SessionCookies
-from holdfastd.web.access.visitor import Role
-from holdfastd.web.access.visitors import FREE
+from holdfastd.web.access.visitors import COOKIE, FREE, SessionCookies
 from holdfastd.web.application import PAGES
 from holdfastd.web.changes.all_changes import CHANGES
 from tests.dashboard.site import HTML, TOKEN, site

@@ -11,10 +11,9 @@ import pytest
 
 from holdfast_config import RedisSettings, password_hash, web_users
 from holdfast_config.addresses import parse_proxy
-from holdfast_config.web_users import User
+from holdfast_config.web_users import Role, User
 from holdfastd.web.access.accounts import Accounts, UsersFile
 from holdfastd.web.access.proxy import Proxy
-from holdfastd.web.access.visitor import Role
 from holdfastd.web.access.visitors import FREE, FREE_OF_ACCOUNT, FREE_OF_ADDRESS, MOST, WAIT, LoginAttempts
 from tests.dashboard.site import HTML, TOKEN, site
 

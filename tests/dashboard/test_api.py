@@ -17,10 +17,10 @@ from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.task_states import State
 from holdfast.core.worker_records import WorkerRecord
 from holdfast_config import RedisSettings
+from holdfast_config.web_users import Role
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.documents import task_documents
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.visitor import Role
 from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.application import application
 from holdfastd.web.queue.queue_access import QueueAccess

@@ -12,7 +12,7 @@ from holdfast.core.bulk_changes import SILENT_MS, BulkChange, BulkState, BulkVer
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
 from holdfast_config import RedisSettings
-from holdfastd.web.access.visitor import Role
+from holdfast_config.web_users import Role
 from holdfastd.web.queue import task_filter
 from tests.dashboard.site import HTML, Site, site
 

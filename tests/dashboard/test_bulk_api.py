@@ -12,7 +12,7 @@ from holdfast.client.task_spec import TaskSpec
 from holdfast.core.bulk_changes import BulkState, BulkVerb
 from holdfast.core.task_states import State
 from holdfast_config import RedisSettings
-from holdfastd.web.access.visitor import Role
+from holdfast_config.web_users import Role
 from holdfastd.web.queue import task_filter
 from tests.dashboard.site import Site, site
 from tests.dashboard.test_bulk import ended

@@ -9,7 +9,7 @@ import pytest
 from holdfast.core.outcomes import Failure
 from holdfast.core.result_document import failure_document
 from holdfast_config import RedisSettings
-from holdfastd.web.views.error_groups import place_of
+from holdfastd.web.views.report_views import place_of
 from tests.dashboard.handlers import publish, working
 from tests.dashboard.site import HTML, site
 

@@ -16,16 +16,13 @@ import redis.asyncio
 from holdfast import Handlers, TaskSpec, create_broker
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.addresses import parse_proxy
-from holdfast_config.web_users import User
+from holdfast_config.web_users import Role, User
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.proxy import Proxy
-from holdfastd.web.access.session_cookie import COOKIE
-from holdfastd.web.access.visitor import Role
-from holdfastd.web.http.connection import PageConnection
+from holdfastd.web.access.visitors import COOKIE
 from holdfastd.web.live import stream_response
-from holdfastd.web.live.event_feed import KEPT, EventBatch, EventFeed
-from holdfastd.web.live.event_selection import EventSelection
-from holdfastd.web.main import HEAD_BYTES
+from holdfastd.web.live.event_feed import KEPT, EventBatch, EventFeed, EventSelection
+from holdfastd.web.web_process import HEAD_BYTES, PageConnection
 from tests.dashboard.site import TOKEN as SITE_TOKEN
 from tests.dashboard.site import site
 from tests.dashboard.streams import TOKEN, WITHIN, served, until
@@ -408,7 +405,7 @@ async def test_a_stream_of_one_task_ends_with_it(redis_settings: RedisSettings) 
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from holdfastd.web.live.endpoints import task_stream
+    from holdfastd.web.live.event_streams import task_stream
 
     async def follow(request: Request) -> Response:
         return await task_stream(request, request.path_params["task_id"])

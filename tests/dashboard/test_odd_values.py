@@ -15,7 +15,7 @@ from holdfast import Handlers, Reject, Task
 from holdfast.app import create_broker
 from holdfast.core.task_states import TERMINAL
 from holdfast_config import RedisSettings
-from holdfastd.web.access.visitor import Role
+from holdfast_config.web_users import Role
 from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.application import PAGES
 from tests.dashboard.handlers import settings_of

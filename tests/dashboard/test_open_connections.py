@@ -17,7 +17,7 @@ import pytest
 from holdfast_config.addresses import parse_proxy
 from holdfast_config.store_settings import RedisSettings
 from holdfastd.control.open_connections import MOST_HALF, OpenConnection, OpenConnections
-from holdfastd.web import main
+from holdfastd.web import web_process
 from tests.certificates import certificates
 from tests.dashboard.streams import WITHIN, Served, served, until
 
@@ -102,7 +102,7 @@ async def test_half_requests_after_a_handshake_give_way_to_half_handshakes(
 async def test_a_handshake_that_comes_slowly_loses_its_connection(
     redis_settings: RedisSettings, tls: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(main, "HANDSHAKE", 0.5)
+    monkeypatch.setattr(web_process, "HANDSHAKE", 0.5)
     async with served(redis_settings, **tls) as here, asyncio.timeout(WITHIN):
         reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
         ended = asyncio.create_task(is_ended(reader))

@@ -10,11 +10,11 @@ import pytest
 
 from holdfast.core.activity import Activity
 from holdfast_config import RedisSettings
+from holdfast_config.web_users import Role
 from holdfastd.web.a2a.methods import METHODS
-from holdfastd.web.access.visitor import Role
 from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.changes.all_changes import CHANGES
-from holdfastd.web.queue.activity_notes import HOUR, MOST, MOST_REFUSALS, RefusalBound
+from holdfastd.web.queue.queue_access import HOUR, MOST, MOST_REFUSALS, RefusalBound
 from tests.dashboard.site import Site, site
 from tests.dashboard.streams import served
 

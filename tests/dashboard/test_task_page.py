@@ -10,8 +10,8 @@ import pytest
 from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.task_states import TRANSITIONS, State
 from holdfast_config import RedisSettings
-from holdfastd.web.access.visitor import Role
-from holdfastd.web.views.task_picture import AFTER, BarKind, picture
+from holdfast_config.web_users import Role
+from holdfastd.web.views.shown_task import AFTER, BarKind, picture
 from tests.dashboard.handlers import working
 from tests.dashboard.site import HTML, Site, site
 from tests.lua.operations import introduction

@@ -17,9 +17,9 @@ from holdfast.client.manager import TaskManager
 from holdfast.errors import InvalidTaskError, StoreUnavailableError, UnknownTaskError
 from holdfast.store import open_store
 from holdfast_config import RedisSettings, Settings
-from holdfastd.web.live.task_updates import BEGINNING, PartEmitted, TaskChanged, TaskPosition, task_updates
-from holdfastd.web.main import SHORT
+from holdfastd.web.live.event_streams import BEGINNING, PartEmitted, TaskChanged, TaskPosition, task_updates
 from holdfastd.web.queue.queue_access import QueueAccess
+from holdfastd.web.web_process import SHORT
 from tests.servers import serve
 
 pytestmark = pytest.mark.anyio

@@ -93,12 +93,10 @@ NAMED_TWICE = {  # classes that are still to be renamed; a new one may not come
     "Delivery",
     "Flow",
     "Host",
-    "Line",
     "Order",
     "Place",
     "Registration",
     "Row",
-    "TaskFilter",
     "TaskManager",  # the same interface, for asyncio and for threads: holdfast.sync
     "Wanted",
 }

@@ -11,8 +11,7 @@ from typing import Any
 
 from holdfast_config import load, logging
 from holdfastd.parent import preload, start_checks
-from holdfastd.parent.main import service_spec
-from holdfastd.parent.supervise import supervise
+from holdfastd.parent.parent_process import service_spec, supervise
 from tests.announcements import announce
 from tests.faults import clock, handlers, other_scripts
 

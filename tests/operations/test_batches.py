@@ -7,7 +7,7 @@ import pytest
 from holdfast.client.task_spec import TaskSpec
 from holdfast_config import RedisSettings
 from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH
-from holdfastd.web.access import asked_change
+from holdfastd.web.access import forms
 from tests.cli.commands import Cli
 from tests.cli.test_batches import submit_half
 from tests.dashboard.site import site
@@ -70,7 +70,7 @@ async def test_an_act_on_a_batch_is_the_same_through_each_face(
 async def test_a_request_to_cancel_a_batch_has_an_end_and_the_next_goes_on(
     redis_settings: RedisSettings, cli: Cli, face: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asked_change, "LONGEST", 0.0)
+    monkeypatch.setattr(forms, "LONGEST", 0.0)
     async with site(redis_settings) as here:
         await here.manager.run_tasks([TaskSpec(text="x")] * 120, batch=WHOLE)
         left = list[int]()

@@ -15,9 +15,9 @@ from holdfast_config import logging
 from holdfastd.core.slots import ChildKind, Slot, SupervisionPolicy
 from holdfastd.embedded.launch import StoreLaunch
 from holdfastd.parent.fork import Kernel
+from holdfastd.parent.parent_process import supervise
 from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
 from holdfastd.parent.start_checks import INCARNATIONS
-from holdfastd.parent.supervise import supervise
 from tests.announcements import announce
 from tests.supervisor import malloc_holes
 from tests.supervisor.children import LOADS, STEWARDS, WORKERS

@@ -43,7 +43,7 @@ class PoolOrder:
 
         lean_imports.prepare(telemetry=self.settings.otlp_endpoint is not None)  # before others import the same
 
-        from holdfastd.parent.main import run as run_service
+        from holdfastd.parent.parent_process import run as run_service
 
         return run_service(self.settings, output.announce, self._read_again, self.files)
 
@@ -69,7 +69,7 @@ class DashboardOrder:
         from holdfastd.control.listening_socket import DASHBOARD, ListenError, ListeningSocket
         from holdfastd.parent import dashboard_token
         from holdfastd.parent.host import raise_descriptors
-        from holdfastd.web.main import run_alone
+        from holdfastd.web.web_process import run_alone
 
         dashboard = ListeningSocket(self.settings.web, DASHBOARD, has_tls=self.settings.web_cert_file is not None)
         try:
@@ -93,13 +93,13 @@ def import_pool() -> None:
 
     builder = ScriptBuilder.start()
 
-    from holdfastd.parent import main, preload
+    from holdfastd.parent import parent_process, preload
 
     preload.import_modules()
     if builder is not None:
         builder.take()
     preload.preload()
-    assert main
+    assert parent_process
 
 
 def import_dashboard() -> None:
@@ -108,9 +108,9 @@ def import_dashboard() -> None:
 
     lean_imports.prepare(telemetry=False)  # before others import the same
     with suppress(ModuleNotFoundError):
-        from holdfastd.web import main
+        from holdfastd.web import web_process
 
-        assert main
+        assert web_process
 
 
 IMPORTS: Mapping[str, Callable[[], None]] = MappingProxyType({"start": import_pool, "web": import_dashboard})

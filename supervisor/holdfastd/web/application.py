@@ -14,69 +14,84 @@ from starlette.staticfiles import StaticFiles
 
 from holdfast.errors import HoldfastError
 from holdfastd.control.allowed_hosts import AllowedHosts
-from holdfastd.web import errors
-from holdfastd.web.a2a import endpoint as a2a
+from holdfastd.operations.errors import meaning_of
+from holdfastd.web.a2a import agent_endpoint as a2a
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.guard import Guard
 from holdfastd.web.access.proxy import Proxy
-from holdfastd.web.access.session_cookie import OpenSessions, SessionCookies
-from holdfastd.web.access.visitors import Visitors
+from holdfastd.web.access.visitors import OpenSessions, SessionCookies, Visitors
 from holdfastd.web.api.endpoint import PREFIX, Api
 from holdfastd.web.changes.all_changes import CHANGES
 from holdfastd.web.changes.carry_out import carry_out
 from holdfastd.web.changes.chosen_tasks import change_chosen
-from holdfastd.web.live import endpoints as live
+from holdfastd.web.live import event_streams as live
 from holdfastd.web.live.event_feed import EventFeed
 from holdfastd.web.live.stream_response import OpenStreams
-from holdfastd.web.pages import (
-    activity,
-    batches,
-    bulk,
-    events,
-    handlers,
-    lanes,
-    overview,
-    schedules,
-    set_aside,
-    submit,
-    task,
-    tasks,
-    webhooks,
-    workers,
-)
-from holdfastd.web.pages.login import LoginPage
-from holdfastd.web.queue.activity_notes import RefusalBound
+from holdfastd.web.pages import event_pages, queue_pages, report_pages, schedule_pages, task_pages, worker_pages
+from holdfastd.web.pages.login_page import LoginPage
+from holdfastd.web.problems import API, problem
 from holdfastd.web.queue.bulk_work import BulkWork
 from holdfastd.web.queue.cached_reports import CurrentProblems, PeriodReports, QueueCounts
-from holdfastd.web.queue.queue_access import QueueAccess
+from holdfastd.web.queue.queue_access import QueueAccess, RefusalBound
+from holdfastd.web.rendering import page
+
+# Answers to requests that fail: a page for a browser, a document for a program, with one sentence that says why.
+
+
+async def refused(request: Request, error: Exception) -> Response:
+    """An HTTPException: the status and the sentence that it has."""
+    assert isinstance(error, HTTPException)
+    answer = _answer(request, error.status_code, str(error.detail))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def failed(request: Request, error: Exception) -> Response:
+    """An error of the queue. While the store is away the page asks again by itself."""
+    return _answer(request, meaning_of(error).status, str(error))
+
+
+async def broken(request: Request, _: Exception) -> Response:
+    """An error that nobody has foreseen; the server logs it."""
+    text = "the service has failed: its log says how"
+    return problem(500, text) if request.url.path.startswith(API) else PlainTextResponse(f"{text}\n", 500)
+
+
+def _answer(request: Request, status: int, text: str) -> Response:
+    if request.url.path.startswith(API) or "text/event-stream" in request.headers.get("accept", ""):
+        return problem(status, text)
+    if status == 503 and request.method == "GET":
+        return page(request, "away.html", status, problem=text)
+    return page(request, "problem.html", status, title=f"Refused ({status})", problem=text)
+
 
 STATIC = Path(__file__).parent / "static"
 
 PAGES = (
-    Route("/", overview.overview),
-    Route("/lanes", lanes.lanes),
-    Route("/lane", lanes.lane),
-    Route("/tasks", tasks.tasks),
-    Route("/task", task.task),
-    Route("/submit", submit.submit),
-    Route("/tasks/bulk", bulk.confirm),
-    Route("/bulk", bulk.bulk),
-    Route("/handlers", handlers.handlers),
-    Route("/handler", handlers.handler),
-    Route("/workers", workers.workers),
-    Route("/stacks", workers.stacks),
-    Route("/schedules", schedules.schedules),
-    Route("/schedule", schedules.schedule),
-    Route("/schedules/new", schedules.new_schedule),
-    Route("/schedules/edit", schedules.edit_schedule),
-    Route("/dead", set_aside.dead),
-    Route("/unreadable", set_aside.unreadable),
-    Route("/unreadable/entry", set_aside.entry),
-    Route("/batches", batches.batches),
-    Route("/webhooks", webhooks.webhooks),
-    Route("/batch", batches.batch),
-    Route("/events", events.events),
-    Route("/activity", activity.activity),
+    Route("/", report_pages.overview),
+    Route("/lanes", queue_pages.lanes),
+    Route("/lane", queue_pages.lane),
+    Route("/tasks", task_pages.tasks),
+    Route("/task", task_pages.task),
+    Route("/submit", task_pages.submit),
+    Route("/tasks/bulk", task_pages.confirm),
+    Route("/bulk", task_pages.bulk),
+    Route("/handlers", report_pages.handlers),
+    Route("/handler", report_pages.handler),
+    Route("/workers", worker_pages.workers),
+    Route("/stacks", worker_pages.stacks),
+    Route("/schedules", schedule_pages.schedules),
+    Route("/schedule", schedule_pages.schedule),
+    Route("/schedules/new", schedule_pages.new_schedule),
+    Route("/schedules/edit", schedule_pages.edit_schedule),
+    Route("/dead", queue_pages.dead),
+    Route("/unreadable", queue_pages.unreadable),
+    Route("/unreadable/entry", queue_pages.entry),
+    Route("/batches", queue_pages.batches),
+    Route("/webhooks", queue_pages.webhooks),
+    Route("/batch", queue_pages.batch),
+    Route("/events", event_pages.events),
+    Route("/activity", event_pages.activity),
 )
 
 STREAMS = (Route("/events/stream", live.events), Route("/events/changes", live.changes))
@@ -100,8 +115,8 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
             *(Route(change.path, carry_out(change), methods=["POST"]) for change in CHANGES),
             Route("/tasks/chosen", change_chosen, methods=["POST"]),
         ],
-        middleware=[Middleware(Guard, visitors=visitors, hosts=hosts, failed=errors.failed)],
-        exception_handlers={HTTPException: errors.refused, HoldfastError: errors.failed, Exception: errors.broken},
+        middleware=[Middleware(Guard, visitors=visitors, hosts=hosts, failed=failed)],
+        exception_handlers={HTTPException: refused, HoldfastError: failed, Exception: broken},
     )
     app.state.access, app.state.visitors = access, visitors
     app.state.problems = problems

@@ -1,16 +1,24 @@
-"""The form that a browser has sent. Its fields are given only to a change that the browser may ask for."""
+"""The form that a browser has sent, and the change that it asks for."""
 
 from __future__ import annotations
 
 import hmac
 import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
-from holdfastd.web.access.visitor import Visitor
+from holdfast.core.bulk_changes import BulkChange
+from holdfastd.operations import notes
+from holdfastd.operations.act import Doing, Face, Operator, left_alone
+from holdfastd.operations.notes import AskedChange
+from holdfastd.web.access.accounts import Visitor
+from holdfastd.web.queue.queue_access import QueueAccess, note, origin
 
 MOST_BYTES = 1 << 20
 PROMPTLY = 1.0  # seconds in which a body comes; of a slower one the login is looked at again
@@ -88,3 +96,42 @@ async def read_body(request: Request, most: int = MOST_BYTES) -> bytes:
     if request.scope["visitor"] is not None and time.monotonic() - began >= PROMPTLY:
         await check_login_counts(request)
     return bytes(body)
+
+
+# A change that a visitor asks for, from the request to its place in Activity.
+#
+#     async with noted(request, "tasks/cancel", task_id) as asked:
+#         …  # all that may refuse it: the role, the secret of the form, its fields, the queue
+#
+# Each change of the forms, of the API and of the agent passes here, so what is refused is written down, whoever refuses
+# it. Requests of strangers are not: they could fill the list.
+
+LONGEST = 2.0  # seconds of an act in steps: its answer must come before a proxy gives up
+
+
+@asynccontextmanager
+async def noted(request: Request, change: str, subject: str = "") -> AsyncGenerator[AskedChange]:
+    """Write the change down when it was carried out or refused. An empty `change` only reads: nothing is written."""
+    asked = AskedChange(visitor_of(request).name, origin(request), partial(note, request), change, subject)
+    async with notes.noted(asked, _why, (ClientDisconnect,)):
+        yield asked
+
+
+def doing(
+    access: QueueAccess, asked: AskedChange, face: Face, begun: Callable[[BulkChange], object] = left_alone
+) -> Doing:
+    """The surroundings of an act, for the visitor who asks for this change."""
+    return Doing(
+        access.store,
+        access.manager,
+        access.settings,
+        Operator(asked.who, asked.origin, face),
+        asked,
+        seconds=LONGEST,
+        shown=access.redaction.query,
+        begun=begun,
+    )
+
+
+def _why(error: Exception) -> str:
+    return str(error.detail) if isinstance(error, HTTPException) else notes.why(error)

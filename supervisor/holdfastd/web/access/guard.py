@@ -16,8 +16,8 @@ from holdfast.core.activity import Activity
 from holdfast.errors import StoreError
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.web.access.visitors import RequestRefusedError, Visitors
-from holdfastd.web.http.problems import API, problem
-from holdfastd.web.queue.activity_notes import note, origin
+from holdfastd.web.problems import API, problem
+from holdfastd.web.queue.queue_access import note, origin
 
 PUBLIC = ("/login", "/static/", "/healthz", "/.well-known/agent-card.json", "/.well-known/agent.json")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from holdfastd.operations.act import Act, Face
-from holdfastd.web.access.asked_change import doing
+from holdfastd.web.access.forms import doing
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import BODY, ApiOperation
 from holdfastd.web.queue.bulk_work import bulk_work_of

@@ -15,14 +15,13 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.errors import HoldfastError, InvalidScheduleError, InvalidTaskError
 from holdfastd.operations.errors import meaning_of
-from holdfastd.web.access.asked_change import noted
-from holdfastd.web.access.forms import check_may_change, check_secret, visitor_of
+from holdfastd.web.access.forms import check_may_change, check_secret, noted, visitor_of
 from holdfastd.web.api import openapi
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import BODY, QUERY, ApiOperation
 from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.api.request_body import InvalidRequestError, read_json, read_query, read_segments
-from holdfastd.web.http.problems import problem
+from holdfastd.web.problems import problem
 from holdfastd.web.queue.cached_reports import CurrentProblems, PeriodReports
 from holdfastd.web.queue.queue_access import QueueAccess
 

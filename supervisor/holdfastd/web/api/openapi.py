@@ -14,10 +14,10 @@ from holdfast.core.batches import BATCH_ID
 from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.identity import TASK_ID
 from holdfast.version import installed
-from holdfastd.web.access.session_cookie import COOKIE
+from holdfastd.web.access.visitors import COOKIE
 from holdfastd.web.api.operation import BODY, QUERY, ApiOperation
 from holdfastd.web.api.operations import OPERATIONS
-from holdfastd.web.live.endpoints import LAST_EVENT_ID
+from holdfastd.web.live.event_streams import LAST_EVENT_ID
 
 _REFERENCE = "#/components/schemas/{name}"
 _ANY = {"description": "Any JSON value."}

@@ -28,7 +28,7 @@ from holdfastd.operations.schedules import (
     SetSchedule,
     Time,
 )
-from holdfastd.web.access.asked_change import doing
+from holdfastd.web.access.forms import doing
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation

@@ -23,7 +23,7 @@ from holdfastd.operations.dead import RemovedTask
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.types import Cursor, Limit, Reasoned
-from holdfastd.web.live.endpoints import task_stream
+from holdfastd.web.live.event_streams import task_stream
 from holdfastd.web.live.stream_response import held
 from holdfastd.web.queue.task_filter import gathered
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfastd.operations.bulk import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK
 from holdfastd.web.changes.change import change_of
-from holdfastd.web.pages.bulk import typed_filter
+from holdfastd.web.pages.task_pages import typed_filter
 
 BULK_CHANGES = (
     change_of(BEGIN_BULK, "/bulk", texts=typed_filter),

@@ -8,8 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from holdfast.errors import HoldfastError
-from holdfastd.web.access.asked_change import noted
-from holdfastd.web.access.forms import read_form
+from holdfastd.web.access.forms import noted, read_form
 from holdfastd.web.changes.change import Asked, PageChange
 from holdfastd.web.queue.bulk_work import bulk_work_of
 from holdfastd.web.queue.queue_access import queue_of

@@ -15,7 +15,7 @@ from holdfast.core.bulk_changes import BulkChange
 from holdfast.errors import HoldfastError
 from holdfastd.operations.act import Act, Doing, Face
 from holdfastd.operations.notes import AskedChange
-from holdfastd.web.access.asked_change import doing
+from holdfastd.web.access.forms import doing
 from holdfastd.web.queue.queue_access import QueueAccess
 
 

@@ -14,8 +14,7 @@ from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.task_states import State
 from holdfast.core.words import counted
 from holdfast.errors import HoldfastError
-from holdfastd.web.access.asked_change import noted
-from holdfastd.web.access.forms import read_form
+from holdfastd.web.access.forms import noted, read_form
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESET_HANDLER, RESUME_LANE
 from holdfastd.web.changes.change import Asked, PageChange, change_of
-from holdfastd.web.pages import lanes
+from holdfastd.web.pages import queue_pages
 
 LIMITS = ("running", "per_key", "rate")
 
@@ -28,6 +28,6 @@ async def _limit_handler(asked: Asked) -> None:
 LANE_CHANGES = (
     change_of(PAUSE_LANE, "/lane?name={}"),
     change_of(RESUME_LANE, "/lane?name={}"),
-    change_of(LIMIT_LANE, "/lane?name={}", lanes.lane_again, _limits),
-    PageChange("/handlers/limit", "handler", "/lanes", _limit_handler, lanes.lanes_again),
+    change_of(LIMIT_LANE, "/lane?name={}", queue_pages.lane_again, _limits),
+    PageChange("/handlers/limit", "handler", "/lanes", _limit_handler, queue_pages.lanes_again),
 )

@@ -14,7 +14,7 @@ from holdfastd.operations.schedules import (
     SetSchedule,
 )
 from holdfastd.web.changes.change import Asked, PageChange, change_of
-from holdfastd.web.pages.schedules import form_again, stored_spec
+from holdfastd.web.pages.schedule_pages import form_again, stored_spec
 from holdfastd.web.views.schedule_form import spec_of
 
 SCHEDULE = "/schedule?id={}"

@@ -10,11 +10,11 @@ from starlette.responses import Response
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownTaskError
 from holdfastd.operations.errors import meaning_of
 from holdfastd.web.changes.change import Asked, PageChange
-from holdfastd.web.pages.submit import edit_form_of, handler_of, new_id
+from holdfastd.web.pages.task_pages import edit_form_of, handler_of, new_id
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
+from holdfastd.web.views.shown_task import TaskCall, call_of
 from holdfastd.web.views.submission_form import HANDLER, ORIGINAL, SubmissionForm, empty_form, typed_spec
-from holdfastd.web.views.task_call import TaskCall, call_of
 
 
 async def _submit(asked: Asked) -> None:

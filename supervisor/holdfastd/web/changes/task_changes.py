@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.errors import InvalidTaskError
 from holdfastd.web.changes.change import Asked, PageChange
 from holdfastd.web.changes.submissions import SUBMISSIONS
-from holdfastd.web.pages.task import shown_again
+from holdfastd.web.pages.task_pages import shown_again
 from holdfastd.web.views.argument_fields import read_json
 
 

@@ -29,8 +29,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from holdfast.errors import HoldfastError
+from holdfastd.web.access.accounts import Visitor
 from holdfastd.web.access.forms import check_login_counts, login_counts, visitor_of
-from holdfastd.web.access.visitor import Visitor
 from holdfastd.web.queue.queue_access import queue_of
 
 # Messages of an event stream (text/event-stream), as bytes.

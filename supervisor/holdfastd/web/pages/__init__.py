@@ -1,1 +1,1 @@
-"""The pages: a file for each, which reads the store and hands values to a template of the same name."""
+"""The pages of the dashboard, by what they show: each reads the store and hands values to a template."""

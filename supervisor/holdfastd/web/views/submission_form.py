@@ -21,7 +21,7 @@ from holdfastd.web.views.argument_fields import (
     read_arguments,
     read_json,
 )
-from holdfastd.web.views.task_call import TaskCall
+from holdfastd.web.views.shown_task import TaskCall
 
 FROM = "resubmitted_from"  # in the metadata of a task: the one that it was made from
 TEXT, DATA, TASK_ID, ORIGINAL, HANDLER = "text", "data", "task_id", "original", "handler"

@@ -1,4 +1,4 @@
-"""Schedules: the next fires, the state, the history of one, and the form that sets one."""
+"""The pages of schedules: the next fires, the state and history of one, and the form that sets one."""
 
 from __future__ import annotations
 

@@ -1,17 +1,171 @@
-"""The history of a task as a picture: bars for what it did and waited for, marks for what happened meanwhile. Pure."""
+"""What the page of a task shows: its changes, its call, its messages, and its history as a picture. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
-from holdfast.core.task_states import TERMINAL, TRANSITIONS, State, TaskEvent
+from holdfast.core import envelope
+from holdfast.core.envelope import Run, UnreadableError
+from holdfast.core.messages import Part, text_of
+from holdfast.core.result_document import read_result
+from holdfast.core.task_states import TERMINAL, TRANSITIONS, UNCHANGED, State, TaskEvent
 from holdfast.core.tasks import TaskRecord
-from holdfast.core.trail import KEPT, TrailStep, read_trail
+from holdfast.core.trail import KEPT, TrailStep, is_asleep, read_trail
 from holdfast.why.times import span
+
+# The changes that one task allows now, as the state machine of the core has them. Pure.
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAction:
+    """`path`: of the change; `is_final`: it cannot be undone, so a visitor is asked first; `takes_reason`: a reason can
+    be given, which is kept with the task."""
+
+    path: str
+    title: str
+    is_allowed: Callable[[TaskRecord], bool]
+    is_final: bool = False
+    takes_reason: bool = False
+
+
+def allowed(task: TaskRecord) -> list[TaskAction]:
+    """The changes that are offered, in their order."""
+    return [action for action in ACTIONS if action.is_allowed(task)]
+
+
+def takes_messages(task: TaskRecord) -> bool:
+    """True where a message continues the task, or waits for its running turn."""
+    return _happens(TaskEvent.MESSAGE, task) or _happens(TaskEvent.MESSAGE_WAITS, task)
+
+
+def _happens(event: TaskEvent, task: TaskRecord) -> bool:
+    return event in TRANSITIONS[task.state] or task.state in UNCHANGED.get(event, ())
+
+
+def _on(event: TaskEvent) -> Callable[[TaskRecord], bool]:
+    return lambda task: _happens(event, task)
+
+
+def _may_retry(task: TaskRecord) -> bool:
+    """A task that failed and was not retried, or one whose delay can be cut short: a sleep cannot."""
+    if _happens(TaskEvent.RETRIED, task):
+        return not task.retried_as
+    return _happens(TaskEvent.PROMOTED, task) and not is_asleep(task.state, read_trail(task.trail))
+
+
+def _is_over(task: TaskRecord) -> bool:
+    return task.state in TERMINAL
+
+
+def _waits_for_pause(task: TaskRecord) -> bool:
+    """True for a running task that was asked to pause: a resume withdraws it."""
+    asked = [step.event for step in read_trail(task.trail) if step.event in _PAUSES]
+    return task.state is State.WORKING and asked[-1:] == [TaskEvent.PAUSE_ASKED]
+
+
+_PAUSES = frozenset({TaskEvent.PAUSE_ASKED, TaskEvent.PAUSE_WITHDRAWN, TaskEvent.CLAIMED})
+
+ACTIONS = (
+    TaskAction("/tasks/resume", "Resume", lambda task: _happens(TaskEvent.RESUMED, task) or _waits_for_pause(task)),
+    TaskAction(
+        "/tasks/pause",
+        "Pause",
+        lambda task: _happens(TaskEvent.SUSPENDED, task) and not _waits_for_pause(task),
+        takes_reason=True,
+    ),
+    TaskAction("/tasks/retry", "Retry", _may_retry, takes_reason=True),
+    TaskAction("/tasks/cancel", "Cancel", _on(TaskEvent.CANCELED), is_final=True, takes_reason=True),
+    TaskAction("/tasks/remove", "Remove", _is_over, is_final=True),
+)
+
+
+# The call that a task makes, read back from its operation, so that it can be edited and submitted again. Pure.
+
+LARGEST = 16 << 20  # bytes of an operation that is read
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCall:
+    """`name`: of the handler, empty for none; `text`, `data`: of a message; `left_out`: kinds of parts that a form
+    cannot hold."""
+
+    name: str = ""
+    kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
+    text: str = ""
+    data: Any = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    context_id: str | None = None
+    left_out: tuple[str, ...] = ()
+
+
+def call_of(task: TaskRecord) -> TaskCall | None:
+    """The call of the present turn; None where its operation is no readable run."""
+    try:
+        run = envelope.read(task.operation or b"", LARGEST)
+    except UnreadableError:
+        return None
+    if not isinstance(run, Run) or not run.messages:
+        return None
+    parts = run.messages[-1]["parts"]
+    data = [each for each in parts if _is_data(each)]
+    named = run.name or ""
+    held = data[:1] if named or len(data) == 1 else []
+    left = [each for each in parts if each not in held and not isinstance(each.get("text"), str)]
+    return TaskCall(
+        name=named,
+        kwargs=run.kwargs,
+        text=text_of(parts),
+        data=None if named or not held else held[0]["data"],
+        metadata=run.metadata,
+        context_id=run.context_id,
+        left_out=tuple(dict.fromkeys(str(each.get("kind", "unknown"))[:40] for each in left)),
+    )
+
+
+def _is_data(part: Part) -> bool:
+    return part.get("kind") == "data" and "data" in part
+
+
+# The messages of a task with the answers of its handler, turn by turn. Pure.
+
+
+@dataclass(frozen=True, slots=True)
+class MessageExchange:
+    """One turn: the parts of its message and of its answer, each a text or a JSON value."""
+
+    asked: list[Any]
+    answered: list[Any]
+
+
+def exchanges(items: Sequence[bytes]) -> list[MessageExchange]:
+    """`items`: operation and result of each turn in turn, as the store has them."""
+    return [exchange(operation, result) for operation, result in zip(items[::2], items[1::2], strict=False)]
+
+
+def exchange(operation: bytes | None, result: bytes | None) -> MessageExchange:
+    return MessageExchange(_asked(operation), [_content(part) for part in read_result(result or None).parts])
+
+
+def _asked(operation: bytes | None) -> list[Any]:
+    try:
+        run = envelope.read(operation or b"", LARGEST)
+    except UnreadableError:
+        return [(operation or b"").decode("utf-8", "backslashreplace")] if operation else []
+    messages = run.messages if isinstance(run, Run) else []
+    return [_content(part) for message in messages for part in message["parts"]]
+
+
+def _content(part: Part) -> Any:
+    """The text or the data of a part; of any other kind the part."""
+    for name in ("text", "data"):
+        if name in part:
+            return part[name]
+    return part
+
 
 WIDTH = 1000  # of the picture
 NARROWEST = 3.0  # a bar that can still be seen

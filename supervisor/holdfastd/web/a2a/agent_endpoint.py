@@ -22,12 +22,10 @@ from holdfastd.operations.errors import meaning_of
 from holdfastd.web.a2a.agent import Agent, AgentClient
 from holdfastd.web.a2a.agent_card import CARD_PATHS, EXTENDED_PATH, PATH, agent_card, extended_agent_card
 from holdfastd.web.a2a.methods import UNKNOWN, Asking, Method, StreamMethod, change_of, method_of
-from holdfastd.web.access.asked_change import noted
-from holdfastd.web.access.forms import read_body, visitor_of
-from holdfastd.web.access.visitor import Login
+from holdfastd.web.access.accounts import Login
+from holdfastd.web.access.forms import noted, read_body, visitor_of
 from holdfastd.web.live.stream_response import TooManyStreamsError, held, stream
-from holdfastd.web.queue.activity_notes import origin
-from holdfastd.web.queue.queue_access import queue_of
+from holdfastd.web.queue.queue_access import origin, queue_of
 
 # JSON-RPC 2.0: reads a request, writes answers and errors.
 

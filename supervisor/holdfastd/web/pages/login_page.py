@@ -1,4 +1,4 @@
-"""Log in with a name and a password or with a token, and out."""
+"""The page that logs a user in, with a name and a password or with a token, and out."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from holdfastd.web.access.accounts import Login
 from holdfastd.web.access.forms import read_body, visitor_of
-from holdfastd.web.access.session_cookie import COOKIE, LASTS
-from holdfastd.web.access.visitor import Login
-from holdfastd.web.access.visitors import RequestRefusedError, Visitors
+from holdfastd.web.access.visitors import COOKIE, LASTS, RequestRefusedError, Visitors
 from holdfastd.web.rendering import page
 
 MOST_BYTES = 4096

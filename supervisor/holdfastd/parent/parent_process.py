@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
 import importlib
 import os
 import socket
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -15,25 +18,73 @@ import structlog
 
 from holdfast.core.worker_records import WorkerKind
 from holdfast.exits import Exit
+from holdfast.os import locks
 from holdfast.telemetry.logs import is_wanted
 from holdfast.worker.main import run as work
 from holdfast.worker.spec import WorkerSpec
-from holdfast_config import Settings
+from holdfast_config import Settings, service_folders
 from holdfast_config.settings import STORE_SOCKET
-from holdfastd.control.listening_socket import DASHBOARD, ListeningSocket
+from holdfast_config.standard_error import STREAM
+from holdfastd.control.listening_socket import DASHBOARD, ListenError, ListeningSocket
 from holdfastd.core.commands import Announce
 from holdfastd.core.slots import ChildKind, Slot, SupervisionPolicy
-from holdfastd.embedded.errors import read_start_failure
+from holdfastd.embedded.errors import StoreLaunchError, read_start_failure
 from holdfastd.embedded.launch import data_directory, prepare
-from holdfastd.parent import dashboard_token, preload, start_checks
+from holdfastd.parent import dashboard_token, prctl, preload, start_checks
+from holdfastd.parent.fork import LINUX, Kernel
+from holdfastd.parent.parent import Parent
 from holdfastd.parent.preload_handler import is_preloaded, preload_handler
 from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
 from holdfastd.parent.start_checks import refusal
-from holdfastd.parent.supervise import supervise
 from holdfastd.steward.main import run as serve
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.watcher.main import run as watch
 from holdfastd.watcher.spec import WatcherSpec
+
+# Runs one supervisor in a runtime folder: it takes the lock, handles unexpected errors, and returns the exit status.
+
+
+def supervise(spec: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> int:
+    """Supervise this service, as the only supervisor of its runtime folder; the exit status."""
+    announce = _without_errors(announce)
+    try:
+        lock = locks.hold(spec.runtime_dir / service_folders.SUPERVISOR_LOCK)
+    except OSError as error:
+        announce(f"cannot lock {error.filename}: {error.strerror}: choose another --runtime-dir", "error")
+        return start_checks.folder_status(error)
+    if lock is None:
+        announce(f"a supervisor runs already in {spec.runtime_dir}: stop it, or choose another --runtime-dir", "error")
+        return Exit.RUNNING
+    try:
+        return _guarded(spec, announce, kernel)
+    finally:
+        os.close(lock)
+
+
+def _guarded(spec: ServiceSpec, announce: Announce, kernel: Kernel) -> int:
+    # Inherited by every fork: a child that crashes or is aborted shows its stacks.
+    faulthandler.enable(STREAM.descriptor())
+    prctl.become_subreaper()
+    try:
+        with spec.metrics.opened(announce), spec.dashboard.opened(announce):
+            return Parent(spec, announce, kernel).run()
+    except (StoreLaunchError, ListenError) as error:
+        announce(str(error), "error")
+        return error.code
+    except Exception:  # the outermost frame: all children are dead by now, and the bug is printed
+        announce(traceback.format_exc(), "error")
+        return Exit.BUG
+
+
+def _without_errors(announce: Announce) -> Announce:
+    """The same function, which ignores that the terminal is gone: that is no reason to end."""
+
+    def announce_if_possible(text: str, level: str = "info") -> None:
+        with contextlib.suppress(OSError):
+            announce(text, level)
+
+    return announce_if_possible
+
 
 # Selects the settings that a reload applies to new workers; the others take effect with a restart.
 
@@ -172,7 +223,7 @@ def service_spec(
 def _serve_dashboard(settings: Settings, dashboard: ListeningSocket, channel: socket.socket) -> int:
     """Runs in the child, which alone imports the packages of the extra `web`."""
     serve_in_child: Callable[[Settings, socket.socket | None, socket.socket], int]
-    serve_in_child = importlib.import_module("holdfastd.web.main").run
+    serve_in_child = importlib.import_module("holdfastd.web.web_process").run
     return serve_in_child(settings, dashboard.listener, channel)
 
 

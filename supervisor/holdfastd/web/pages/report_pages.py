@@ -1,8 +1,9 @@
-"""Handlers: rates, failures and times of each in a period, and their errors in groups; a page for one of them."""
+"""The overview, and the pages of handlers: rates, failures, times and errors of a chosen period."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,12 +15,63 @@ from holdfast.errors import InvalidTaskError
 from holdfast.store.protocol import Store
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents.period_report import Report
-from holdfastd.web.pages.chosen_period import PERIODS, chosen_period
-from holdfastd.web.pages.submit import form_of
+from holdfastd.web.pages.task_pages import form_of
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
-from holdfastd.web.views.charts import course_charts
-from holdfastd.web.views.error_groups import ErrorGroup, error_groups
+from holdfastd.web.views.report_views import ErrorGroup, course_charts, error_groups
+
+# The period that a page is asked for: `?since=24h`.
+
+HOUR_MS = 3_600_000
+
+
+class ChosenPeriod(NamedTuple):
+    name: str
+    title: str
+    length_ms: int
+
+
+PERIODS = (
+    ChosenPeriod("1h", "hour", HOUR_MS),
+    ChosenPeriod("6h", "6 hours", 6 * HOUR_MS),
+    ChosenPeriod("24h", "day", 24 * HOUR_MS),
+    ChosenPeriod("7d", "week", 168 * HOUR_MS),
+    ChosenPeriod("30d", "30 days", 720 * HOUR_MS),
+)
+
+
+def chosen_period(request: Request) -> ChosenPeriod:
+    """The hour, unless the address names another one of PERIODS."""
+    wanted = request.query_params.get("since")
+    return next((each for each in PERIODS if each.name == wanted), PERIODS[0])
+
+
+# Overview: what waits and runs, what is wrong now, and how the last hours went.
+
+MOST_HANDLERS = 10
+
+
+async def overview(request: Request) -> Response:
+    access = queue_of(request)
+    store = access.store
+    period = chosen_period(request)
+    report: Report | None = await request.app.state.reports.of(period.length_ms)
+    counts = await store.counts()
+    is_poll = request.headers.get("hx-target") == "live"  # of the numbers alone; charts are drawn once a minute
+    return page(
+        request,
+        "overview.html",
+        period=period,
+        periods=PERIODS,
+        report=report,
+        handlers=report.handlers[:MOST_HANDLERS] if report else (),
+        states={str(state): counts.states.get(state, 0) for state in State},
+        counts=counts,
+        workers=[worker for worker in await store.workers() if worker.state != "dead"],
+        problems=await request.app.state.problems.read(),
+        charts=() if is_poll or report is None else course_charts(report.period),
+    )
+
 
 # The last tasks that failed in a period, a bounded number, with their errors in groups.
 

@@ -1,4 +1,4 @@
-"""Workers: those of all hosts, those that have died within a day, and the stacks of one."""
+"""The pages of workers: those of all hosts, those that have died within a day, and the stacks of one."""
 
 from __future__ import annotations
 

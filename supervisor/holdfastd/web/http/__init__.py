@@ -1,1 +1,0 @@
-"""HTTP: connections with bounds, errors as documents, values of an address."""

@@ -1,0 +1,181 @@
+"""The pages of lanes, batches, webhooks, dead letters and unreadable entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.core.batches import TaskEnd
+from holdfast.core.lanes import LaneState, LimitOrder
+from holdfast.errors import HoldfastError
+from holdfast_config.lanes import list_name
+from holdfast_config.redis_urls import mask_webhook
+from holdfastd.documents import lane_documents
+from holdfastd.documents.lane_documents import rate_words
+from holdfastd.documents.webhook_documents import webhook_document
+from holdfastd.operations.lanes import knows_lane
+from holdfastd.operations.unreadable import missing
+from holdfastd.web.queue.queue_access import list_place, queue_of
+from holdfastd.web.rendering import page
+
+LONGEST_HANDLER = 200
+
+
+async def lanes(request: Request) -> Response:
+    return await _lanes(request, {}, "")
+
+
+async def lanes_again(request: Request, typed: Mapping[str, str], error: HoldfastError) -> Response:
+    """The page with the rate of a handler that was refused."""
+    return await _lanes(request, typed, str(error))
+
+
+async def lane(request: Request) -> Response:
+    return await _lane(request, request.query_params.get("name", ""), None, "")
+
+
+async def lane_again(request: Request, typed: Mapping[str, str], error: HoldfastError) -> Response:
+    """The page with limits that were refused."""
+    return await _lane(request, typed.get("lane", ""), typed, str(error))
+
+
+async def _lanes(request: Request, typed: Mapping[str, str], problem: str) -> Response:
+    access = queue_of(request)
+    found = await access.manager.lanes(*access.settings.lane_names)
+    return page(
+        request,
+        "lanes.html",
+        400 if problem else 200,
+        lanes=found.lanes,
+        now_ms=found.now_ms,
+        handlers={
+            name: rate_words(order) or "none" for name, order in found.handlers.items() if order.asked or order.told
+        },
+        typed=typed,
+        problem=problem,
+    )
+
+
+async def _lane(request: Request, name: str, typed: Mapping[str, str] | None, problem: str) -> Response:
+    access = queue_of(request)
+    try:
+        wanted = list_name(name)
+    except ValueError as error:
+        raise HTTPException(400, f"lane {name[:80]!r}: {error}") from None
+    found = await access.manager.lanes(wanted)
+    is_known = await knows_lane(access.store, access.settings, wanted)
+    shown = next((each for each in found.lanes if each.name == wanted), None)
+    if shown is None:
+        raise HTTPException(404, f"no lane {wanted} in {access.queue}")
+    (served,) = await access.store.service([(wanted, "")])
+    return page(
+        request,
+        "lane.html",
+        400 if problem else 200,
+        lane=shown,
+        now_ms=found.now_ms,
+        living=found.living,
+        servers=served.servers,
+        is_known=is_known,
+        more=max(0, served.able - len(served.servers)),
+        typed=_limits(shown) if typed is None else typed,
+        problem=problem,
+    )
+
+
+def _limits(lane: LaneState) -> dict[str, str]:
+    """The limits that an operator has set, as the fields of the form."""
+    rate = _asked_rate(lane.rate)
+    return {"running": lane.limit.asked, "per_key": lane.keys.asked, **rate}
+
+
+def _asked_rate(order: LimitOrder) -> dict[str, str]:
+    if "/" not in order.asked:
+        return {"rate": order.asked, "burst": ""}
+    rate = lane_documents.read_rate(order.asked)
+    return {"rate": str(rate), "burst": str(rate.burst)}
+
+
+# Batches: the latest first, and one with its tasks.
+
+PAGE = 50
+TASKS = 200  # of a batch that are read for one page
+ENDS = tuple(str(end) for end in TaskEnd if end is not TaskEnd.RETRIED)
+
+
+async def batches(request: Request) -> Response:
+    found = await queue_of(request).manager.batches(PAGE, request.query_params.get("cursor", ""))
+    return page(request, "batches.html", found=found)
+
+
+async def batch(request: Request) -> Response:
+    access, query = queue_of(request), request.query_params
+    after, wanted = list_place(request), query.get("end", "")
+    if wanted and wanted not in ENDS:
+        raise HTTPException(400, f"end {wanted[:50]!r}: one of {', '.join(ENDS)} is expected")
+    one = access.manager.batch(query.get("id", ""))
+    record = await one.record()
+    tasks, more = await access.store.batch_tasks(one.id, after, TASKS)
+    return page(
+        request,
+        "batch.html",
+        batch=record,
+        ends=ENDS,
+        wanted=wanted,
+        tasks=[task for task in tasks if wanted in ("", task.end)],
+        after=after,
+        following=after + TASKS if more else None,
+    )
+
+
+# Webhooks: those that wait to be delivered, the next to be tried first.
+
+
+async def webhooks(request: Request) -> Response:
+    access, after = queue_of(request), list_place(request)
+    outbox, counters = await access.store.outbox(after, PAGE), (await access.store.counts()).counters
+    following = after + PAGE if after + PAGE < outbox.total else None
+    return page(
+        request,
+        "webhooks.html",
+        url=mask_webhook(outbox.url) if outbox.url else "",
+        total=outbox.total,
+        waiting=[(each, webhook_document(each)) for each in outbox.waiting],
+        delivered=counters.get("webhooks", 0),
+        dropped=counters.get("webhooks-dropped", 0),
+        following=following,
+        now_ms=await access.store.clock_ms(),
+    )
+
+
+# Dead letters and unreadable entries: tasks that failed for good, and entries that were no tasks.
+
+
+async def dead(request: Request) -> Response:
+    access = queue_of(request)
+    found = await access.store.dead_letters(PAGE, request.query_params.get("cursor", ""))
+    errors = {task.task_id: _error_of(access.redaction.text(task.reason)) for task in found.tasks}
+    return page(request, "dead.html", found=found, errors=errors)
+
+
+async def unreadable(request: Request) -> Response:
+    access = queue_of(request)
+    counts = await access.store.counts()
+    return page(request, "unreadable.html", entries=await access.store.unreadable(PAGE), all=counts.unreadable)
+
+
+async def entry(request: Request) -> Response:
+    access, address = queue_of(request), request.query_params.get("address", "")
+    found = await access.store.unreadable_at(address)
+    if found is None:
+        raise missing(address)
+    return page(request, "entry.html", entry=found)
+
+
+def _error_of(reason: str) -> tuple[str, str]:
+    """The type of the exception that a reason begins with, empty for a reason that names none; the rest of it."""
+    name, colon, rest = reason.partition(":")
+    return (name, rest.strip()) if colon and name.replace(".", "").isidentifier() else ("", reason)

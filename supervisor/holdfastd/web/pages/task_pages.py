@@ -1,0 +1,221 @@
+"""The pages of tasks: one task, the list, the form that submits one, and bulk changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from holdfast.client.bulk_steps import CountedTasks
+from holdfast.core.bulk_changes import BulkState, BulkVerb
+from holdfast.core.published_handlers import PublishedHandler
+from holdfast.core.task_states import TERMINAL, State
+from holdfast.core.tasks import TaskRecord
+from holdfast.errors import HoldfastError, InvalidTaskError, UnknownTaskError
+from holdfast.why.outlook import waiting_reason
+from holdfastd.documents import task_documents
+from holdfastd.operations.bulk import BEGIN_BULK, asked_bulk
+from holdfastd.operations.errors import meaning_of
+from holdfastd.web.access.forms import check_may_change, visitor_of
+from holdfastd.web.queue.queue_access import QueueAccess, queue_of
+from holdfastd.web.queue.task_filter import PAGE, TaskFilter, counted_meanwhile, found_tasks
+from holdfastd.web.rendering import page
+from holdfastd.web.views.shown_task import (
+    MessageExchange,
+    TaskCall,
+    allowed,
+    call_of,
+    exchange,
+    exchanges,
+    picture,
+    takes_messages,
+)
+from holdfastd.web.views.submission_form import FROM, SubmissionForm, edit_form, empty_form
+
+SHOWN = 100  # lines of the history, unless all are asked for
+TURNS = 10
+PARTS = 20
+CHILDREN = 50
+NEWEST = 1 << 52  # a position behind all parts
+ASKS = frozenset({State.INPUT_REQUIRED, State.AUTH_REQUIRED})
+
+
+async def task(request: Request) -> Response:
+    return await shown_task(request, request.query_params.get("id", ""))
+
+
+async def shown_again(request: Request, fields: Mapping[str, str], error: HoldfastError) -> Response:
+    """The page with a message that was refused, as it was typed."""
+    return await shown_task(request, fields.get("task_id", ""), fields, error)
+
+
+async def shown_task(
+    request: Request, task_id: str, typed: Mapping[str, str] | None = None, error: HoldfastError | None = None
+) -> Response:
+    access = queue_of(request)
+    try:
+        record = await access.manager.get_task(task_id)
+        why = await access.manager.why(task_id, settings=access.settings)
+    except (UnknownTaskError, InvalidTaskError) as unknown:
+        return page(request, "problem.html", 404, title="No such task", problem=str(unknown))
+    is_whole = bool(request.query_params.get("all"))
+    timeline = why["timeline"]
+    call, here = call_of(record), f"?id={quote(task_id, safe='')}"
+    return page(
+        request,
+        "task.html",
+        meaning_of(error).status if error else 200,
+        path="/task",
+        here=here,
+        all=f"/task{here}&all=1",
+        is_whole=is_whole,
+        task=record,
+        why=access.redaction.value({name: each for name, each in why.items() if name != "timeline"}),
+        timeline=timeline if is_whole else timeline[-SHOWN:],
+        lines=len(timeline),
+        picture=picture(record, timeline, await access.store.clock_ms()),
+        document=access.redaction.value(task_documents.whole(record)),
+        turns=await _turns(access, record, is_whole),
+        parts=await _parts(access, task_id),
+        children=await access.store.children(task_id, CHILDREN),
+        actions=allowed(record),
+        is_over=record.state in TERMINAL,
+        asks=record.state in ASKS,
+        takes_messages=takes_messages(record),
+        edited_from=str((call.metadata if call else {}).get(FROM) or ""),
+        can_edit=call is not None,
+        message_id=str(uuid4()),
+        typed=typed or {},
+        problem=str(error or ""),
+    )
+
+
+async def _turns(access: QueueAccess, record: TaskRecord, is_whole: bool) -> list[MessageExchange]:
+    """Those before the present one are kept as its history; the newest of them, unless all are asked for."""
+    items: Sequence[bytes] = ()
+    if record.turn > 1:
+        items, _ = await access.store.earlier(record.task_id, NEWEST)
+    earlier = exchanges(items if is_whole else items[-2 * TURNS :])
+    return [*earlier, exchange(record.operation, None)]
+
+
+async def _parts(access: QueueAccess, task_id: str) -> list[Any]:
+    """The last parts that it has emitted."""
+    end = await access.store.emitted_parts(task_id, NEWEST)
+    if not end.last:
+        return []
+    return list((await access.store.emitted_parts(task_id, max(0, end.last - PARTS))).parts)[-PARTS:]
+
+
+# Tasks: a list by state, lane, handler and time.
+
+RECENT = 5  # bulk changes that are looked at for those that run
+MOST_ROUNDS = 6  # pages that a script of the browser asks for by itself, some 200 ms of work
+_ROUNDS = {str(number): number for number in range(1, MOST_ROUNDS + 1)}
+
+
+async def tasks(request: Request) -> Response:
+    access = queue_of(request)
+    wanted = TaskFilter.of(request.query_params)
+    if wanted.task_id:
+        return RedirectResponse(f"/task?id={quote(wanted.task_id, safe='')}", 303)
+    found = await found_tasks(access, wanted)
+    rounds = _ROUNDS.get(request.query_params.get("round", ""), 1)
+    return page(
+        request,
+        "tasks.html",
+        wanted=wanted,
+        found=found,
+        found_so_far=wanted.found_before + len(found.tasks),
+        searched_so_far=wanted.searched_before + found.searched,
+        of=await request.app.state.counts.looked_through(wanted),
+        goes_on=rounds + 1 if len(found.tasks) < PAGE and rounds < MOST_ROUNDS else None,
+        states=[str(state) for state in State],
+        verbs=[str(verb) for verb in BulkVerb],
+        bulk=[each for each in await access.store.bulk_changes(RECENT) if each.state is BulkState.RUNNING],
+    )
+
+
+# The form that submits a task: of a handler (`/submit?name=…`), or of a task that is edited (`/submit?task=…`).
+
+LONGEST_ORIGINAL = 100  # characters of its id that the id of an edited task begins with
+
+
+async def submit(request: Request) -> Response:
+    access = queue_of(request)
+    if not visitor_of(request).may_change:
+        return page(request, "problem.html", 403, title="Refused", problem="a viewer may submit nothing")
+    task_id = request.query_params.get("task", "")
+    try:
+        if task_id:
+            form = await edit_form_of(access, task_id)
+        else:
+            form = await form_of(request, request.query_params.get("name", ""))
+    except (UnknownTaskError, InvalidTaskError) as error:
+        return page(request, "problem.html", 404, title="No such task", problem=str(error))
+    state = await access.manager.service(form.handler.lane or access.queue, form.handler.name[:200])
+    return page(request, "submit.html", form=form, service=waiting_reason(state))
+
+
+async def form_of(request: Request, name: str) -> SubmissionForm:
+    """The empty form of a handler."""
+    return empty_form(await handler_of(queue_of(request), name), new_id())
+
+
+async def handler_of(access: QueueAccess, name: str) -> PublishedHandler:
+    """As its workers have published it, without hidden defaults; by its name alone where none has."""
+    found = await access.store.published_handler(name)
+    return PublishedHandler(name) if found is None else access.redaction.handler(found)
+
+
+def new_id(original: str = "") -> str:
+    """The id of the task of a form: sent twice, the form is one task."""
+    return f"{original[:LONGEST_ORIGINAL]}.e{uuid4().hex[:8]}" if original else str(uuid4())
+
+
+async def edit_form_of(access: QueueAccess, original: str) -> SubmissionForm:
+    """The form with the call of a task. Raises UnknownTaskError, and InvalidTaskError if its operation is no run."""
+    task = await access.manager.get_task(original)
+    call = call_of(task)
+    if call is None:
+        raise InvalidTaskError(f"the operation of task {original} cannot be edited: it is no readable run")
+    options = {"lane": task.lane, "max_attempts": str(task.max_attempts or "")}
+    return edit_form(await handler_of(access, call.name), new_id(original), _hidden(call, access), original, options)
+
+
+def _hidden(call: TaskCall, access: QueueAccess) -> TaskCall:
+    hide = access.redaction.value
+    return replace(call, kwargs=hide(call.kwargs), text=hide(call.text), data=hide(call.data))
+
+
+# Bulk changes: the page that asks for a confirmation with the number of tasks, and the list of those begun.
+
+LISTED = 50  # bulk changes
+
+
+async def confirm(request: Request) -> Response:
+    """The number of tasks that a filter finds, before they are changed."""
+    check_may_change(visitor_of(request))
+    wanted, given = TaskFilter.of(request.query_params), BEGIN_BULK.read_texts(typed_filter(request.query_params))
+    before = CountedTasks(wanted.found_before, wanted.searched_before, 0, wanted.cursor)
+    count = await counted_meanwhile(request, asked_bulk(given.verb, given), before)
+    return page(request, "bulk_confirm.html", wanted=wanted, verb=str(given.verb), count=count)
+
+
+async def bulk(request: Request) -> Response:
+    access = queue_of(request)
+    now_ms = await access.store.clock_ms()
+    changes = [(each, str(each.state_at(now_ms))) for each in await access.store.bulk_changes(LISTED)]
+    return page(request, "bulk.html", changes=changes)
+
+
+def typed_filter(fields: Mapping[str, str]) -> Mapping[str, object]:
+    """What a form or an address gives for the act. It has one state, of which the act takes several."""
+    names = {each.name for each in BEGIN_BULK.fields}
+    given: dict[str, object] = {name: text.strip() for name, text in fields.items() if name in names and text.strip()}
+    return {**given, "state": [given["state"]]} if "state" in given else given
