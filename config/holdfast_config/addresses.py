@@ -1,4 +1,4 @@
-"""The proxy that may name the visitor of the dashboard: a header, and the peers from which it counts."""
+"""The proxy that may name the visitor of the dashboard: a header, and the addresses whose header is believed."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _NO_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxy:
-    """`header` in lower case; `network`: of its addresses, None: it comes through the unix socket."""
+    """`header` is in lower case. `network` holds the proxy's addresses; None: the proxy connects to the unix socket."""
 
     header: str
     network: ipaddress.IPv4Network | ipaddress.IPv6Network | None
 
     def is_peer(self, address: str | None) -> bool:
-        """`address` of the peer of a connection; None: a unix socket."""
+        """True if the connection comes from the proxy. `address` is that of the peer; None: a unix socket."""
         if address is None or self.network is None:
             return address is None and self.network is None
         try:
@@ -51,14 +51,15 @@ class TrustedProxy:
 
 
 def peer_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """The address of a peer. A socket of IPv6 that takes clients of IPv4 names them within an address of IPv6. Raises
-    ValueError for a text that is none."""
+    """The address of a peer; an IPv4 client of an IPv6 socket (`::ffff:10.0.0.7`) gets its IPv4 address. Raises
+    ValueError if the text is no address."""
     found = ipaddress.ip_address(text.partition("%")[0])
     return (found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found
 
 
 def customer_of(address: str) -> str:
-    """The address of a peer, or the part of it that clients of one customer share. A text that is none is itself."""
+    """The peer's address, or for IPv6 the network that one customer's clients share. Any other text is returned
+    unchanged."""
     try:
         found = peer_address(address)
     except ValueError:
@@ -67,7 +68,7 @@ def customer_of(address: str) -> str:
 
 
 def parse_proxy(text: str) -> TrustedProxy:
-    """Raises ValueError with what is allowed."""
+    """Raises ValueError, which names the allowed form."""
     header, _, address = text.strip().partition("@")
     if not _HEADER.fullmatch(header) or header.lower() in _NO_NAMES:
         raise ValueError(PROXY_RULE)
@@ -116,7 +117,8 @@ class ListenAddress:
 
 
 def parse_listen(text: str) -> ListenAddress:
-    """Raises ValueError with what is allowed. Without a host it is loopback: metrics name handlers and lanes."""
+    """Parses the address; without a host it is loopback, because metrics name handlers and lanes. Raises ValueError,
+    which names the allowed form."""
     if text.startswith(LISTEN_UNIX):
         return ListenAddress(path=_socket_path(text.removeprefix(LISTEN_UNIX)))
     match = _TCP.fullmatch(text)
@@ -180,7 +182,7 @@ def parse_webhook(text: str) -> WebhookUrl:
 
 
 def _is_plain(host: str, text: str) -> bool:
-    """True for a host that each resolver reads alike: an IPv4 address has one form, unlike `0177.0.0.1`."""
+    """True if every resolver reads the host alike. `0177.0.0.1` is refused: some read it as octal."""
     if ":" in host:
         return True
     if re.fullmatch(r"[\d.]+", host):

@@ -1,4 +1,4 @@
-"""Numbers and durations within bounds. Each parser raises ValueError with what is allowed."""
+"""Parses numbers and durations within bounds. Every parser raises ValueError, which names the allowed values."""
 
 from __future__ import annotations
 

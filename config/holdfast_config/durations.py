@@ -23,7 +23,7 @@ def seconds(value: object) -> float:
 
 
 def shortest(seconds: float) -> str:
-    """A text that is read as so many seconds, in the largest unit without a remainder: 7d, 90s, 0.05s."""
+    """The duration as text in the largest unit without a remainder: 7d, 90s, 0.05s. `seconds` reads it back."""
     for unit, size in _UNITS.items():
         if seconds and seconds % size == 0:
             return f"{seconds / size:g}{unit}"

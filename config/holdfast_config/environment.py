@@ -57,8 +57,8 @@ def search_path(environ: Mapping[str, str] = os.environ) -> str:
 
 
 def for_commands(environ: Mapping[str, str] = os.environ, wanted: Collection[str] = ()) -> dict[str, str]:
-    """The variables that a command inherits which runs a task: all but the secrets of the supervisor and the trace of
-    its parent. `wanted` names secrets that it inherits nevertheless."""
+    """The environment of a command that runs a task: all variables except the supervisor's secrets and its trace.
+    `wanted` names secrets that the command gets nevertheless."""
     return {
         name: value
         for name, value in environ.items()

@@ -43,7 +43,7 @@ _Chain = list[tuple[str, BaseException]]
 
 
 def _slot(kind: type, name: str) -> Callable[[object], Any]:
-    """Reads what the interpreter keeps there, whatever a subclass says of that name."""
+    """Reads the value in the interpreter's slot, even if a subclass overrides the name."""
     return cast("Callable[[object], Any]", kind.__dict__[name].__get__)
 
 
@@ -55,17 +55,17 @@ _module, _name, _qualified_name = _slot(type, "__module__"), _slot(type, "__name
 
 
 def is_error(error: BaseException, *kinds: type[BaseException]) -> bool:
-    """As isinstance, which would ask the error for its class."""
+    """Like isinstance, but without asking the object for its `__class__`, which may be the user's code."""
     return issubclass(type(error), kinds)
 
 
 def members_of(error: BaseException) -> tuple[BaseException, ...]:
-    """The errors in a group; of any other error none."""
+    """The errors in a group; empty for any other error."""
     return cast("tuple[BaseException, ...]", _members(error)) if is_error(error, BaseExceptionGroup) else ()
 
 
 def type_name(error: BaseException) -> str:
-    """The type with its module, without the one of built-in errors."""
+    """The name of the type with its module; built-in types without a module."""
     kind = type(error)
     with suppress(BaseException):
         module = _module(kind)
@@ -74,7 +74,7 @@ def type_name(error: BaseException) -> str:
 
 
 def text_of(value: object, length: int = TEXT_LENGTH) -> str:
-    """`str(value)`, or a remark where it cannot be made; of a long one both ends."""
+    """`str(value)`, or a remark if that fails. A long text is cut in its middle."""
     try:
         return _ends(str(value), length)
     except BaseException:  # it is the user's: SystemExit, too
@@ -82,7 +82,7 @@ def text_of(value: object, length: int = TEXT_LENGTH) -> str:
 
 
 def shown(value: object, length: int = TEXT_LENGTH) -> str:
-    """`repr(value)`, or the name of its type where that cannot be made."""
+    """`repr(value)`, or the name of its type if that fails."""
     try:
         return _ends(repr(value), length)
     except BaseException:  # it is the user's: SystemExit, too
@@ -90,7 +90,8 @@ def shown(value: object, length: int = TEXT_LENGTH) -> str:
 
 
 def traceback_text(error: BaseException, is_shown: Shown = lambda _: True) -> str:
-    """The traceback of the error with those that led to it. `is_shown` says of a file if its frames are wanted."""
+    """The traceback of the error and of the errors that led to it. `is_shown(file)` is true if frames of that file are
+    wanted."""
     page = _Page(is_shown)
     page.chain(error)
     return "".join(f"{line}\n" for line in page.lines)
@@ -118,7 +119,7 @@ class _Page:
                     self._say("", link, "")
 
     def _links(self, error: BaseException) -> _Chain:
-        """The first error of the chain first; with each the words that lead to the next one."""
+        """The errors of the chain, the first cause first, each with the words that lead to the next one."""
         chain: _Chain = []
         link, each = "", cast("BaseException | None", error)
         while each is not None and id(each) not in self._seen and len(chain) < _WALKED:
@@ -205,7 +206,7 @@ def _text_lines(error: BaseException) -> list[str]:
 
 
 def _syntax_lines(error: SyntaxError) -> list[str]:
-    """With the line of source, and a mark below its fault."""
+    """The lines of a SyntaxError: the line of source, and a mark below the fault."""
     place = (error.filename, error.lineno, error.offset, error.text, error.end_lineno, error.end_offset)
     filename, line, offset, text, end_line, end_offset = place
     known = (filename and text_of(filename), _number(line), _number(offset), text and _ends(str(text), 1024))
@@ -219,7 +220,7 @@ def _number(value: object) -> int | None:
 
 
 def _hinted_lines(error: BaseException) -> list[str]:
-    """With the hint of Python, which looks for a name that is alike. A copy is asked: it has no chain."""
+    """The lines with Python's hint ("Did you mean …?"). They are made from a copy of the error, which has no chain."""
     copy = type(error)(text_of(error))
     for name in ("name", "obj", "path"):
         if (value := getattr(error, name, None)) is not None:
@@ -229,7 +230,7 @@ def _hinted_lines(error: BaseException) -> list[str]:
 
 
 def _ends(text: str, length: int) -> str:
-    """A plain text, also of a subclass; of a long one the first and the last half."""
+    """A plain `str`, also from a subclass. A long text is cut in its middle."""
     if str.__len__(text) <= length:
         return str.__getitem__(text, slice(None))
     head, tail, half = slice(length), slice(-length, None), length // 2

@@ -1,4 +1,5 @@
-"""Checks the mode of settings files: those that others can write are errors, readable secrets are warnings."""
+"""Checks the mode of settings files: a file that others can write is an error, a secret that others can read a
+warning."""
 
 from __future__ import annotations
 
@@ -18,9 +19,8 @@ from holdfast_config.trust import ROOT, user
 
 
 def judge(path: Path, given: Mapping[str, ValueWithOrigin], *, strict: bool) -> tuple[list[str], list[str]]:
-    """Returns the problems, which make the file at `path` an error, and the warnings. `given` are the settings in it.
-
-    `strict`: the caller is root or a service. A pipe or a device is not checked.
+    """Returns problems, which make the file an error, and warnings. `given`: the settings in the file. `strict`: the
+    caller is root or a service. A pipe or a device is not checked.
     """
     problems: list[str] = []
     warnings: list[str] = []
@@ -73,7 +73,8 @@ _LOCAL_GROUP = "staff"  # of Debian, which may write there and so counts as root
 
 @dataclass(frozen=True, slots=True)
 class Stranger:
-    """`owner`: the user who decides what is in this file or folder, or ANYBODY; `why`, as the end of a sentence."""
+    """`owner`: the user who can change this file or folder, or ANYBODY. `why`: the reason, written as the end of a
+    sentence."""
 
     path: Path
     owner: int
@@ -84,13 +85,13 @@ class Stranger:
 
 
 def concerns_caller() -> bool:
-    """True for root, who could do harm with what belongs to others."""
+    """True for root: code in another user's file would run with all rights."""
     return os.geteuid() == ROOT
 
 
 def strangers(paths: Iterable[Path], trusted: Collection[Path] = ()) -> Iterator[Stranger]:
-    """Everybody but root who decides what is in these files, or in these folders. Below a `trusted` folder, and on the
-    way to it, everybody may."""
+    """All users but root who can change these files or folders. Files below a `trusted` folder, and folders on the way
+    to it, are not checked."""
     roots = {each for path in trusted for each in (path.absolute(), Path(os.path.realpath(path)))}
     seen: set[Path] = set()
     for path in dict.fromkeys(paths):
@@ -104,7 +105,7 @@ def strangers(paths: Iterable[Path], trusted: Collection[Path] = ()) -> Iterator
 
 
 def _way(path: Path) -> Iterator[Path]:
-    """Each folder and each link that the kernel passes on the way to a file, and the file, as far as they exist."""
+    """All folders and links that the kernel passes on the way to a file, and the file itself, as far as they exist."""
     here, links = Path("/"), 0
     yield here
     left = list(reversed(path.absolute().parts[1:]))
@@ -142,7 +143,8 @@ def _judged(path: Path, *, is_end: bool) -> Iterator[Stranger]:
 
 
 def _is_open(path: Path, status: os.stat_result, *, is_end: bool) -> bool:
-    """True if others can put something in its place, or into it: into the folder at the end, also if it is sticky."""
+    """True if other users can replace it or write into it. A sticky folder counts as open only at the end of the
+    way."""
     by_others = bool(status.st_mode & stat.S_IWOTH)
     by_group = bool(status.st_mode & stat.S_IWGRP) and status.st_gid not in _groups_of_root(path)
     is_sticky = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)

@@ -17,9 +17,9 @@ TIMELINE = ".redbike.conf"  # of a timeline scheduler, in the current folder
 
 
 def candidates(folder: Path, app_dir: Path, *, timeline: bool) -> tuple[Path, ...]:
-    """The files in search order; the first that exists is read. If one exists, all commands read it, so that they use
-    the same queue. If both exist, the commands of a timeline scheduler (`timeline`) read its file, and all other
-    commands read the framework's."""
+    """The files in search order; the first that exists is read. If only one exists, all commands read it, so that they
+    use the same queue. If both exist, commands of a timeline scheduler (`timeline`) read its file, and all other
+    commands the framework's."""
     usual = app_dir / AGENT, folder / TIMELINE
     return usual[::-1] if timeline else usual
 

@@ -1,4 +1,5 @@
-"""Parses a handler that is a call, as `module:Worker("A:A:B")`. The arguments are literals; nothing is evaluated."""
+"""Parses a handler that is written as a call: `module:Worker("A:A:B")`. The arguments are literals; nothing is
+evaluated."""
 
 from __future__ import annotations
 

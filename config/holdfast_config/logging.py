@@ -4,8 +4,8 @@ Several processes share that descriptor and fork from one another. Each record i
 kernel does not mix with others, and there is no thread or lock that a fork could copy in a bad state. No process waits
 for the reader: see `standard_error`.
 
-A line may hold values and errors of handlers. What one of them cannot say of itself is replaced by a remark: no line
-raises into the code that logs it.
+A line may hold values and errors of handlers. If the text of one cannot be made, a remark stands in its place. So
+logging never raises into the code that logs.
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ class _Window:
     withheld: int = 0
 
     def is_over(self, now: float) -> bool:
-        """True if nothing is to be told of it."""
+        """True if the window has ended and nothing was withheld in it."""
         return self.until <= now and not self.withheld
 
 
 @dataclass(slots=True)
 class RepeatLimit:
-    """`next_end`: when the first window ends in which something was withheld; None: nothing was."""
+    """Limits how often an event is logged. `next_end`: the end of the first window in which lines were withheld; None:
+    none were."""
 
     next_end: float | None = None
     _windows: dict[LineKind, _Window] = field(default_factory=dict[LineKind, _Window])
@@ -83,7 +84,7 @@ class RepeatLimit:
         return False
 
     def ended(self, now: float) -> Iterator[tuple[LineKind, int]]:
-        """The kinds of which lines were withheld in windows that have ended, and how many; each once."""
+        """The kinds with withheld lines in ended windows, and the number of lines. A window is reported once."""
         over = {kind: window for kind, window in self._windows.items() if window.until <= now}
         for kind in over:
             del self._windows[kind]
@@ -91,12 +92,12 @@ class RepeatLimit:
         return iter([(kind, window.withheld) for kind, window in over.items() if window.withheld])
 
     def clear(self) -> None:
-        """Forget everything, in a process that was forked: its parent tells what it has withheld."""
+        """Forget everything; called in a forked process, because its parent reports its own withheld lines."""
         self._windows.clear()
         self.next_end = None
 
     def _window(self, kind: LineKind, now: float) -> _Window:
-        """The window in which this line counts. One of which lines were withheld goes on until they are told."""
+        """The window in which this line counts. A window with withheld lines stays until they are reported."""
         if kind not in self._windows and len(self._windows) >= MOST_KINDS:
             self._windows = {known: window for known, window in self._windows.items() if not window.is_over(now)}
             kind = OTHERS if len(self._windows) >= MOST_KINDS else kind
@@ -107,7 +108,7 @@ class RepeatLimit:
 
 
 def most_of(fields: Mapping[str, object]) -> int:
-    """Lines a minute of an event with these fields."""
+    """The number of lines that an event with these fields may log in a minute."""
     return MOST if SUBJECTS.isdisjoint(fields) else MOST_OF_SUBJECTS
 
 
@@ -118,7 +119,7 @@ def most_of(fields: Mapping[str, object]) -> int:
 
 
 class LoggedTask(Protocol):
-    """A task as log lines name it."""
+    """The task whose handler runs here; log lines name it."""
 
     def log_fields(self) -> Mapping[str, object]: ...
 
@@ -181,8 +182,8 @@ def _message(record: logging.LogRecord) -> str:
 
 
 class LimitRepeats:
-    """Withholds what an event says too often, and tells how many lines were left out when its minute is over. Lines
-    for debugging and what handlers say are never withheld."""
+    """Withholds lines of an event that is logged too often, and logs their number when the minute is over. Debug lines
+    and lines of handlers are never withheld."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -200,7 +201,7 @@ class LimitRepeats:
         raise structlog.DropEvent
 
     def tell(self, now: float | None = None) -> None:
-        """Tell of the minutes that are over."""
+        """Log how many lines were withheld in minutes that are over."""
         if self._limit.next_end is None:
             return
         now = self._clock() if now is None else now
@@ -220,7 +221,7 @@ class TellDropped:
         )
 
     def tell(self) -> None:
-        """Say it unless that was done a moment ago."""
+        """Log the number of dropped lines, unless that was done a moment ago."""
         STREAM.finish()
         if STREAM.dropped and self._next <= self._clock() and has_room():
             self._next = self._clock() + DROPPED_PAUSE
@@ -236,15 +237,15 @@ _output = structlog.wrap_logger(JsonLines("holdfast.output"), wrapper_class=stru
 
 
 def tell_left_out(*, is_end: bool = False) -> None:
-    """Tell how many lines were left out in minutes that are over (at the end of a process, in all), and how many were
-    dropped."""
+    """Log how many lines were withheld in minutes that are over (at the end of a process, in all minutes), and how many
+    were dropped."""
     _repeats.tell(math.inf if is_end else None)
     with suppress(OSError):
         _dropped.tell()
 
 
 def write_output(task: LoggedTask, stream: str, line: str, *, partial: bool = False) -> None:
-    """Log a line that a handler has printed, whatever the level. `partial`: it goes on in the next one."""
+    """Log a line that a handler has printed, whatever the level. `partial`: the text goes on in the next line."""
     goes_on = {"partial": True} if partial else {}
     _output.info("output", stream=stream, line=line, **task.log_fields(), **goes_on)
 
@@ -286,7 +287,7 @@ def _json() -> list[Processor]:
 
 
 def _for_journal(processors: list[Processor]) -> list[Processor]:
-    """The same, with the level of each record as the journal reads it."""
+    """A renderer that puts the level in front of every line, in the journal's form (`<3>`)."""
     *first, render = processors
 
     def with_priority(logger: WrappedLogger, method: str, event: EventDict) -> str:
@@ -315,7 +316,7 @@ def _to_json(event: EventDict, **_: object) -> MaskedLine:
 
 
 def _plain(value: object) -> str | int | None:
-    """A value that is JSON for certain."""
+    """The value, converted to JSON types."""
     return cast("str | int | None", value) if type(value) in (type(None), str, int, bool) else shown(value)
 
 
@@ -333,7 +334,7 @@ def _console(colors: bool) -> list[Processor]:
 
 
 def _tell_error(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Tell the error that a line is about, as its traceback."""
+    """Replace the error of a line by its traceback."""
     about: object = event.pop("exc_info", None)
     if type(about) is tuple:  # as sys.exc_info() gives it
         about = cast("tuple[object, ...]", (*about, None, None))[1]
@@ -351,7 +352,7 @@ def _add_origin(logger: WrappedLogger, _method: str, event: EventDict) -> EventD
 
 
 def _add_task(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Name the task whose handler logs."""
+    """Add the task whose handler logs this line."""
     task = CURRENT.get()
     if task is not None:
         for name, value in task.log_fields().items():

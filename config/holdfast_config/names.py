@@ -62,7 +62,8 @@ def in_environment(fields: Iterable[str]) -> dict[str, str]:
 
 
 def is_service_link(name: str, value: str) -> bool:
-    """True for a variable that Kubernetes sets in every pod for a service, as REDIS_PORT=tcp://… for `redis`."""
+    """True for a variable that Kubernetes sets in every pod for a service, for example REDIS_PORT=tcp://… for
+    `redis`."""
     return bool((_SERVICE_ADDRESS.match(value) and name.endswith("_PORT")) or _SERVICE_LINK.search(name))
 
 

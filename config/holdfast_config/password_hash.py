@@ -17,24 +17,24 @@ LONGEST = 1024
 
 
 def make(password: str) -> str:
-    """A hash with a salt of its own."""
+    """Hashes a password with a new salt."""
     salt = secrets.token_bytes(SALT_BYTES)
     return _written(N, R, P, salt, _key(password, salt, N, R, P))
 
 
 def unknown() -> str:
-    """The hash of no known password, which takes as long to check as any other."""
+    """The hash of a random password. Checking an unknown user against it takes as long as checking a known one."""
     return _written(N, R, P, secrets.token_bytes(SALT_BYTES), secrets.token_bytes(KEY_BYTES))
 
 
 def matches(password: str, written: str) -> bool:
-    """Takes as long for a wrong password as for the right one. Raises ValueError for what is no hash."""
+    """True if the password is right; a wrong one takes as long to check. Raises ValueError if `text` is no hash."""
     n, r, p, salt, key = parse(written)
     return hmac.compare_digest(_key(password, salt, n, r, p), key)
 
 
 def parse(written: str) -> tuple[int, int, int, bytes, bytes]:
-    """N, R, P, the salt and the key. Raises ValueError for what is no hash, or needs too much memory."""
+    """N, R, P, the salt and the key. Raises ValueError if the text is no hash, or checking it needs too much memory."""
     try:
         kind, *numbers, salt, key = written.split("$")
         n, r, p = map(int, numbers)

@@ -1,8 +1,8 @@
 """A project is a folder whose commands share one pool.
 
 It is the folder of the settings file, else that of agent.py, else the working folder. Its pool has folders below the
-XDG folders, under a name made from the project's path. A note in each names the project, so that commands elsewhere can
-name it, and so that its data is found after the project was renamed.
+XDG folders, under a name made from the project's path. A note in each of these folders names the project. So commands
+elsewhere can name it, and its data is found after the project was renamed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Project:
 
     @property
     def name(self) -> str:
-        """The name of its folders: the start of the folder's name, to be recognised, and a checksum of its path."""
+        """The name of its folders: the start of the project folder's name, and a checksum of its path."""
         slug = _OTHERS.sub("-", self.path.name.lower()).strip("-")[:_SLUG].rstrip("-")
         return f"{slug or 'project'}-{zlib.crc32(os.fsencode(self.path)):08x}"
 

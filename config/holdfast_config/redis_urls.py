@@ -32,7 +32,8 @@ _SENTINEL_PATH = re.compile(r"/([^/]+)(?:/(\d*))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class RedisTopology:
-    """`server` is a URL for the server in use, with a host that is to be replaced; it holds the password."""
+    """`server` is the URL of a single server, with its password; the caller replaces its host by that of the server in
+    use."""
 
     form: Literal["sentinel", "cluster"]
     hosts: tuple[tuple[str, int], ...]
@@ -223,8 +224,8 @@ def with_options(url: str, options: Mapping[str, str | Path | None]) -> str:
 
 
 def server_of(url: str) -> tuple[str, int] | None:
-    """Returns the host and the port, or the path of the socket and 0; None if the URL names no server, or those that
-    know it (Sentinel, Cluster)."""
+    """Returns the host and the port, or the path of the socket and 0. None if the URL names no single server, for
+    example with Sentinel or Cluster."""
     parts = urlsplit(url)
     if parts.scheme == "unix":
         return unquote(parts.path), 0

@@ -100,7 +100,8 @@ def _file(given: Mapping[str, ValueWithOrigin], field: str, address: str, option
 
 
 def _unreadable(file: Path) -> str:
-    """The reason that the file is unreadable, or empty. A lack of permission is none: some commands need no Redis."""
+    """The reason why the file is unreadable, or empty. A lack of permission is not reported, because some commands need
+    no Redis."""
     try:
         with file.open("rb"):
             return ""
@@ -275,7 +276,7 @@ class _Files:
 
 
 def _trusted_by_strangers(given: Mapping[str, ValueWithOrigin], files: tuple[Path, ...]) -> list[str]:
-    """The problem where a file of somebody else tells root whose code to run."""
+    """The problem if another user's file tells root which code to run."""
     origin = given.get("trust_folders")
     if origin is None or not file_trust.concerns_caller():
         return []
@@ -330,7 +331,8 @@ def _validated(ordered: tuple[Source, ...]) -> tuple[Settings | None, Validation
 
 
 def _lines(error: ValidationError | None, given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """One line for each problem. A field without an origin failed because a field that it is derived from failed."""
+    """One line for each problem. A field without an origin is left out: it failed because the field that it is derived
+    from failed."""
     lines: list[str] = []
     for detail in error.errors(include_url=False, include_input=False) if error else ():
         field = str(detail["loc"][0])

@@ -12,7 +12,7 @@ _LOGIN = re.compile(r"(://[^\s/@:\"\\]*:)[^\s/@\"\\]+@")
 
 
 class SecretTexts:
-    """`hide` adds values to mask; there is one for a process, and forked children have what it knew."""
+    """Masks values that `hide` was given. A process has one object; forked children inherit its values."""
 
     def __init__(self) -> None:
         self._forms: set[str] = set()

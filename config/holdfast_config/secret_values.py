@@ -24,14 +24,14 @@ def hide_secrets(settings: Settings, environ: Mapping[str, str] = os.environ) ->
 
 
 def of_environment(environ: Mapping[str, str]) -> Iterator[str]:
-    """The values of variables that are named as secrets are."""
+    """The values of variables whose name looks like that of a secret, for example `API_TOKEN`."""
     for name, value in environ.items():
         if len(value) >= SHORTEST and _SECRET_NAME.search(name) and not _PLACE_NAME.search(name):
             yield value
 
 
 def of_settings(settings: Settings) -> Iterator[str]:
-    """Passwords, keys, and the paths of webhooks, in which chat services have tokens."""
+    """Passwords, keys, and the paths of webhook URLs, because chat services put tokens there."""
     secrets = (
         *(settings.redis_password, settings.redis_sentinel_password, settings.webhook_secret),
         *(settings.web_token, settings.web_viewer_token),

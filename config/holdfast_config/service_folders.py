@@ -27,7 +27,7 @@ _WRITTEN = ("engine", "appendonlydir")  # in the folder of a store that has run
 
 @dataclass(frozen=True, slots=True)
 class DefaultFolders:
-    """The folders of a project where nothing names others."""
+    """The folders of a project, unless a setting names others."""
 
     state: ValueWithOrigin
     runtime: ValueWithOrigin
@@ -79,8 +79,8 @@ def make(path: Path, mode: int) -> None:
 
 
 def make_checked(folder: ServiceFolder, mode: int) -> None:
-    """Create the folder, and that of all projects above it, with this mode. Raises OSError; UntrustedError where
-    another user made one or could replace it."""
+    """Create the folder, and above it the folder of all projects, with this mode. Raises OSError, or UntrustedError if
+    another user made one of them or could replace it."""
     folder.check()
     if folder.base is not None:
         make(folder.base, mode)
@@ -160,12 +160,14 @@ def of_user(environ: Mapping[str, str] = os.environ) -> Iterator[RunningPool]:
 
 
 def pool_services(run: Path = SERVICES) -> list[RunningPool]:
-    """The services that systemd has made runtime folders for. Another user may not see more than the folders."""
+    """The services that have a runtime folder of systemd. A user without rights sees only the folders, not the pools in
+    them."""
     return [RunningPool(folder) for folder in folders_below(run, "holdfast*")]
 
 
 def in_brackets(but: Path, environ: Mapping[str, str] = os.environ) -> str:
-    """The pools that run, except that of the folder `but`, to be added to a message; empty if there are none."""
+    """The running pools, in brackets for the end of a message, without the pool of the folder `but`; empty if there are
+    none."""
     found = [str(pool) for pool in (*of_user(environ), *pool_services()) if pool.runtime_dir != but]
     return f" (there is {', and '.join(found)})" if found else ""
 

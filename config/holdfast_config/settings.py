@@ -288,7 +288,7 @@ class Settings(BaseModel):
 
     @property
     def store_url(self) -> str:
-        """The URL of the store with its login. Show `redis.masked_url` instead."""
+        """The URL of the store with its login. Never show it: use `redis.masked_url`."""
         if self.scheduler_type == "memory":
             return MEMORY
         if self.redis_url is None and self.redis_host is None:

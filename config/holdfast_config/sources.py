@@ -245,7 +245,7 @@ def of_application(blocks: Mapping[str, object]) -> Source:
 
 def of_found_file(path: Path, *, in_application: bool = False) -> Source:
     """The source of another system's file that nobody named. `in_application`: an application of the agent framework
-    reads it; a `scheduler` block with `memory`, the framework's default, is then ignored."""
+    reads it. Then a `scheduler` block with `memory`, the framework's default, is ignored."""
     source = of_file(path, unnamed=True)
     scheduler = source.given.get("scheduler_type")
     if in_application and scheduler and str(scheduler.value).strip().lower() == "memory":

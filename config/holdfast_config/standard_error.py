@@ -1,13 +1,12 @@
-"""Writes to standard error without ever waiting for its reader.
+"""Writes to standard error without ever waiting for its reader. A pipe that nobody reads fills up. A plain write to it
+would stop the whole process until somebody reads. Non-blocking mode is a flag of the open file, which handlers and the
+program that started the service share with us. So the flag stays as it is, and every kind of file is written in its own
+way:
 
-A pipe that nobody reads fills up, and a plain write to it would stop the process, with its signals and its tasks, until
-somebody reads. Whether a write waits is a flag of the open file, which handlers and the program that started the
-service share with us. So the flag stays as it is, and each kind of file gets its own way around it:
-
-- a pipe or a terminal is opened a second time, without waiting: that open file is ours alone;
+- a pipe or a terminal is opened a second time in non-blocking mode: that open file is ours alone;
 - into a pipe of another user, which cannot be opened again, the kernel moves the bytes out of a pipe of ours (splice);
 - a terminal of another user is asked first if it has room;
-- a socket is told with each call;
+- a socket gets the flag MSG_DONTWAIT with each call;
 - a regular file has no reader, and is written as it is.
 
 A line that finds no room is dropped and counted. Each process counts its own.
@@ -38,7 +37,7 @@ _AGAIN = f"/proc/self/fd/{STDERR}"
 
 
 class StandardError:
-    """Standard error of this process. `dropped`: lines that found no room, and of which nothing was said yet."""
+    """Standard error of this process. `dropped`: the number of lines that found no room and were not reported yet."""
 
     def __init__(self) -> None:
         self.dropped = 0
@@ -59,13 +58,13 @@ class StandardError:
             self._rest = rest
 
     def finish(self) -> None:
-        """Write what is left of a line that has begun, as far as there is room."""
+        """Write the rest of a line that was written in part, as far as there is room."""
         if self._rest:
             self._rest = self._written(self._rest)
 
     def descriptor(self) -> int:
-        """A descriptor for what writes by itself, such as a dump of stacks. A write to it does not wait, unless it is a
-        socket or another user's."""
+        """A descriptor for code that writes by itself, for example a dump of stacks. Writing does not wait, unless it
+        is a socket or another user's file."""
         try:
             found = os.fstat(STDERR)
         except OSError:  # it was closed
@@ -74,7 +73,7 @@ class StandardError:
         return STDERR if own is None else own
 
     def _written(self, data: bytes) -> bytes:
-        """Write what there is room for now; the rest."""
+        """Write as much as there is room for; returns the rest."""
         found = os.fstat(STDERR)
         write = self._way(found)
         rest = memoryview(data)
@@ -95,7 +94,7 @@ class StandardError:
         return functools.partial(os.write, STDERR)
 
     def _opened(self, found: os.stat_result) -> int | None:
-        """The second open file of what standard error is now; None if it cannot be opened."""
+        """Opens the present file of standard error a second time; None if that fails."""
         ours = None
         if self._own is not None and _is_of(*self._own):
             ours, opened = self._own
@@ -113,7 +112,7 @@ class StandardError:
         return descriptor
 
     def _begin_anew(self) -> None:
-        """In a process that was forked: its parent says what it has dropped, and ends the line that it has begun."""
+        """Called in a forked process: its parent reports its own dropped lines and finishes its own line."""
         self.dropped, self._rest = 0, b""
 
 
@@ -135,7 +134,7 @@ def make_room() -> None:
 
 
 def _has_room_for(length: int) -> bool:
-    """False for a long line of which a pipe would take a part only: lines of other processes would get into it."""
+    """False for a long line that a pipe would take only in part: lines of other processes would mix with it."""
     if length <= select.PIPE_BUF:
         return True
     try:
@@ -147,7 +146,7 @@ def _has_room_for(length: int) -> bool:
 
 
 def _is_of(descriptor: int, opened: os.stat_result) -> bool:
-    """True if this descriptor is still that of the file that was opened. Others may have closed it since."""
+    """True if this descriptor still belongs to the file that was opened. Other code may have closed it since."""
     try:
         return os.path.samestat(os.fstat(descriptor), opened)
     except OSError:
@@ -155,7 +154,8 @@ def _is_of(descriptor: int, opened: os.stat_result) -> bool:
 
 
 def _send(data: memoryview) -> int:
-    """`socket.socket` would set the flag of all if the handler's program has a default timeout."""
+    """Sends to a socket by its descriptor. `socket.socket` would make the shared file non-blocking if the program has
+    set a default timeout."""
     import ctypes  # needed for sockets only
 
     sent: int = _libc().send(STDERR, bytes(data), len(data), socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
@@ -200,12 +200,13 @@ _sinks: list[Sink] = []
 
 
 def set_sink(sink: Sink | None) -> None:
-    """Give records to `sink`, too; None: to none any more."""
+    """Give records to `sink` as well; None ends that."""
     _sinks[:] = [] if sink is None else [sink]
 
 
 def offer(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """A processor: records that reach it are to be written, and have all their fields."""
+    """A structlog processor that gives the record to the sink. It stands last, when a record is complete and will be
+    written."""
     for sink in _sinks:
         sink(event)
     return event
@@ -217,7 +218,7 @@ _PRIORITIES: Mapping[str, int] = {"debug": 7, "info": 6, "warning": 4, "error": 
 
 
 def is_journal(descriptor: int, environ: Mapping[str, str] = os.environ) -> bool:
-    """True if what is written to this descriptor goes to the journal: systemd names it in JOURNAL_STREAM."""
+    """True if this descriptor writes to the journal, which systemd names in JOURNAL_STREAM."""
     device, _, inode = environ.get("JOURNAL_STREAM", "").partition(":")
     with suppress(OSError, ValueError):
         found = os.fstat(descriptor)

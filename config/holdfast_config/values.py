@@ -112,7 +112,7 @@ def webhook(value: object) -> str:
 
 
 def webhook_secret(value: SecretStr) -> SecretStr:
-    """Accepts `whsec_` and base64, as in Standard Webhooks, or any text, whose bytes are the key."""
+    """Accepts `whsec_` and base64 (Standard Webhooks), or any text; then its bytes are the key."""
     try:
         key = _key_of(value.get_secret_value())
     except ValueError:

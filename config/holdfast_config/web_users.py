@@ -1,5 +1,5 @@
-"""The file of the dashboard's users: a line `name:role:hash` each, as `supervisor web-user` prints it; `name:role` for
-a user who logs in at the proxy alone. Empty lines and those that begin with # say nothing."""
+"""The file of the dashboard's users. A line is `name:role:hash`, and `supervisor web-user` prints it. `name:role` is
+for a user who logs in only at the proxy. Empty lines and lines that begin with # are ignored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """`hash`: empty for one who has no password."""
+    """`hash` is empty for a user without a password."""
 
     name: str
     role: Role
@@ -83,7 +83,7 @@ def parse(line: str) -> User:
 
 
 def check_name(name: str) -> None:
-    """Raises ValueError for what cannot be the name of a user."""
+    """Raises ValueError if this cannot be the name of a user."""
     if not name.strip() or name != name.strip() or ":" in name or not name.isprintable() or len(name) > LONGEST_NAME:
         raise ValueError(f"a name must have 1 to {LONGEST_NAME} printable characters, and no colon")
     if name in RESERVED or name.startswith("#"):

@@ -763,11 +763,11 @@ DASHBOARD = (
     Rule(
         "a bulk change goes by the clock that accepts tasks",
         (
-            '        """By the clock that accepts tasks: a change touches what was accepted before it began."""\n'
+            '        """By the clock that dates acceptance: a change only touches tasks accepted before it began."""\n'
             '        return await self._number("now")'
         ),
         (
-            '        """By the clock that accepts tasks: a change touches what was accepted before it began."""\n'
+            '        """By the clock that dates acceptance: a change only touches tasks accepted before it began."""\n'
             '        return int((await self._command("TIME"))[0]) * 1000'
         ),
         f"{_BULK_STEPS}::test_what_is_accepted_while_a_step_is_on_its_way_is_left_alone",

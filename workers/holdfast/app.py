@@ -52,7 +52,7 @@ class UnservedTasks:
     _served: set[str] = field(default_factory=set[str])
 
     async def note_served(self, store: Store) -> None:
-        """Note that a `working` block is over: all tasks that wait now were offered to it."""
+        """Note the end of a `working` block: it could have run all tasks that wait now."""
         if self.counts:
             self._served |= await _waiting(store)
 
@@ -91,14 +91,13 @@ def create_broker(
     handlers: Handlers[Any, Any] | None = None,
     retries: SubmitRetries | None = None,
 ) -> Broker:
-    """A broker for these settings, to be entered; without settings, for the keywords, the environment and files.
-
-    `type` is `redis` or `memory`. If nothing names it, a URL or a host means Redis. With nothing set it is the store of
-    the worker that runs the caller; else that of the supervisor that runs in the runtime folder; else memory.
-    `handlers` and `retries` are the TaskManager's; without `retries` the settings count (`submit_attempts` …). Raises
-    ConfigError, which is a ValueError, for an unknown type, for Redis without URL or host, for settings and keywords at
-    once; MissingPackageError, also a ValueError, if a package is missing; InvalidTaskError for settings, handlers or
-    retries of another type.
+    """A broker for these settings, to be entered with `async with`; without settings, for the keywords, the environment
+    and files. `type` is `redis` or `memory`. If nothing names it, a URL or a host means Redis. With nothing set, the
+    broker uses the store of the worker that runs the caller. Outside of a worker it uses the store of the supervisor in
+    the runtime folder, else memory. `handlers` and `retries` are the TaskManager's; without `retries` the settings
+    count (`submit_attempts` …). Raises ConfigError, which is a ValueError, for an unknown type, for Redis without URL
+    or host, for settings and keywords at once; MissingPackageError, also a ValueError, if a package is missing;
+    InvalidTaskError for settings, handlers or retries of another type.
     """
     if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
         raise InvalidTaskError(f"settings {shown(settings)}: Settings are expected, as load() answers")
@@ -205,7 +204,7 @@ class Broker:
             yield
 
     async def _fire(self) -> None:
-        """Make the fires of schedules that are due, without end: no steward looks after a store in memory."""
+        """Make due fires of schedules, without end, because no steward looks after a store in memory."""
         from holdfast.client.schedule_fire import ScheduleFirer
 
         firing = ScheduleFirer(self.store, self._settings.queue_name, self._settings.max_message_bytes)
@@ -215,8 +214,8 @@ class Broker:
             await self.store.wait_fires(longest if following is None else min(following, longest))
 
     async def _give_up(self) -> None:
-        """End tasks that have waited too long for a handler that no worker has, without end: there is no steward
-        here."""
+        """Fail tasks that have waited too long for a handler that no worker has. This runs without end, because there
+        is no steward."""
         while True:
             await self.store.unserved(round(self._settings.unknown_handler_timeout * 1000), GATES_AT_ONCE)
             await anyio.sleep(LOOK_EVERY)

@@ -8,15 +8,15 @@ class HoldfastError(Exception):
 
 
 class StoreError(HoldfastError):
-    """The store did not do what was asked."""
+    """The store did not carry out the call."""
 
 
 class StoreUnavailableError(StoreError):
-    """The store cannot be reached or answers that it cannot serve now; try again."""
+    """The store cannot be reached, or answers that it cannot serve now; try again."""
 
 
 class ConnectionLimitError(StoreUnavailableError):
-    """All connections that this process may open are in use, which says nothing about the store; try again."""
+    """All connections that this process may open are in use; the store may be fine. Try again."""
 
 
 class LedgerUnavailableError(StoreUnavailableError):
@@ -24,7 +24,8 @@ class LedgerUnavailableError(StoreUnavailableError):
 
 
 class StoreRefusedError(StoreError):
-    """The store is not fit for the promise (too old, evicting, another schema); it says how to mend that."""
+    """Holdfast cannot keep its promise on this store (too old, evicting, another schema); the message says how to mend
+    that."""
 
 
 class MissingPackageError(StoreRefusedError, ValueError):
@@ -36,7 +37,7 @@ class MissingFrameworkError(HoldfastError, ImportError):
 
 
 class UnservedTasksError(StoreError):
-    """Tasks were given to a store in memory that nobody has served: they end with it."""
+    """A store in memory ends with tasks that no worker has served; they are lost."""
 
 
 class StoreFullError(StoreError):
@@ -52,11 +53,12 @@ class TaskEndedError(HoldfastError):
 
 
 class UnreadableRecordError(StoreError):
-    """The record of a task holds what no Holdfast writes: somebody else has changed it in the store."""
+    """The record of a task has values that Holdfast does not write: another program has changed it in the store."""
 
 
 class TooManyMessagesError(HoldfastError):
-    """As many messages wait for this task as may; nothing was written. Send it again when some have had their turn."""
+    """This task already has the largest allowed number of waiting messages; nothing was written. Send it again
+    later."""
 
 
 class CannotRetryError(HoldfastError):
@@ -64,7 +66,7 @@ class CannotRetryError(HoldfastError):
 
 
 class TaskOpenError(HoldfastError):
-    """The task has not ended, and so cannot be removed; nothing was deleted."""
+    """A task that has not ended cannot be removed; nothing was deleted."""
 
 
 class QueueBusyError(HoldfastError):
@@ -76,12 +78,12 @@ class StepError(HoldfastError):
 
 
 class StepMismatchError(StepError):
-    """The handler has come to another step than the one that is recorded at this place: an earlier run took another
-    way, or ran other code."""
+    """The handler begins another step than the one recorded at this place: an earlier run took another way, or ran
+    other code."""
 
 
 class ParentResultError(HoldfastError):
-    """The result of a parent cannot be had: it has not ended, its result is too large to be read, or was deleted."""
+    """The result of a parent cannot be read: the parent has not ended, or its result is too large or was deleted."""
 
 
 class RunEnded(BaseException):
@@ -99,8 +101,8 @@ class UnknownBatchError(HoldfastError):
 
 
 class BatchConflictError(HoldfastError):
-    """This id of a batch was used before with other tasks, or one of its tasks is there already and is not of this
-    batch; the message names it. Nothing was written for it."""
+    """This batch id was used before with other tasks, or one of its tasks exists and belongs to no or another batch;
+    the message names it. Nothing was written for the batch."""
 
 
 class BatchClosedError(HoldfastError):
@@ -120,11 +122,12 @@ class AmbiguousManagerError(HoldfastError):
 
 
 class WouldBlockError(HoldfastError):
-    """A call without async was made in a coroutine, whose event loop it would hold up; nothing was written."""
+    """A call without async was made in a coroutine and would block its event loop; nothing was written."""
 
 
 class ForkedProcessError(HoldfastError):
-    """A process that a handler has forked called its worker, which only the handler can; nothing was written."""
+    """A process that a handler has forked called the worker; only the handler itself can do this. Nothing was
+    written."""
 
 
 class NotDueError(HoldfastError, TimeoutError):
@@ -132,8 +135,8 @@ class NotDueError(HoldfastError, TimeoutError):
 
 
 class TaskFailed(HoldfastError):  # noqa: N818 - named as the state it tells of
-    """A task that was waited for has failed, was rejected or was canceled. `type` and `traceback` are those of the
-    exception in the worker, empty if there is none."""
+    """The awaited task has failed, was rejected or was canceled. `type` and `traceback` of the exception in the worker
+    are empty if there is none."""
 
     def __init__(self, task_id: str, state: str, reason: str, type: str = "", traceback: str = "") -> None:  # noqa: A002 - as in records
         super().__init__(task_id, state, reason, type, traceback)
@@ -148,9 +151,8 @@ class TaskFailed(HoldfastError):  # noqa: N818 - named as the state it tells of
 
 
 class TaskRefused(TaskFailed):
-    """A task that was waited for was accepted while Redis was away, and Redis could not take it then: it is rejected.
-
-    `word` says why: a value of `Accepted`, as `duplicate` or `no-parent`. `duplicate_of`: the task that held its unique
+    """The awaited task was accepted while Redis was away, and rejected when Redis could not take it later. `word` says
+    why: a value of `Accepted`, for example `duplicate` or `no-parent`. `duplicate_of`: the task that held its unique
     key. `type` is `TaskRefused`."""
 
     word: str = ""
@@ -158,7 +160,7 @@ class TaskRefused(TaskFailed):
 
 
 class ReturnedValueError(HoldfastError, ValueError):
-    """The value that a handler returned does not fit the return annotation that this process has for the handler."""
+    """The value that a handler returned does not fit the handler's return annotation in this process."""
 
 
 class ClosedError(HoldfastError):
@@ -169,7 +171,7 @@ class InvalidScheduleError(HoldfastError, ValueError):
     """A schedule cannot be accepted; nothing was written."""
 
     def __init__(self, message: str) -> None:
-        """A rule may be very long: what is wrong with it stands before and behind it."""
+        """Cuts a long message in its middle: a rule may be very long, and the fault is named before and behind it."""
         super().__init__(message if len(message) <= 480 else f"{message[:240]} ... {message[-200:]}")
 
 
@@ -182,7 +184,8 @@ class UnreadableScheduleError(HoldfastError):
 
 
 class ScheduleBusyError(HoldfastError):
-    """The schedule cannot do this now: its last task runs, or somebody else changed it; nothing was written."""
+    """The schedule cannot do this now: its last task runs, or another caller has just changed it; nothing was
+    written."""
 
 
 class HandlerError(HoldfastError):
@@ -194,7 +197,7 @@ class HandlerError(HoldfastError):
 
 
 class Retry(HoldfastError):  # noqa: N818 - handlers raise it as an instruction, not as an error
-    """Raised by a handler: run this again, after `after` seconds (None: the usual back-off)."""
+    """Raised by a handler: run this task again, after `after` seconds (None: the usual back-off)."""
 
     def __init__(self, after: float | None = None, reason: str = "") -> None:
         super().__init__(reason or "the handler asked for a retry")
@@ -202,11 +205,11 @@ class Retry(HoldfastError):  # noqa: N818 - handlers raise it as an instruction,
 
 
 class StopSchedule(HoldfastError):  # noqa: N818 - handlers raise it as an instruction, not as an error
-    """Raised by a handler that a schedule runs: the task is completed, the schedule fires no more."""
+    """Raised by a handler in a task of a schedule: complete the task, and end the schedule."""
 
 
 class UnsetSchedule(HoldfastError):  # noqa: N818 - handlers raise it as an instruction, not as an error
-    """Raised by a handler that a schedule runs: the task is completed, the schedule is forgotten."""
+    """Raised by a handler in a task of a schedule: complete the task, and delete the schedule."""
 
 
 class Reject(HoldfastError):  # noqa: N818 - handlers raise it as an instruction, not as an error

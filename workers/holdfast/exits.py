@@ -1,4 +1,4 @@
-"""Exit statuses: of the command line and the service (design: sysexits where one fits), and of child processes."""
+"""Exit statuses of the command line and the service (those of sysexits.h where one fits), and of child processes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Exit(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """Its text in help and documentation."""
+        """The text for this status in help and documentation."""
         return _MEANINGS[self]
 
     @classmethod
     def listed(cls) -> str:
-        """All of them in one sentence."""
+        """All exit statuses in one sentence."""
         return "; ".join(f"{status.value} {status.meaning}" for status in cls)
 
 
@@ -49,7 +49,7 @@ _MEANINGS = {
 
 
 class ChildExit(IntEnum):
-    """The exit status of a child; the parent reads its meaning from here."""
+    """Exit statuses with which a child process tells its parent why it ended."""
 
     OK = 0  # drained, or told to leave
     BUG = 70

@@ -62,8 +62,8 @@ def _refuse_memory(settings: Settings) -> None:
 
 
 def _block_of(config: object) -> Mapping[str, object]:
-    """The `scheduler` block of a configuration as the framework hands it over: what differs from its defaults. Of a
-    Redis without a server it means the one at its usual place, as its own scheduler does."""
+    """The `scheduler` block of the framework's configuration, without defaults. Redis without a server means the one at
+    the usual address, like in the framework's own scheduler."""
     if not is_dataclass(config) or getattr(config, "type", None) != "redis":
         return {}
     values = {each.name: getattr(config, each.name) for each in fields(config)}
@@ -81,9 +81,9 @@ def install(
     max_connections: int | None = None,
     consume: bool = False,
 ) -> SchedulerAndStorage:
-    """Connect, and let applications of this process that begin from now on have this pair: the framework knows no other
-    way to bring its own. Without `settings` the `scheduler` block of an application's configuration says what neither
-    keywords nor environment and files say; a `memory` there, the framework's default, says nothing. Raises ConfigError.
+    """Connect, and give this pair to applications that this process starts from now on: the framework has no other way
+    to set them. Without `settings`, keywords, environment and files come first, then the `scheduler` block of the
+    application's configuration. `memory` in that block is the framework's default and is ignored. Raises ConfigError.
     """
     pair = connect(
         settings, redis_url=redis_url, queue_name=queue_name, max_connections=max_connections, consume=consume

@@ -100,7 +100,8 @@ def operation_of(task: Task) -> dict[str, Any]:
 
 
 def message_of(message: dict[str, Any], task_id: str, context_id: str, place: str = "") -> dict[str, Any]:
-    """A message with all that the framework requires of one, ids as UUIDs; `place` names one without an id."""
+    """A message with all fields that the framework requires, and UUIDs as ids. If it has no id, one is made from
+    `place`."""
     made: dict[str, Any] = {"kind": "message", "role": "user", **message}
     made.pop("content", None)
     made["parts"] = [part_of(part) for part in parts_of(made)]
@@ -117,7 +118,7 @@ def parts_of(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def part_of(part: dict[str, Any]) -> dict[str, Any]:
-    """A part whose data is an object, as the framework has them."""
+    """A part in the framework's form: its data is always an object."""
     if part.get("kind") != "data":
         return part
     data = part.get("data")
@@ -128,7 +129,7 @@ def part_of(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def checked(what: str, value: object) -> UUID:
-    """An id: a UUID, or a text that is one."""
+    """Checks an id: a UUID, or the text of one."""
     if isinstance(value, UUID):
         return value
     try:
@@ -144,7 +145,7 @@ def document(what: str, value: object) -> dict[str, Any]:
 
 
 def documents(what: str, each: str, value: object) -> list[dict[str, Any]]:
-    """None stands for none."""
+    """A list of documents; None becomes an empty one."""
     if value is None:
         return []
     if not isinstance(value, list):

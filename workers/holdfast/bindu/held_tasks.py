@@ -1,7 +1,7 @@
 """The tasks that the framework's workers in this process hold.
 
 A worker of the framework takes an operation from the scheduler, writes its states to the storage, and asks for the next
-one. Here that is one delivery: the state that ends a turn settles it, under its claim, once.
+one. For Holdfast this is one delivery: the state that ends a turn settles the delivery, under its claim, once.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Documents = list[dict[str, Any]]
 
 @dataclass(slots=True)
 class HeldTask:
-    """`state` is as its worker wrote it, at first submitted. `stopped`: it was canceled, or another worker owns it by
-    now, and its outcome counts no more. `over` is set once there is an `outcome`, `back` once its worker has asked for
-    the next task or is gone, `settled` once the store has answered."""
+    """`state` is the last one that its worker wrote, at first submitted. `stopped`: the task was canceled or another
+    worker owns it, so its outcome is ignored. Three events: `over` is set with the `outcome`, `back` when the worker
+    has asked for the next task or is gone, `settled` when the store has answered."""
 
     task_id: str
     max_bytes: int
@@ -44,12 +44,12 @@ class HeldTask:
             self._end(HandlerStopped("pause") if state == "suspended" else self._outcome(state))
 
     def stop(self) -> None:
-        """Settle nothing of it."""
+        """Ignore the outcome of the task."""
         self.stopped = True
         self.settled.set()
 
     def leave(self, *, gone: bool) -> None:
-        """Its worker has asked for the next task, or is gone."""
+        """Note that its worker has asked for the next task, or is gone."""
         if self.outcome is None:
             self._end(HandlerStopped("drain") if gone else self._outcome("completed"))
         self.back.set()
@@ -89,12 +89,13 @@ class HeldTasks:
         self._held[held.task_id] = held
 
     def of(self, task_id: str) -> HeldTask | None:
-        """The task, if it is held and was not stopped."""
+        """The held task with this id; None if it is not held or was stopped."""
         held = self._held.get(task_id)
         return held if held and not held.stopped else None
 
     def drop(self, held: HeldTask) -> None:
-        """No worker here holds it any more. Its settlement is on its way, unless it was stopped."""
+        """Remove a task that no worker here holds any more. Its settlement is on its way, unless the task was
+        stopped."""
         self._held.pop(held.task_id, None)
         if not held.stopped:
             self._ending[held.task_id] = held

@@ -62,7 +62,7 @@ class Consumer:
         self._ready = False
 
     async def serve(self) -> None:
-        """Run one worker after the other, as the store may end one."""
+        """Run one worker after the other, because the store may end a worker."""
         try:
             while not self._closing.is_set():
                 await self._run_worker()
@@ -71,7 +71,7 @@ class Consumer:
             self._given.set()
 
     async def next(self) -> dict[str, Any] | None:
-        """The next operation; asking for it ends the one before. None once this is closed."""
+        """The next operation. Asking for it ends the operation before. None after `close`."""
         self._let_go(gone=False)
         self._set_ready(True)
         await self._given.wait()
@@ -80,14 +80,14 @@ class Consumer:
         return operation
 
     def close(self) -> None:
-        """Claim nothing any more, and give back a task that is still held: the framework's worker is gone."""
+        """Claim no more tasks, and give back the held one, because the framework's worker is gone."""
         self._closing.set()
         self._set_ready(False)
         self._let_go(gone=True)
 
     async def run(self, task: Task, messages: list[Message]) -> Outcome:
-        """Give a delivery to the framework's worker, and wait for its outcome. It cannot be interrupted: if the task
-        is canceled, this waits for it all the same, and its outcome counts no more."""
+        """Give a delivery to the framework's worker, and wait for its outcome. The worker cannot be interrupted: if the
+        task is canceled, this still waits for the outcome and then ignores it."""
         if self._closing.is_set():
             return HandlerStopped("drain")
         self._set_ready(False)
@@ -172,7 +172,7 @@ def _locked(incarnation: str, settings: Settings) -> Generator[None]:
 
 
 class HoldfastScheduler(Scheduler):
-    """Made by `connect`; use it as a context manager. Its operations are submitted as any producer's: idempotent, and
+    """Made by `connect`; use it as a context manager. Like those of any producer, its calls are idempotent, and are
     retried while the store cannot be reached. Errors are those of `holdfast.errors`."""
 
     def __init__(self, settings: Settings, held_tasks: HeldTasks, *, consume: bool) -> None:
@@ -220,20 +220,22 @@ class HoldfastScheduler(Scheduler):
             await store.aclose()
 
     async def run_task(self, params: dict[str, Any]) -> None:
-        """Submit a task, or one more message for one. Raises TaskEndedError, MessageConflictError, InvalidTaskError."""
+        """Submit a task, or one more message for a task. Raises TaskEndedError, MessageConflictError,
+        InvalidTaskError."""
         submission = submission_of(params, self._settings.queue_name, self._settings.max_message_bytes)
         await self._refuse_ended(submission.task_id)
         raise_refusals([submission], await self._manager.submit([submission]))
         await self._opened.add(submission.task_id, ran=True)
 
     async def _refuse_ended(self, task_id: str) -> None:
-        """A task may have ended in the storage before it was submitted: it was canceled, say."""
+        """Refuse a task that has ended in the storage before it was submitted, for example by a cancel."""
         state = await self._opened.noted_state(task_id)
         if state in TERMINAL and await self._opened.get(task_id) is None:
             raise TaskEndedError(f"task {task_id} is {state} and takes no more messages; submit a new task")
 
     async def cancel_task(self, params: dict[str, Any]) -> None:
-        """End a task, running or not. The cancel of an unknown one is kept for a while, in case it comes."""
+        """End a task, running or not. The cancel of an unknown task is kept for a while, in case the task comes
+        later."""
         with suppress(UnknownTaskError):
             await self._manager.cancel_task(_id(params), "canceled by the application")
 

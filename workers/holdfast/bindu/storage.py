@@ -31,7 +31,7 @@ MOST = 1000  # tasks or contexts of one list
 
 
 def most(length: int | None) -> int:
-    """The limit of a list: this length, or the most that may be listed if none or no valid one is given."""
+    """The limit of a list: this length, or the largest allowed one if the length is missing or not valid."""
     return MOST if length is None or length <= 0 else min(length, MOST)
 
 
@@ -174,7 +174,7 @@ class TaskLookup(LazyStore):
         return self._as_held(record, about)
 
     def _as_held(self, record: TaskRecord, about: About) -> Document:
-        """The task with what the worker of this process that holds it has written so far."""
+        """The task; if a worker of this process holds it, with the state that this worker has written."""
         task = view(record, about)
         held = self._held_tasks.of(record.task_id)
         if held is not None and record.state is State.WORKING:
@@ -188,7 +188,7 @@ class TaskLookup(LazyStore):
         return [task for task_id in ids if (task := await self._load(task_id)) is not None]
 
     async def _noted(self) -> AsyncIterator[tuple[str, str]]:
-        """Ids and states of the tasks that no scheduler was given yet."""
+        """Ids and states of the tasks that were noted here and not given to a scheduler yet."""
         offset = 0
         while offset >= 0:
             page, offset = await self._call(self._store.noted, 100, offset)
@@ -295,7 +295,8 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         return task
 
     async def _found(self, task_id: str, state: str) -> tuple[TaskRecord | None, NotedWrite]:
-        """The record of a task that was submitted, or the answer to this state of one that was not. Raises KeyError."""
+        """The record of a submitted task. For a task that is only noted, write this state and return the task. Raises
+        KeyError."""
         record = await self._record(task_id)
         if record is not None:
             return record, NotedWrite.UNNOTED
@@ -338,8 +339,9 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         await self._call(self._store.add, task_id, added=tuple(map(encoded, added)))
 
     async def update_task_state_if(self, task_id: UUID, from_state: str, to_state: str) -> bool:
-        """A cancel may come from any state; other transitions are those of the worker that runs the task: False. A task
-        that the scheduler was not given yet may go from any state to any."""
+        """Write a state if the task has one of the expected states; True if it was written. A cancel is possible in any
+        state. Other states are refused (False): only the worker that runs the task writes them. A task that the
+        scheduler does not have yet may change from any state to any."""
         key, states = str(checked("task_id", task_id)), kept(from_state)
         noted = await self._note_state(key, to_state, from_state)
         if noted is not NotedWrite.UNNOTED:
@@ -354,8 +356,8 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
     async def list_tasks(
         self, length: int | None = None, offset: int = 0, owner_did: str | None = None
     ) -> list[Document]:
-        """Of an owner those of the conversation begun last first; else those that the scheduler was not given yet,
-        those that live, then those that ended, the last one first. At most a thousand."""
+        """At most a thousand tasks. For an owner: those of the newest conversation first. Without one: tasks that the
+        scheduler does not have yet, then open tasks, then ended ones, latest first."""
         ids = self._all_ids() if owner_did is None else self._ids_of(owner_did)
         return await self._loaded([task_id async for task_id in _some(ids, length, offset)])
 

@@ -70,12 +70,12 @@ _KEPT: dict[str, tuple[State, ...]] = {"submitted": (State.SUBMITTED, State.DELA
 
 
 def shown(state: State) -> str:
-    """A state in the framework's words."""
+    """The framework's word for a state."""
     return _SHOWN.get(state, str(state))
 
 
 def kept(word: str) -> tuple[State, ...]:
-    """The states that a word of the framework stands for; none for one that tasks here never have."""
+    """The states that a word of the framework stands for; empty for a word that Holdfast has no state for."""
     return _KEPT.get(word) or tuple(state for state in State if state == word and state not in _SHOWN)
 
 
@@ -103,7 +103,7 @@ class _Maker:
         self._task_id, self.context_id = task_id, context_id
 
     def task(self, state: str, ms: int, history: Documents, artifacts: Documents, about: About) -> dict[str, Any]:
-        """The task with all additions. A message that was noted and is in the history by now is there once."""
+        """The task with all additions. A noted message that is in the history by now appears once."""
         added = [decoded(raw) for raw in about.added]
         known = {each["message_id"] for each in history}
         messages = (self.message(each["message"], "added") for each in added if "message" in each)

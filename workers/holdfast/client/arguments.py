@@ -66,7 +66,7 @@ def check_batch_id(value: object) -> str:
 
 
 def check_lane(value: object) -> str:
-    """A lane's name, as workers accept it; the key of another kind in the namespace is no lane."""
+    """Checks a lane's name like workers do. Any other key of the queue's namespace is refused."""
     try:
         return list_name(value)
     except ValueError as error:
@@ -78,7 +78,7 @@ def check_ids(values: object) -> list[str]:
 
 
 def check_list(what: str, values: object, of_what: str) -> list[object]:
-    """The items of a list; a text is no list of texts, nor is a TaskSpec a list of its fields."""
+    """The items of a list. A text does not count as a list, nor does a TaskSpec."""
     if isinstance(values, str | bytes | msgspec.Struct) or not isinstance(values, Iterable):
         raise InvalidTaskError(f"{what} {shown(values)}: a list of {of_what} is expected")
     return list(cast("Iterable[object]", values))
@@ -262,7 +262,7 @@ class WantedTasks(TypedDict, total=False):
 
 
 def checked_wanted(states: Sequence[State | str], wanted: WantedTasks) -> Wanted:
-    """Raises InvalidTaskError; TypeError for an argument that there is not."""
+    """Raises InvalidTaskError, or TypeError for an unknown argument."""
     return _checked(states, **wanted)
 
 
@@ -294,14 +294,14 @@ def _age(what: str, seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * 1000)
 
 
-# Checks the submit options of a task (dependencies, expiry, keys, webhook) and makes the store's values of them.
+# Checks the submit options of a task (dependencies, expiry, keys, webhook) and converts them to the store's values.
 
 _OPTIONS = attrgetter("after", "if_parent_fails", "expires", "webhook", "key", "debounce", "unique", "unique_for")
 _NONE = (None,) * 8
 
 
 def checked_options(spec: TaskSpec) -> SubmitOptions | None:
-    """The options of `spec`; None if it has none, as most tasks. Raises InvalidTaskError."""
+    """The options of `spec`; None if it has none, the usual case. Raises InvalidTaskError."""
     if _OPTIONS(spec) == _NONE:
         return None
     _check_options(spec)

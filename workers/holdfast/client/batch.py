@@ -47,8 +47,8 @@ class Batch:
         return record
 
     async def wait(self, timeout: float | None = None) -> BatchRecord:
-        """Its record once it has ended: it is sealed, and so have all its tasks. Its callback is then due, and not
-        waited for. Raises TimeoutError after `timeout` seconds, and UnknownBatchError."""
+        """Wait until the batch has ended: it is sealed, and all its tasks have ended. Returns its record. The callback
+        is due then; this does not wait for it. Raises TimeoutError after `timeout` seconds, and UnknownBatchError."""
         if timeout is not None:
             check_seconds("timeout", timeout)
         with anyio.move_on_after(timeout):
@@ -56,7 +56,8 @@ class Batch:
         raise TimeoutError(f"batch {self.id} has not ended within {timeout:g} s")
 
     async def _ended(self) -> BatchRecord:
-        """The subscription stands before the look, so an end between the two is seen by one of them."""
+        """Wait for the end. The subscription begins before the first look, so that an end between the two is not
+        missed."""
         while True:
             try:
                 async with subscription(self._store.settled([f"batch|{self.id}"])) as notices:
@@ -67,9 +68,9 @@ class Batch:
                 await self.record()  # it retries until the store is back, or gives up
 
     async def tasks(self, *ends: TaskEnd | str) -> AsyncGenerator[BatchTask, None]:
-        """Its tasks in the order in which they were submitted, read page by page: those that have ended so
-        (`completed`, `failed`, `rejected`, `canceled`, `gone`; `open`: not yet); none named: all. A retry stands at the
-        place of its task. Raises UnknownBatchError."""
+        """Its tasks in the order of submission, read page by page. Words select them by their end: `completed`,
+        `failed`, `rejected`, `canceled`, `gone`, or `open` for not yet; without a word all. A retry stands at the place
+        of its task. Raises UnknownBatchError."""
         wanted, after, more = _checked(ends), 0, True
         while more:
             page, more = await self._call(self._store.batch_tasks, self.id, after, PAGE)
@@ -81,13 +82,13 @@ class Batch:
             after += PAGE
 
     async def seal(self) -> BatchRecord:
-        """Seal a batch whose producer is gone: it takes no more tasks, and ends when those that it has have ended. Its
-        record; raises UnknownBatchError."""
+        """Seal a batch whose producer is gone: it takes no more tasks, and ends when all its tasks have ended. Returns
+        its record; raises UnknownBatchError."""
         await self._call(self._store.seal_batch, self.id)
         return await self.record()
 
     async def cancel(self, reason: str = "its batch was canceled") -> BatchRecord:
-        """Cancel its callback and its tasks that have not ended, in steps; it takes no more tasks. Its record; raises
+        """Cancel its callback and its open tasks, in steps; it takes no more tasks. Returns its record; raises
         UnknownBatchError."""
         why = check_reason(reason)
         while (await self._call(self._store.cancel_batch, self.id, CANCELED, why)).left:
@@ -126,7 +127,7 @@ def drafts_of_batch(queue: str, batch_id: str, tasks: Sequence[Draft], then: Dra
 
 
 def _named(one: Draft, task_id: str) -> Draft:
-    """With the id that it has in its batch, unless it has one."""
+    """The task with an id made from its batch, unless it has an id."""
     if one.spec.unique is not None:
         text = "a task of a batch cannot be left out as a duplicate of another; use key or task_id"
         raise InvalidTaskError(f"unique {shown(one.spec.unique)}: {text}")
@@ -137,7 +138,7 @@ def _named(one: Draft, task_id: str) -> Draft:
 
 
 def _digest(queue: str, batch_id: str, tasks: Sequence[Draft], callback: Sequence[Draft]) -> str:
-    """Of the ids and contents of all."""
+    """The digest of the ids and contents of all tasks."""
     digest, ids = hashlib.sha1(b"%d" % len(callback), usedforsecurity=False), set[str]()
     for one in (*callback, *tasks):
         task_id = one.spec.task_id or keyed_id(queue, one.spec.key or "")
@@ -164,8 +165,8 @@ def new_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One task of a flow. `parents`: the places in the flow of those that it runs after, which come before it;
-    `made_id`: its id, where its producer gives neither an id nor a key."""
+    """One task of a flow. `parents`: the places of its parents in the flow, which are before its own. `made_id`: its
+    id, if the producer gives neither an id nor a key."""
 
     spec: TaskSpec
     read: Read | None = None
@@ -188,7 +189,8 @@ class FlowTasks:
             _check_has_an_id(nodes[parent].spec)
 
     def specs(self, queue: str) -> list[TaskSpec]:
-        """The tasks for `run_tasks` of a manager of this queue; the same each time. Raises InvalidTaskError."""
+        """The tasks for `run_tasks` of a manager of this queue; every call returns the same. Raises
+        InvalidTaskError."""
         ids = [node.task_id(queue) for node in self.nodes]
         if twice := next((each for place, each in enumerate(ids) if each in ids[:place]), None):
             raise InvalidTaskError(f"task_id {shown(twice)}: two tasks of a flow have it: ids are unique")
@@ -196,7 +198,8 @@ class FlowTasks:
 
 
 def _check_has_an_id(spec: TaskSpec) -> None:
-    """Other tasks name their parents by ids: the task that stands for a parent must be itself."""
+    """Refuse `unique` and `debounce` for a parent: another task could stand for it, and its child would name the wrong
+    id."""
     for option in ("unique", "debounce"):
         if getattr(spec, option) is not None:
             raise InvalidTaskError(

@@ -24,7 +24,7 @@ from holdfast_config.durations import shortest
 
 
 def checked_verb(given: object) -> BulkVerb:
-    """Raises InvalidTaskError for one that there is not."""
+    """The verb; raises InvalidTaskError for an unknown one."""
     if given not in set(BulkVerb):
         raise InvalidTaskError(f"verb {shown(given)}: one of {', '.join(BulkVerb)} is expected")
     return BulkVerb(str(given))
@@ -40,7 +40,7 @@ def asked_change(
     origin: str,
     reason: str = "",
 ) -> BulkChange:
-    """A change that has not begun. Raises InvalidTaskError, also where the verb changes nothing in these states."""
+    """A change that has not begun. Raises InvalidTaskError, also if the verb changes no task in these states."""
     if text:
         check_text(text)
     given = checked_wanted(states, wanted)
@@ -98,7 +98,8 @@ class BulkSteps:
         self._call = retries.call
 
     async def step(self, change: BulkChange) -> BulkChange:
-        """The change after one step. A step again changes nothing twice, nor does a later pass."""
+        """The change after one step. If a step is repeated, or a later pass meets the same task, it is not changed
+        twice."""
         wanted = change.step_at(await self._call(self._store.clock_ms))
         page = await self.found(wanted, change.text, CHANGED_AT_ONCE, change.cursor)
         came = await self._carry_out(change, [task for task in page.tasks if change.is_for(task)])
@@ -111,7 +112,7 @@ class BulkSteps:
         )
 
     async def noted_step(self, change: BulkChange) -> tuple[BulkChange, bool]:
-        """The change after one more step, which is written down; False: nothing is to follow."""
+        """The change after one more step, which the store has noted, and whether more steps follow."""
         after = await self.step(change)
         return after, await self._store.note_bulk(change, after)
 
@@ -122,7 +123,7 @@ class BulkSteps:
         return await self._call(self._store.search, wanted, TextSearch(text, self._shown), limit, cursor)
 
     async def _carry_out(self, change: BulkChange, tasks: Sequence[TaskRecord]) -> list[_Came]:
-        """Change these tasks; what came of each."""
+        """Change these tasks; returns the result for each."""
         match change.verb:
             case BulkVerb.REMOVE:
                 return await self._remove([task.task_id for task in tasks])
@@ -153,7 +154,7 @@ class BulkSteps:
 
 
 def _obstacle(word: str) -> _Came:
-    """A task that is gone, or is in another state by now, has moved out of the filter."""
+    """The reason why a task was not changed. A task that is gone, or has another state by now, has left the filter."""
     return _Came.MOVED if word == "unknown" or word in tuple(State) else _Came.REFUSED
 
 
@@ -164,7 +165,8 @@ COUNTED_AT_ONCE = 99  # tasks of one step
 
 @dataclass(frozen=True, slots=True)
 class CountedTasks:
-    """`found` of the `searched` tasks, of about `of`; `cursor` goes on with counting. Exact without a cursor."""
+    """`searched` tasks were looked at, of about `of` in all; `found` of them match. `cursor` continues the count;
+    without a cursor the count is exact."""
 
     found: int
     searched: int
@@ -175,8 +177,8 @@ class CountedTasks:
 async def counted_tasks(
     steps: BulkSteps, change: BulkChange, known: Mapping[State, int] | None, before: CountedTasks
 ) -> AsyncGenerator[CountedTasks]:
-    """The tasks that a change would find, step by step. `known`: all by their states; None where no index has all, as a
-    database remembers more. `before`: where to go on."""
+    """Counts the tasks that a change would find, step by step. `known`: the numbers of tasks by state; None if no index
+    has all, because a database keeps more. `before`: where to go on."""
     of = sum((known or {}).get(state, 0) for state in change.wanted.states)
     is_indexed = not change.text and replace(change.wanted, states=(), newest_first=False) == Wanted()
     if known is not None and is_indexed and not before.cursor:

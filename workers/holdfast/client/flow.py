@@ -25,8 +25,8 @@ S_co = TypeVar("S_co", covariant=True)
 
 
 class Flow(FlowTasks, Generic[T_co, S_co]):
-    """Tasks that are submitted together, each behind those that it runs after. Awaited, it is submitted, and gives the
-    handle of its last task, or a list of handles (`gather` without `then`). Awaited again, it is the same tasks.
+    """Tasks that are submitted together, parents before children. `await flow` submits it, and returns the handle of
+    its last task, or a list of handles (`gather` without `then`). Awaiting it again submits no new tasks.
     """
 
     def __await__(self) -> Generator[Any, None, T_co]:
@@ -39,7 +39,7 @@ class Flow(FlowTasks, Generic[T_co, S_co]):
         return cast("T_co", handles[0] if self.is_single else handles)
 
     def submit_sync(self) -> S_co:
-        """As `submit`, for code without async; handles without async."""
+        """Like `submit`, for code without async; returns handles without async."""
         handles: list[SyncTaskHandle[Any]] = [
             SyncTaskHandle(each.task_id, each.read) for each in call_sync(self._handles)
         ]
@@ -52,7 +52,7 @@ class Flow(FlowTasks, Generic[T_co, S_co]):
 
 
 class BoundTask(Flow["TaskHandle[R_co]", "SyncTaskHandle[R_co]"], Generic[R_co]):
-    """A task with its arguments: a flow of one."""
+    """A task with its arguments; it is also a flow of one task."""
 
     def __init__(self, spec: TaskSpec, read: Read | None = None) -> None:
         """`read` converts its JSON value to the return type of the handler."""
@@ -163,7 +163,7 @@ def _is_single(part: Part) -> bool:
 
 
 def _add(nodes: list[Node], part: object, *, after: Sequence[int]) -> tuple[int, ...]:
-    """Add the tasks of a part behind the others; the places of its last ones."""
+    """Add the tasks of a part behind the others; returns the places of its last tasks."""
     flow = _flow_of(part)
     first = len(nodes)
     for node in flow.nodes:
@@ -237,7 +237,7 @@ class TaskHandle(Generic[R_co]):
 
 @dataclass(frozen=True, slots=True)
 class SyncTaskHandle(Generic[R_co]):
-    """As TaskHandle, without async."""
+    """Like TaskHandle, without async."""
 
     task_id: str
     read: Read | None = field(default=None, repr=False)

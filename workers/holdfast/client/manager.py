@@ -5,8 +5,9 @@
         task_id = await manager.run_task("hello")
         record = await manager.wait(task_id, timeout=60)
 
-Every argument is checked before anything is written. Every call may be made again when its answer was lost; while the
-store cannot be reached it is made again here, with the same bytes, and then raises StoreUnavailableError.
+Every argument is checked before anything is written. Every call may be repeated if its answer was lost. While the store
+cannot be reached, the manager repeats the call itself, with the same bytes. When its time is over, it raises
+StoreUnavailableError.
 """
 
 from __future__ import annotations
@@ -97,11 +98,10 @@ def _accepted(batch: Sequence[Submission], receipts: Sequence[Receipt]) -> list[
 
 
 class TaskManager:
-    """Producers and operators of one queue; needs a running event loop, starts nothing of its own.
-
-    `max_message_bytes` is the largest operation that may be submitted. A registry in `handlers` gives named tasks their
-    lane, and their arguments are checked by it before anything is written. `retries` says how long calls are repeated
-    while the store cannot be reached. `trace_baggage`: tasks carry the OpenTelemetry baggage of the caller.
+    """The calls of producers and operators of one queue. It needs a running event loop and starts no tasks or threads.
+    `max_message_bytes` is the size of the largest operation. A registry in `handlers` gives named tasks their lane and
+    checks their arguments before anything is written. `retries`: how long calls are repeated while the store cannot be
+    reached. `trace_baggage`: tasks carry the OpenTelemetry baggage of the caller.
     """
 
     def __init__(
@@ -158,9 +158,8 @@ class TaskManager:
         unique_for: float | None = None,
         webhook: str | None = None,
     ) -> str:
-        """Submit one task, or one more message for the task `task_id`; its id. See TaskSpec for the arguments.
-
-        For a duplicate by its unique key it is the id of the first task. Raises InvalidTaskError, MessageConflictError,
+        """Submit one task, or one more message for the task `task_id`; returns its id. See TaskSpec for the arguments.
+        If another task holds the `unique` key, returns that task's id. Raises InvalidTaskError, MessageConflictError,
         TaskEndedError, UnknownTaskError (a task in `after`), StoreFullError, StoreUnavailableError.
         """
         spec = TaskSpec(
@@ -192,15 +191,15 @@ class TaskManager:
     async def run_tasks(
         self, specs: Iterable[TaskSpec], *, batch: str | None = None, then: TaskSpec | None = None
     ) -> list[str]:
-        """Submit many tasks, which are held in memory; the ids in their order. All are checked before the first is
+        """Submit many tasks, which are held in memory; returns their ids in order. All are checked before the first is
         written.
 
-        If the store refuses some (MessageConflictError, TaskEndedError, UnknownTaskError name the first), the others
-        are submitted all the same.
+        If the store refuses some (MessageConflictError, TaskEndedError, UnknownTaskError name the first), it still
+        submits the others.
 
-        With an id in `batch` they are one batch (`TaskManager.batch`): it is sealed when the last of them is submitted,
-        and when all have ended, `then` begins, once. Tasks without an id are called `<batch>.1` and so on, and `then`
-        `<batch>.then`, so the same call again adds nothing, and completes a call that was cut off. Raises
+        With an id in `batch` they form a batch (`TaskManager.batch`). It is sealed when the last task is submitted.
+        When all have ended, `then` begins, once. Tasks without an id are called `<batch>.1` and so on, `then` is
+        `<batch>.then`. So repeating the call adds nothing, and completes a call that was cut off. Raises
         BatchConflictError and BatchClosedError besides.
         """
         drafts = [self.submitter.draft(spec) for spec in cast("list[TaskSpec]", check_list("specs", specs, "TaskSpec"))]
@@ -212,8 +211,9 @@ class TaskManager:
         return _accepted(*await self.submitter.submit_drafts(drafts))
 
     async def run_flow(self, flow: FlowTasks) -> list[str]:
-        """Submit the tasks of a `chain` or a `gather`; their ids, each behind those that it runs after. The same flow
-        again is the same tasks. Raises as `run_tasks`: all are checked before the first is written."""
+        """Submit the tasks of a `chain` or a `gather`; returns their ids, parents before children. Submitting the
+        same flow again adds no tasks. Raises the errors of `run_tasks`; all tasks are checked before the first is
+        written."""
         if not isinstance(flow, FlowTasks):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
             raise InvalidTaskError(f"flow {shown(flow)}: a flow is expected, as chain() and gather() make them")
         return await self.run_tasks(flow.specs(self._queue_name))
@@ -224,7 +224,7 @@ class TaskManager:
         return ids[len(ids) - number :]
 
     def batch(self, batch_id: str) -> Batch:
-        """The batch with this id: its record and counts, its tasks, its end. The store is asked by its methods."""
+        """The batch with this id. This call does not ask the store; the methods of the batch do."""
         return Batch(self._store, self.retries, batch_id)
 
     async def batches(self, limit: int = 100, cursor: str = "") -> BatchPage:

@@ -1,9 +1,9 @@
-"""Finds the manager for code that names none: that of the broker around the code, else one made by the settings.
+"""Finds the manager for code that names none: that of the broker around the code, else one made from the settings.
 
 A broker counts for the code within its block and the tasks begun there, and for all other code of its event loop while
-no second broker is open in it. Where there is none, the settings name the store, as for `create_broker()`: it is opened
-once for each event loop, at the first call, and closed with the loop. Nothing is opened by an import or kept in a fork.
-The manager of a test comes before all others, in every thread and event loop.
+no second broker is open in it. Without a broker the settings name the store, like in `create_broker()`. It is opened
+once for an event loop, at the first call, and closed with the loop. An import opens nothing, and a fork keeps nothing.
+In a test, the test's manager comes before all others, in every thread and event loop.
 """
 
 from __future__ import annotations
@@ -185,9 +185,9 @@ _background = ProcessLoop(_nothing)
 def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
     """Run a coroutine function for code without async; returns its value, or raises its error.
 
-    A thread that an event loop has begun for sync code (a handler's, a request's), or that has the context of an open
-    broker (as in `asyncio.to_thread`), uses that loop and its manager; all other code a loop in the background, one in
-    each process. Raises WouldBlockError in a coroutine, where a broker is open: its loop could not serve the call.
+    A thread of an event loop (for a sync handler or request), or one with the context of an open broker
+    (`asyncio.to_thread`), uses that loop and its manager. All other code uses one loop in the background of the
+    process. Raises WouldBlockError in a coroutine with an open broker, because its loop could not serve the call.
     """
     if is_thread_of_loop():
         return on_loop(_awaited, partial(function, *args, **kwargs))
@@ -202,7 +202,7 @@ def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P
 
 @dataclass(frozen=True, slots=True)
 class ServedByTest:
-    """The manager of a test for code without async, in place of a manager in a loop of its own."""
+    """Gives code without async the manager of the running test, in place of one in a background loop."""
 
     served: TaskManager
 

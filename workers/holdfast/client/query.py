@@ -1,4 +1,4 @@
-"""Read tasks: one, a list, a count; wait until they settle."""
+"""Reads tasks: one, a list, a count; waits until they settle."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ Get = Callable[[str, bool], Awaitable[TaskRecord]]
 async def outcomes(
     store: ProducerStore, get: Get, task_ids: Iterable[str], quiet: float = QUIET
 ) -> AsyncGenerator[TaskRecord, None]:
-    """The record of each task once it has settled, in the order in which they do. `get(id, payloads)` retries while
-    the store is away, and raises for an unknown task. After `quiet` seconds without a notice all are looked at again.
+    """The record of each task when it has settled, in the order of settling. `get(id, payloads)` retries while the
+    store is away, and raises for an unknown task. After `quiet` seconds without a notice all tasks are read again.
     """
     waiting = set(task_ids)
     while waiting:
@@ -74,7 +74,7 @@ async def outcomes(
 
 
 async def next_notice(notices: AsyncIterator[str], seconds: float) -> str | None:
-    """The next notice, or None after a quiet time: `notices` cannot be used after that."""
+    """The next notice; None if none comes in the quiet time. After None, `notices` cannot be used any more."""
     with anyio.move_on_after(seconds):
         return await anext(notices, None)
     return None
@@ -150,9 +150,9 @@ class TaskQueries:
         cursor: str = "",
         **wanted: Unpack[WantedTasks],
     ) -> Page:
-        """A page of tasks without payloads: in these states, of this lane, handler's name, batch and worker that runs
-        them (`owner`), accepted at least `older_than` and at most `newer_than` seconds ago; an argument that is not
-        given does not matter. `newest_first`: within each state the last ones first, else in the order of the queue.
+        """A page of tasks without payloads. Filters are states, lane, handler's name, batch, `owner` (the worker that
+        runs them), and age: accepted at least `older_than` and at most `newer_than` seconds ago. `newest_first`: within
+        a state the newest first, else in the order of the queue.
 
         The page's cursor continues the list, and is empty at its end. The number of tasks looked at for a page is
         bounded, so a page may hold fewer than `limit`, even none, and still have a cursor. While tasks change their
@@ -171,17 +171,17 @@ class TaskQueries:
         shown: Callable[[Any], Any] = as_it_is,
         **wanted: Unpack[WantedTasks],
     ) -> Page:
-        """As `list_tasks`, of the tasks that the text is in: in the id, the handler's name, the reason, or the
-        arguments, result or error of the latest turn, of which the first 64 KiB are searched. Upper and lower case do
-        not matter. The page says how many tasks were `searched` for it. `shown` gives a value of JSON without what the
-        reader may not see: the text is not searched in the rest."""
+        """Like `list_tasks`, but only tasks that contain the text. It is searched in the id, the handler's name, the
+        reason, and the first 64 KiB of the latest turn's arguments, result or error. Case does not matter. The page
+        says how many tasks were `searched`. `shown` removes from a JSON value what the reader may not see, before it is
+        searched."""
         chosen = checked_wanted(states if state is None else (*states, state), wanted)
         return await self._pages(
             partial(self._store.search, chosen, TextSearch(check_text(text), shown)), limit, cursor
         )
 
     async def _pages(self, read: Callable[[int, str], Awaitable[Page]], limit: int, cursor: str) -> Page:
-        """One page of some steps of the store."""
+        """One page, made of several steps of the store."""
         found, unreadable, searched, place = list[TaskRecord](), list[str](), 0, check_cursor(cursor)
         for _ in range(check_limit(limit) // STEP + 1):
             page = await self._call(read, limit - len(found), place)
@@ -200,9 +200,9 @@ class TaskQueries:
         return sum(counts.states.get(state, 0) for state in wanted)
 
     async def wait(self, task_id: str, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord:
-        """The task once it has ended or asks for input; raises TimeoutError after `timeout` seconds. `raise_failed`:
-        raises TaskFailed for a task that has failed, was rejected or was canceled; TaskRefused, which is one, for a
-        task that was accepted while Redis was away and that Redis could not take."""
+        """Wait until the task has ended or asks for input; returns it. Raises TimeoutError after `timeout` seconds.
+        With `raise_failed`, raises TaskFailed if the task has failed, was rejected or was canceled. If it was accepted
+        while Redis was away and Redis could not take it later, this is a TaskRefused."""
         if timeout is not None:
             check_seconds("timeout", timeout)
         check_flag("raise_failed", raise_failed)
@@ -220,12 +220,11 @@ class TaskQueries:
         return outcomes(self._store, self.record, check_ids(task_ids))
 
     def stream(self, task_id: str, *, after: int = 0) -> AsyncGenerator[EmittedPart]:
-        """The parts that the task emits (`task.emit`), as they come: first those that are kept behind the position
-        `after` (0: all), then new ones, until the task has ended or asks for input.
-
-        A part names its run: one of a later run than the part before means that the task began anew. Where positions
-        leap, parts between are not kept any more. A lost connection is made again, and nothing is read twice. Raises
-        UnknownTaskError, InvalidTaskError, StoreUnavailableError.
+        """The parts that the task emits (`task.emit`): first the kept ones behind the position `after` (0: all), then
+        new ones, until the task has ended or asks for input. A part names its run; if the run is higher than in the
+        part before, the task began anew. A gap in the positions means that parts are not kept any more. After a lost
+        connection, reading goes on, and no part comes twice. Raises UnknownTaskError, InvalidTaskError,
+        StoreUnavailableError.
         """
         read = partial(self._parts, check_id(task_id))
         return parts(partial(self._store.emitted, task_id), read, check_position(after))

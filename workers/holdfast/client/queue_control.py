@@ -45,8 +45,8 @@ OnStep = Callable[[int], object] | None  # called after each step with the numbe
 
 
 class QueueControl:
-    """The calls of TaskManager about the queue as a whole. Without a lane the public queue is meant. `on_step` is
-    called after each step of long work with the number that is done so far."""
+    """The calls of TaskManager about the queue as a whole. Without a lane they apply to the public queue. `on_step` is
+    called after each step of long work, with the number of tasks done so far."""
 
     def __init__(self, store: Store, queue: str, retries: SubmitRetries) -> None:
         self._store = store
@@ -60,17 +60,17 @@ class QueueControl:
         return sum(lanes.values()) if wanted is None else lanes.get(wanted, 0)
 
     async def pause_queue(self, lane: str | None = None, reason: str = "paused by a producer") -> bool:
-        """Start no more tasks from a lane, on any host, until it is resumed; it still accepts, and running tasks go on.
-        False: it was paused before, and has this reason now."""
+        """Start no more tasks from a lane, on any host, until it is resumed. The lane still accepts tasks, and running
+        ones go on. Returns False if it was paused before; it has the new reason now."""
         return await self._call(self._store.pause_lane, self._lane(lane), check_reason(reason))
 
     async def resume_queue(self, lane: str | None = None) -> bool:
-        """Resume a paused lane. False: it was not paused."""
+        """Resume a paused lane; returns False if it was not paused."""
         return await self._call(self._store.resume_lane, self._lane(lane))
 
     async def clear_queue(self, lane: str | None = None, *, delayed: bool = False, on_step: OnStep = None) -> int:
-        """Cancel the tasks that wait in a lane, in steps that do not hold up others; their number. `delayed`:
-        those that are due later as well. Running tasks go on."""
+        """Cancel the waiting tasks of a lane, in short steps; returns their number. `delayed`: cancel delayed tasks,
+        too. Running tasks go on."""
         cleared, cleared_lane, both = 0, self._lane(lane), check_flag("delayed", delayed)
         check_callback("on_step", on_step)
         while step := await self._call(self._store.clear, cleared_lane, CLEARED):
@@ -90,8 +90,8 @@ class QueueControl:
                 return canceled
 
     async def remove_task(self, task_id: str) -> None:
-        """Delete a task that has ended, with everything kept of it; its id may be used again. Raises UnknownTaskError,
-        and TaskOpenError where it has not ended: cancel it first."""
+        """Delete an ended task with all its data; its id may be used again. Raises UnknownTaskError, or TaskOpenError
+        if the task has not ended: cancel it first."""
         turn = 0
         while not await self._call(self._store.forget_tasks, [check_id(task_id)]):
             task = await self._call(self._store.get, task_id, payloads=False)
@@ -108,8 +108,8 @@ class QueueControl:
         limit: int | None = None,
         on_step: OnStep = None,
     ) -> int:
-        """Delete tasks that ended in one of these states (none: in any) at least `older_than` seconds ago, of this lane
-        and handler, at most `limit`, latest first; their number. Tasks that have not ended stay."""
+        """Delete ended tasks, latest first; returns their number. Filters: states (default all), lane, handler, ended
+        at least `older_than` seconds ago; at most `limit` tasks. Open tasks stay."""
         check_seconds("older_than", older_than)
         check_callback("on_step", on_step)
         most = None if limit is None else check_limit(limit)
@@ -134,8 +134,8 @@ class QueueControl:
 
     async def obliterate_queue(self, *, force: bool = False, on_step: OnStep = None) -> int:
         """Delete everything of this queue: tasks in every state, lanes and their limits, schedules, dead letters; the
-        number of keys. It cannot be undone. Raises QueueBusyError while workers are there, unless it is forced: the
-        results of tasks that they run are then lost. Raises StoreRefusedError where PostgreSQL keeps the tasks."""
+        number of keys. It cannot be undone. Raises QueueBusyError if the queue has workers, unless forced: then the
+        results of their running tasks are lost. Raises StoreRefusedError if PostgreSQL keeps the tasks."""
         deleted, cursor, forced = 0, "", check_flag("force", force)
         check_callback("on_step", on_step)
         while True:
@@ -191,15 +191,15 @@ class TaskControl:
         self._queries = queries
 
     async def cancel_task(self, task_id: str, reason: str = "canceled by a producer") -> State:
-        """End a task that has not ended; its state afterwards: `canceled`, or the one in which it had ended before.
-
-        The cancel of an unknown task raises UnknownTaskError and is kept for ten minutes: if the task comes after all,
-        as when another producer was slower, it is canceled and does not run.
+        """End a task. Returns its state afterwards: `canceled`, or the state in which it had ended before. For an
+        unknown task this raises UnknownTaskError, and the cancel is kept for ten minutes. If the task comes meanwhile,
+        for example from a slower producer, it is canceled and does not run.
         """
         return _known(task_id, await self._call(self._store.cancel, check_id(task_id), check_reason(reason)))
 
     async def pause_task(self, task_id: str, reason: str = "paused by a producer") -> State:
-        """Park a task: at once if it waits, when its handler stops if it is `working`; its state afterwards."""
+        """Pause a task: a waiting task at once, a `working` one when its handler stops. Returns its state
+        afterwards."""
         return _known(task_id, await self._call(self._store.pause, check_id(task_id), check_reason(reason)))
 
     async def resume_task(
@@ -211,11 +211,9 @@ class TaskControl:
         message_id: str | None = None,
         reason: str = "resumed by a producer",
     ) -> State:
-        """Let a parked task go on, with one more message if `text` or `data` is given; its state afterwards.
-
-        A message for a task that is `working` waits until the running turn has ended; a pause that was asked for and
-        not yet carried out is withdrawn. The same message twice is one; the same words again are another message if
-        they get a `message_id` of their own.
+        """Let a paused task go on, with one more message if `text` or `data` is given; returns its state afterwards. A
+        message for a `working` task waits until the running turn has ended. A pause that was not carried out yet is
+        withdrawn. The same message counts once; to send the same words again, give them a new `message_id`.
         """
         why = check_reason(reason)
         if text is None and data is None:
@@ -255,31 +253,31 @@ class DeadLetters:
         self._call = retries.call
 
     async def retry_task(self, task_id: str, reason: str = "retried by a producer") -> str:
-        """Run a failed, rejected or canceled task again, or a delayed one at once; the id of the task that runs.
-
-        The ended task stays as it ended. A new task, `<id>.r1`, gets the same operation, history and limits, and begins
-        with no attempts and no checkpoint; its idempotency key is a new one. A second retry makes no second task.
+        """Run a failed, rejected or canceled task again, or a delayed one at once. Returns the id of the task that
+        runs. The ended task stays unchanged. A new task, `<id>.r1`, gets the same operation, history and limits. It
+        begins without attempts and checkpoint, and has a new idempotency key. A second retry makes no second task.
         Raises CannotRetryError, UnknownTaskError, StoreFullError.
         """
         return checked(await self.ask_retry(task_id, reason)).task_id
 
     async def ask_retry(self, task_id: str, reason: str = "retried by a producer") -> RetryAnswer:
-        """Retry a task as `retry_task` does; the store's answer, refusals included."""
+        """Retry a task like `retry_task`, but return the store's answer, refusals included."""
         return await self._call(self._store.retry, check_id(task_id), check_reason(reason))
 
     async def dead_letters(self, limit: int = 100, cursor: str = "", before_ms: int | None = None) -> Page:
-        """Dead letters (until `before_ms`, Unix time) that were not retried, newest first, without payloads."""
+        """Dead letters that were not retried, newest first, without payloads. `before_ms`: only those until this Unix
+        time."""
         before = None if before_ms is None else check_moment("before_ms", before_ms)
         return await self._call(self._store.dead_letters, check_limit(limit), check_cursor(cursor), before)
 
     async def purge_dead_letters(self, task_ids: Sequence[str]) -> int:
-        """Delete dead letters with everything kept of them; their number."""
+        """Delete dead letters with all their data; returns their number."""
         ids = check_ids(task_ids)
         return await self._call(self._store.purge_dead, ids) if ids else 0
 
 
 def checked(answer: RetryAnswer) -> RetryAnswer:
-    """The answer, if it names the task that runs; raises otherwise."""
+    """The answer of a retry, if it names the task that runs; raises its error otherwise."""
     match answer.word:
         case Retried.NEW | Retried.AGAIN | Retried.DUE:
             return answer

@@ -37,7 +37,7 @@ RETRY_DELAY = 0.5  # seconds between two tries while the store is away
 
 
 class MissedEvents(NamedTuple):
-    """Two positions; the events between them were deleted before they were read."""
+    """Stands for events that were deleted before they were read: those between two positions."""
 
     after: str
     before: str
@@ -114,12 +114,12 @@ class QueueViews:
         self._queue = queue
 
     async def why(self, task_id: str, *, settings: Settings | None = None) -> WhyDocument:
-        """The document that `supervisor why --json` prints about one task: `now` (its state and what comes next, in
-        one sentence), `timeline` (its history), `times`, `commands`, `place`, `service`, `complete` and more.
+        """The document that `supervisor why --json` prints about one task: `now` (its state and what comes next, in one
+        sentence), `timeline` (its history), `times`, `commands`, `place`, `service`, `complete` and more.
 
-        If no worker runs, the limits of `settings` count (None: those of a worker without settings); they also say
-        whether `spans` are named. It has no facts that only the supervisor of a host knows: the moment of a worker's
-        death, and why no quarantine worker is started. Raises UnknownTaskError.
+        If no worker runs, the limits of `settings` count (None: the defaults); `settings` also says whether `spans` are
+        named. Two facts are missing, because only a host's supervisor knows them: the moment of a worker's death, and
+        why no quarantine worker is started. Raises UnknownTaskError.
         """
         from holdfast.why import explain  # its imports are for this alone
 
@@ -131,20 +131,19 @@ class QueueViews:
         return await self._call(self._store.workers)
 
     async def lanes(self, *lanes: str) -> Lanes:
-        """All lanes that have tasks, workers or limits at one moment. The public queue and the `lanes` that are named
-        are among them in any case."""
+        """All lanes that have tasks, workers or limits now. The public queue and the given `lanes` are always
+        included."""
         return await self._call(self._store.lanes, list(dict.fromkeys((self._queue, *map(check_lane, lanes)))))
 
     def events(
         self, task_id: str | None = None, *, since: str | float | None = None, kinds: Iterable[str] = ()
     ) -> AsyncGenerator[Happening | MissedEvents]:
-        """The events of a task, or of all tasks and workers, as they come, without end: leave the loop to stop.
-
-        `since`: the position of an event, to go on behind it; or seconds, for events since so long ago. Without it a
-        task's events come from its acceptance on, and of all only new ones. `kinds`: only these. While the store is
-        away it waits, and then goes on behind the last event; MissedEvents stands for events that were deleted before
-        they were read (at least the last 100,000 are kept). Raises InvalidTaskError, and StoreUnavailableError if the
-        store is away at the first step.
+        """The events of a task, or of all tasks and workers, without end: leave the loop to stop. `since`: the position
+        of an event, to go on behind it; or seconds, to begin that long ago. Without `since`, the events of one task
+        begin with its acceptance; the events of all begin now. `kinds`: only these kinds. While the store is away it
+        waits, and then goes on behind the last event. MissedEvents stands for events that were deleted before they were
+        read (at least the last 100,000 are kept). Raises InvalidTaskError, and StoreUnavailableError if the store is
+        away at the first step.
         """
         wanted = EventFilter(None if task_id is None else check_id(task_id), _check_kinds(kinds))
         return self._follow(wanted, _check_since(since))

@@ -1,5 +1,5 @@
-"""Makes a schedule's definition from its spec; everything is checked before anything is written.
-InvalidScheduleError.
+"""Makes a schedule's definition from its spec. All of it is checked, with InvalidScheduleError, before anything is
+written.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class ScheduleSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     metadata: Mapping[str, object] | None = None
 
     def __post_init__(self) -> None:
-        """Any Mapping is taken; JSON is made of dicts. A number that is written as a text is that number, and a default
-        that is written is left out: a spec is the same from a command line, a form, a file or code."""
+        """Bring the spec to one form, wherever it comes from: a command line, a form, a file or code. Mappings become
+        dicts, numbers in texts become numbers, and given defaults are left out."""
         for name in ("kwargs", "metadata"):
             value = getattr(self, name)
             if type(value) is not dict and isinstance(value, Mapping):
@@ -117,7 +117,7 @@ _WAYS = ("cron", "every", "rrule", "at", "schedule")
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChange:
-    """A definition, and the moment its first fire is expected; None: never (STOP)."""
+    """A definition, and the moment of its first fire; None: never (STOP)."""
 
     definition: Definition
     expected: int | None
@@ -156,7 +156,7 @@ def spelled(spec: ScheduleSpec) -> str:
 
 
 def first_expected(definition: Definition, after: int) -> int | None:
-    """The moment of the first fire; a single moment in the past is late but not lost."""
+    """The moment of the first fire. A single moment in the past still fires, late."""
     schedule = definition.schedule()
     match schedule.cadence:
         case At(moment) | Continue(moment):
@@ -177,7 +177,7 @@ def read_spec(values: Mapping[str, object]) -> ScheduleSpec:
 
 
 def _misfit(values: Mapping[str, object]) -> str:
-    """The first of these that is no option of a schedule, or of another type than the option."""
+    """Names the first value that is no option of a schedule, or has the wrong type."""
     types = {each.name: each.type for each in msgspec.structs.fields(ScheduleSpec)}
     for name, value in values.items():
         if name not in types:
@@ -256,7 +256,8 @@ def task_of(spec: ScheduleSpec) -> TaskSpec:
 
 
 def _metadata(spec: ScheduleSpec) -> Mapping[str, object] | None:
-    """The metadata of its tasks: workers find the pause before a retry there. That of a CONTINUE is its own pause."""
+    """The metadata of its tasks. Workers find the pause before a retry there, unless it is a CONTINUE: its `backoff` is
+    the pause between runs."""
     backoff = _length("backoff", spec.backoff)
     if not backoff or (spec.schedule or "").strip().upper() == "CONTINUE":
         return spec.metadata

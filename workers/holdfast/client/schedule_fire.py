@@ -1,5 +1,5 @@
-"""Fires schedules in rounds: due schedules are ordered, page by page, until none is due. Any number of stewards may
-do it.
+"""Fires schedules in rounds. A round reads due schedules page by page and sends the store an order for each, until none
+is due. Any number of stewards may do it at once.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ Decide = Callable[[ScheduleRecord, int], FireOrder | None]
 
 @dataclass(slots=True)
 class Lookahead:
-    """`clock` counts seconds. `_ready`: prepared orders by their moments; all schedules due until `_seen` were
-    looked at."""
+    """Prepares orders in advance. `clock` counts seconds. `_ready`: prepared orders by their moments. `_seen`: all
+    schedules that are due until this moment were read."""
 
     store: ScheduleStore
     decide: Decide
@@ -53,7 +53,7 @@ class Lookahead:
     _read_at: float = 0.0
 
     def note(self, now: int) -> None:
-        """Take the store's clock as just read. Orders that were ready by then have been carried out or refused."""
+        """Note the store's clock. Orders that were due by then have been carried out or refused."""
         if now < self._read_ms:  # the clock was set back
             self._seen = 0
             self._ready.clear()
@@ -70,7 +70,7 @@ class Lookahead:
         return found
 
     async def look(self, now: int, wait: int) -> float:
-        """The seconds to rest, where the next fire is due in `wait` ms; prepares fires if there is time."""
+        """The seconds to rest if the next fire is due in `wait` ms; prepares fires if there is time."""
         if wait > AHEAD:
             return (wait - AHEAD) / 1000
         if self._seen < now + AHEAD // 2:
@@ -78,7 +78,7 @@ class Lookahead:
         return max(0.0, (now + wait - self._now()) / 1000)
 
     async def _prepare(self, after: int, until: int, first: int) -> None:
-        """Prepare fires until the first is due, which must not wait for the others."""
+        """Prepare fires, but stop when the first of them is due, so that it does not wait for the others."""
         self._seen = until
         for offset in range(0, MOST, PAGE):
             page = await self.store.schedules_soon(after, until, offset, PAGE)
@@ -100,7 +100,7 @@ class Lookahead:
         return [] if order is None else [order]
 
     def _now(self) -> float:
-        """The store's clock as it is at least: an answer takes time to arrive."""
+        """A lower bound of the store's clock, because an answer takes time to arrive."""
         return self._read_ms + (self.clock() - self._read_at) * 1000
 
 
@@ -114,8 +114,9 @@ _spec = msgspec.json.Decoder(ScheduleSpec).decode
 
 
 class ScheduleFirer:
-    """`queue`: the lane of tasks that name none; `clock` counts seconds; `scope`: the halts during which it makes no
-    fires; `spans` makes a span of each. `halted`: such a halt lasts, as of the last round."""
+    """Makes the fires of schedules. `queue`: the lane of tasks that name none. `clock` counts seconds. `scope`: the
+    halts during which it makes no fires. `spans` makes a span for each fire. `halted`: there was such a halt in the
+    last round."""
 
     def __init__(
         self,
@@ -135,7 +136,7 @@ class ScheduleFirer:
         self._lookahead = Lookahead(store, self.order, clock)
 
     async def round(self) -> float | None:
-        """Make the fires that are due; seconds until the next round, None if no fire is known to come."""
+        """Make the due fires. Returns the seconds until the next round; None if no further fire is known."""
         await self._carried_out(self._lookahead.due())
         while True:
             due = await self._store.due_schedules(PAGE, self._scope)
@@ -150,7 +151,7 @@ class ScheduleFirer:
                 return REST  # the index and the record disagree about what is due: never in a tight loop
 
     async def _catch_up(self, due: Due) -> bool:
-        """Make the fires that are due, in parts, as other duties wait meanwhile; True if there were some."""
+        """Make the due fires in parts, because other duties wait meanwhile; True if there were some."""
         anything, orders = False, list[FireOrder]()
         for record in due.records:
             orders += await self._ordered(record, due.now)
@@ -168,7 +169,7 @@ class ScheduleFirer:
                 _log.error("a schedule cannot be read; it is set aside", schedule=one.schedule_id, reason=one.why)
 
     async def go_on(self, schedule_ids: Sequence[str]) -> list[str]:
-        """Make the fires of schedules that go on, now that their tasks have ended, unless they are due later."""
+        """Make the fires of CONTINUE schedules whose tasks have ended, unless they are due later."""
         records = [record for one in schedule_ids if (record := await self._store.schedule(one))]
         now = await self._store.clock_ms()
         orders, early = list[FireOrder](), list[str]()
@@ -253,7 +254,7 @@ class ScheduleFirer:
 
 
 def _parts(orders: Sequence[FireOrder]) -> Iterator[list[FireOrder]]:
-    """The orders in parts, each with as many fires as one call should make."""
+    """Splits the orders into parts; a part has as many fires as one call should make."""
     part, fires = list[FireOrder](), 0
     for one in orders:
         if part and fires + len(one.fires) > MOST_FIRES:
@@ -266,7 +267,7 @@ def _parts(orders: Sequence[FireOrder]) -> Iterator[list[FireOrder]]:
 
 
 async def resume(store: ScheduleStore, record: ScheduleRecord, now: int) -> str:
-    """Resume a paused schedule with its first fire after `now`; fires that were due meanwhile are not made up for."""
+    """Resume a paused schedule with its first fire after `now`; fires missed during the pause are not made."""
     expected = record.expected
     if expected is not None and expected <= now:
         expected = expected_after(record.schedule, now)

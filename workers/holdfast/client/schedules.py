@@ -51,17 +51,15 @@ class Schedules:
         self._call = (retries or SubmitRetries()).call
 
     async def upsert(self, schedule_id: str, /, **spec: Any) -> datetime | None:
-        """Set this schedule, with the arguments of ScheduleSpec; its next run, None if there is none.
-
-        Setting the same spec again changes nothing: not its next run, its pause or its end. Raises
-        InvalidScheduleError.
+        """Set this schedule, with the arguments of ScheduleSpec. Returns its next run; None if there is none. Setting
+        the same spec again changes nothing: not its next run, its pause or its end. Raises InvalidScheduleError.
         """
         expected = (await self.put(schedule_id, read_spec(spec))).expected
         return None if expected is None else local(expected, "UTC").astimezone(UTC)
 
     async def put(self, schedule_id: str, spec: ScheduleSpec, *, again: bool = False, after: int | None = None) -> Put:
-        """Set a schedule from a spec, as `upsert` does. `again`: one that has ended begins anew. `after` (ms): fires
-        that were due by then count as made."""
+        """Set a schedule from a spec, like `upsert`. `again`: an ended schedule begins anew. `after` (ms): fires due by
+        then count as made."""
         if after is not None:
             check_moment("after", after)
         now = await self._now()
@@ -80,8 +78,8 @@ class Schedules:
         """Set a schedule that the code of an application declares. The application then owns it, also if it was set
         before with the same spec; a schedule that another running application declares stays as it is.
 
-        `asked` (ms): the moment of the worker's first request, if it was answered so. Declarations of workers of the
-        same application that began later are not undone.
+        `asked` (ms): the moment of the worker's first request, if the schedule belonged to another application then.
+        Later declarations by newer workers of the same application are not undone.
         """
         try:
             defined = self._define(schedule_id, spec, await self._now())
@@ -129,8 +127,8 @@ class Schedules:
         return changes
 
     async def _same(self, schedule_id: str, spec: ScheduleSpec) -> ScheduleRecord | None:
-        """True for a schedule that was set with this very spec and has ended since: it is accepted although it would
-        never fire."""
+        """True if this very spec was set before and its schedule has ended. It is accepted, although it never fires
+        again."""
         record = await self._call(self._store.schedule, check_schedule_id(schedule_id))
         with suppress(TypeError, UnicodeError):  # such a spec was never set, as it cannot be written
             return record if record is not None and record.definition.spec == spelled(spec) else None
@@ -167,7 +165,7 @@ class Schedules:
                 return frozenset(ids)
 
     async def known(self, schedule_ids: Iterable[str]) -> tuple[ScheduleRecord, ...]:
-        """Those of these ids whose schedule exists and can be read."""
+        """The ids among these whose schedule exists and can be read."""
         ids = [check_schedule_id(one) for one in check_list("schedule_ids", schedule_ids, "ids")]
         records = list[ScheduleRecord]()
         for one in ids:
@@ -187,17 +185,17 @@ class Schedules:
         _known(schedule_id, word)
 
     async def resume(self, schedule_id: str) -> None:
-        """Go on with the next fire after now; fires missed during the pause are not made up for."""
+        """Resume it with the next fire after now; fires missed during the pause are not made."""
         record = await self.get(schedule_id)
         _known(schedule_id, await self._call(resume, self._store, record, await self._call(self._store.clock_ms)))
 
     async def remove(self, schedule_id: str) -> None:
-        """Remove it, with its history; a task that it has made goes on. UnknownScheduleError."""
+        """Remove the schedule with its history; its running task goes on. Raises UnknownScheduleError."""
         _known(schedule_id, await self._call(self._store.remove_schedule, check_schedule_id(schedule_id)))
 
     async def run(self, schedule_id: str) -> str:
-        """Make one extra fire now, whatever its cadence and its pause; the task's id. Its overlap policy counts:
-        ScheduleBusyError if that forbids a second run."""
+        """Make one extra fire now, also if it is paused; returns the task's id. Raises ScheduleBusyError if the overlap
+        policy forbids a second run."""
         record = await self.get(schedule_id)
         order = schedule_records.out_of_turn(record, await self._call(self._store.clock_ms), self._firing.make)
         (word,) = await self._call(self._store.fire, [order])
@@ -232,7 +230,7 @@ def _check_mapping(specs: object) -> None:
 
 
 def _name(schedule_id: object) -> str:
-    """A schedule's id as an error names it."""
+    """A schedule's id for an error message."""
     return schedule_id if isinstance(schedule_id, str) and schedule_id.isprintable() else shown(schedule_id)
 
 

@@ -51,7 +51,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class RunningSupervisor:
-    """`url` is without its password."""
+    """A supervisor that runs on this host. `url` has no password."""
 
     folder: Path
     pid: int
@@ -61,8 +61,8 @@ class RunningSupervisor:
     storage: str
 
     def settings(self, given: Settings) -> Settings:
-        """`given`, completed by this supervisor's settings. ConfigError if a secret is missing, which it does not
-        tell."""
+        """`given`, completed by this supervisor's settings. Raises ConfigError if a secret is missing, because the
+        supervisor tells none."""
         if MASKED in self.url:
             raise ConfigError([f"{self} gives away no password of its Redis: set REDIS_URL ({self.url})"])
         if self.storage == "postgres" and given.postgres is None:
@@ -117,8 +117,8 @@ _log = structlog.get_logger("holdfast")
 
 @dataclass(frozen=True, slots=True)
 class StoreSource:
-    """`settings`: those that name the store. `private`: nobody else can reach it. `info` and `warning`: log lines
-    for when it has answered."""
+    """`settings` name the store. `private`: no other process can reach it. `info` and `warning`: lines to log when the
+    store has answered."""
 
     settings: Settings
     opening: AbstractAsyncContextManager[Store]
@@ -174,7 +174,7 @@ async def find_source(settings: Settings, set_fields: Collection[str], *, in_mem
 
 
 def _trusted(settings: Settings) -> Path:
-    """The runtime folder, checked: another user who answered there could name a store that is not ours."""
+    """The runtime folder, checked for its owner: another user could answer there and name a wrong store."""
     try:
         return settings.runtime_folder.check()
     except UntrustedError as error:

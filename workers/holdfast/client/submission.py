@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from holdfast.telemetry.submit_spans import SubmitSpan, SubmitSpans
 
 
-# The producer's side of tracing, of which nothing is imported unless the application has imported OpenTelemetry.
+# The producer's side of tracing. It imports nothing of OpenTelemetry unless the application has done so.
 
 
 class ProducerTrace(NamedTuple):
@@ -73,7 +73,7 @@ def current_trace(*, with_baggage: bool = False) -> ProducerTrace:
 
 
 def trace_of_header(traceparent: str) -> ProducerTrace:
-    """The span that a `traceparent` of W3C Trace Context names; of an invalid one nothing is read."""
+    """The span in a `traceparent` header (W3C Trace Context); None if the header is not valid."""
     found = _TRACEPARENT.fullmatch(traceparent.strip())
     if not found or (found["version"] == "00" and found["more"]):  # later versions may have more fields
         return _NONE
@@ -118,7 +118,8 @@ class Draft(NamedTuple):
 
 
 def submission(spec: TaskSpec, queue: str, max_bytes: int, trace: ProducerTrace | None = None) -> Submission:
-    """The submission for `spec`; raises InvalidTaskError. To try again after an error, submit this same value again."""
+    """The submission for `spec`; raises InvalidTaskError. To repeat a submit after an error, use this same value
+    again."""
     return built(draft(spec, queue, max_bytes), queue, max_bytes, trace)
 
 
@@ -138,8 +139,8 @@ def built(
 ) -> Submission:
     """The submission for a draft, with new ids where it has none; raises InvalidTaskError if it is too large.
 
-    Without `trace` the task is submitted in the current span; `baggage`: that of the current OpenTelemetry context goes
-    along.
+    Without `trace` the task belongs to the current span. `baggage`: the task carries the baggage of the current
+    OpenTelemetry context.
     """
     spec = checked.spec
     keyed = keyed_id(queue, spec.key) if spec.key is not None else None
@@ -206,7 +207,7 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
 
 
 def _refused_by_others(one: Submission, word: Accepted, flaw: str) -> HoldfastError:
-    """The error of a task that cannot be tied to others: to those of its batch, or because of a flaw there."""
+    """The error for a task that its batch or its parents do not allow, or whose batch or parents are damaged."""
     if word is Accepted.DAMAGED:
         text = f"task {one.task_id} is not accepted, as it could not be tied to others: {flaw}"
         return StoreRefusedError(f"{text}; somebody else has changed that in Redis: mend, rename or delete it")
@@ -232,11 +233,10 @@ _log = logging.getLogger("holdfast.client.manager")  # the application's own log
 
 
 class Submitter:
-    """The calls of TaskManager that submit. `max_bytes`: the size of the largest operation; `handlers`: a registry that
-    gives named tasks their lane and checks their arguments; `baggage`: that of the caller goes along with each task.
-
-    Where the application has a tracer, a task that is submitted alone has a span `send`, and one of a batch a span
-    `create` beside the `send` of the batch.
+    """The calls of TaskManager that submit. `max_bytes`: the size of the largest operation. `handlers`: a registry that
+    gives named tasks their lane and checks their arguments. `baggage`: tasks carry the caller's baggage. If the
+    application has a tracer, a single submit gets a span `send`. A list gets one span `send`, and a span `create` for
+    each task.
     """
 
     def __init__(
@@ -257,7 +257,8 @@ class Submitter:
         self._handlers = handlers
 
     def prepare(self, spec: TaskSpec) -> Submission:
-        """Check `spec` and make what `submit` takes: the same bytes each time it is submitted. InvalidTaskError."""
+        """Check `spec` and make the value that `submit` takes; it has the same bytes in every submit. Raises
+        InvalidTaskError."""
         return self._created(self.draft(spec))
 
     def draft(self, spec: TaskSpec) -> Draft:
@@ -267,14 +268,15 @@ class Submitter:
         return draft(spec, self._queue, self._max_bytes)
 
     async def run(self, spec: TaskSpec) -> str:
-        """Submit one task; the id of the task that stands for it. Raises what TaskManager.run_task does."""
+        """Submit one task. Returns its id, or for a duplicate the id of the first task. Raises the errors of
+        TaskManager.run_task."""
         one, receipt = await self.send(spec)
         if error := refusal(one, receipt):
             raise error
         return receipt.task_id
 
     async def send(self, spec: TaskSpec) -> tuple[Submission, Receipt]:
-        """Prepare and submit one task; its submission and the answer, a refusal included."""
+        """Prepare and submit one task. Returns the submission and the answer, which may be a refusal."""
         checked, spans = self.draft(spec), submit_spans()
         if spans is None:
             one = self._built(checked)
@@ -285,7 +287,7 @@ class Submitter:
             return one, await self.submit_one(one)
 
     async def submit(self, batch: Sequence[Submission]) -> list[Receipt]:
-        """The answer for each, refusals included; the batch may be submitted again after an error."""
+        """Submit a list; returns the answer for each, refusals included. After an error, submit the same list again."""
         batch, answers = check_batch(batch), list[Receipt]()
         with _counting(answers, len(batch)):
             for chunk in _chunks(batch, lambda one: len(one.operation)):
@@ -293,7 +295,7 @@ class Submitter:
         return answers
 
     async def submit_one(self, one: Submission) -> Receipt:
-        """As `submit`, for one: a call for one task takes less time than a batch of one."""
+        """Like `submit`, for one task; this takes less time than a list of one."""
         if one.options:
             return (await self.submit([one]))[0]
         try:
@@ -307,8 +309,8 @@ class Submitter:
         return receipt
 
     async def submit_drafts(self, drafts: Sequence[Draft]) -> tuple[list[Submission], list[Receipt]]:
-        """The submission of each and its answer, refusals included. A chunk is made while the one before is on its way
-        to the store."""
+        """Submit drafts; yields the submission and the answer of each, refusals included. A chunk is made while the one
+        before is on its way to the store."""
         spans = submit_spans()
         if spans is None:
             return await self._submit_drafts(drafts, None)
@@ -383,7 +385,7 @@ class _Call:
 
 
 def _chunks(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T]]:
-    """The items in order, in parts for one call of the store."""
+    """The items in order, split into parts for one call of the store each."""
     start = 0
     while start < len(items):
         end, total = start + 1, size(items[start])
@@ -395,7 +397,7 @@ def _chunks(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T
 
 @contextmanager
 def _counting(answers: Sequence[Receipt], count: int) -> Generator[None]:
-    """Add to an error how many tasks were accepted before."""
+    """Note in an error how many tasks were accepted before it."""
     try:
         yield
     except StoreError as error:

@@ -24,7 +24,7 @@ class SubmitRetries(SubmitSettings):
 
     @classmethod
     def of(cls, settings: SubmitSettings) -> Self:
-        """The retries that the settings name."""
+        """The retries of these settings."""
         return cls(**asdict(settings))
 
     def pausing(self, error: BaseException) -> None:
@@ -46,7 +46,7 @@ class SubmitRetries(SubmitSettings):
         return await self._retrying(max(0.0, self.seconds - (time.monotonic() - started)))(attempt)
 
     def _retrying(self, seconds: float) -> AsyncRetrying:
-        """The loop that makes attempts for so long."""
+        """A loop of attempts within these limits."""
         over = stop_after_delay(seconds)
         exponential = wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)
 

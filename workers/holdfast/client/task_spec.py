@@ -11,18 +11,17 @@ from msgspec.structs import force_setattr
 
 
 class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One task to run. At least one of `text`, `data` and `name` (of a registered handler, with `kwargs`) is given.
+    """One task to run. Give at least one of `text`, `data` and `name` (of a registered handler, with `kwargs`).
 
     `delay` in seconds or `at` (an aware datetime or Unix seconds; the past means now) put it off; `timeout` in seconds
-    bounds one run of the handler. Ids that are not given are made up; the message id of a task id that is given comes
-    from both it and the content, so that the same call twice is one task and one run. A `key` makes both ids.
+    bounds one run of the handler. Missing ids are made. With a given task id, the message id is made from that id and
+    the content, so that the same call twice is one task and one run. A `key` makes both ids.
 
-    `after`: ids of tasks that end before this one begins; should one end otherwise than completed, this one fails, or
-    with `if_parent_fails="run"` runs all the same. `expires`: seconds from when it is accepted, or an aware datetime; a
-    task that no worker has taken by then is canceled. `debounce`: a key; with a `delay`, the latest submission with it
-    replaces the one that still waits. `unique`: a key; while a task with it has not ended, or for `unique_for` seconds
-    from its submission, another is a duplicate of that one. Of tasks with one `concurrency_key` one runs at a time (a
-    lane may allow more), in their order.
+    `after`: ids of parents; this task begins when all have ended. If one does not complete, this task fails, or with
+    `if_parent_fails="run"` still runs. `expires`: seconds from acceptance, or an aware datetime; if no worker has taken
+    the task by then, it is canceled. `debounce`: a key; with a `delay`, the latest submission with this key replaces
+    the waiting one. `unique`: a key; until its task has ended, or for `unique_for` seconds, another submission with it
+    is a duplicate. Tasks with the same `concurrency_key` run one at a time (a lane may allow more), in order.
     """
 
     text: str | None = None

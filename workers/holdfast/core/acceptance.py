@@ -14,7 +14,7 @@ MOST_PARENTS = 100  # what the end of one task costs at most
 
 
 class IfParentFails(StrEnum):
-    """The fate of a task when one that it waits for ends otherwise than completed."""
+    """The fate of a task if one of its parents does not complete."""
 
     FAIL = "fail"
     RUN = "run"
@@ -22,8 +22,8 @@ class IfParentFails(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BatchPlace:
-    """The place of a task in its batch, from 1; 0 is that of the callback. `expected`: how many tasks the batch is to
-    have; `digest`: of all of them and the callback."""
+    """The place of a task in its batch, from 1; the callback has 0. `expected`: the number of tasks in the whole batch.
+    `digest`: of all these tasks and the callback."""
 
     batch: str
     place: int
@@ -38,9 +38,9 @@ class BatchPlace:
 
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
-    """Times are milliseconds; `expires_ms` of the store's clock, `expires_in_ms` from its acceptance. Keys are kept
-    by their digests (`key_digest`). `unique_ms`: None as long as the first task with the key has not ended. `webhook`:
-    the URL that is told of its end, and of its questions. `batch`: the one that it is a task, or the callback, of."""
+    """Times are milliseconds; `expires_ms` is by the store's clock, `expires_in_ms` counts from acceptance. Keys are
+    stored as digests (`key_digest`). `unique_ms`: how long the key is held; None: until the first task has ended.
+    `webhook`: this URL gets a request when the task ends or asks. `batch`: the task's place in its batch."""
 
     after: tuple[str, ...] = ()
     if_parent_fails: IfParentFails = IfParentFails.FAIL
@@ -96,8 +96,8 @@ class Accepted(StrEnum):
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """The answer to a submission. `task_id`: the task that stands for it, which for a duplicate by its unique key is
-    another one; or the unknown parent; or what is damaged."""
+    """The answer to a submission. `task_id`: the accepted task, or for a duplicate the first task with the `unique`
+    key. For a refusal: the unknown parent, or the damaged key."""
 
     accepted: Accepted
     task_id: str

@@ -1,4 +1,5 @@
-"""What has happened: the changes that somebody has asked for, and the events of the queue, as they are kept."""
+"""Past changes and events: the changes that somebody asked for, and the events of the queue, as the store keeps
+them."""
 
 from __future__ import annotations
 

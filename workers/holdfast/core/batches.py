@@ -43,8 +43,8 @@ ENDS = tuple(TaskEnd)  # by the number of their band
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """The number of tasks of a batch by how they have ended; `total` of those that were submitted, each once. `gone`:
-    their records were deleted before their ends were counted. `retried`: retries that stand in their places."""
+    """The numbers of a batch's tasks by their end. `total`: submitted tasks. `gone`: tasks whose records were deleted
+    before their ends were counted. `retried`: retries that stand in the place of a task."""
 
     total: int = 0
     open: int = 0
@@ -68,8 +68,8 @@ def batch_counts(counts: Sequence[int]) -> BatchCounts:
 
 @dataclass(frozen=True, slots=True)
 class DeliveredBatch:
-    """The batch of a task that was handed to a worker. `place`: the task's, from 1. `counts`: where it is the callback,
-    those of its batch, as they are when it is handed over."""
+    """The batch of a task that was handed to a worker. `place` of the task, from 1. `counts`: for the callback, the
+    counts of its batch at this moment."""
 
     id: str
     place: int

@@ -1,15 +1,16 @@
 """The page on which a worker notes what it has begun, for the process that finds the worker dead or silent.
 
-A delivery is meant, and the worker may own two of one task, one after the other: the store answers the report of the
-first with the claim of the second, which has not begun until the worker has read it. So a note says which counts:
+A note is about a delivery, and a worker may own two deliveries of one task. The store answers the report of the first
+with the claim of the second. The second has not begun until the worker has read the answer. So a note says which claim
+counts:
 
-- While a handler runs, its task counts under each claim. The store may have lost writes and given this worker the
-  task anew: then the same handler goes on under the new claim, also before the worker has read of it.
+- While a handler runs, its task counts under every claim. The store may have lost writes and given this worker the task
+  again: then the same handler goes on under the new claim, even before the worker has read it.
 - Once the handler has ended, the task counts under the claim of its outcome alone, until the store has that.
 
 A header and entries of one size. An entry counts while its first byte, the length of the task id, is not 0; its claim
 counts while the byte before the claim, its length, is not 0. Id and claim are written first, their lengths last, one
-byte each: of what a worker that dies in between was noting, nothing is noted, and what is not noted has not begun.
+byte each. If a worker dies in between, its entry does not count, and a task without an entry has not begun.
 
 The header also has the number of a request, which the steward writes while the worker is silent: the worker begins no
 claim of that request or an earlier one any more, so what it has not noted by then can go back and begin elsewhere. The
@@ -49,8 +50,8 @@ def blank(entries: int, boot: str) -> bytes:
 
 
 def read(page: bytes, boot: str) -> dict[str, str] | None:
-    """The tasks that were noted, with the claim under which each has ended, or RUNS; None where the page does not tell:
-    of another boot, incomplete, or no page."""
+    """The noted tasks, each with the claim under which it has ended, or RUNS. None if the page cannot be used: it is of
+    another boot, incomplete, or missing."""
     if page[:REVOKED] != _header(boot)[:REVOKED]:
         return None
     entries = (page[at : at + ENTRY] for at in range(HEADER, len(page) - ENTRY + 1, ENTRY))
@@ -58,7 +59,7 @@ def read(page: bytes, boot: str) -> dict[str, str] | None:
 
 
 def revoked(request: int) -> bytes:
-    """The number of the last revoked request as the page has it at REVOKED."""
+    """The number of the last revoked request, which the page holds at REVOKED."""
     return request.to_bytes(HEADER - REVOKED, sys.byteorder)
 
 
@@ -98,13 +99,13 @@ class BegunTasks:
         self.page[place] = len(task_id)  # an id is ASCII
 
     def hide(self, task_id: str) -> None:
-        """It is to be called and was not yet, or will not be."""
+        """Note that the handler was not called yet, or will not be called."""
         place = self._places.get(task_id)
         if place is not None:
             self.page[place] = 0
 
     def end(self, task_id: str, claim: str) -> None:
-        """Note that the handler has ended, and its outcome is on its way under this claim."""
+        """Note that the handler has ended, and that its outcome is on its way under this claim."""
         place = self._places.get(task_id)
         if place is not None:
             at, name = place + CLAIM, claim.encode()
@@ -113,19 +114,20 @@ class BegunTasks:
             self._ended[task_id] = claim
 
     def is_revoked(self, claim: str) -> bool:
-        """True if the task of this claim is not to begin, as it may have begun elsewhere. Note it before you ask."""
+        """True if the task of this claim must not begin, because it may have begun elsewhere. Call `add` before
+        this."""
         number = self.page[REVOKED:HEADER]
         if number == _NONE_REVOKED or not number:
             return False
         return int(claim.rpartition(":")[2]) <= int.from_bytes(number, sys.byteorder)
 
     def settle(self, task_id: str, claim: str) -> None:
-        """The store knows the outcome of this claim. The task may run by now under another."""
+        """Note that the store has the outcome of this claim. The task may run under another claim by now."""
         if self._ended.get(task_id) == claim:
             self.remove(task_id)
 
     def remove(self, task_id: str) -> None:
-        """Nothing of the task will be reported, or the store knows it."""
+        """Remove a task whose outcome the store has, or that will report none."""
         place = self._places.pop(task_id, None)
         if place is not None:
             self.page[place] = 0
@@ -134,11 +136,11 @@ class BegunTasks:
                 self.page[place + CLAIM] = 0
 
     def _run_again(self, task_id: str, place: int) -> None:
-        """Its outcome counts no more: the task was claimed since."""
+        """Note that the task runs again under a new claim; its old outcome does not count."""
         del self._ended[task_id]
         self.page[place + CLAIM] = 0
 
     def _overflow(self) -> None:
-        """From now on the page names too few, so it is not believed."""
+        """Mark the page as overflowed: it has no room for all tasks, so nobody uses it."""
         if len(self.page):
             self.page[INCOMPLETE] = 1

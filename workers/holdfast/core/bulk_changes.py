@@ -38,21 +38,20 @@ CHANGED_BY: dict[BulkVerb, frozenset[State]] = {
 
 
 def states_of(verb: BulkVerb, states: Sequence[State]) -> tuple[State, ...]:
-    """Those of these states (none: of all) in which the verb changes a task, in the order of all states."""
+    """The states in which the verb changes a task, limited to the given ones (none given: all), in the usual order."""
     return tuple(state for state in State if state in CHANGED_BY[verb] and (not states or state in states))
 
 
 @dataclass(frozen=True, slots=True)
 class BulkChange:
     """`wanted`, `text`: its filter as it was given; `query`: the same as an address has it; `reason`: as it was given.
-    `changed`: tasks so far, of the `searched` ones; `refused`: those that this pass could not change; `moved`: those
-    that were found, and had left the filter when their turn came. `cursor`: where to go on. `run`: the number of the
-    run that carries it out: each time that it goes on it gets a higher one. `begun_ms`, `told_ms`: when it began and
-    last said how far it is.
+    `searched`, `changed`: numbers of tasks so far. `refused`: tasks that this pass could not change. `moved`: tasks
+    that were found and left the filter before their turn. `cursor`: where to go on. `run`: the number of the run that
+    carries it out, higher every time the change goes on. `begun_ms`, `told_ms`: its beginning and its last report.
 
-    Tasks move between the indexes of their states while a pass reads these, so a pass misses what moves behind its
-    cursor. Passes follow each other until one changes nothing. `pass_number`: of the present one, from 1;
-    `changed_in_pass`: tasks."""
+    Tasks move between the indexes of their states while a pass reads these, so a pass misses tasks that move behind its
+    cursor. Passes follow each other until one changes nothing. `pass_number` counts them from 1; `changed_in_pass`:
+    tasks changed in the present pass."""
 
     change_id: str
     verb: BulkVerb
@@ -104,12 +103,12 @@ class BulkChange:
         return replace(wanted, states=states, older_ms=(wanted.older_ms or 0) + gone, newer_ms=newer_ms)
 
     def is_for(self, task: TaskRecord) -> bool:
-        """False: the task was accepted while its step was on its way to the store, or was retried before."""
+        """False if the task was accepted after the change began its step, or if this change retried it before."""
         is_retried = self.verb is BulkVerb.RETRY and bool(task.retried_as)
         return task.created_ms <= self.begun_ms - (self.wanted.older_ms or 0) and not is_retried
 
     def after(self, *, changed: int, refused: int, searched: int, cursor: str, moved: int = 0) -> BulkChange:
-        """The same after one step. What a later pass leaves as it is was searched before, and is not counted again."""
+        """The change after one step. Tasks that a later pass leaves unchanged are not counted as searched again."""
         new = changed + moved
         noted = replace(
             self,
@@ -123,8 +122,8 @@ class BulkChange:
         return noted if cursor else noted._after_pass(has_steps=bool(self.cursor))
 
     def _after_pass(self, *, has_steps: bool) -> BulkChange:
-        """The next pass, or the end. `has_steps`: the pass had several, so that it may have missed what moved: one that
-        is the first gives no proof, even if it changed nothing."""
+        """The next pass, or the end. `has_steps`: the pass had several steps, so it may have missed tasks that moved.
+        If it is the first pass, another one follows even if it changed nothing."""
         is_proof = not self.changed_in_pass and not (has_steps and self.pass_number == 1)
         if is_proof or self.pass_number == PASSES:
             return replace(self, state=BulkState.DONE)

@@ -7,14 +7,14 @@ from enum import StrEnum
 
 
 class KeptNote(StrEnum):
-    """The answer to noting a task. Any other word is the state in which the task has ended."""
+    """The store's answer to noting a task. Any other word is the state of a task that has ended."""
 
     NOTED = "noted"
     FOREIGN = "foreign"  # the conversation, or the task, is somebody else's
 
 
 class NotedWrite(StrEnum):
-    """The answer to a state that is written to a task which is noted and not submitted."""
+    """The store's answer to writing the state of a task that is noted and not submitted."""
 
     WRITTEN = "written"
     KEPT = "kept"  # it is in another state than was asked for, or has ended
@@ -23,9 +23,9 @@ class NotedWrite(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The data kept beside a task: its conversation and its owner (empty: none), when it was noted; until it is
-    submitted its first message, the state that its application wrote and when; its metadata as JSON by name, data added
-    to it, and operations and results of its earlier turns."""
+    """The data kept beside a task: its conversation, its owner (empty: none), and the moment at which it was noted.
+    Until the task is submitted: its first message, and the state that its application wrote, with the moment. Also its
+    metadata as JSON by name, added data, and operations and results of earlier turns."""
 
     context_id: str = ""
     owner: str = ""

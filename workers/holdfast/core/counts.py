@@ -1,4 +1,4 @@
-"""A queue in numbers, and its ledger: what a store answers when it is asked for its state. Times are milliseconds."""
+"""The store's report on its state: a queue in numbers, and its ledger. Times are milliseconds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from holdfast.core.task_states import State
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The namespace in numbers: `states` counts tasks, `lanes` entries per lane, `counters` since the beginning."""
+    """The namespace in numbers. `states`: tasks by state. `lanes`: entries by lane. `counters`: totals since the
+    beginning."""
 
     states: dict[State, int]
     lanes: dict[str, int]
@@ -23,8 +24,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One life of the store, which keeps its name as long as it keeps anything, and the number of its tasks. If a
-    steward saw it come back empty: how long ago, and how many tasks that steward knew of before."""
+    """One life of the store, from empty to empty: its name and its number of tasks. If a steward saw the store come
+    back empty: how long ago, and how many tasks that steward knew before."""
 
     name: str
     tasks: int
@@ -34,8 +35,8 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Obliterated:
-    """One step of deleting a queue: the number of keys, and the next cursor ('' at the end). `workers`: so many are
-    there, and nothing was deleted."""
+    """One step of deleting a queue: the number of deleted keys, and the next cursor ('' at the end). `workers`: if
+    above 0, the queue has so many workers, and nothing was deleted."""
 
     keys: int
     cursor: str
@@ -44,7 +45,7 @@ class Obliterated:
 
 @dataclass(frozen=True, slots=True)
 class KeptTask:
-    """The result of a round of replication. `busy`: another steward was at it; `more`: there is more to do."""
+    """The result of a round of replication. `busy`: another steward does it now. `more`: there is more to do."""
 
     busy: bool = False
     more: bool = False
@@ -53,8 +54,8 @@ class KeptTask:
 
 @dataclass(frozen=True, slots=True)
 class LedgerStatus:
-    """The ledger's status: its phase, the age of the last event it has ingested while there are newer ones, requests
-    that wait to be given to Redis, how often Redis had lost data, tasks put back, ever."""
+    """The ledger's status: its phase; how far its copy is behind; the number of requests that wait for Redis. Since the
+    beginning: losses of Redis, and tasks put back."""
 
     phase: str
     behind_ms: int

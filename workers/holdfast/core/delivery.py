@@ -1,7 +1,7 @@
 """The values that pass between a worker and the store: deliveries one way, settlements the other.
 
 Payloads (operations, results, checkpoints) are bytes that nothing on the way reads. A worker makes several of these for
-every task: they are structs, as one is made and copied in a fraction of the time of a dataclass.
+every task. They are structs, because a struct is made and copied much faster than a dataclass.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from holdfast.core.batches import DeliveredBatch
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds. `history` ends
-    with the last turn before this one, an operation and a result of each; `earlier`: the number of such items before
-    them. `waited_ms`: since it could be claimed. `run`: the number of this run of the task, from 1; hand-overs that
-    were given back before they had begun are none. `is_child`: it was submitted after other tasks. `has_steps`: it is
-    a later turn, and steps of the task are recorded. `batch`: the one that it is a task, or the callback, of."""
+    """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds. `history` ends with
+    the last turn before this one, an operation and a result of each; `earlier`: the number of such items before them.
+    `waited_ms`: the time since it could be claimed. `run`: the number of this run of the task, from 1; a hand-over that
+    was given back before it had begun does not count. `is_child`: it was submitted after other tasks. `has_steps`: it
+    is a later turn, and steps of the task are recorded. `batch`: its place in a batch."""
 
     task_id: str
     claim: str
@@ -43,7 +43,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def incarnation(self) -> str | None:
-        """Of the worker that it was handed to; None where the claim names none."""
+        """The incarnation of the worker that has it; None if the claim names none."""
         parts = self.claim.split(":")
         return parts[1] if len(parts) == 3 else None
 
@@ -105,9 +105,9 @@ class Standing(StrEnum):
 
 
 class Pulled(msgspec.Struct, frozen=True):
-    """The answer to one pull. `backlog`: the number of entries that the lanes still hold; `inbox`: the number of
-    entries, too large for the store to read, that this worker has to admit; `fires`: schedules that go on, now that a
-    task of theirs has ended."""
+    """The answer to one pull. `backlog`: the number of entries that the lanes still hold. `inbox`: the number of
+    entries that are too large for the store to read, so this worker must admit them. `fires`: CONTINUE schedules whose
+    task has ended."""
 
     standing: Standing
     verdicts: tuple[Verdict, ...] = ()
@@ -129,10 +129,11 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """`lost`: held but no longer owned, to be cancelled, each as task id and claim; `returned`: owned but not held, put
-    back; `vouched_ago_ms`: since a steward last vouched for this incarnation (None: never); `waiting`: 0 where no
-    lane has an entry that somebody might claim; `quiet`: its host is to claim nothing; `to_pause`: held and asked to
-    pause, repeated until they end, as the hint may have been lost; `request`: the last one that the store has run."""
+    """`lost`: deliveries that the worker holds but no longer owns, as task id and claim; it cancels them. `returned`:
+    tasks that it owned but did not hold; the store has put them back. `vouched_ago_ms`: since a steward last vouched
+    for this incarnation (None: never). `waiting`: 0 if no lane has an entry to claim. `quiet`: its host must claim
+    nothing. `to_pause`: held tasks that must pause, repeated until they end, because a hint may be lost. `request`: the
+    number of the last request that the store has run."""
 
     standing: Standing
     lost: tuple[tuple[str, str], ...] = ()

@@ -17,9 +17,9 @@ _values = msgspec.json.Decoder(list[Any]).decode
 class EmittedPart:
     """One value that a handler has emitted.
 
-    `position` counts the parts of the task, from 1: where it leaps, parts between are not kept any more. `run`: the
-    number of the run that emitted it; a higher one than that of the part before means that the task began anew.
-    `at_ms`: when it reached the store, by the store's clock.
+    `position` counts the parts of the task, from 1; a gap means that parts are not kept any more. `run`: the number of
+    the run that emitted it. If it is higher than in the part before, the task began anew. `at_ms`: when it reached the
+    store, by the store's clock.
     """
 
     position: int
@@ -29,8 +29,8 @@ class EmittedPart:
 
 
 class EmittedBatch(msgspec.Struct, frozen=True, gc=False):
-    """Parts of one run on their way to the store. `number`: that of the first of them in its run, from 1; `values`: a
-    JSON array."""
+    """Parts of one run on their way to the store. `number`: the number of the first part in its run, from 1. `values`:
+    a JSON array."""
 
     task_id: str
     claim: str
@@ -50,8 +50,8 @@ class EmitVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartsPage:
-    """The parts of a task behind a position. `state` is empty for an unknown task; `last`: the position of the last
-    part that is kept; `is_whole`: there are no more behind these."""
+    """The parts of a task behind a position. `state` of the task, empty for an unknown one. `last`: the position of the
+    last kept part. `is_whole`: no more parts follow these."""
 
     state: str
     last: int
@@ -60,7 +60,7 @@ class PartsPage:
 
 
 def read_batch(text: bytes) -> list[EmittedPart]:
-    """The parts that a text of the store holds. Raises ValueError for a text that no Holdfast writes."""
+    """Reads parts from a text of the store. Raises ValueError if Holdfast did not write the text."""
     head, _, values = text.partition(b"\n")
     last, _, run, _, at_ms = map(int, head.split()[:5])
     read = _values(values)

@@ -36,9 +36,9 @@ class UnreadableError(HoldfastError):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """Run a turn. `name` and `kwargs` are those of a named handler. A resume that carries messages
-    reads as one too, with `resumes`: it continues a task and makes none. `trace_flags`: of W3C Trace Context, None if
-    the producer sent none; `baggage`: the producer's, as that header."""
+    """Run a turn. `name` and `kwargs` are those of a named handler. A resume with messages is a Run, too, with
+    `resumes`: it continues a task and makes none. `trace_flags`: of W3C Trace Context, None if the producer sent none;
+    `baggage`: the producer's, as that header."""
 
     task_id: str
     message_id: str
@@ -56,12 +56,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def usual_timeout(self) -> float | None:
-        """The producer's timeout in seconds, for a run that has no other."""
+        """The producer's timeout in seconds, for a run without another timeout."""
         return self._seconds(USUAL_TIMEOUT) if self.metadata else None
 
     @property
     def retry_backoff(self) -> float | None:
-        """Seconds before the first retry, for a task that has a pause of its own."""
+        """Seconds before the first retry, if the task has its own pause."""
         return self._seconds(RETRY_BACKOFF)
 
     def _seconds(self, name: str) -> float | None:
@@ -102,7 +102,7 @@ _SPAN_ID = re.compile(r"(?!0{16})[0-9a-f]{16}")
 
 
 class _Params(msgspec.Struct):
-    """`Any` where producers vary: a value that cannot be used counts as missing."""
+    """Fields are `Any` where producers differ: an unusable value counts as missing."""
 
     task_id: str | None = None
     context_id: Any = None
@@ -235,7 +235,7 @@ def _matching(pattern: re.Pattern[str], value: object) -> str | None:
 
 
 def _flags(value: object) -> int | None:
-    """The flags as a number or as two hex digits, both of which producers write."""
+    """The trace flags; producers write a number or two hex digits."""
     if type(value) is str and _FLAGS.fullmatch(value):
         return int(value, 16)
     return value if type(value) is int and 0 <= value <= 0xFF else None
@@ -332,8 +332,8 @@ def build_run_of(
     trace_flags: str | None = None,
     baggage: str | None = None,
 ) -> Built:
-    """As `build_run`, of a message that is encoded already. The message names its task and its context as well: a
-    strict consumer of the list demands it."""
+    """Like `build_run`, for a message that is already encoded. The message also names its task and context, because
+    some consumers of the list demand it."""
     name = b'"%b"' % _checked(task_id).encode()
     ids = b'"task_id":%b,"context_id":%b' % (name, _encoded(context_id) if context_id else name)
     begin = b'{%b,"message":{' % ids

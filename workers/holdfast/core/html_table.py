@@ -1,4 +1,4 @@
-"""Tables for notebooks: what Jupyter shows of a value in place of its repr."""
+"""HTML tables, which Jupyter shows in place of a value's repr."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ LONGEST = 1000  # characters of one cell
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with one line of heads. Text of tasks is escaped: what it says is never taken for HTML."""
+    """A table with one line of heads. Texts are escaped, so that a task's text is never read as HTML."""
     lines = [_line("th", head), *(_line("td", row) for row in rows)]
     return f"<table>{''.join(lines)}</table>"
 
 
 def html_fields(fields: Iterable[tuple[str, object]]) -> str:
-    """A table with a name and a value a line; fields without a value are left out."""
+    """A table with one name and value on each line; fields without a value are left out."""
     lines = [_cell("th", name) + _cell("td", value) for name, value in fields if value not in (None, "")]
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 

@@ -29,13 +29,14 @@ def fitting_message_id(text: str) -> str:
 
 
 def derived_message_id(task_id: str, content: bytes) -> str:
-    """The message id, a UUID, of a message that was given none: the same call made twice is one message."""
+    """The message id, a UUID, for a message without one. It is made from the content, so the same call twice is one
+    message."""
     digest = hashlib.sha1(b"%b\0%b" % (task_id.encode(), content), usedforsecurity=False).digest()
     return uuid_text(digest, 5)
 
 
 def uuid_text(content: bytes, version: int) -> str:
-    """The UUID of this version that is made of the first 16 bytes, as `str(uuid.UUID(…))` writes it, but quicker."""
+    """A UUID of this version, made from the first 16 bytes. The text is that of `str(uuid.UUID(…))`, made faster."""
     digits = content.hex()
     variant = _VARIANT[digits[16]]
     return f"{digits[:8]}-{digits[8:12]}-{version}{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
@@ -47,12 +48,13 @@ def keyed_id(queue: str, key: str) -> str:
 
 
 def sha1_hex(content: bytes) -> str:
-    """SHA-1 names content here and protects nothing; the store's scripts have it too."""
+    """The SHA-1 of these bytes. It only identifies content and protects nothing; Redis scripts can compute it, too."""
     return hashlib.sha1(content, usedforsecurity=False).hexdigest()
 
 
 def first_message_id(task_id: str) -> str:
-    """The id of the first message of a task whose id a program has chosen: another message under it is a conflict."""
+    """The message id for the first message of a task whose id a program has chosen. Other content under it is a
+    conflict."""
     return derived_message_id(task_id, b"first message")
 
 
@@ -65,8 +67,8 @@ _RETRY = re.compile(r"(\.r[0-9]+)+$")  # the end of the id of a task that retrie
 
 
 def trace_id(task_id: str) -> str:
-    """The id, 32 hex digits, of the trace of a task that has no producer's trace: a task that retries another stays in
-    the trace of that one."""
+    """The trace id (32 hex digits) of a task whose producer sent none. A retry gets the same trace as the task that it
+    retries."""
     return _hex(f"trace {_RETRY.sub('', task_id)}", 16)
 
 

@@ -24,7 +24,7 @@ NO_BOUND = "none"
 
 @dataclass(frozen=True, slots=True)
 class LaneLimit:
-    """One limit. `value`: a number; rates as count/period in ms/burst; of an end `tail`; `none`: no limit; empty:
+    """One limit. `value`: a number; for a rate `count/period in ms/burst`; for an end `tail`; `none`: no limit; empty:
     remove the operator's limit."""
 
     bound: LaneBound
@@ -34,7 +34,7 @@ class LaneLimit:
 
 @dataclass(frozen=True, slots=True)
 class LimitOrder:
-    """The values set for one limit: `asked` by an operator, which overrides, and by the settings of a `host`."""
+    """The values set for one limit: `asked` by an operator, which wins, and from the settings of a `host`."""
 
     asked: str = ""
     told: str = ""
@@ -49,13 +49,11 @@ class LimitOrder:
 
 @dataclass(frozen=True, slots=True)
 class LaneState:
-    """`entries` in its list, without those known to be stale, and `held` at its gates wait; `closed`: the reason why
-    none of its tasks may start now.
-
-    `workers`: the number of live workers that serve it; `served`: the distinct settings they registered for it;
-    `missing`: names of handlers that none of them has, with the number of tasks that wait for them. `wrong_end`: the
-    number of foreign entries that stewards saw pushed at the end from which it is served, the last of them at
-    `wrong_end_ms`.
+    """`entries`: waiting entries in its list, without known stale ones. `held`: tasks that wait at its gates. `closed`:
+    the reason why none of its tasks may start now. `workers`: the number of live workers that serve it; `served`: the
+    distinct settings that they registered. `missing`: names of handlers that none of them has, with the number of
+    waiting tasks. `wrong_end`: how many foreign entries stewards saw pushed at the end from which it is served; the
+    last one at `wrong_end_ms`.
     """
 
     name: str
@@ -100,7 +98,7 @@ WRONG_END_TOLD_MS = 86_400_000  # that somebody pushed at the wrong end is told 
 
 
 def wrong_end_words(lane: LaneState, now_ms: int) -> str:
-    """A sentence on entries pushed at the end from which the lane is served; empty if there were none of late."""
+    """A sentence about entries pushed at the end from which the lane is served; empty if there were none lately."""
     if lane.wrong_end_ms is None or now_ms - lane.wrong_end_ms > WRONG_END_TOLD_MS:
         return ""
     ago = max(0, now_ms - lane.wrong_end_ms) / 1000
@@ -108,7 +106,7 @@ def wrong_end_words(lane: LaneState, now_ms: int) -> str:
 
 
 def wrong_end_mend(lane: str, *, turned: bool) -> str:
-    """The advice for a lane whose producers push at the end from which it is served."""
+    """The advice if producers push at the end from which the lane is served."""
     right = "LPUSH" if turned else "RPUSH"
     way_out = "" if turned else f", or serve the lane from its tail: -Q '{lane};end=tail'"
     return f"have that producer {right}{way_out}"
@@ -116,8 +114,8 @@ def wrong_end_mend(lane: str, *, turned: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableEntry:
-    """An entry that was set aside: the reason, the moment, and its bytes (cut at 64 KiB; `size` is the whole).
-    `address` names it as long as it is kept; `lane` is where it was found, empty for the public queue."""
+    """An entry that was set aside: the reason, the moment, and its bytes (cut at 64 KiB; `size` is the full size).
+    `address` names it while it is kept. `lane` is where it was found, empty for the public queue."""
 
     reason: str
     at_ms: int

@@ -1,4 +1,4 @@
-"""Messages as handlers see them: plain A2A dicts with `parts`, whatever a producer wrote."""
+"""Brings messages into the form that handlers get: plain A2A dicts with `parts`, whatever a producer wrote."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def data_part(data: object) -> Part:
 
 
 def call_part(name: str, kwargs: Mapping[str, object]) -> Part:
-    """Arguments for the handler that is registered as `name`."""
+    """The data part that calls the handler `name` with these arguments."""
     return data_part({"name": name, "kwargs": kwargs})
 
 
 def with_parts(message: Message) -> Message:
-    """The message with readable `parts`: its own, or its `content` as one. Raises MessageShapeError."""
+    """The message with readable `parts`: its own, or one made from its `content`. Raises MessageShapeError."""
     parts = message.get("parts")
     if parts is None:
         message["parts"] = _parts_of(message.get("content"))

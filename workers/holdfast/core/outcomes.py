@@ -17,8 +17,8 @@ class Failure:
 
 
 class Completed(msgspec.Struct, frozen=True, gc=False):
-    """`result` is the result document, encoded JSON. The handler's wishes for its schedule, if one made the task:
-    `schedule` is stop-schedule or unset-schedule; `backoff`, seconds until a CONTINUE runs again."""
+    """`result` is the result document as JSON. If a schedule made the task: `schedule` is the handler's wish
+    stop-schedule or unset-schedule; `backoff`: seconds until a CONTINUE runs again."""
 
     result: bytes
     schedule: str = ""
@@ -35,7 +35,7 @@ class InputAsked:
 
 @dataclass(frozen=True, slots=True)
 class Asleep:
-    """The handler sleeps, and has given its place back. `due_ms`: the end of the sleep, by the clock of the store."""
+    """The handler called `task.sleep` and gave its slot back. `due_ms`: the end of the sleep, by the store's clock."""
 
     due_ms: int
 
@@ -58,8 +58,8 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The handler raised, timed out, or returned a value that cannot be kept. `retry_after` in seconds if it asked
-    for one; `final`: no retry will help."""
+    """The handler raised, timed out, or returned a value that cannot be stored. `retry_after`: the pause in seconds
+    that the handler asked for. `final`: no retry will help."""
 
     failure: Failure
     retry_after: float | None = None
@@ -76,7 +76,7 @@ class UnreadableMessage:
 @dataclass(frozen=True, slots=True)
 class HandlerStopped:
     """The handler was cancelled from outside: `why` is cancel, pause, drain, lost, fenced or revoked. `has_begun`:
-    False if it was to be called and was not yet."""
+    False if the handler was not called yet."""
 
     why: str
     has_begun: bool = True
@@ -87,7 +87,8 @@ REVOKED = HandlerStopped("revoked", has_begun=False)  # see core/begun_page.py
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """It was not begun: the worker runs as many tasks of this handler as it may. `delay` in seconds, then it is due."""
+    """The task did not begin, because the worker already runs as many tasks of this handler as allowed. It is due after
+    `delay` seconds."""
 
     delay: float
 

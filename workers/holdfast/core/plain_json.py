@@ -1,4 +1,4 @@
-"""Values that JSON can carry unchanged: those a producer may send."""
+"""Checks the values of producers: JSON must be able to carry them unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
 
 def check_json(what: str, value: object) -> None:
-    """Raise InvalidTaskError, naming the place, for a value that JSON does not have or would change."""
+    """Raise InvalidTaskError, naming the place, if JSON has no form for a value or would change it."""
     if not _is_plain(value, 0):
         _check(what, value, 0)
 
@@ -30,7 +30,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def shown(value: object) -> str:
-    """A value as an error names it: quoted, escaped, short."""
+    """The value for an error message: quoted, escaped, short."""
     try:
         text = ascii(value)
     except Exception:  # whatever a stranger's __repr__ does, the error that names it comes
@@ -39,8 +39,8 @@ def shown(value: object) -> str:
 
 
 def _is_plain(value: object, depth: int) -> bool:
-    """True only for a value of plain types that `_check` would pass: it names no places and makes few calls, so it is
-    several times quicker."""
+    """True only for plain values that `_check` would accept. This is several times faster, because it names no
+    places."""
     if type(value) is str:
         return value.isascii() or _is_text(value)
     if type(value) is int:

@@ -1,4 +1,4 @@
-"""Handlers as workers publish them: how a task of each is submitted, for forms, APIs and agents. Pure."""
+"""The handlers that workers publish: forms, APIs and agents read here how to submit a task of each. Pure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ LONGEST_SUMMARY = 300  # characters
 
 
 class PublishedHandler(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A handler by its name; the empty name: that of tasks that name none.
-
-    `arguments`: a JSON schema of its kwargs, an object; None: any JSON object, or none for tasks that name none.
-    `takes_text`: it reads the messages of its task. `summary`: the first line of its docstring. `lane`, `max_attempts`,
-    `timeout` (seconds): as it was registered.
+    """A handler. `name`: empty for the default handler. `arguments`: the JSON schema of its kwargs; None: any JSON
+    object, or for the default handler no kwargs. `takes_text`: it reads the messages of its task. `summary`: the first
+    line of its docstring. `lane`, `max_attempts`, `timeout` (seconds): the options of its registration.
     """
 
     name: str
@@ -38,14 +36,14 @@ _decoder = msgspec.json.Decoder(PublishedHandler)
 
 
 def spelled(handler: PublishedHandler) -> bytes:
-    """As a store keeps it; without its arguments where they are too large."""
+    """The text for the store; without the arguments if they are too large."""
     if handler.arguments is not None and len(_encode(handler.arguments)) > MOST_BYTES:
         handler = msgspec.structs.replace(handler, arguments=None)
     return _encode(handler)
 
 
 def read_published(text: bytes) -> PublishedHandler | None:
-    """The handler that a text of the store holds; None for a text that no Holdfast writes."""
+    """Reads a handler from a text of the store; None if Holdfast did not write the text."""
     try:
         return _decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -72,7 +70,8 @@ WORDS = {
 
 
 class Flaw(NamedTuple):
-    """`place`: the argument, and the place in it, as in `order.lines[2]`; `why`: what is expected there."""
+    """A value that does not fit. `place`: the argument and the place in it, for example `order.lines[2]`. `why`: the
+    expected value."""
 
     place: str
     why: str
@@ -111,7 +110,7 @@ def _inside_of(whole: Schema, schema: Schema, value: Any, place: str, depth: int
 
 
 def resolved(whole: Schema, schema: object) -> Schema:
-    """The schema that a reference into the whole leads to; an empty one where there is none."""
+    """Follows a `$ref`: the schema that it names; an empty one if that is missing."""
     for _ in range(DEEPEST):
         if not isinstance(schema, dict):
             return {}
@@ -131,7 +130,8 @@ def _choices(schema: Schema) -> list[object]:
 
 
 def _of_choices(whole: Schema, choices: list[object], value: Any, place: str, depth: int) -> Iterator[Flaw]:
-    """None if one of them fits; else those of the only one that has the value's type, or what is expected."""
+    """None if one of the schemas fits. Else the flaws by the only schema with the value's type, or one flaw that lists
+    the expected types."""
     of_each = [list(_flaws(whole, choice, value, place, depth + 1)) for choice in choices]
     if not all(of_each):
         return
@@ -174,7 +174,7 @@ def _types(schema: Schema) -> list[str]:
 
 
 def _allowed(schema: Schema) -> list[object] | None:
-    """The values that it names; None: it names none."""
+    """The values of `enum` or `const`; None if the schema has neither."""
     if "const" in schema:
         return [schema["const"]]
     named = schema.get("enum")
@@ -214,7 +214,7 @@ _IS: dict[str, Callable[[Any], bool]] = {
 
 
 def _out_of_bounds(schema: Schema, value: Any, place: str) -> Iterator[Flaw]:
-    """Bounds of a number, or of the length of a text."""
+    """The flaw if a number, or the length of a text, is out of its bounds."""
     is_text = isinstance(value, str)
     if not is_text and not _IS["number"](value):
         return

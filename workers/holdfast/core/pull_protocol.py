@@ -1,13 +1,12 @@
 """A worker's half of the pull protocol, without I/O: the deliveries it holds, the settlements it has to report, the
 next request.
 
-Requests are numbered and one at a time. A request whose answer was lost is sent again under its number: the store then
-answers with the same claims. Such a repetition may carry more settlements than before, never fewer, and the slots it
-asked for stay reserved until it is answered.
-
-A worker that holds nothing sends its next request, for one task, behind its wait for a bell: the store runs it when the
-wait ends. It is not in flight: if anything is to be asked meanwhile, that is asked under the same number. Then either
-the answer brings what the one that waits had claimed, or that one claims nothing any more.
+Requests are numbered, and a worker has one at a time. If an answer was lost, the worker sends the request again under
+the same number: the store then answers with the same claims. The repetition may carry more settlements than before,
+never fewer. The slots that it asked for stay reserved until it is answered. A worker that holds nothing sends its next
+request, for one task, together with its wait for a bell: the store runs it when the wait ends. If the worker needs to
+ask earlier, it asks under the same number. Then either the answer brings the claim of the waiting request, or the
+waiting request claims nothing any more.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ GIVEN_BACK = frozenset({Settle.RELEASE, Settle.RETURNED})
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`slots`: tasks to begin at once; `ahead`: tasks besides, which the store gives only where nothing bounds them."""
+    """`slots`: tasks to begin at once. `ahead`: further tasks to hold, which the store gives only if no limit or rate
+    applies."""
 
     number: int
     slots: int
@@ -35,8 +35,9 @@ class Request:
 
 @dataclass(slots=True)
 class Exchange:
-    """`held`: task id → delivery, in the order of claiming. `unsettled`: settlements that no answer has confirmed.
-    `waiting`: the request behind a wait for a bell, until it is answered or its number is asked again."""
+    """The state of the protocol. `held`: task id → delivery, in the order of claiming. `unsettled`: settlements that no
+    answer has confirmed. `waiting`: the request behind a wait for a bell, until it is answered or its number is used
+    again."""
 
     capacity: int
     answered: int = 0
@@ -52,8 +53,8 @@ class Exchange:
         return max(0, self.capacity - len(self.held) - asked)
 
     def next_request(self, most: int = UNBOUNDED, ahead: int = 0) -> Request:
-        """The request to send now: the unanswered one again, with settlements added since, or a new one for at most
-        this many deliveries to begin and so many ahead."""
+        """The request to send now: the unanswered one again with newer settlements, or a new one for at most `slots`
+        deliveries to begin and `ahead` more."""
         if self.in_flight:
             self.in_flight = replace(self.in_flight, settlements=self._ordered())
         else:
@@ -62,16 +63,15 @@ class Exchange:
         return self.in_flight
 
     def request_behind_bell(self) -> Request:
-        """The request to send behind a wait for a bell, by a worker that is settled. It is for one task: should this
-        worker not go on, or its host be gone, no more tasks wait until that is noticed."""
+        """The request that a settled worker sends behind its wait for a bell. It asks for one task only: if the worker
+        or its host is lost, only this task waits until somebody notices."""
         self.waiting = Request(self.answered + 1, 1, ())
         return self.waiting
 
     def answer(self, request: Request, pulled: Pulled) -> list[Delivery]:
-        """Take the answer in; the deliveries to start.
-
-        A turn that is already running goes on under its new claim. Another turn of a task that runs is to be started,
-        as its result is another; a store that has lost data may give an earlier turn, or another life of the id.
+        """Take the answer in; returns the deliveries to start. A turn that already runs goes on under its new claim.
+        Another turn of a running task is started as well, because its result is another. A store that has lost data may
+        even give an earlier turn, or another life of the id.
         """
         if request.settlements:
             sent = {(s.task_id, s.claim) for s in request.settlements}
@@ -86,8 +86,8 @@ class Exchange:
         return fresh
 
     def finish(self, task_id: str, settlement: Settlement | None) -> Settlement | None:
-        """Note that a handler has ended; the settlement that will be reported, under the claim that its task has now.
-        None: nothing is reported of a task that is no longer held, nor without a settlement."""
+        """Note that a handler has ended. Returns the settlement to report, under the task's present claim. None if the
+        task is no longer held, or there is no settlement."""
         delivery = self.held.pop(task_id, None)
         if not (delivery and settlement):
             return None
@@ -97,7 +97,7 @@ class Exchange:
         return settlement
 
     def claim_of(self, delivery: Delivery) -> str:
-        """The claim under which a delivery that runs goes on: the store may have given it anew."""
+        """The present claim of a running delivery; the store may have given the task again."""
         return self.held[delivery.task_id].claim if self._runs(delivery) else delivery.claim
 
     def holds(self, task_id: str, claim: str) -> bool:
@@ -111,11 +111,11 @@ class Exchange:
 
     @property
     def settled(self) -> bool:
-        """True if no delivery is held, no settlement waits and no request is under way, nor waits for a bell."""
+        """True if no delivery is held, no settlement waits, and no request is under way or behind a bell."""
         return not (self.held or self.unsettled or self.in_flight or self.waiting)
 
     def is_unheard(self, request: int) -> bool:
-        """True if the store has run this request, the one that waits for a bell, and its answer has not come."""
+        """True if this is the request behind a bell, and the store has run it, but its answer has not come."""
         return self.waiting is not None and request >= self.waiting.number
 
     @property
@@ -128,8 +128,8 @@ class Exchange:
         return held is not None and (held.turn, held.operation) == (delivery.turn, delivery.operation)
 
     def _ordered(self) -> tuple[Settlement, ...]:
-        """Claims that are given back come last and backwards: each goes to the head of its lane, so the first claimed
-        ends up first. Those that have begun were claimed before those that have not."""
+        """The settlements in the order to report. Released claims come last and backwards: each goes to the head of its
+        lane, so the first claimed ends up first. Claims that have begun are older than claims that have not."""
         outcomes = [s for s in self.unsettled if s.kind not in GIVEN_BACK]
         if len(outcomes) == len(self.unsettled):
             return tuple(outcomes)
@@ -153,19 +153,20 @@ SLOWLY = 1 / 16  # the weight of a quicker task
 
 @dataclass(slots=True)
 class TaskDurations:
-    """`ended`: tasks seen; `seconds`: the estimate; `slowest`: of the tasks that have ended since it was made."""
+    """Estimates how long a task takes. `ended`: number of tasks seen. `seconds`: the estimate. `slowest`: the longest
+    task since the estimate was made."""
 
     ended: int = 0
     seconds: float = 0.0
     slowest: float = 0.0
 
     def note(self, seconds: float) -> None:
-        """A task that took so long has ended."""
+        """Note a task that has ended, and its duration."""
         if seconds > self.slowest:
             self.slowest = seconds
 
     def estimate(self, ended: int) -> None:
-        """So many tasks have ended until now."""
+        """Renew the estimate; `ended` tasks have ended until now."""
         more, self.ended = ended - self.ended, ended
         if more > 0:
             quicker = self.slowest + (self.seconds - self.slowest) * (1 - SLOWLY) ** more
@@ -173,7 +174,7 @@ class TaskDurations:
             self.slowest = 0.0
 
     def claims_ahead(self, concurrency: int) -> int:
-        """The number of tasks that may wait in a worker that runs so many at once."""
+        """The number of tasks that a worker may claim ahead if it runs `slots` at once."""
         if self.ended < ENDED or self.seconds > LONG:
             return 0
         work = concurrency * AHEAD_WORK
@@ -185,8 +186,8 @@ class TaskDurations:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Seconds on a clock that goes on while the host sleeps. `renewed_at`: the moment the last renewal was *sent*,
-    as the store counts from no earlier one."""
+    """A worker's lease, in seconds on a clock that goes on while the host sleeps. `renewed_at`: when the last renewal
+    was *sent*; the store counts from this moment or a later one."""
 
     seconds: float
     renewed_at: float

@@ -1,4 +1,4 @@
-"""Hosts that are quiet or halted: their workers finish what they run, and claim nothing."""
+"""Hosts that are quiet or halted: their workers finish their running tasks and claim none."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ _HALT = "halt "
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """An order to a host, or to ALL_HOSTS, to claim nothing: its moment (ms), its author and its reason.
-
-    With `is_halt` its supervised pools make no fires either, and `since_ms` is the halt's number: the moment of the
-    last one, higher than that of any before.
+    """An order to a host, or to ALL_HOSTS, to claim nothing: its moment (ms), its author and its reason. With
+    `is_halt`, pools also make no fires, and `since_ms` is the number of the halt, higher than that of any halt before.
     """
 
     host: str
@@ -35,10 +33,9 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class HaltScope:
-    """The halts that count for a process: those of its host and of all, with a higher number than `seen`.
-
-    `seen` is the last number that there was when the process started, if it ends at a halt and may be started in spite
-    of one; 0: every halt counts. `ends`: it ends at the first of these, and says so itself.
+    """The halts that count for a process: those of its host and of all hosts, with a number above `seen`. A process
+    that may start during a halt has the number of the last halt as `seen`; 0: every halt counts. `ends`: the process
+    ends at such a halt, and says so itself.
     """
 
     host: str
@@ -55,12 +52,12 @@ class QuietOrder:
 
 
 def halt_mark(host: str) -> str:
-    """The name under which a halt of this host (ALL_HOSTS: all) is kept beside the hosts that are quiet."""
+    """The key of this host's halt (ALL_HOSTS: all hosts) among the quiet marks in the store."""
     return f"{_HALT}{host}"
 
 
 def halted_host(mark: str) -> str | None:
-    """The host whose halt a mark is; None if it is no halt's."""
+    """The host of a halt mark; None if the mark is no halt."""
     return mark.removeprefix(_HALT) if mark.startswith(_HALT) else None
 
 
@@ -68,7 +65,7 @@ def halted_host(mark: str) -> str | None:
 
 
 def quiet_line(mark: Quiet, now_ms: int, seen: int = 0) -> str:
-    """A line about one mark. `seen`: the last halt that no longer applies to this process; 0: all halts apply."""
+    """A line about one mark. `seen`: halts up to this number do not apply to this process; 0: all halts apply."""
     ago = duration(max(0, now_ms - mark.since_ms) / 1000)
     spite = "; this process runs nevertheless" if mark.is_halt and mark.since_ms <= seen else ""
     word = "HALTED" if mark.is_halt else "QUIET"

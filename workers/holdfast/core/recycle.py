@@ -1,8 +1,8 @@
 """Decides when a worker should be replaced (task count, memory), and how many tasks it may still take until then.
 
-Near its limits a worker goes on serving while its successor boots, but takes no task that would carry it past them: it
-never runs more tasks than it may, and it keeps memory free for the growth that a task has cost it so far. That growth
-is measured: the first task of a worker runs alone, until it has ended or has run for long enough.
+Near its limits a worker goes on serving while its successor boots, but takes no task that would exceed them. It never
+runs more tasks than allowed, and keeps memory free for the growth that a task usually causes. That growth is measured:
+the first task of a worker runs alone, until it has ended or has run for long enough.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ SPREAD = 0.1  # share of the tasks by which limits differ, so that the workers o
 
 @dataclass(frozen=True, slots=True)
 class RecycleLimits:
-    """None: without limit. `tasks`: the number after which this worker is replaced, at most `most_tasks`; memory in
-    bytes."""
+    """The limits of a worker; None: no limit. `tasks`: it is replaced after so many tasks, at most `most_tasks`. Memory
+    is in bytes."""
 
     tasks: int | None = None
     most_tasks: int | None = None
@@ -29,7 +29,7 @@ class RecycleLimits:
 
     @classmethod
     def of(cls, max_tasks: int | None, max_memory: int | None, chance: float) -> RecycleLimits:
-        """The limits of one worker; `chance` in 0..1 spreads their replacements."""
+        """The limits of one worker; `chance` (0 to 1) varies them, so that workers are not replaced all at once."""
         tasks = None if max_tasks is None else max_tasks - int(max_tasks * SPREAD * chance)
         return cls(tasks, max_tasks, max_memory)
 

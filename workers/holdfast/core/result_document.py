@@ -1,7 +1,7 @@
-"""Result documents: what is kept of a turn, as JSON.
+"""Result documents: the result of a turn as JSON.
 
-{"state": "completed", "parts": [{"kind": "text", "text": …}]}
-{"state": "failed", "parts": [], "error": {"type": …, "message": …, "traceback": …}}
+{"state": "completed", "parts": [{"kind": "text", "text": …}]} {"state": "failed", "parts": [], "error": {"type": …,
+"message": …, "traceback": …}}
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def failure_document(state: str, failure: Failure, parts: list[Part] | None = No
 
 
 def reply_parts(document: bytes) -> list[Part]:
-    """The handler's answer in an earlier turn: its parts, else its error; nothing if the document cannot be read."""
+    """The handler's answer in an earlier turn: its parts, or else its error; empty if the document cannot be read."""
     try:
         parsed = _decoder.decode(document)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -60,7 +60,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 def value_of(parts: Iterable[Part]) -> object:
-    """The text or JSON value of one part; a list of those of several, None for no part."""
+    """The text or JSON value of one part; a list for several parts, None for none."""
     values = [_content(part) for part in parts]
     return values[0] if len(values) == 1 else values or None
 
@@ -79,7 +79,7 @@ def read_result(document: bytes | None) -> Result:
 
 
 def failure_in(document: bytes | None) -> Failure | None:
-    """The error that a result document tells of."""
+    """The error in a result document."""
     kept = read_result(document).error
     if kept is None:
         return None
@@ -112,15 +112,15 @@ class ParentResult:
 
     @property
     def value(self) -> Any:
-        """The value that its handler returned, as `record.value` gives it; None if it did not complete and said
-        nothing. Raises ParentResultError if the result cannot be had."""
+        """The value that its handler returned, the same as `record.value`; None if it did not complete and has no
+        result. Raises ParentResultError if the result cannot be read."""
         if flaw := self._flaw():
             raise ParentResultError(f"parent {self.task_id}: {flaw}")
         return read_result(self.document).value
 
     @property
     def error(self) -> Failure | None:
-        """The exception, or the reason, that it failed or was rejected with."""
+        """The exception or the reason with which it failed or was rejected."""
         return failure_in(self.document)
 
     def _flaw(self) -> str:

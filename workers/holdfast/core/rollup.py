@@ -10,8 +10,8 @@ The store keeps one rollup a minute as a hash, and packed ones of ten minutes, h
   loss of its worker to when it was put back): histograms, spelled
   `<sum of the samples in microseconds> <bucket> <number of samples> <bucket> <number of samples> …`
 
-Outcomes are counted by the scripts that write them, so they are exact. Samples come from workers within a second: of a
-worker that dies those of its last second are missing, and `Figures.lost_samples` is their number.
+The scripts that record outcomes also count them, so counts are exact. Workers send samples once a second. If a worker
+dies, the samples of its last second are missing; `Figures.lost_samples` is their number.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _per_doubling = float(2**SCALE)
 
 
 def bucketed(samples: Collection[float]) -> Counter[int]:
-    """The buckets of these samples in seconds. Each step is one of C: a worker does this for every task."""
+    """Sorts samples (seconds) into buckets. Every step is a C function, because a worker does this for every task."""
     some_are_short = min(samples, default=SHORTEST) < SHORTEST
     doublings = map(math.log2, map(SHORTEST.__add__, samples) if some_are_short else samples)
     return Counter(map(math.floor, map(_per_doubling.__mul__, doublings)))
@@ -68,9 +68,8 @@ def merged(histograms: Iterable[Buckets]) -> Counter[int]:
 
 
 def quantile(buckets: Buckets, share: float) -> float | None:
-    """The duration in seconds that this share of the samples does not exceed, within 9 %; None without samples.
-
-    Within a bucket the samples are taken as spread evenly.
+    """The duration in seconds that this share of the samples does not exceed, within 9 %; None without samples. Samples
+    are assumed to be spread evenly within a bucket.
     """
     count = sum(buckets.values())
     if not count:
@@ -127,7 +126,7 @@ class Histogram:
         self._add(micros, buckets.items())
 
     def add_spelled(self, text: bytes) -> None:
-        """Add one as it is kept. Raises ValueError for what is none."""
+        """Add a histogram in its stored form. Raises ValueError if the text is none."""
         micros, *flat = map(int, text.split())
         self._add(micros, list(zip(flat[::2], flat[1::2], strict=True)))
 
@@ -138,7 +137,7 @@ class Histogram:
             total[bucket] = so_far(bucket, 0) + samples
 
     def spelled(self) -> bytes:
-        """As it is kept. It has samples: else it would look like a number."""
+        """The stored form. The histogram must have samples, else the text would look like a number."""
         parts = [self.micros]
         for bucket, samples in sorted(self.buckets.items()):
             parts += bucket, samples
@@ -153,7 +152,7 @@ class Histogram:
 
 
 class Example(NamedTuple):
-    """One run, with its span: `micros` it took, after a wait of `waited_ms`; it ended at `at_ms` (Unix time)."""
+    """One run with its span. It took `micros`, after a wait of `waited_ms`, and ended at `at_ms` (Unix time)."""
 
     micros: int
     waited_ms: int
@@ -199,7 +198,7 @@ class Figures:
         return sum(max(0, self.outcomes[outcome] - runs.count) for outcome, runs in self.runs.items())
 
     def run_times(self, outcome: str) -> Histogram:
-        """The run times of an outcome, new ones where there are none yet: the caller adds to them."""
+        """The run times of an outcome, for the caller to add to; empty ones are made if there are none."""
         found = self.runs.get(outcome)
         if found is None:
             found = self.runs[outcome] = Histogram()
@@ -237,7 +236,7 @@ Rollup = dict[Series, Figures]
 
 
 def figures_of(rollup: Rollup, series: Series) -> Figures:
-    """The figures of a series, new ones where there are none yet: the caller adds to them."""
+    """The figures of a series, for the caller to add to; empty ones are made if there are none."""
     found = rollup.get(series)
     if found is None:
         found = rollup[series] = Figures()
@@ -251,14 +250,14 @@ def field_of(figure: str, series: Series) -> str:
 
 @lru_cache(NAMES)
 def read_field(name: bytes) -> tuple[str, Series]:
-    """The figure and the series of a field. Raises ValueError for what is none."""
+    """The figure and the series of a field. Raises ValueError if the name is no field."""
     figure, length, names = name.split(b" ", 2)
     lane, handler = names[: int(length)], names[int(length) :]
     return figure.decode(), Series(lane.decode(errors="replace"), handler.decode(errors="replace"))
 
 
 def rollup_of(fields: Iterable[tuple[bytes, bytes]]) -> Rollup:
-    """A stored rollup. A field that cannot be read is passed over: figures are no reason to fail."""
+    """Reads a stored rollup. An unreadable field is skipped, because figures are no reason to fail."""
     rollup: Rollup = {}
     for name, value in fields:
         try:
@@ -270,7 +269,7 @@ def rollup_of(fields: Iterable[tuple[bytes, bytes]]) -> Rollup:
 
 
 def sum_of(rollups: Iterable[Rollup]) -> Rollup:
-    """One rollup of the stretches of all these."""
+    """The sum of several rollups."""
     total: Rollup = {}
     for rollup in rollups:
         add_to(total, rollup)
@@ -284,7 +283,7 @@ def add_to(total: Rollup, rollup: Rollup) -> None:
 
 
 def fields_of(rollup: Rollup) -> Mapping[str, bytes]:
-    """The fields under which a rollup is stored, without examples: those are of the moment."""
+    """The stored form of a rollup, field by field, without examples: these matter only for a moment."""
     fields: dict[str, bytes] = {}
     for series, figures in rollup.items():
         for outcome, number in figures.outcomes.items():
@@ -301,8 +300,8 @@ def fields_of(rollup: Rollup) -> Mapping[str, bytes]:
 
 
 def packed(rollup: Rollup, most_bytes: int) -> bytes:
-    """A rollup as it is kept for long, within this many bytes if it can be: where it is longer, the series with the
-    fewest deliveries are counted for `other`, as few as possible."""
+    """The compressed form of a rollup, within this many bytes if possible. If it is longer, as few series as possible
+    are counted as `other`, those with the fewest deliveries first."""
     text = _compressed(rollup)
     if len(text) <= most_bytes or len(rollup) < 2:
         return text
@@ -329,6 +328,6 @@ def _compressed(rollup: Rollup) -> bytes:
 
 
 def _busiest(rollup: Rollup, ordered: Sequence[Series], kept: int) -> Rollup:
-    """The first series of this order; all others as one."""
+    """The first `kept` series of this order; all others summed up as `other`."""
     others = [{Series("", OTHER): rollup[series]} for series in ordered[kept:]]
     return sum_of([{series: rollup[series] for series in ordered[:kept]}, *others])

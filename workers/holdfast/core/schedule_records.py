@@ -1,4 +1,4 @@
-"""Schedules as they pass to and from a store. Moments and lengths are milliseconds."""
+"""Schedules in the form in which a store takes and returns them. Moments and lengths are milliseconds."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRecord:
-    """A schedule as the store has it. `paused`: the reason, empty if it is not paused; `until`: the end of its
-    pause; `ended`: the reason why there will be no more fires; `task`: the last one; `pending`: a fire that waits for
-    it to end, `released` when it has; `streak`: the number of tasks in a row that failed."""
+    """A schedule as the store has it. `paused`: the reason, empty if it is not paused; `until`: the end of its pause.
+    `ended`: the reason why there will be no more fires. `task`: its last task. `pending`: a fire that waits for this
+    task to end; `released`: the task has ended. `streak`: the number of tasks in a row that failed."""
 
     definition: Definition
     generation: int
@@ -62,7 +62,7 @@ class ScheduleRecord:
 
 @dataclass(frozen=True, slots=True)
 class SpoiltSchedule:
-    """A schedule whose record cannot be read, and the reason; `generation` as it stands there, empty if it does not."""
+    """A schedule whose record cannot be read, and the reason. `generation`: as stored; empty if the record has none."""
 
     schedule_id: str
     generation: str
@@ -80,9 +80,9 @@ class Fire:
 
 @dataclass(frozen=True, slots=True)
 class FireOrder:
-    """An order for one schedule. It is carried out if the schedule still has this `generation` and `seen` (the
-    expected moment, or the one that waited), between `good_from` and `good_until`, for which it was decided.
-    `following` and `due` are written then, unless the order is for an `extra` fire."""
+    """An order for one schedule. The store carries it out only if the schedule still has this `generation` and `seen`
+    (the expected moment, or the waiting one), and only from `good_from` to `good_until`. Then it writes `following` and
+    `due`, unless the order is for an `extra` fire."""
 
     schedule_id: str
     generation: int
@@ -99,10 +99,9 @@ class FireOrder:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """The answer to setting a schedule: `word` is new, changed or same; `expected` the moment of its next fire.
-
-    Of one that code declares, with nothing changed: `foreign`, another application owns it, and its live workers
-    declare it; `later`, a worker of this application that began later has declared it, and this worker asks again.
+    """The answer to setting a schedule: `word` is new, changed or same; `expected` is the moment of its next fire. For
+    a declared schedule there are two more words, with nothing changed. `foreign`: another application owns it, and its
+    live workers declare it. `later`: a newer worker of this application has declared it; this worker asks again.
     """
 
     word: str
@@ -112,24 +111,22 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Undeclared:
-    """A schedule of the code that no live worker declares any more; `owner` is its application, empty for none."""
+    """A declared schedule that no live worker declares any more; `owner` is its application, empty for none."""
 
     schedule_id: str
     owner: str
 
     @property
     def remedy(self) -> str:
-        """The line that removes it."""
+        """The command that removes it."""
         return f"supervisor schedules remove {shlex.quote(self.schedule_id)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """One step of the search for undeclared schedules: those that were `removed`, and those that stay though no live
-    worker declares them.
-
-    `token` goes with the next step. `begins`: the search has begun anew, steps before it count no more. `more`: it has
-    not ended.
+    """One step of the search for undeclared schedules: those that were `removed`, and those that stay although no live
+    worker declares them. Pass `token` to the next step. `begins`: the search began again, so earlier steps do not
+    count. `more`: it has not ended.
     """
 
     token: str
@@ -141,8 +138,8 @@ class Retired:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Schedules that are due at `now` of the store's clock, and milliseconds until the next one (None: none).
-    `halted`: the caller is to make no fires, and gets none."""
+    """Schedules that are due at `now` by the store's clock, and milliseconds until the next one (None: there is none).
+    `halted`: there is a halt, so the caller gets none and makes no fires."""
 
     now: int
     records: tuple[ScheduleRecord, ...]
@@ -198,15 +195,14 @@ MakeTask = Callable[[ScheduleRecord, str], Submission]
 
 
 def may_be_fire(task_id: str) -> bool:
-    """False if this is no task of a schedule, for certain."""
+    """False if this is certainly no task of a schedule."""
     return "@" in task_id
 
 
 def fire_id(schedule_id: str, scheduled_at: int) -> str:
-    """The id of the task of a fire: the same for the same fire, and of no other.
-
-    A schedule's id that has other characters than a task id, or `@`, or is too long, is replaced by its digest. Such a
-    name begins with `@`, and before the moment of any other there is no `@`: so no two schedules have one name.
+    """The id of the task of a fire: the same for the same fire, and different for any other. If the schedule's id is
+    too long, or has `@` or characters that a task id may not have, its digest stands in its place. Such a task id
+    begins with `@`; in any other, the only `@` is before the moment. So no two schedules make the same id.
     """
     name = schedule_id if _PLAIN.fullmatch(schedule_id) else f"@{sha1_hex(schedule_id.encode())}"
     fraction = f".{scheduled_at % 1000:03}" if scheduled_at % 1000 else ""
@@ -233,7 +229,7 @@ def order_fire(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder | 
 
 
 def out_of_turn(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder:
-    """One extra fire, as an operator asked for it; the expected moment stays."""
+    """The order for one extra fire that an operator asked for; the expected moment stays."""
     return _order(record, record.expected, "extra", (_fire(record, now, make),), now)
 
 
@@ -244,7 +240,7 @@ def _order(
 
 
 def _in_time(schedule: Schedule, moments: tuple[int, ...], now: int) -> int:
-    """Milliseconds after `now` for which the same would be decided about these fires."""
+    """For how many milliseconds after `now` the same decision about these fires holds."""
     deadline = schedule.policy.deadline
     if deadline is None or not moments:
         return ON_TIME

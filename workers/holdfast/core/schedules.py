@@ -1,7 +1,6 @@
-"""The rules of a schedule: the fires to make at a moment, those that were missed, the next one.
-
-A fire is named by its schedule and the moment it stands for (`scheduled_at`), however late it is and whatever jitter
-puts it off. Moments and lengths are milliseconds.
+"""The rules of a schedule: which fires to make at a moment, which were missed, which is next. A fire is named by its
+schedule and its planned moment (`scheduled_at`), however late it is and whatever its jitter. Moments and lengths are
+milliseconds.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Overlap(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Misfire:
-    """The missed fires that are made up for: `most` of the oldest (0: none), or the latest alone."""
+    """Which missed fires are made: the oldest ones, at most `most` (0: none), or only the latest."""
 
     latest: bool = True
     most: int = 0
@@ -49,7 +48,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class SchedulePolicy:
-    """`deadline`: a fire that is later than this is not run; `jitter`: a fire is put off by less than this."""
+    """`deadline`: a fire that is later than this is not made. `jitter`: a fire is delayed by less than this."""
 
     overlap: Overlap = Overlap.FORBID
     misfire: Misfire = Misfire()
@@ -71,7 +70,8 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`fires` are to be made, oldest first; `missed` (first and last moment) are not, and why; `expected` is next."""
+    """`fires` to make, oldest first; `missed`: the first and last moment of fires that are not made, and the reason;
+    `expected`: the next moment."""
 
     fires: tuple[int, ...] = ()
     missed: tuple[int, int] | None = None
@@ -93,7 +93,7 @@ def _has_room(schedule: Schedule) -> bool:
 
 
 def series(schedule: Schedule, first: int | None) -> Iterator[int]:
-    """The moments of its fires from `first` on, as many as its limit leaves."""
+    """The moments of its fires from `first` on, as many as its limit still allows."""
     limit = schedule.bounds.limit
     left = None if limit is None else limit - schedule.fires
     while first is not None and left != 0:
@@ -103,7 +103,7 @@ def series(schedule: Schedule, first: int | None) -> Iterator[int]:
 
 
 def due(schedule: Schedule, scheduled_at: int) -> int:
-    """The moment at which a fire is to be made: the same for the same fire, on every host."""
+    """The moment at which a fire is made, jitter included: the same for the same fire on every host."""
     if not schedule.policy.jitter:
         return scheduled_at
     name = f"{schedule.schedule_id}@{scheduled_at}".encode()
@@ -130,7 +130,8 @@ def plan(schedule: Schedule, now: int) -> Plan:
 
 
 def _last_due(schedule: Schedule, first: int, now: int) -> int:
-    """The last moment from `first` on whose fire is due. By halves: a search over a year takes some forty steps."""
+    """The last moment from `first` on whose fire is due. This is a binary search: for a year it takes some forty
+    steps."""
     low, high = first, now + 1
     while low < high - 1:
         following_one = expected_after(schedule, low)
@@ -155,7 +156,7 @@ def _chosen(schedule: Schedule, first: int, last: int, now: int) -> list[int]:
 
 
 def _useful(schedule: Schedule, first: int, now: int) -> int | None:
-    """The first moment that may not be too late yet."""
+    """The first moment that is not too late by the deadline."""
     deadline = schedule.policy.deadline
     oldest = first if deadline is None else now - deadline - schedule.policy.jitter
     return first if oldest <= first else expected_after(schedule, oldest - 1)
@@ -167,7 +168,7 @@ def _too_late(schedule: Schedule, moment: int, now: int) -> bool:
 
 
 def _left_out(schedule: Schedule, first: int, last: int, fires: tuple[int, ...]) -> tuple[int, int] | None:
-    """From the first to the last moment that gets no fire: what is chosen lies at one end of the series."""
+    """The first and the last moment that get no fire. The chosen fires lie at one end of the series."""
     if not fires:
         return first, last
     if fires[0] > first:
@@ -177,7 +178,7 @@ def _left_out(schedule: Schedule, first: int, last: int, fires: tuple[int, ...])
 
 
 def _before(schedule: Schedule, first: int, end: int) -> int:
-    """The last moment before `end`, by halves."""
+    """The last moment before `end`, by binary search."""
     low, high = first, end - 1
     while low < high:
         middle = (low + high + 1) // 2

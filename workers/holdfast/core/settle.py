@@ -37,8 +37,8 @@ class RetryPolicy:
 
 
 def back_off(policy: RetryPolicy, attempts: int, jitter: float) -> float:
-    """Seconds to wait after `attempts` failed ones (1 is the first): doubling up to the cap. `jitter`, from 0 to 1,
-    takes off up to a half, so that tasks that failed together do not come back together."""
+    """Seconds to wait after the failed attempt number `attempts` (from 1): doubled each time, up to the cap. `jitter`
+    (0 to 1) takes off up to a half, so that tasks that failed together do not come back together."""
     doublings = min(max(attempts - 1, 0), 64)
     return float(min(policy.cap, policy.base * 2.0**doublings)) * (1 - jitter / 2)
 

@@ -1,4 +1,4 @@
-"""Statistics of a period, from its rollups: rates, failures and percentiles, by handler, by lane or in all."""
+"""Statistics of a period, from its rollups: rates, failures and percentiles, by handler, by lane or overall."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Percentiles:
 class Statistic:
     """The figures of one name (a handler, a lane, or '' for all) in a period of `seconds`.
 
-    `runs`: deliveries whose handler began; `failures`: tasks that failed or were rejected; `lost_samples`: runs whose
-    time is not known, as their worker died before it had told it; `recovery`: from the loss of a worker until its task
+    `runs`: deliveries whose handler began. `failures`: tasks that failed or were rejected. `lost_samples`: runs of
+    unknown time, because their worker died before it had sent it. `recovery`: from the loss of a worker until its task
     was put back.
     """
 
@@ -111,7 +111,7 @@ def only(rollup: Rollup, handler: str | None = None, lane: str | None = None) ->
 
 
 def statistics(groups: Mapping[str, Figures], seconds: float) -> list[Statistic]:
-    """Of each group, those with the most runs first."""
+    """The statistics of each name, those with the most runs first."""
     found = [Statistic.of(name, seconds, figures) for name, figures in groups.items()]
     return sorted(found, key=lambda each: (-each.runs, each.name))
 

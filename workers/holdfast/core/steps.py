@@ -1,4 +1,4 @@
-"""Steps of a task: results that its handler has recorded, by their places, and that its later runs get again. Pure.
+"""Steps of a task: results that its handler has recorded, by place; later runs get them again. Pure.
 
 A step stands in the store as `TURN MILLISECONDS NAME`, a newline, and its result as JSON.
 """
@@ -31,7 +31,7 @@ class StepVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepKept:
-    """`name`: of the step that stands at the place."""
+    """The answer to recording a step. `name`: that of the step recorded at the place."""
 
     verdict: StepVerdict
     name: str
@@ -39,8 +39,8 @@ class StepKept:
 
 @dataclass(frozen=True, slots=True)
 class SleepKept:
-    """`name`: of the step that stands at the place. `due_ms`: the end of the sleep, by the store's clock; `left_ms`:
-    until then."""
+    """The answer to recording a sleep. `name`: that of the step recorded at the place. `due_ms`: the end of the sleep,
+    by the store's clock; `left_ms`: the time until then."""
 
     verdict: StepVerdict
     name: str
@@ -72,27 +72,27 @@ class StepHead:
 
 
 def read_head(place: int, head: bytes, size: int) -> StepHead:
-    """Raises ValueError for a text that no Holdfast writes."""
+    """Reads a step's head. Raises ValueError if Holdfast did not write the text."""
     turn, at_ms, name = head.decode().split(" ", 2)
     return StepHead(place, name, int(turn), int(at_ms), size)
 
 
 def read_step(place: int, text: bytes) -> StepRecord:
-    """The step that a text of the store holds. Raises ValueError for a text that no Holdfast writes."""
+    """Reads a step from a text of the store. Raises ValueError if Holdfast did not write the text."""
     head, _, result = text.partition(b"\n")
     turn, at_ms, name = head.decode().split(" ", 2)
     return StepRecord(place, name, int(turn), int(at_ms), result)
 
 
 def shown(name: str) -> str:
-    """The step as a user knows it."""
+    """The name of the step for users: a step, a sleep, a question or an answer."""
     if not name.startswith(MARK):
         return f"step {name!r}"
     return f"question {name.removeprefix(QUESTION)!r}" if name.startswith(QUESTION) else _MARKED.get(name, repr(name))
 
 
 def question_name(text: str) -> str:
-    """The name under which this question stands."""
+    """The name under which this question is recorded."""
     return QUESTION + "".join(char if char.isprintable() else " " for char in text[:SHOWN])
 
 

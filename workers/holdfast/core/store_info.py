@@ -1,4 +1,4 @@
-"""The report of an examined store. None: the value could not be read; `StoreInfo.unseen` says why."""
+"""The report about an examined store. A value of None could not be read; `StoreInfo.unseen` says why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.core.schedule_records import Undeclared
 
 
 class ServerAddress(NamedTuple):
-    """The server behind a store; for a socket its path, with port 0."""
+    """The server of a store: host and port, or the path of a socket with port 0."""
 
     host: str
     port: int
@@ -47,8 +47,8 @@ class ServerInfo:
 
 @dataclass(frozen=True, slots=True)
 class SlowCommand:
-    """An entry of the slow log, without its arguments: they have the contents of tasks. `command`: its name; of a
-    script of ours, the name of the operation."""
+    """An entry of the slow log, without its arguments, which may hold contents of tasks. `command`: its name; for our
+    scripts the name of the operation."""
 
     at_ms: int
     took_ms: float
@@ -57,8 +57,8 @@ class SlowCommand:
 
 @dataclass(frozen=True, slots=True)
 class SlowInfo:
-    """The slow log of the server at a moment of its clock, the newest first. `above_us`: what is noted, in
-    microseconds (negative: nothing is; None: hidden from us)."""
+    """The slow log of the server at a moment of its clock, newest first. `above_us`: commands that take more
+    microseconds are noted (negative: none are; None: hidden from us)."""
 
     now_ms: int
     above_us: int | None
@@ -67,7 +67,7 @@ class SlowInfo:
 
 @dataclass(frozen=True, slots=True)
 class TimingInfo:
-    """`clock_ahead_ms`: the store's clock less ours, half a round trip taken off."""
+    """`clock_ahead_ms`: the store's clock minus ours, corrected by half a round trip."""
 
     round_trips_ms: tuple[float, ...]
     clock_ahead_ms: float
@@ -75,7 +75,7 @@ class TimingInfo:
 
 @dataclass(frozen=True, slots=True)
 class MemoryInfo:
-    """Bytes; `limit` 0: none. `resident`: what the server occupies of the machine's memory; 0: it does not say."""
+    """Memory in bytes. `limit` 0: no limit. `resident`: the machine's memory that the server occupies; 0: unknown."""
 
     used: int
     limit: int
@@ -85,7 +85,7 @@ class MemoryInfo:
 
 @dataclass(frozen=True, slots=True)
 class KeyCount:
-    """How many keys the database has, and about how many of them are of the queue. 0: nobody says."""
+    """The number of keys in the database, and about how many of them belong to the queue. 0: unknown."""
 
     database: int
     queue: int
@@ -120,7 +120,7 @@ class PersistenceInfo:
 
 @dataclass(frozen=True, slots=True)
 class ForeignClient:
-    """A client that is not ours and whose last command takes from lists; the server does not say from which."""
+    """A foreign client whose last command takes entries from lists; the server does not say from which list."""
 
     name: str
     address: str
@@ -130,8 +130,8 @@ class ForeignClient:
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """`idle_timeout` and `keepalive` are settings in seconds; `strangers` only of our database. `refused`: connections
-    that the server has refused since its start, because `most` were open."""
+    """`idle_timeout` and `keepalive` are settings in seconds. `strangers`: foreign clients of our database. `refused`:
+    connections that the server has refused since its start, because `most` were open."""
 
     connected: int
     most: int
@@ -143,8 +143,8 @@ class ClientInfo:
 
 @dataclass(frozen=True, slots=True)
 class AclInfo:
-    """`forbidden`: commands we need that this user may not run on our keys; `scripts`: the error if they cannot be
-    loaded."""
+    """`forbidden`: commands that we need and this user may not run on our keys. `scripts`: the error if our scripts
+    cannot be loaded."""
 
     user: str
     forbidden: tuple[str, ...]
@@ -153,7 +153,7 @@ class AclInfo:
 
 @dataclass(frozen=True, slots=True)
 class LaneHead:
-    """One look at the front of a lane. `first` and `second` are two entries near it, which show the next look how
+    """One look at the front of a lane. `first` and `second` are two entries near it: by them the next look sees how
     many foreign entries were `pushed` at the front since. `before`: the small foreign entries before them."""
 
     kind: str = "none"
@@ -178,9 +178,8 @@ class Tended:
 
 @dataclass(frozen=True, slots=True)
 class LaneInfo:
-    """`kind` of key, as TYPE says. `pushed_at_head`: a foreign entry was seen to arrive before the front of the lane.
-
-    `suspects`: own entries that the audit misses now. `turned`: its front is the tail of its list.
+    """`kind` of key, as in Redis' TYPE. `pushed_at_head`: a foreign entry arrived before the front of the lane.
+    `suspects`: own entries that the audit does not find now. `turned`: its front is the tail of its list.
     """
 
     name: str
@@ -193,9 +192,9 @@ class LaneInfo:
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """A worker of the namespace, with the number of its last heartbeat; `vouched_ago_ms` None: no steward ever
-    vouched for it. Its steward also says the version of Holdfast, and how far the clock of the host is ahead of the
-    store's; before it has, neither is known."""
+    """A worker of the namespace, with the number of its last heartbeat. `vouched_ago_ms` None: no steward ever vouched
+    for it. Its steward also reports the version of Holdfast, and how far the host's clock is ahead of the store's;
+    until then both are unknown."""
 
     incarnation: str
     host: str
@@ -209,8 +208,8 @@ class WorkerInfo:
 
 @dataclass(frozen=True, slots=True)
 class QueueInfo:
-    """`schema`: found and ours. `members` are the first 256, longest silent first. `emptied_ms`: when a steward saw
-    that the store had come back empty, and the number of tasks that it knew of before; None if that was never seen."""
+    """`schema`: found and ours. `members` are the first 256, longest silent first. `emptied_ms`: when a steward saw the
+    store come back empty, and how many tasks the steward knew before; None if that never happened."""
 
     schema: str | None
     our_schema: str
@@ -243,8 +242,9 @@ class StoreInfo:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseInfo:
-    """PostgreSQL, which keeps tasks beside Redis. `tables`: the version that is there (0: none) and the one that is
-    `needed`; `lacking`: what our user may not do, as `SELECT on holdfast_tasks`; `standby`: it takes no writes."""
+    """PostgreSQL, which keeps tasks beside Redis. `tables`: the present version (0: none); `needed`: the version we
+    need. `lacking`: missing rights of our user, for example `SELECT on holdfast_tasks`. `standby`: it takes no
+    writes."""
 
     url: str
     server: str
@@ -257,7 +257,7 @@ class DatabaseInfo:
 
 @dataclass(frozen=True, slots=True)
 class ReplicationInfo:
-    """The ledger's status, and the epochs that the ledger and this Redis name, empty for none."""
+    """The ledger's status, and the epochs named by the ledger and by this Redis; empty for none."""
 
     ledger: LedgerStatus
     epoch: str

@@ -1,4 +1,4 @@
-"""The search for tasks by a text: which tasks fit, and what a store can sort out before it hands them over."""
+"""The search for tasks by a text: which tasks match, and a quick test that lets the store skip most others."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ _read_result = msgspec.json.Decoder(Result).decode
 
 
 def as_it_is(value: Any) -> Any:
-    """All of a value may be seen."""
+    """Shows the whole value; nothing is hidden."""
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class TextSearch:
-    """Upper and lower case do not matter. A task fits if the text is in its id, its handler's name, its reason, or in
-    the arguments, the result or the error of its latest turn: as one of their texts, or as they are spelled in JSON.
-    `shown`: a value of JSON without what the reader may not see, which is not searched."""
+    """Case does not matter. A task matches if the text is in its id, its handler's name, its reason, or in the
+    arguments, result or error of its latest turn. These are searched text by text, and in their JSON spelling. `shown`
+    first removes from a JSON value what the reader may not see."""
 
     text: str
     shown: Callable[[Any], Any] = as_it_is
@@ -60,11 +60,11 @@ class TextSearch:
 
     @property
     def probe(self) -> str:
-        """ASCII in lower case that stands in the bytes of every task that fits: a store needs no others."""
+        """A lower-case ASCII text that is in the bytes of every matching task: the store skips tasks without it."""
         return max(_PLAIN.findall(self.text), key=len, default="").lower()
 
     def fits(self, task: TaskRecord) -> bool:
-        """True for a task that was read with its operation and result, or with the beginning of them."""
+        """True if the task matches. It was read with its operation and result, or with the beginning of them."""
         return any(wanted in text.lower() for text in self._texts(task) for wanted in self._wanted)
 
     def _texts(self, task: TaskRecord) -> Iterator[str]:
@@ -75,7 +75,7 @@ class TextSearch:
             yield from self._in_result(task.result)
 
     def _in_operation(self, document: bytes) -> Iterator[str]:
-        """The arguments; all of a document that cannot be read, as of one that was cut."""
+        """Searches the arguments; in an unreadable document, for example a cut one, all of it."""
         try:
             message = _read_operation(document).params.message
         except UNREADABLE_JSON:
@@ -112,5 +112,5 @@ class TextSearch:
 
 
 def _arguments(data: dict[str, Any]) -> object:
-    """Those of a named handler without its name, which is searched by itself."""
+    """The arguments of a named handler without its name, because the name is searched separately."""
     return data["kwargs"] if data.keys() == {"name", "kwargs"} else data

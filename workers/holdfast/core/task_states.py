@@ -1,8 +1,8 @@
 """The states of a task, and every transition between them, as a table.
 
 The scripts of the store make the transitions and note each one under the word of its event, in the event stream and in
-the trail of the task. Tests follow these words through the table and compare where it leads with the records: a
-transition that the table lacks, or that no test plays, fails them.
+the trail of the task. Tests follow these words through the table and compare the resulting states with the records.
+They fail on a transition that the table lacks, or that no test plays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class State(StrEnum):
 
 
 class TaskEvent(StrEnum):
-    """Events of a task, each by its word in the event stream; of `settled` the kind of the settlement."""
+    """Events of a task, by their words in the event stream; for `settled` by the kind of the settlement."""
 
     CLAIMED = "claimed"
     COMPLETED = "completed"

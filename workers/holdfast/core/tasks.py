@@ -1,6 +1,5 @@
-"""Tasks as a store has them: the record, the filter and the page of a list, the answers to a retry and a search.
-
-Times are milliseconds. What a store is asked to accept is in acceptance.py, its numbers are in counts.py.
+"""Tasks as a store has them: the record, the filter and the page of a list, the answers to a retry and a search. Times
+are milliseconds. Submissions are in acceptance.py, numbers in counts.py.
 """
 
 from __future__ import annotations
@@ -27,12 +26,11 @@ else:
 class TaskRecord(Generic[V]):
     """A task as the store has it. Payloads are bytes; `trail` lines are `<ms> <event> <detail>`.
 
-    `runs`: its hand-overs to a worker, the present one included, but for those that were given back before they had
-    begun; `attempts`: the runs of this turn that raised. `progress` is what the handler has shown last. `read` makes
-    `value` of the JSON value. `batch`: the batch that it is a task of, or, with `is_callback`, the callback of.
-
-    `refused`: a task that was accepted while Redis was away and could not be made there, the word of Accepted that says
-    why; `duplicate_of`: the task that held its unique key.
+    `runs`: hand-overs to a worker, the present one included, without those that were given back before they had begun.
+    `attempts`: runs of this turn that raised. `progress`: the last progress that the handler has shown. `read` converts
+    the JSON value to `value`. `batch`: its batch; with `is_callback` it is the callback of that batch. `refused`: the
+    reason (a word of Accepted) if it was accepted while Redis was away and Redis could not take it. `duplicate_of`: the
+    task that held its unique key.
     """
 
     task_id: str
@@ -75,21 +73,21 @@ class TaskRecord(Generic[V]):
 
     @property
     def value(self) -> V:
-        """The value that the handler returned: a text, a JSON value, None; a list if it returned several; the question
-        of a task that asks for input. None while there is none. Waited for through its handler, it is of the type that
-        the handler's annotation says, or ReturnedValueError is raised."""
+        """The value that the handler returned: a text, a JSON value, None, or a list of several; for a task that asks
+        for input, its question. None until there is a value. If you waited through the handler, the value has the
+        annotated type; ReturnedValueError if it does not fit."""
         value = read_result(self.result).value
         is_returned = self.state is State.COMPLETED and self.read is not None
         return cast("V", self.read(value) if is_returned and self.read else value)
 
     @property
     def error(self) -> Failure | None:
-        """The exception, or the reason, that the task failed or was rejected with."""
+        """The exception or the reason with which the task failed or was rejected."""
         return failure_in(self.result)
 
     @property
     def took_ms(self) -> int | None:
-        """Milliseconds from its acceptance to its end; None while it has not ended."""
+        """Milliseconds from its acceptance to its end; None before its end."""
         return None if self.finished_ms is None else self.finished_ms - self.created_ms
 
     def _repr_html_(self) -> str:
@@ -121,7 +119,8 @@ class Retried(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryAnswer:
-    """`word`: one of Retried, with the task that runs; else the obstacle: `unknown`, `long`, or the task's state."""
+    """`word`: one of Retried, and `task_id` the task that runs. Otherwise the obstacle: `unknown`, `long`, or the
+    task's state."""
 
     word: str
     task_id: str
@@ -129,8 +128,8 @@ class RetryAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a submitted task: the number of entries of its lane before it (or, for a suspect, of suspects),
-    exact or at least. None: its entry was taken from the lane, the steward will put it back."""
+    """The place of a submitted task: how many entries of its lane (for a suspect: how many suspects) are before it,
+    exactly or at least. None: its entry is missing in the lane; the steward will put it back."""
 
     before: int | None
     exact: bool
@@ -146,9 +145,9 @@ class TaskIds:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The tasks that a list is to hold: those in these states (none: in any), of this lane, handler's name, batch and
-    worker that runs them (`owner`; empty: of any), accepted at least `older_ms` and at most `newer_ms` ago (None: no
-    limit). `newest_first`: within each state the last ones first, else those first that a worker takes first."""
+    """The filter of a list of tasks: states (none: all), lane, handler's name, batch, `owner` (the worker that runs
+    them; empty: any). Age: accepted at least `older_ms` and at most `newer_ms` ago (None: no limit). `newest_first`:
+    within a state the newest first, else in the order in which workers take them."""
 
     states: tuple[State, ...] = ()
     lane: str = ""
@@ -162,9 +161,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list; `cursor` continues it, empty at its end. A page may hold fewer tasks than asked for, even
-    none, and not be the last one: the number of tasks looked at for one page is bounded. `unreadable`: ids of tasks
-    that belong here and whose records cannot be read. `searched`: the number of tasks that were looked at."""
+    """A page of a list; `cursor` continues it, empty at its end. The number of tasks searched for a page is bounded. So
+    a page may hold fewer tasks than asked for, even none, and more pages may follow. `unreadable`: ids of tasks of this
+    page whose records cannot be read. `searched`: the number of tasks searched."""
 
     tasks: tuple[TaskRecord, ...]
     cursor: str

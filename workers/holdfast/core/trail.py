@@ -92,7 +92,8 @@ _PATTERNS = {event: re.compile(layout, re.DOTALL) for event, layout in LAYOUTS.i
 
 @dataclass(frozen=True, slots=True)
 class TrailStep:
-    """One line. `number`: of the turn that was settled, of crashes; `other`: the id of a message or of another task."""
+    """One line. `number`: that of the settled turn, or the number of crashes. `other`: the id of a message or of
+    another task."""
 
     at_ms: int
     event: str
@@ -109,7 +110,7 @@ class TrailStep:
 
     @property
     def incarnation(self) -> str:
-        """The incarnation whose claim the line is about; empty if it is about none."""
+        """The incarnation in the claim of this line; empty if the line is about no claim."""
         return self.claim.partition(":")[2].rpartition(":")[0]
 
 
@@ -118,7 +119,7 @@ _BEHIND = frozenset({"delayed", "step", "restored", "message-waits", "cleared"})
 
 
 def is_asleep(state: State, steps: Sequence[TrailStep]) -> bool:
-    """True for a task that its handler's sleep has delayed. `steps`: its trail."""
+    """True if the task is delayed by `task.sleep` of its handler. `steps`: its trail."""
     cause = next((step.event for step in reversed(steps) if step.event not in _BEHIND), "")
     return state is State.DELAYED and cause == "sleep"
 

@@ -1,4 +1,4 @@
-"""Notices for webhooks: a task has ended, asks for input, or, for clients of the agent, works."""
+"""Notices for webhooks: a task has ended, asks for input, or (for clients of the agent only) works."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _ERROR = ("type", "message")  # of an error: its traceback names paths of the se
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """`name` identifies it, however often it is posted; `tries` counts the one that is under way. `receiver`: host and
-    port of the URL, and `is_prompt` if it is known to answer promptly; of a notice that was taken."""
+    """`name` identifies it, however often it is posted. `tries` includes the try under way. Once a notice is taken:
+    `receiver` is host and port of the URL, `is_prompt` says that this receiver usually answers promptly."""
 
     name: str
     task_id: str
@@ -34,7 +34,8 @@ class Notice:
 
     @property
     def public_id(self) -> str:
-        """The id by which a receiver recognises a notice that comes again. A task that works comes further."""
+        """The id by which a receiver recognises a repeated notice. Each `working` notice has its own id, because the
+        progress differs."""
         name = self.name.replace("|", ".")
         return f"{name}.{self.at_ms}" if self.state == State.WORKING else name
 
@@ -59,8 +60,8 @@ class Answered(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The room for notices to take: how many for receivers that are not known to answer promptly, how many under way to
-    one receiver, to one of those others; and `busy`, the receivers to which some are under way, each with how many."""
+    """How many notices may be taken: for receivers that are not known to be prompt, under way to one prompt receiver,
+    and to one other receiver. `busy`: the number of notices under way, by receiver."""
 
     unproven: int = 1000
     share: int = 1000
@@ -78,7 +79,7 @@ class WaitingNotice:
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """A page of the notices that wait, of which there are `total`; `url`: of all tasks without one of their own."""
+    """A page of waiting notices; `total` is their number. `url`: the queue's webhook, for tasks without their own."""
 
     url: str
     total: int
@@ -86,7 +87,7 @@ class Outbox:
 
 
 def receiver_of(url: str) -> str:
-    """The host and port that a URL names, as the scripts spell it; empty where there is none."""
+    """The host and port in a URL, in the spelling of the scripts; empty if there is none."""
     match = _URL.match(url)
     if match is None:
         return ""

@@ -21,7 +21,8 @@ def duration(seconds: float) -> str:
 
 
 def fine_duration(seconds: float) -> str:
-    """Three figures below a second: 250us, 3.21ms, 1.5s, 4m 5s. The shortest that a histogram knows is 0ms."""
+    """A duration with three figures below a second: 250us, 3.21ms, 1.5s, 4m 5s. The shortest duration of a histogram is
+    shown as 0ms."""
     if seconds < 0.0000015:
         return "0ms"
     if seconds < 0.0009995:

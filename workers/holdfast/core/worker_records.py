@@ -1,4 +1,4 @@
-"""Workers as they introduce themselves to a store, the work that they serve, and their records there. Times are
+"""Workers: how they introduce themselves to a store, the work that they serve, and their records. Times are
 milliseconds, limits are seconds."""
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ MAX_CRASHES = 3  # runs of a task after its first death
 
 @dataclass(frozen=True, slots=True)
 class ServedLane:
-    """A lane that a worker takes tasks from. `weight` None: lanes are taken in their order; `timeout`: seconds that one
-    run of its tasks may take."""
+    """A lane that a worker takes tasks from. `weight` None: the worker takes from the first lane that has tasks.
+    `timeout`: seconds that one run may take."""
 
     name: str
     weight: int | None = None
@@ -22,8 +22,8 @@ class ServedLane:
 
 @dataclass(frozen=True, slots=True)
 class ServedLimits:
-    """Settings that decide the fate of a task: runs of one that fails, seconds for which a task of an unknown
-    handler waits, and seconds for which an ended task is kept."""
+    """Settings that decide the fate of a task: its most attempts, how long it waits for an unknown handler, and how
+    long it is kept after its end."""
 
     max_attempts: int
     unknown_handler_timeout: float
@@ -32,9 +32,9 @@ class ServedLimits:
 
 @dataclass(frozen=True, slots=True)
 class ServedWork:
-    """The lanes of a worker in their order, and the names of its handlers, where the empty name stands for tasks that
-    name none. `names` None: it runs tasks of any name. `schedules`: the ids that its code declares, for the application
-    of this name, empty for none. `limits` None: it does not say."""
+    """The lanes of a worker in order, and the `names` of its handlers; the empty name is the default handler, None
+    means any name. `schedules`: the ids that its code declares, for `application` (empty: without a name). `limits`
+    None: unknown."""
 
     lanes: tuple[ServedLane, ...]
     names: frozenset[str] | None = None
@@ -45,10 +45,10 @@ class ServedWork:
 
 @dataclass(frozen=True, slots=True)
 class ServedState:
-    """The workers that could run tasks of a handler's name in a lane: `living` workers of the queue, those that
-    serve the lane (`in_lane`), of these those that have the handler (`able`), and the first of them. `paused`: the
-    reason why nothing of the lane starts; None if it is open. `unserved_ms`: for how long no worker has had the handler
-    for which tasks wait. `limits`: the strictest that workers registered; None if none did."""
+    """The workers that could run a handler's tasks in a lane: `living` workers of the queue, those that serve the lane
+    (`in_lane`), those of them that have the handler (`able`), and the first of these. `paused`: the reason why no task
+    of the lane starts; None if it is open. `unserved_ms`: for how long no worker has had the handler while tasks wait.
+    `limits`: the strictest that workers registered; None if none did."""
 
     lane: str
     name: str
@@ -62,7 +62,8 @@ class ServedState:
 
 
 def strictest(of_lane: Sequence[ServedLimits], of_all: Sequence[ServedLimits]) -> ServedLimits | None:
-    """The strictest limits: workers of the lane run the task; the steward of any supervisor ends and deletes it."""
+    """The strictest limits. Only workers of the lane run a task, but the steward of any supervisor may end and delete
+    it."""
     if not of_all:
         return None
     return ServedLimits(
@@ -84,8 +85,8 @@ class WorkerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Startable:
-    """The number of suspects that may start now; `alone`: those of them that run while no other quarantine worker of
-    their host does."""
+    """The number of suspects that may start now. `alone`: how many of them must run while no other quarantine worker of
+    the host does."""
 
     startable: int
     alone: int
@@ -103,8 +104,8 @@ class HostFacts:
 class Introduction:
     """A worker's identity and the work it serves, for `register`; a worker without `service` counts as serving every
     lane and every name. `halt`: for a process that ends at halts, the number of the last halt when it started.
-    `concurrency`: the number of tasks that it runs at once; None: it does not say. `answered`: the number of its last
-    request that was answered; 0 before the first."""
+    `concurrency`: how many tasks it runs at once; None: unknown. `answered`: the number of its last answered request; 0
+    before the first."""
 
     incarnation: str
     host: str
@@ -120,8 +121,8 @@ class Introduction:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The entry at the head of a worker's inbox, as the worker read it. `operation` is `unreadable` with a reason,
-    or the verb; `message_id` is empty for an order without a message; `name` is that of the handler it calls."""
+    """The entry at the head of a worker's inbox, as the worker read it. `operation`: the verb, or `unreadable` with a
+    reason. `message_id`: empty for an order without a message. `name`: the handler that it calls."""
 
     digest: str
     operation: str
@@ -133,8 +134,9 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """An incarnation as the store has it; `beat_ago_ms`: since its last heartbeat; `quiet`: it is to claim nothing.
-    A dead one is kept for a day: its cause, when it was recovered, and the first of the tasks it held then."""
+    """An incarnation as the store has it; `beat_ago_ms`: since its last heartbeat. `quiet`: it must claim nothing. The
+    record of a dead worker is kept for a day: the cause, when it was recovered, and the first of the tasks that it held
+    then."""
 
     incarnation: str
     state: str

@@ -17,8 +17,8 @@ GRACE_MOST = 2.5
 
 
 def handler_of(settings: Settings) -> Handler:
-    """The handler, imported, or its command found on PATH. Raises HandlerError, also where root would run the code of
-    others."""
+    """Imports the handler, or finds its command on PATH. Raises HandlerError, also if root would run another user's
+    code."""
     foreign_code.refuse(settings)
     if settings.exec is None:
         handler = resolve(settings.handler, settings.app_dir, settings)
@@ -31,7 +31,7 @@ def handler_of(settings: Settings) -> Handler:
 
 
 def check(settings: Settings) -> str:
-    """Check everything about the handler that needs no import; its name. Raises HandlerError."""
+    """Check everything about the handler that needs no import; returns its name. Raises HandlerError."""
     if settings.exec is None:
         return target_of(settings.handler, settings.app_dir)
     if settings.preload and "preload" in settings.model_fields_set:

@@ -2,7 +2,7 @@
 
 pydantic converts the types it knows (numbers, texts, dates, dataclasses, typed dicts, its own models), msgspec its
 Structs. A parameter without an annotation, or with one that neither knows, gets the JSON value. So does a parameter of
-a type in PLAIN if the value is of just that type: pydantic would give it back unchanged.
+a type in PLAIN if the value already has exactly that type: pydantic would not change it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class MisfitError(ValueError):
 
 
 def converters(parameters: Iterable[inspect.Parameter]) -> dict[str, Convert]:
-    """The converters of these parameters by name. Each is made when it is first used, or by `prepare`: that is slow."""
+    """The converters of these parameters by name. Making one is slow, so it is made at first use, or by `prepare`."""
     home: dict[str, Convert] = {}
     for one in parameters:
         if is_converted(one.annotation):
@@ -144,7 +144,8 @@ def _by_msgspec(annotation: Any) -> Convert:
 
 
 def _typed_dict(annotation: Any) -> Convert | None:
-    """Before Python 3.12 pydantic does not take `typing.TypedDict`. None if msgspec does not, either."""
+    """A converter by msgspec, because pydantic does not accept `typing.TypedDict` before Python 3.12. None if msgspec
+    does not, either."""
     try:
         msgspec.json.Decoder(annotation)
     except TypeError:

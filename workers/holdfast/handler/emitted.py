@@ -11,19 +11,19 @@ from holdfast.os.loop_threads import is_thread_of_loop
 
 
 class PartLog(Protocol):
-    """Takes the parts of one delivery, on their way to those who follow the task."""
+    """Sends the parts of one delivery to everybody who follows the task."""
 
     async def emit(self, value: bytes) -> None:
-        """Take one part, as JSON; once the delivery is over it is dropped."""
+        """Send one part, as JSON. After the end of the delivery it is dropped."""
         ...
 
     async def end(self) -> None:
-        """Wait until the last parts have gone, as far as the store takes them."""
+        """Wait until the last parts are sent, as far as the store takes them."""
         ...
 
 
 class UnkeptParts:
-    """A log for a handler that is called without a worker, as tests do: it keeps nothing."""
+    """A log for a handler that is called without a worker, for example in a test: it keeps no parts."""
 
     async def emit(self, value: bytes) -> None:
         """Do nothing."""

@@ -1,6 +1,5 @@
-"""Exceptions of the user's code as stored with a task: bounded, without secrets and the frames of this library.
-
-No error can keep its task from an outcome: what it shows of itself is read in guards (`holdfast_config.error_text`).
+"""Turns exceptions of the user's code into stored text: bounded, without secrets and frames of this library. Whatever
+an exception's own methods do, its task gets an outcome: texts are read in guards (`holdfast_config.error_text`).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def outcome_of_error(error: BaseException) -> Raised | Rejected | Completed:
 
 
 def _exit_in(error: BaseException) -> BaseException:
-    """The SystemExit or KeyboardInterrupt in a group that holds nothing else; of any other error, itself."""
+    """The SystemExit or KeyboardInterrupt in a group that holds nothing else; any other error is returned itself."""
     leaves = [error]
     for _ in range(_DEEPEST):
         if not any(map(members_of, leaves)):
@@ -50,7 +49,7 @@ def _exit_in(error: BaseException) -> BaseException:
 
 
 def summary(error: BaseException) -> str:
-    """The error on one line: its type, and its text if it has one. Of a group, the first that failed."""
+    """The error on one line: its type, and its text if it has one. For a group, its first error."""
     for _ in range(_DEEPEST):
         if not (members := members_of(error)):
             break
@@ -65,7 +64,7 @@ def message_of(error: BaseException) -> str:
 
 
 def user_traceback(error: BaseException) -> str:
-    """The traceback with the user's frames alone, at most TRACEBACK_BYTES of UTF-8; the middle is cut out."""
+    """The traceback with only the user's frames, at most TRACEBACK_BYTES of UTF-8; a long one is cut in the middle."""
     text = _clean(mask(traceback_text(error, lambda filename: not _is_machinery(filename))))
     head, tail = TRACEBACK_BYTES // 4, TRACEBACK_BYTES * 3 // 4 - len(_CUT.encode())
     raw = text.encode()
@@ -84,7 +83,8 @@ def _is_machinery(filename: str) -> bool:
 
 
 def _wait(error: BaseException) -> float | None:
-    """The seconds that a Retry asks for. Handlers need not be typed: anything that is no number is the usual wait."""
+    """The seconds that a Retry asks for. Anything that is no number means the usual wait, because handlers need not be
+    typed."""
     try:
         after = getattr(error, "after", None)
         seconds = float(after) if isinstance(after, int | float) else math.nan
@@ -94,5 +94,5 @@ def _wait(error: BaseException) -> float | None:
 
 
 def _clean(text: str) -> str:
-    """Lone surrogates have no UTF-8, and so no place in a document."""
+    """The text without lone surrogates, which UTF-8 cannot encode."""
     return text.encode(errors="backslashreplace").decode()

@@ -1,5 +1,5 @@
-"""Keeps root from running the code of others: that of the handler, what it imports from its folder, and what settings
-name it.
+"""Keeps root from running code that other users can change: the handler, modules that it imports from its folder, and
+settings that name it.
 
 Nothing is imported to find out. The module of the handler is looked up where the import would find it, with its
 packages, their compiled code and every folder on the way.
@@ -36,8 +36,8 @@ _NAME = re.compile(r"""[^\s'"`;|&()<>$=]+""")
 
 
 def foreign_code(settings: Settings) -> list[Stranger]:
-    """Everybody but root who decides what these settings make root run. Empty for any other user. Raises HandlerError
-    where nothing usable is named."""
+    """All users but root who can change the code that these settings make root run. Empty if the caller is not root.
+    Raises HandlerError if no usable handler is named."""
     if not concerns_caller():
         return []
     try:
@@ -47,13 +47,14 @@ def foreign_code(settings: Settings) -> list[Stranger]:
 
 
 def refusal(settings: Settings) -> str:
-    """The reason why root does not run what these settings name, and what to do; empty if it does."""
+    """The reason why root does not run the named code, and the remedy; empty if root runs it."""
     found = next(iter(foreign_code(settings)), None)
     return f"{found}, and root would run it with all rights: {REMEDY}" if found else ""
 
 
 def refuse(settings: Settings) -> None:
-    """Raises HandlerError for code of others. From now on such modules of the handler's folder cannot be imported."""
+    """Raise HandlerError if other users can change the code. From now on, modules of the handler's folder that others
+    can change cannot be imported."""
     if why := refusal(settings):
         raise HandlerError(why)
     if concerns_caller() and settings.exec is None:
@@ -72,8 +73,8 @@ def _code(settings: Settings) -> Iterator[Path]:
 
 
 def _files_of_command(command: command_line.Command) -> Iterator[Path]:
-    """The folder in which it runs, from which programs take code; its program; and what its line names: files, as the
-    script of an interpreter or as `name=file`, and programs that another one is to run, as `env` and `timeout` do."""
+    """The files that decide what a command runs: its working folder, its program, and the files and programs on its
+    line. Examples are an interpreter's script, `name=file`, and the program behind `env` or `timeout`."""
     yield Path.cwd()
     seen = set[Path]()
     yield from _files_of_program(command.path, seen)
@@ -90,14 +91,16 @@ def _files_of_words(words: Sequence[str], seen: set[Path]) -> Iterator[Path]:
 
 
 def _names_in(word: str) -> Iterator[str]:
-    """What may name a file or a program in a word: `-Spython3`, `sh -c "./work.sh; true"`, `BASH_ENV=work.sh`."""
+    """The parts of a word that may name a file or a program: `-Spython3`, `sh -c "./work.sh; true"`,
+    `BASH_ENV=work.sh`."""
     yield from (name for name in (word, word.partition("=")[2], word.removeprefix("-S")) if name)
     yield from _NAME.findall(word)
 
 
 def _files_of_program(path: Path, seen: set[Path]) -> Iterator[Path]:
-    """It, and of a script the folder it is in, from which interpreters take code, and its interpreter with all that its
-    first line names: an interpreter may be a script in its turn. The kernel looks for it from the working folder."""
+    """The program itself. For a script also its folder, because interpreters load code from there, and all that its
+    first line names. An interpreter may be a script as well. The kernel resolves a relative one from the working
+    folder."""
     yield path
     words = command_line.interpreter_words(path)
     if not words or path.absolute() in seen:
@@ -124,7 +127,8 @@ def _files_of(module: str, folder: Path) -> Iterator[Path]:
 
 
 def _elsewhere(name: str) -> ModuleSpec | None:
-    """A module that other finders know, as those of editable installations. A name without a dot imports nothing."""
+    """A module known to other finders, for example of an editable installation. For a name without a dot this imports
+    nothing."""
     try:
         return importlib.util.find_spec(name)
     except (ImportError, ValueError):
@@ -132,7 +136,7 @@ def _elsewhere(name: str) -> ModuleSpec | None:
 
 
 def files_of_spec(spec: ModuleSpec) -> Iterator[Path]:
-    """The files of a module, and the folders that its submodules are in."""
+    """The files of a module, and the folders of its submodules."""
     if spec.has_location and spec.origin:
         yield Path(spec.origin)
         if spec.cached:
@@ -143,7 +147,8 @@ def files_of_spec(spec: ModuleSpec) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class _OwnModules(MetaPathFinder):
-    """Finds nothing itself, and refuses modules of this folder that belong to others: also those imported later."""
+    """An import hook that finds no modules. It refuses modules of this folder that other users can change, also later
+    imports."""
 
     folder: Path
     trusted: tuple[Path, ...]

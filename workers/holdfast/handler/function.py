@@ -1,4 +1,4 @@
-"""One function of the user's, inspected before it is called."""
+"""A function of the user, inspected before it is called."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _code(function: Callable[..., object]) -> Callable[..., object]:
 
 @dataclass(frozen=True, slots=True)
 class Middleware:
-    """`wanted`: its parameters beside task and call, each with the type of a lifespan's value."""
+    """`wanted`: its parameters other than task and call, with the type of the lifespan value for each."""
 
     function: Callable[..., Any]
     is_async: bool
@@ -94,9 +94,9 @@ MAIN = "main"
 
 @dataclass(frozen=True, slots=True)
 class HandlerOptions:
-    """None: as the worker's settings say. `timeout` in seconds bounds one run; `concurrency` is how many run at once in
-    one worker; `lane` is where producers that share the registry queue its tasks. `thread`: "main" for a plain function
-    that needs the main thread of its process, as one that uses signals."""
+    """The options of a handler; None: the worker's settings count. `timeout` in seconds bounds one run. `concurrency`:
+    how many run at once in one worker. `lane`: where producers with this registry submit its tasks. `thread`: "main"
+    for a plain function that needs the process's main thread, for example to use signals."""
 
     max_attempts: int | None = None
     timeout: float | None = None
@@ -106,7 +106,7 @@ class HandlerOptions:
 
     @property
     def places(self) -> int | None:
-        """How many run at once in one worker; None: as many as fit."""
+        """How many run at once in one worker; None: no limit of its own."""
         return 1 if self.in_main_thread else self.concurrency
 
     @property
@@ -133,7 +133,7 @@ class HandlerOptions:
 @dataclass(frozen=True, slots=True)
 class HandlerFunction:
     """`what` names the function in errors. `middleware` is around each call, the first one outermost. `is_unbounded`:
-    True for a coroutine without limits of its own and without middleware."""
+    True for a coroutine without own limits and without middleware."""
 
     function: Callable[..., Any]
     kind: FunctionKind
@@ -150,17 +150,17 @@ class HandlerFunction:
         object.__setattr__(self, "is_unbounded", is_unbounded)  # once: it is asked for each task
 
     def with_types(self, types: Collection[Any]) -> HandlerFunction:
-        """Inspected anew: `types` are those of lifespans' values. Raises HandlerError."""
+        """The function inspected again, now with `types`, the types of lifespan values. Raises HandlerError."""
         return replace(self, signature=inspect_signature(self.function, self.what, named=self.is_named, types=types))
 
     def given(self, values: Mapping[Any, object]) -> HandlerFunction:
-        """The function with the values of lifespans bound, by the type that each yields."""
+        """The function with lifespan values bound; `values` are by their type."""
         function = with_values(self.function, self.signature.injected, values)
         return replace(self, function=function, middleware=tuple(each.given(values) for each in self.middleware))
 
 
 class FunctionObject:
-    """An object that is called as the function that it holds."""
+    """An object that can be called like the function that it holds."""
 
     function: Callable[..., Any]
 

@@ -22,7 +22,7 @@ from holdfast_config.lanes import Lane
 
 class Runner(Protocol):
     async def run(self, task: Task, messages: list[Message]) -> Outcome:
-        """One delivery. When this returns, or is cancelled, nothing of it runs any more."""
+        """Run one delivery. When this returns, or is cancelled, nothing of it runs any more."""
         ...
 
 
@@ -31,9 +31,8 @@ _NO_OPTIONS = HandlerOptions()
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """`target`: the name that the operator gave; `schedules`: those that the application's code defines, by id;
-    `lanes`: those that it takes tasks from, where it says so; `lifespans`: those that a worker opens, in this
-    order."""
+    """`target`: the name that the operator gave. `schedules`: the schedules that the application's code defines, by id.
+    `lanes`: the lanes that it takes tasks from, if it names any. `lifespans`: a worker opens them in this order."""
 
     target: str
     default: HandlerFunction | Runner | None = None
@@ -44,7 +43,7 @@ class Handler:
 
     @property
     def names(self) -> frozenset[str] | None:
-        """The names that `choose` finds something for, the empty one for an operation that names none; None: any."""
+        """The names of its handlers; the empty name is the default handler. None: it accepts any name."""
         if not self.named:
             return None
         return frozenset(self.named) | ({""} if self.default is not None else frozenset[str]())
@@ -54,7 +53,7 @@ class Handler:
         return self.named.get(name) if name is not None and self.named else self.default
 
     def prepare(self) -> None:
-        """Make now what functions would make at their first call."""
+        """Make everything now that functions would otherwise make at their first call."""
         for function in (self.default, *self.named.values()):
             if isinstance(function, HandlerFunction):
                 function.signature.prepare()
@@ -70,8 +69,8 @@ class Handler:
         return next((name for name, each in self.named.items() if each.options.in_main_thread), None)
 
     def refuse_main_thread(self, reason: str) -> None:
-        """Raise HandlerError if a handler needs the main thread, which cannot be had; `reason` says why and what to
-        do."""
+        """Raise HandlerError if a handler needs the main thread, because there is none here; `reason` says why and what
+        to do."""
         if (name := self.first_in_main_thread) is not None:
             raise HandlerError(f"the handler {name!a} has thread='main', where it may use signals: {reason}")
 
@@ -81,7 +80,7 @@ class Handler:
         return chosen.options if isinstance(chosen, HandlerFunction) else _NO_OPTIONS
 
     def absence(self, name: str | None) -> str:
-        """Why `choose` found nothing."""
+        """The error if `choose` finds no handler."""
         known = ", ".join(sorted(self.named)) or "none"
         wanted = "the operation names no handler and there is no default" if name is None else f"no handler {name!a}"
         return f"{wanted}; {self.target} registers: {known}"[:500]
@@ -91,7 +90,7 @@ class Handler:
 
 
 class Provider(ABC):
-    """Its methods have names that do not get in the way of a user's own."""
+    """An object that provides a handler. Its method names cannot clash with the user's."""
 
     @abstractmethod
     def __handler__(self, target: str, settings: Settings | None) -> Handler:

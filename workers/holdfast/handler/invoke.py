@@ -26,7 +26,8 @@ FINISHED = frozenset({str, dict, list, int, float, bool, type(None)})
 
 
 async def call(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNotes, threads: Threads) -> Any:
-    """Call the handler; its value, or its exception. A generator's last value is the result, each value is progress."""
+    """Call the handler; returns its value or raises its exception. A generator's last value is the result, every value
+    is progress."""
     reached(Point.HANDLER)
     match callee.kind:
         case FunctionKind.COROUTINE:
@@ -40,7 +41,7 @@ async def call(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNot
 
 
 async def finished(value: Any, notes: RunNotes, threads: Threads) -> Any:
-    """A handler may return what still has to be run: an awaitable, a generator."""
+    """The final value. If the handler returned an awaitable or a generator, that is run first."""
     while type(value) not in FINISHED:
         if inspect.isawaitable(value):
             value = await value
@@ -55,7 +56,7 @@ async def finished(value: Any, notes: RunNotes, threads: Threads) -> Any:
 
 
 def call_sync(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNotes) -> Any:
-    """Call a handler that is not async, in this thread; its last value."""
+    """Call a handler that is not async, in this thread; returns its last value."""
     value = callee.function(**arguments)
     return _last_sync(cast("Generator[Any, None, Any]", value), notes) if inspect.isgenerator(value) else value
 
@@ -69,7 +70,8 @@ async def _last(values: AsyncGenerator[Any, None], notes: RunNotes) -> Any:
 
 
 def _last_sync(values: Generator[Any, None, Any], notes: RunNotes) -> Any:
-    """The value it returns, if any, else the last one yielded. Between two values it stops if it was cancelled."""
+    """The value that a generator returns, if any, else the last one yielded. Between two values it stops if it was
+    cancelled."""
     last = None
     try:
         while not notes.cancelled:
@@ -94,8 +96,8 @@ Arguments = Callable[[], dict[str, Any]]
 
 
 async def call_inside(callee: HandlerFunction, arguments: Arguments, task: Task, threads: Threads) -> Any:
-    """Call the handler inside its middleware; the value or the exception of the outermost one. `arguments` makes those
-    of the handler, anew for each call; what it raises is the handler's exception."""
+    """Call the handler inside its middleware; returns the value, or raises the exception, of the outermost one.
+    `arguments()` makes the handler's arguments for each call; its exception counts as the handler's."""
     surrounded = _Surrounded(callee, arguments, task)
     value = await surrounded.layer(0, threads)
     return await finished(value, task.notes, threads)
@@ -108,7 +110,7 @@ class _Surrounded:
     task: Task
 
     async def layer(self, index: int, threads: Threads) -> Any:
-        """The middleware `index` and all that is inside it; behind the last one, the handler."""
+        """Call the middleware `index` and all that is inside it; after the last one, the handler."""
         around = self.callee.middleware
         if index == len(around):
             return await self._call(threads)
@@ -117,7 +119,7 @@ class _Surrounded:
         return await in_thread(partial(self._in_thread, index, threads), self.task.notes, threads)
 
     async def _call(self, threads: Threads) -> Any:
-        """Call the handler; behind plain middleware that is in another asyncio task."""
+        """Call the handler; inside plain middleware this is another asyncio task."""
         before, self.task.runner = self.task.runner, asyncio.current_task()
         try:
             return await call(self.callee, self.arguments(), self.task.notes, threads)
@@ -125,7 +127,7 @@ class _Surrounded:
             self.task.runner = before
 
     def _in_thread(self, index: int, threads: Threads) -> Any:
-        """The same, in a thread."""
+        """Call the layer in a thread."""
         around = self.callee.middleware
         nested = replace(threads, limiter=anyio.CapacityLimiter(math.inf))
         if index == len(around):
@@ -142,8 +144,8 @@ class _Surrounded:
 
 
 def _on_loop(work: Callable[[], Awaitable[Any]]) -> Any:
-    """Run this on the event loop while the calling thread waits. A cancellation is raised as one in the thread, too:
-    the class that threads get it in is an Exception, which handlers catch."""
+    """Run this on the event loop while the calling thread waits. In the thread, a cancellation is raised as
+    CancelledError, too. The class that threads usually get is an Exception, and handlers might catch it."""
     try:
         ended = on_loop(_captured, work)
     except concurrent.futures.CancelledError:
@@ -152,7 +154,7 @@ def _on_loop(work: Callable[[], Awaitable[Any]]) -> Any:
 
 
 async def _captured(work: Callable[[], Awaitable[Any]]) -> Ended:
-    """SystemExit of an asyncio task would end the event loop."""
+    """Catches SystemExit in an asyncio task: it would end the event loop."""
     try:
         return Ended(await work())
     except asyncio.CancelledError:

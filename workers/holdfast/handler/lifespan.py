@@ -1,4 +1,5 @@
-"""A lifespan: a generator that opens what handlers share (a pool, a client, a model), yields it, and closes it.
+"""A lifespan: a generator that opens an object that handlers share (a pool, a client, a model), yields it, and closes
+it.
 
 Each worker runs it once: up to its yield before the worker is ready, the rest at the worker's end. Its return
 annotation names the type of the value, and parameters of that type get the value.
@@ -21,8 +22,8 @@ _OF_ARGUMENTS = (str, int, float, bool, bytes, dict, list, tuple, set, frozenset
 
 @dataclass(frozen=True, slots=True)
 class Lifespan:
-    """`what` names it in errors. `provides`: the type of the value that it yields, None if it yields none. `wanted`:
-    its own parameters, each with the type of an earlier lifespan's value."""
+    """`what` names it in errors. `provides`: the type of the value that it yields; None: it yields none. `wanted`: its
+    own parameters, with the type of an earlier lifespan's value for each."""
 
     function: Callable[..., Any]
     what: str

@@ -1,10 +1,8 @@
-"""Sleeps and questions of one delivery: each ends the run, and a later run goes on behind it.
-
-A sleep stands among the steps of the task, with the time at which it ends. The run that comes to it ends with RunEnded,
-its worker gives the task back until that time, and the run after that comes by the steps and by the sleep.
-
-A question and its answer are two steps. The run that comes to the question ends its turn with it. The first run of a
-later turn records the message of that turn as the answer, and each later run gets this one.
+"""Sleeps and questions of one delivery: each ends the run, and a later run goes on behind it. A sleep is recorded as a
+step, with the time at which it ends. The run that comes to the sleep ends with RunEnded, and its worker gives the task
+back until that time. The next run passes the recorded steps and the sleep. A question and its answer are two steps. The
+run that comes to the question ends its turn with it. The first run of the next turn records the message of that turn as
+the answer; every later run gets the same answer.
 """
 
 from __future__ import annotations
@@ -35,18 +33,18 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Turn(Protocol):
-    """The turn whose handler calls."""
+    """The turn whose handler calls `sleep` or `question`."""
 
     @property
     def turn(self) -> int: ...
 
     @property
     def runner(self) -> asyncio.Task[None] | None:
-        """The asyncio task that runs the handler; None: any one does."""
+        """The asyncio task that runs the handler; None: any task may call."""
         ...
 
     def answer(self) -> object:
-        """The content of its message; None if it has none of its own."""
+        """The content of its message; None if it has no message."""
         ...
 
 
@@ -65,12 +63,12 @@ class Pauses:
         self._turn = turn
 
     async def sleep(self, milliseconds: int) -> None:
-        """Return when the sleep is over; a run that comes before that ends here."""
+        """Return if the sleep is over; otherwise end the run here."""
         self._require_own("sleep")
         self._end(await self._slept(self._steps.begin(SLEEP), milliseconds))
 
     def sleep_in_thread(self, milliseconds: int) -> None:
-        """As `sleep`, for a handler that runs in a thread."""
+        """Like `sleep`, for a handler that runs in a thread."""
         require_handler_thread("sleep", SLEEP)
         self._end(on_loop(self._slept, self._steps.begin(SLEEP), milliseconds))
 
@@ -85,12 +83,12 @@ class Pauses:
         return None
 
     async def ask(self, text: str, state: str) -> Any:
-        """The answer; a run that comes before it ends here."""
+        """Return the answer; if there is none yet, end the run here."""
         self._require_own("question")
         return self._answered(await self._asked(*self._begin_question(text, state), text, state))
 
     def ask_in_thread(self, text: str, state: str) -> Any:
-        """As `ask`, for a handler that runs in a thread."""
+        """Like `ask`, for a handler that runs in a thread."""
         places = self._begin_question(text, state)
         require_handler_thread("question", question_name(text))
         return self._answered(on_loop(self._asked, *places, text, state))

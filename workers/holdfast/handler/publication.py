@@ -23,7 +23,8 @@ PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def publication(handler: Handler) -> Iterator[PublishedHandler]:
-    """Its handlers one by one, as making a schema takes a moment; the default function first, under the empty name."""
+    """The worker's handlers one by one, because making a schema takes a moment. The default function comes first, under
+    the empty name."""
     if isinstance(handler.default, HandlerFunction):
         yield _published("", handler.default)
     for name, function in sorted(handler.named.items())[:MOST_HANDLERS]:
@@ -31,8 +32,7 @@ def publication(handler: Handler) -> Iterator[PublishedHandler]:
 
 
 def arguments_schema(signature: Signature) -> dict[str, Any]:
-    """The JSON schema of the arguments that a task has for this signature; of those of a type that has none, any
-    value."""
+    """The JSON schema of a task's arguments for this signature. If a type has no schema, any value is allowed."""
     definitions: dict[str, Any] = {}
     own = [one for one in signature.own.parameters.values() if one.name in signature.known]
     schema: dict[str, Any] = {
@@ -89,7 +89,7 @@ def _of_annotation(annotation: Any) -> dict[str, Any]:
 
 
 def _default(one: inspect.Parameter) -> dict[str, Any]:
-    """The default, where JSON has it."""
+    """The default value, if JSON can carry it."""
     if one.default is one.empty:
         return {}
     try:
@@ -105,8 +105,7 @@ def _default(one: inspect.Parameter) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class DescribedFunction:
-    """`name` is empty for the function that tasks without a name get; `options`: given when it was
-    registered."""
+    """`name` is empty for the default function. `options`: those of its registration."""
 
     name: str
     kind: str
@@ -115,7 +114,7 @@ class DescribedFunction:
 
 
 def describe(handler: Handler) -> Iterator[DescribedFunction]:
-    """The default first, then those with names."""
+    """The default function first, then the named ones."""
     match handler.default:
         case HandlerFunction() as function:
             yield _described("", function)

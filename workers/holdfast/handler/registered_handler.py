@@ -1,10 +1,10 @@
-"""A registered handler: called as the function, and submitted as a task with the function's own arguments.
+"""A registered handler: it is called like the function, and submitted as a task with the function's own arguments.
 
     sent = await send_statement.submit("eu", copies=2)
     record = await sent.wait(timeout=60)
 
-The arguments are bound, made JSON and held against the annotations before a store is opened or anything is written.
-Those that workers pass (the task, messages, values of lifespans) are left out.
+Arguments are bound, converted to JSON and checked by the annotations before a store is opened or anything is written.
+Leave out the arguments that workers pass: the task, messages, lifespan values.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ R = TypeVar("R")
 
 
 class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
-    """The function `Called -> Answered` under its name; a task of it takes `P` and has a value of type `R`.
-
-    The manager of the broker in scope submits, else one of the settings: see `holdfast.client.manager_in_scope`.
+    """The function `Called -> Answered` with its name; its tasks take the arguments `P` and return a value of type `R`.
+    Tasks are submitted by the manager in scope: see `holdfast.client.manager_in_scope`.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         self._registered = registered or self
 
     def __call__(self, *args: Called.args, **kwargs: Called.kwargs) -> Answered:
-        """Call the function here, as in a test. Nothing is submitted."""
+        """Call the function itself, for example in a test. Nothing is submitted."""
         answer: Answered = self.function(*args, **kwargs)
         return answer
 
@@ -66,11 +65,11 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         return f"<handler {self.name!r}: {self.function!r}>"
 
     def __reduce__(self) -> str | tuple[object, ...]:
-        """Pickled by reference, as a function is: by the name in its module."""
+        """Pickled by reference, like a function: by the name in its module."""
         return self.function.__qualname__ if self._registered is self else (_with, (self._registered, self._options))
 
     def options(self, **options: Unpack[TaskOptions]) -> RegisteredHandler[Called, Answered, P, R]:
-        """A handler that submits with these options (fields of TaskSpec) as well as those of this one. Raises
+        """A copy of this handler that submits with these options (fields of TaskSpec) in addition to its own. Raises
         InvalidTaskError."""
         _check_names("option", options, TaskOptions)
         chosen: TaskOptions = {**self._options, **options}
@@ -95,7 +94,7 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         return await self._submit(self.spec(*args, **kwargs))
 
     def submit_sync(self, *args: P.args, **kwargs: P.kwargs) -> SyncTaskHandle[R]:
-        """As `submit`, for code without async. Raises WouldBlockError in a coroutine in which a broker is open."""
+        """Like `submit`, for code without async. Raises WouldBlockError in a coroutine with an open broker."""
         sent = call_sync(self._submit, self.spec(*args, **kwargs))
         return SyncTaskHandle(sent.task_id, sent.read)
 
@@ -115,7 +114,7 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         id: str,  # noqa: A002 - the schedule's
         **options: Unpack[ScheduleOptions],
     ) -> ScheduledHandler[P]:
-        """The handler on the schedule `id`, each so many seconds (or `5m`, `PT1H`); options as in ScheduleSpec."""
+        """The handler on the schedule `id`, every so many seconds (or `5m`, `PT1H`); options as in ScheduleSpec."""
         return ScheduledHandler(self, id, {"every": seconds, **options})
 
     def cron(
@@ -200,12 +199,12 @@ class ScheduledHandler(Generic[P]):
         self._handler, self._moments = handler, moments
 
     async def schedule(self, *args: P.args, **kwargs: P.kwargs) -> datetime | None:
-        """Set the schedule, whose tasks have these arguments; its next run. The same once more changes nothing. Raises
-        InvalidTaskError, InvalidScheduleError, and the errors of `manager.schedules.upsert`."""
+        """Set the schedule, whose tasks have these arguments; returns its next run. Setting the same again changes
+        nothing. Raises InvalidTaskError, InvalidScheduleError, and the errors of `manager.schedules.upsert`."""
         return await self._set(self._handler.scheduled(*args, **kwargs))
 
     def schedule_sync(self, *args: P.args, **kwargs: P.kwargs) -> datetime | None:
-        """As `schedule`, for code without async."""
+        """Like `schedule`, for code without async."""
         return call_sync(self._set, self._handler.scheduled(*args, **kwargs))
 
     async def _set(self, task: dict[str, Any]) -> datetime | None:

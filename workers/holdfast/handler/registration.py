@@ -1,12 +1,11 @@
 """The type of `handlers.register(…)`: it takes a function, and gives a handler whose tasks take its own parameters.
 
-A parameter that workers pass is left out of the task's: it stands first, the Task before the values of lifespans (these
-in the order of `Handlers[First, Second]`) or before the values of parents. A function whose first parameter takes
-anything (`object`, Any, no annotation) matches each of these forms; it comes first and keeps its result's type, and
-type checkers accept any arguments for its tasks.
-
-For each form there is one overload for coroutines, one for async generators, whose last value is the result, and one
-for everything else. They overlap, as an object may be a coroutine: the first that fits counts.
+Parameters that workers pass are left out of the task's arguments. They stand first: the Task, then lifespan values (in
+the order of `Handlers[First, Second]`) or the values of parents. A function whose first parameter takes anything
+(`object`, Any, no annotation) would match every form, so its overload comes first. It keeps the type of the result, and
+type checkers accept any arguments for its tasks. Every form has an overload for coroutines, one for async generators
+(their last value is the result), and one for everything else. Overloads overlap, because an object may be a coroutine:
+the first that fits counts.
 """
 
 # A lifespan might yield a Task: the first form counts.
@@ -28,7 +27,7 @@ V = TypeVar("V")
 
 @final
 class Unknown:
-    """Nothing is of this type: a parameter that takes it takes anything."""
+    """No value has this type, so a parameter that accepts it accepts anything."""
 
 
 if TYPE_CHECKING:

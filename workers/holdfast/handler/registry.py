@@ -45,7 +45,8 @@ class Handlers(Generic[L, M]):
     if not TYPE_CHECKING:
 
         def __class_getitem__(cls, types: object) -> type[Handlers]:
-            """Types are for type checkers alone; their defaults, of a later Python, are not needed here."""
+            """Returns the class itself: the types are only for type checkers, and the defaults of type parameters need
+            a later Python."""
             return cls
 
     def __init__(self) -> None:
@@ -65,14 +66,12 @@ class Handlers(Generic[L, M]):
         lane: str | None = None,
         thread: Literal["main"] | None = None,
     ) -> Registration[L, M]:
-        """A decorator: operations that call `name` run this function, with their kwargs as its annotations say.
-
-        It makes a RegisteredHandler of it, which is called as the function, and whose `submit` takes its arguments.
-
-        Where given, `max_attempts` and `timeout` (seconds) count before the worker's settings, and a task's own before
-        them; at most `concurrency` of them run at once in one worker; a producer that is given this registry queues
-        them in `lane`. With `thread="main"` a plain function runs in the main thread of a worker process, where it may
-        use signals: one such task at a time in each worker. Raises HandlerError.
+        """A decorator: tasks that name `name` run this function, with their kwargs converted by its annotations. It
+        returns a RegisteredHandler, which is called like the function, and whose `submit` takes its arguments.
+        `max_attempts` and `timeout` (seconds) override the worker's settings, and a task's own values override these.
+        At most `concurrency` of its tasks run at once in one worker. A producer with this registry submits them to
+        `lane`. With `thread="main"` a plain function runs in the main thread of a worker process, where it may use
+        signals: one such task at a time in each worker. Raises HandlerError.
         """
         if not isinstance(name, str) or not 1 <= len(name) <= NAME_LENGTH:  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
             raise HandlerError(f"handler name {shown(name)}: 1 to {NAME_LENGTH} characters are allowed")
@@ -135,8 +134,8 @@ class Handlers(Generic[L, M]):
         return function
 
     def lifespan(self, function: F) -> F:
-        """A decorator: each worker runs this generator to its yield before it is ready, and the rest at its end. What
-        it yields is passed to the parameters of its type, of handlers, middleware and later lifespans. An error before
+        """A decorator: each worker runs this generator to its yield before it is ready, and the rest at its end. The
+        yielded value is passed to parameters of its type, in handlers, middleware and later lifespans. An error before
         the yield keeps the worker from starting. Raises HandlerError."""
         self._lifespans.append(inspect_lifespan(function, self._types))
         self._default = self._default and self._default.with_types(self._types)
@@ -152,7 +151,7 @@ class Handlers(Generic[L, M]):
         return middleware
 
     def _present(self, name: str) -> HandlerFunction:
-        """The handler, with annotations that were not known when it was registered looked up by now."""
+        """The handler, inspected again if some of its annotations were not known at its registration."""
         function = self._named[name]
         if function.signature.unknown:
             function = self._named[name] = function.with_types(self._types)
@@ -192,10 +191,9 @@ def _refuse_unknown(functions: Iterable[HandlerFunction]) -> None:
 
 
 def settled(handler: Handler, settings: Settings, *, may_choose: bool) -> Settings:
-    """The settings of a worker that runs this handler. Lanes and timeouts of the settings count before its own.
-
-    `may_choose`: the handler may choose the lanes alone. Else settings that name none of its lanes are refused with
-    HandlerError, as other processes must know the lanes, too.
+    """The settings of a worker that runs this handler. Lanes and timeouts of the settings override those of the
+    handler. `may_choose`: the handler alone may choose the lanes. Otherwise settings that name none of its lanes are
+    refused with HandlerError, because other processes must know the lanes, too.
     """
     if not handler.lanes:
         return settings

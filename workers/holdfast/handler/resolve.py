@@ -49,7 +49,7 @@ def resolve(handler: str | None, app_dir: Path, settings: Settings | None = None
 
 
 def handler_from(target_value: object, target: str, settings: Settings | None = None) -> Handler:
-    """A function, a registry or a provider, as a worker runs it. Raises HandlerError for anything else."""
+    """Makes a Handler from a function, a registry or a provider. Raises HandlerError for anything else."""
     if isinstance(target_value, Provider):
         return target_value.__handler__(target, settings)
     if isinstance(target_value, Handlers):
@@ -58,7 +58,8 @@ def handler_from(target_value: object, target: str, settings: Settings | None = 
 
 
 def target_of(handler: str | None, app_dir: Path) -> str:
-    """The handler's full name, without importing anything. Raises HandlerError: nothing named, or not as a name."""
+    """The handler's full name, without importing anything. Raises HandlerError if no handler is named, or the name has
+    a wrong form."""
     target = handler or _default_target(app_dir.resolve())
     if is_call(target) and _TARGET.fullmatch(_call(target).target):
         return target
@@ -103,7 +104,7 @@ def _default_target(folder: Path) -> str:
 
 
 def _suggestion(target: str) -> str:
-    """Most often it is a path, or the attribute is missing."""
+    """The probable meant name. Most often the user gave a path, or left out the attribute."""
     module, _, attribute = target.partition(":")
     dotted = re.sub(r"\W+", ".", module.removesuffix(".py")).strip(".")
     return f"{dotted or DEFAULT_MODULE}:{attribute if attribute.isidentifier() else 'handle'}"

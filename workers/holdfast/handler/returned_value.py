@@ -1,8 +1,8 @@
 """Turns the value that a handler returned into an outcome.
 
-A str is a text artifact, None none at all, any other JSON value a data artifact. A dict whose `state` is one a turn can
-end in chooses it; its text is the first of TEXT_KEYS that is one, its `result` becomes an artifact as if returned
-alone, and what else it holds is kept as data.
+A str becomes a text artifact, None no artifact, any other JSON value a data artifact. A dict with a `state` in which a
+turn can end chooses that state. Its text is the first text among TEXT_KEYS, its `result` becomes an artifact, and its
+other entries are kept as data.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _skim = msgspec.json.Decoder(msgspec.Raw).decode  # checks the whole, makes noth
 
 
 def text_to_json(document: dict[str, Any]) -> bytes:
-    """As `to_json`, for a document of texts alone: there is nothing in it to look for. Raises NotJsonError."""
+    """Like `to_json`, but faster, for a document that holds only texts. Raises NotJsonError."""
     try:
         return _encoder.encode(document)
     except UnicodeEncodeError as error:
@@ -70,8 +70,8 @@ def to_json(value: object) -> bytes:
 
 
 def to_plain(value: object) -> object:
-    """The value as JSON will have it, of plain types where it has one; bytes stay bytes, which JSON has not. Raises
-    TypeError for what has no form in JSON."""
+    """The value converted to plain JSON types; bytes stay bytes, although JSON has none. Raises TypeError for a value
+    without a form in JSON."""
     if type(value) in _SCALARS:
         return value
     try:
@@ -81,7 +81,7 @@ def to_plain(value: object) -> object:
 
 
 def _check(encoded: bytes) -> None:
-    """Check a msgspec.Raw: it is written as it is, and nothing has read it before."""
+    """Check a msgspec.Raw: msgspec writes it unchanged, without reading it."""
     try:
         _skim(encoded)
         if not encoded.isascii():
@@ -115,7 +115,7 @@ _Returned = Completed | InputAsked | Failed | Rejected
 
 
 def outcome_of(value: object, max_bytes: int) -> Outcome:
-    """The outcome; one that cannot be kept, because it is no JSON or has more than `max_bytes`, is a final error."""
+    """The outcome for a returned value. If it is no JSON, or longer than `max_bytes`, the outcome is a final error."""
     if value is None:
         return _NOTHING
     try:

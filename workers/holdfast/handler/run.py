@@ -41,7 +41,8 @@ SWALLOWED = (
 
 
 def outcome_of_raised(error: BaseException, notes: RunNotes) -> Outcome:
-    """The outcome of a handler that raised `error`. A task group raises RunEnded among others: those count."""
+    """The outcome of a handler that raised `error`. If a task group raised RunEnded together with other errors, the
+    others count."""
     ended_by = notes.ended_by()
     rest = error if ended_by is None else _without_ending(error)
     return ended_by if ended_by is not None and rest is None else outcome_of_error(rest or error)
@@ -59,7 +60,7 @@ def _without_ending(error: BaseException) -> BaseException | None:
 
 
 def outcome_of_returned(outcome: Outcome, notes: RunNotes) -> Outcome:
-    """The outcome of a handler that returned a value, with that outcome."""
+    """The outcome of a handler that returned; `outcome` is that of its value."""
     ended_by = notes.ended_by()
     if ended_by is None:
         return outcome
@@ -81,10 +82,9 @@ async def run(
     on_stuck: Callable[[], None] = lambda: None,
     thread_grace: float = GRACE,
 ) -> Outcome:
-    """The outcome of `delivery`; `task` is its Task. `task_timeout` (seconds: of its lane, or of the worker) counts
-    if neither delivery nor handler has one; if there is none at all, the producer's usual timeout counts.
-
-    Cancelled, it ends as soon as the handler has: an async one is interrupted, one in a thread of `limiter` has to see
+    """The outcome of `delivery`; `task` is its Task. `task_timeout` (seconds, of its lane or the worker) counts if
+    neither delivery nor handler has a timeout. Without any, the producer's usual timeout counts. After a cancel this
+    ends when the handler ends: an async handler is interrupted, one in a thread of `limiter` has to check
     `task.cancelled`. `on_stuck` is called, once, if that thread has not ended `thread_grace` seconds after it was
     cancelled or timed out; `run` then still waits for it, for as long as the process lives.
     """
@@ -115,8 +115,8 @@ async def run(
 async def run_unbounded(
     handler: Handler, callee: HandlerFunction, delivery: Delivery, task: Task, threads: Threads
 ) -> Outcome:
-    """As `run`, for a readable operation and a coroutine that no timeout bounds. `threads` is for what it returns that
-    still has to be run."""
+    """Like `run`, but for a readable operation and a coroutine without a timeout. `threads` runs a returned generator,
+    if any."""
     arguments = _arguments(handler, callee, delivery, task)
     if type(arguments) is not dict:
         return cast("Outcome", arguments)
@@ -163,7 +163,7 @@ def _rejected(misfit: MisfitError) -> Rejected:
 async def _answer_inside(
     handler: Handler, callee: HandlerFunction, delivery: Delivery, task: Task, threads: Threads
 ) -> Outcome:
-    """As `_answer`, inside the middleware, which also sees that the arguments do not fit."""
+    """Like `_answer`, inside the middleware. If the arguments do not fit, the middleware sees that error, too."""
     arguments = partial(_fitting, handler, callee, delivery, task)
     try:
         value = await call_inside(callee, arguments, task, threads)

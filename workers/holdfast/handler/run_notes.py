@@ -1,4 +1,4 @@
-"""A running handler's notes to its worker, written in the handler's thread and read in the event loop's."""
+"""Notes of a running handler for its worker: the handler's thread writes them, the event loop's thread reads them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ PROGRESS_BYTES = 64
 
 
 class Exits:
-    """asyncio tasks of the handler that have ended with SystemExit. They count if nobody has taken note by its end."""
+    """asyncio tasks of the handler that have ended with SystemExit. They count if nobody has read the exception by the
+    handler's end."""
 
     __slots__ = ("tasks",)
 
@@ -33,9 +34,9 @@ class Exits:
 
 class RunNotes:
     """`progress` is one short line, `checkpoint` the last one made in this delivery, as JSON; `cancelled` tells a
-    handler in a thread to stop. Single assignments of finished values: no reader sees half of one. `on_checkpoint` is
-    called with the size of each checkpoint, in the handler's thread. `ending`: the outcome of a run that a sleep or a
-    question ends, or SystemExit in an asyncio task of the handler; `ended_by` tells whether one counts."""
+    handler in a thread to stop. A finished value is assigned at once, so no reader sees half of one. `on_checkpoint` is
+    called with the size of each checkpoint, in the handler's thread. `ending`: the outcome if a sleep, a question, or
+    SystemExit in an asyncio task ends the run; `ended_by` tells whether it counts."""
 
     __slots__ = ("_stored", "cancelled", "checkpoint", "ending", "max_bytes", "on_checkpoint", "progress")
 
@@ -49,19 +50,19 @@ class RunNotes:
         self._stored: bytes | None = None
 
     def ended_by(self) -> Outcome | None:
-        """The outcome that counts whatever the handler returns; None if that counts."""
+        """The outcome that overrides the handler's value; None if the value counts."""
         ending = self.ending
         return ending.unnoted() if isinstance(ending, Exits) else ending
 
     def exiting(self, task: asyncio.Task[Any]) -> None:
-        """An asyncio task that the handler has started ended with SystemExit. Somebody may still await it."""
+        """Note that an asyncio task of the handler ended with SystemExit. The handler may still await it."""
         if self.ending is None:
             self.ending = Exits()
         if isinstance(self.ending, Exits) and task not in self.ending.tasks:
             self.ending.tasks.append(task)
 
     def exited(self, error: BaseException) -> None:
-        """An asyncio task that the handler has started ended with SystemExit, and was forgotten."""
+        """Note that an asyncio task of the handler ended with SystemExit, and was garbage-collected unread."""
         self.ending = self.ended_by() or outcome_of_error(error)
 
     def show(self, value: object) -> None:
@@ -85,5 +86,5 @@ class RunNotes:
         return None if checkpoint is self._stored else checkpoint
 
     def stored(self, checkpoint: bytes) -> None:
-        """The store has this checkpoint; there may be a newer one by now."""
+        """Note that the store has this checkpoint; there may be a newer one by now."""
         self._stored = checkpoint

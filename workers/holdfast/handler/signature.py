@@ -41,7 +41,7 @@ _LISTS = (list,)
 
 
 def looked_up(annotation: Any, names: Mapping[str, Any]) -> Any:
-    """The annotation as a value, with all names in it looked up in `names`; as it is if they are not known."""
+    """The annotation as a value, with its names looked up in `names`; unchanged if they are not known."""
     if not _written(annotation):
         return annotation
     try:
@@ -99,7 +99,7 @@ def _unknown_fields(kind: type[Any], seen: set[Any]) -> set[str]:
 
 
 def _unknown_of_model(model: Any) -> set[str]:
-    """A model of pydantic looks up its fields itself, the last time now."""
+    """The unknown names of a pydantic model. It looks up its fields itself, here for the last time."""
     try:
         if model.__pydantic_complete__ or model.model_rebuild(raise_errors=False, _types_namespace=None):
             return set()
@@ -114,22 +114,22 @@ V = TypeVar("V", covariant=True)
 
 
 class ParentValues(tuple[V, ...]):
-    """A parameter of this type gets what the handlers of the task's parents returned, in the order of `after`, each
-    made what the annotation says. The value of a parent that did not complete is None: `ParentValues[int | None]` takes
-    it, `ParentValues[int]` rejects the task."""
+    """A parameter of this type gets the values that the handlers of the task's parents returned, in the order of
+    `after`. Each is converted to the annotated type. A parent that did not complete has the value None:
+    `ParentValues[int | None]` accepts it, `ParentValues[int]` rejects the task."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ValuesParameter:
-    """The parameter `name` that gets the values of parents; `convert` has the converter of one value by that name."""
+    """The parameter `name`, which gets the values of parents. `convert[name]` converts one value."""
 
     name: str
     convert: Mapping[str, Convert] = field(default_factory=dict[str, Convert])
 
     def prepare(self) -> None:
-        """Make the converter now, as it is shared by processes that are forked later."""
+        """Make the converter now, so that processes forked later share it."""
         prepare(self.convert)
 
     def values(self, parents: Iterable[ParentResult]) -> ParentValues[Any]:
@@ -157,7 +157,7 @@ def values_parameter(parameters: Iterable[inspect.Parameter]) -> ValuesParameter
 
 
 def _is_written(annotation: object) -> bool:
-    """True for an annotation that could not be looked up: it is compared as it is written."""
+    """True for an annotation that could not be looked up; its text is compared."""
     return isinstance(annotation, str) and annotation.partition("[")[0].rpartition(".")[2] == "ParentValues"
 
 
@@ -174,7 +174,7 @@ def injected(parameters: Iterable[inspect.Parameter], types: Iterable[Any]) -> d
 
 
 def with_values(function: Any, wanted: Mapping[str, Any], values: Mapping[Any, object]) -> Any:
-    """The function with these parameters bound: `values` are those of the lifespans by the type that each yields."""
+    """The function with these parameters bound; `values` are lifespan values by their type."""
     return partial(function, **{name: values[kind] for name, kind in wanted.items()}) if wanted else function
 
 
@@ -199,10 +199,10 @@ _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """`task`: the parameter that gets the task; `required` and `known`: those that kwargs may fill; `open`: any other
-    kwargs, too; `convert`: converters of values by parameter; `injected`: those that get the value of a lifespan,
-    each with the type of the value; `values`: the one that gets the values of parents; `own`: the parameters that a
-    task has arguments for."""
+    """The parameters of a handler. `task`: the one that gets the task. `required` and `known`: those that kwargs may
+    fill; `open`: other kwargs are allowed, too. `convert`: converters by parameter. `injected`: those that get a
+    lifespan value, with its type. `values`: the one that gets the values of parents. `own`: those that a task has
+    arguments for."""
 
     messages: bool
     task: str | None
@@ -216,12 +216,12 @@ class Signature:
 
     @property
     def unknown(self) -> dict[str, list[str]]:
-        """The parameters of a task whose annotations cannot be looked up, each with what nobody knows in it."""
+        """The parameters whose annotations cannot be looked up, with the unknown names of each."""
         of_tasks = (one for one in self.own.parameters.values() if one.name in self.known)
         return {one.name: names for one in of_tasks if (names := unknown_names(one.annotation))}
 
     def fit(self, kwargs: Mapping[str, object]) -> dict[str, Any]:
-        """The kwargs as the handler gets them. Raises MisfitError, and any error of the user's own validators."""
+        """The kwargs, converted for the handler. Raises MisfitError, and any error of the user's own validators."""
         if not kwargs and not self.required:
             return {}
         if misfit := self._misfit(kwargs):
@@ -229,7 +229,7 @@ class Signature:
         return convert_all(self.convert, kwargs)
 
     def prepare(self) -> None:
-        """Make the converters now, as they are shared by processes that are forked later."""
+        """Make the converters now, so that processes forked later share them."""
         prepare(self.convert)
         if self.values is not None:
             self.values.prepare()
@@ -248,7 +248,7 @@ class Signature:
         return None
 
     def arguments(self, messages: list[Message], task: Task, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of a call, all by keyword: what `fit` has made of the kwargs, with the others added. Raises
+        """The arguments of a call, all by keyword: the kwargs converted by `fit`, and those that workers pass. Raises
         MisfitError, ParentResultError, and any error of the user's own validators."""
         if self.messages:
             kwargs["messages"] = messages
@@ -262,8 +262,8 @@ class Signature:
 def inspect_signature(
     function: Callable[..., object], what: str, *, named: bool, types: Collection[Any] = ()
 ) -> Signature:
-    """The signature of a handler; `named` ones may have parameters of their own, `types` are those of lifespans'
-    values. Raises HandlerError."""
+    """The signature of a handler. A `named` one may have its own parameters. `types`: the types of lifespan values.
+    Raises HandlerError."""
     parameters = [one for one in parameters_of(function, what) if one.kind is not one.VAR_POSITIONAL]
     task = next((one.name for one in parameters if _takes_task(one)), None)
     wanted = injected((one for one in parameters if one.name not in ("messages", task)), types)

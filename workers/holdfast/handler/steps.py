@@ -1,8 +1,8 @@
-"""The steps of one delivery: a result that is recorded is returned, and its function is not called again.
+"""The steps of one delivery: if a step's result is recorded, it is returned, and the function is not called again.
 
 A step's place is its number among the steps that this run has begun, so a handler must come to its steps in the same
-order in each run; a recorded step of another name is an error. Between two steps a handler may do what it likes, but it
-should decide by its arguments and by results of steps alone.
+order in each run; a recorded step of another name is an error. Between two steps a handler may do anything, but it
+should decide only by its arguments and by results of steps.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class StepLog(Protocol):
         ...
 
     async def sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
-        """Record a sleep; if one is recorded there, find out how long it lasts yet."""
+        """Record a sleep; if one is recorded at this place, read how long it still lasts."""
         ...
 
     def stuck(self) -> None:
@@ -50,7 +50,8 @@ class StepLog(Protocol):
 
 
 class UnrecordedSteps:
-    """A log for a handler that is called without a worker, as tests do: it records nothing, and no sleep lasts."""
+    """A log for a handler that is called without a worker, for example in a test: it records nothing, and sleeps end at
+    once."""
 
     async def recorded(self) -> dict[int, StepRecord]:
         return {}
@@ -62,12 +63,12 @@ class UnrecordedSteps:
         return SleepKept(StepVerdict.OK, name)
 
     def stuck(self) -> None:
-        """Only the end of the process ends the thread."""
+        """Do nothing: without a worker, nobody can end the thread."""
 
 
 class Steps:
-    """The steps that one delivery has begun. `max_bytes` of the notes bounds each result, as JSON; `is_stopped`: the
-    task is."""
+    """The steps that one delivery has begun. `max_bytes` of the notes bounds a result as JSON. `is_stopped()`: the task
+    must stop."""
 
     __slots__ = ("_begun", "_is_stopped", "_loading", "_log", "_notes", "_recorded")
 
@@ -80,7 +81,7 @@ class Steps:
         self._recorded: dict[int, StepRecord] | None = None
 
     async def run(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """The recorded result, or that of `function`, which is recorded before this returns."""
+        """The recorded result; or else the result of `function`, which is recorded before this returns."""
         place = self._begin(name)
         step = await self.find(place, name)
         if step is not None:
@@ -89,7 +90,7 @@ class Steps:
         return await self.keep(place, name, value)
 
     def run_in_thread(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """As `run`, for a handler that runs in a thread."""
+        """Like `run`, for a handler that runs in a thread."""
         if inspect.iscoroutinefunction(function):
             raise StepError(
                 f"step {name!r}: its function is a coroutine function, but task.step_sync calls plain functions only: "
@@ -113,7 +114,7 @@ class Steps:
         return self.begin(name)
 
     def begin(self, name: str) -> int:
-        """The place of the next step, or of a sleep, a question, an answer."""
+        """Begin a step, sleep, question or answer; returns its place."""
         if self._notes.ended_by() is not None:
             raise RunEnded
         if around := _inside.get():
@@ -150,20 +151,20 @@ class Steps:
         return self._recorded
 
     async def keep(self, place: int, name: str, value: object) -> Any:
-        """The value as it is recorded."""
+        """Record a value; returns it as read back from JSON."""
         encoded = self._encoded(name, value)
         reached(Point.STEP_RAN)
         _require_kept(place, name, await self._log.keep(place, name, encoded))
         return _decode(encoded)
 
     async def keep_sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
-        """The sleep as it is recorded, by this run or an earlier one."""
+        """Record a sleep; returns the recorded one, of this run or an earlier one."""
         kept = await self._log.sleep(place, name, milliseconds)
         _require_kept(place, name, kept)
         return kept
 
     async def _called(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """A coroutine function runs in the event loop, any other one in a thread."""
+        """Call the function: a coroutine function in the event loop, any other in a thread."""
         before = _inside.set(name)
         try:
             if inspect.iscoroutinefunction(function):
@@ -174,7 +175,8 @@ class Steps:
             _inside.reset(before)
 
     async def _in_thread(self, function: Callable[[], Any]) -> Any:
-        """A stop waits for the thread; what it returns then is recorded before the handler ends."""
+        """Call a function in a thread. A stop waits for the thread; its result is still recorded before the handler
+        ends."""
         over, ended = anyio.Event(), list[Ended]()
         try:
             async with anyio.create_task_group() as group:
@@ -189,9 +191,8 @@ class Steps:
         return ended[0].result()
 
     async def _watch(self, over: anyio.Event) -> None:
-        """After the first cancellation, report a thread that does not end while the task is stopped.
-
-        That cancellation may be of a part of the handler alone, so the task is looked at again and again.
+        """After the first cancellation, report a thread that does not end although the task is stopped. The
+        cancellation may concern only a part of the handler, so this checks the task again and again.
         """
         try:
             await over.wait()
@@ -219,7 +220,7 @@ class Steps:
 
 
 def _require_kept(place: int, name: str, kept: StepKept | SleepKept) -> None:
-    """Raises StepError unless the store has it."""
+    """Raises StepError unless the store has recorded the step."""
     match kept.verdict:
         case StepVerdict.OK:
             reached(Point.STEP_KEPT)

@@ -1,4 +1,4 @@
-"""The task as its handler sees it; safe to use from any thread. The worker reads the notes that it keeps."""
+"""The task as its handler sees it; safe to use from any thread. The worker reads its notes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SpanAround(Protocol):
 
 
 class Limit(Protocol):
-    """The scope that ends at the deadline."""
+    """The cancel scope that ends at the deadline."""
 
     @property
     def cancel_called(self) -> bool: ...
@@ -47,10 +47,10 @@ class Limit(Protocol):
 class Task:
     """One delivery of one turn of a task.
 
-    `run` counts the runs of the task, from 1, `delivery` its hand-overs, with those that were given back before they
-    had begun; `attempts` this turn's runs that ended in an exception.
-    `parents`: the tasks that it was submitted after, by their ids, in that order, with state, value and error of each.
-    `deadline` is the `time.monotonic()` at which the handler is cancelled; None: it may take for ever.
+    `run` counts the runs of the task, from 1. `delivery` counts hand-overs, also those that were given back before they
+    had begun. `attempts`: earlier runs of this turn that ended in an exception. `parents`: the tasks in `after`, by id
+    and in order, with state, value and error of each. `deadline` is the `time.monotonic()` at which the handler is
+    cancelled; None: there is no limit.
     """
 
     __slots__ = (
@@ -89,12 +89,12 @@ class Task:
         self.take(delivery)
 
     def take(self, delivery: Delivery) -> None:
-        """The same delivery with more of its history: all messages of the turn are its operation."""
+        """Take the same delivery with more of its history; all messages of the turn form its operation."""
         self._delivery = delivery
         self.operation, self.unreadable = read_turn(delivery, self._max_bytes)
 
     def go_on(self, asked: Delivery) -> None:
-        """This turn answers a question: the handler goes on with the operation of the turn that has asked it."""
+        """Note that this turn answers a question: the handler goes on with the operation of the turn that asked it."""
         operation, self.unreadable = read_turn(asked, self._max_bytes)
         self.operation = as_traced(operation, self.operation)
 
@@ -116,13 +116,12 @@ class Task:
 
     @property
     def context_id(self) -> str:
-        """The conversation the task belongs to; its own id where its producer named none."""
+        """The conversation that the task belongs to; its own id if the producer named none."""
         return self.operation.context_id or self.id
 
     @property
     def turn(self) -> int:
-        """The number of the turn's last message among those of the task, from 1: where none has joined a turn, that of
-        the turn."""
+        """The number of the turn: of its last message among the task's messages, from 1."""
         return self._delivery.turn
 
     @property
@@ -139,14 +138,14 @@ class Task:
 
     @property
     def batch(self) -> DeliveredBatch | None:
-        """The batch that it is a task of (`id`, `place`), or whose callback it is: then with the `counts` of how its
-        tasks have ended. None: it is of no batch."""
+        """The batch of the task (`id`, `place`). For the callback of a batch also `counts`, the numbers of its tasks by
+        their end. None: no batch."""
         return self._delivery.batch
 
     @property
     def idempotency_key(self) -> str:
-        """The same in every delivery of this turn with the same messages, and in no other: pass it to services that
-        must not act twice."""
+        """A key that is the same in every delivery of this turn with the same messages, and in no other. Pass it to
+        services that must not act twice."""
         return f"{self.id}:{self.turn}"
 
     @property
@@ -156,7 +155,7 @@ class Task:
 
     @property
     def raw(self) -> bytes:
-        """The operation as its producer wrote it; of a turn that messages have joined, the last one's."""
+        """The operation as its producer wrote it; if messages have joined the turn, that of the last message."""
         return self._delivery.operation
 
     @property
@@ -188,7 +187,7 @@ class Task:
         return logger.bind(**self.log_fields())
 
     def log_fields(self) -> dict[str, object]:
-        """The task as log lines name it."""
+        """The fields that name the task in log lines."""
         around = self.traceparent
         trace_id, span_id = around.split("-")[1:3] if around else (self.trace_id, self.span_id)
         fields = {
@@ -206,7 +205,7 @@ class Task:
     @property
     def cancelled(self) -> bool:
         """True if the handler should stop: it was cancelled, paused, drained, or is out of time. Async handlers are
-        interrupted; one in a thread has to look here."""
+        interrupted; a handler in a thread has to check this."""
         return self.notes.cancelled
 
     @property
@@ -216,8 +215,8 @@ class Task:
         return _decode(encoded) if encoded else None
 
     def checkpoint(self, data: object) -> None:
-        """Keep `data`, a JSON value, for the next delivery; it travels to the store with the next settlement or
-        renewal. Raises NotJsonError, a ValueError, for what cannot be kept."""
+        """Keep `data`, a JSON value, for the next delivery. The worker sends it with the next settlement or renewal.
+        Raises NotJsonError, a ValueError, if it is no JSON or too large."""
         self.notes.keep_checkpoint(data)
 
     @overload
@@ -227,49 +226,45 @@ class Task:
     async def step(self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
 
     async def step(self, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call `function` once for this task: its result is recorded as JSON before this returns, and each later run of
-        the task, in later turns, too, gets it without a call. A function that is no coroutine runs in a thread.
-
-        The value is the result read back from JSON. An exception of the function is not recorded. A worker that dies
-        between the call and the record has it called again. Raises StepMismatchError if another step is recorded at
-        this place, StepError for what cannot be recorded."""
+        """Call `function` once for this task. Its result is recorded as JSON before this returns; later runs and turns
+        of the task get it without a call. A function that is no coroutine runs in a thread. The value is the result
+        read back from JSON. An exception is not recorded. If the worker dies between the call and the record, the next
+        run calls it again. Raises StepMismatchError if another step is recorded at this place, StepError if the result
+        cannot be recorded."""
         return await self._of_this_run().run(name, function, args, kwargs)
 
     def step_sync(self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `step`, in a handler that is a plain function; `function` is called in its thread."""
+        """Like `step`, for a handler that is a plain function; `function` is called in the handler's thread."""
         value: T = self._of_this_run().run_in_thread(name, function, args, kwargs)
         return value
 
     async def sleep(
         self, seconds: float | timedelta = 0, *, minutes: float = 0, hours: float = 0, days: float = 0
     ) -> None:
-        """Sleep without a slot: this run ends here, and when the time has passed the task runs again and goes on
-        behind this call, with its steps as they are recorded. The times are added; they make a year at most.
-
-        The end of the sleep is recorded as a step before the run ends, with RunEnded, which is no Exception. It counts
-        as no attempt and no crash. A handler waits for at most a second itself. Raises StepMismatchError if another
-        step is recorded at this place, StepError for a time that is not allowed, or in an asyncio task of its own."""
+        """Sleep without a slot: this run ends here. When the time has passed, the task runs again, gets its recorded
+        steps, and goes on behind this call. The times are added, up to a year. The end of the sleep is recorded as a
+        step; then the run ends with RunEnded, which is no Exception. This is no attempt and no crash. For a sleep of at
+        most a second, the handler itself waits. Raises StepMismatchError if another step is recorded at this place,
+        StepError for a time that is not allowed, or in an asyncio task of its own."""
         await self._of_pauses().sleep(milliseconds(seconds, minutes, hours, days))
 
     def sleep_sync(
         self, seconds: float | timedelta = 0, *, minutes: float = 0, hours: float = 0, days: float = 0
     ) -> None:
-        """As `sleep`, in a handler that is a plain function."""
+        """Like `sleep`, for a handler that is a plain function."""
         self._of_pauses().sleep_in_thread(milliseconds(seconds, minutes, hours, days))
 
     async def question(self, text: str, *, state: Literal["input-required", "auth-required"] = "input-required") -> Any:
-        """Ask, and get the answer, without a slot meanwhile: the turn ends here as `state`, with `text` as its prompt,
-        and in the turn of the next message the task runs again, with the arguments and steps that it had, and goes on
-        behind this call.
-
-        The answer is the text or the JSON value of that message, a list if it has several parts, None if the task was
-        resumed without one. Question and answer are recorded as two steps; the run ends with RunEnded, which is no
-        Exception. Raises StepMismatchError if something else is recorded at this place, StepError for a text that
-        cannot be asked, or in an asyncio task of its own."""
+        """Ask a question and wait for the answer without a slot. The turn ends here as `state`, with `text` as its
+        prompt. At the next message the task runs again with the same arguments and recorded steps, and goes on behind
+        this call. The answer is the text or JSON value of that message, a list if it has several parts, None if the
+        task was resumed without one. Question and answer are recorded as two steps; the run ends with RunEnded, which
+        is no Exception. Raises StepMismatchError if another step is recorded at this place, StepError if the text is
+        not allowed, or in another asyncio task."""
         return await self._of_pauses().ask(text, state)
 
     def question_sync(self, text: str, *, state: Literal["input-required", "auth-required"] = "input-required") -> Any:
-        """As `question`, in a handler that is a plain function."""
+        """Like `question`, for a handler that is a plain function."""
         return self._of_pauses().ask_in_thread(text, state)
 
     def _of_pauses(self) -> Pauses:
@@ -290,16 +285,14 @@ class Task:
         return self.notes.cancelled
 
     async def emit(self, value: object) -> None:
-        """Send `value`, JSON of at most 64 KiB, to those who follow the task: `handle.stream()`,
-        `manager.stream(task_id)`, `supervisor tasks follow`.
-
-        Made for the tokens of a model, hundreds a second: parts go together, at most every 50 ms, and nobody has to
-        read them. The last ones are kept with the task, 10,000 of them and 1 MiB. Raises NotJsonError, a ValueError,
-        for what cannot be kept."""
+        """Send `value`, JSON of at most 64 KiB, to everybody who follows the task: `handle.stream()`,
+        `manager.stream(task_id)`, `supervisor tasks follow`. It is made for the tokens of a model, hundreds a second:
+        the worker sends parts together, at most every 50 ms. The last 10,000 parts, at most 1 MiB, are kept with the
+        task. Raises NotJsonError, a ValueError, if the value is no JSON or too large."""
         await self._emit(part_to_json(value))
 
     def emit_sync(self, value: object) -> None:
-        """As `emit`, in a handler that is a plain function."""
+        """Like `emit`, for a handler that is a plain function."""
         encoded = part_to_json(value)
         require_handler_thread()
         on_loop(self._emit, encoded)
@@ -321,13 +314,14 @@ class Task:
 
 
 def become_copy(task: Task) -> None:
-    """Make this task that of a forked process. What it has emitted is sent by its worker."""
+    """Make this object the task of a forked process. The worker sends the parts emitted before the fork."""
     task.__class__ = TaskOfCopy
     task.parts = None
 
 
 class TaskOfCopy(Task):
-    """Its calls raise ForkedProcessError: their answer would come to the worker, not to this process."""
+    """The task in a forked process. Its calls raise ForkedProcessError, because their answer would come to the
+    worker."""
 
     __slots__ = ()
 

@@ -30,10 +30,8 @@ class Threads:
 
 @dataclass(slots=True)
 class Ended:
-    """The end of a call: its value, or its exception.
-
-    The exception is taken out once. A frame of its traceback that still held it would be a cycle, which keeps all that
-    the frames of the user's code hold.
+    """The end of a call: its value, or its exception. The exception can be taken out once: otherwise a frame of its
+    traceback would hold it, and this cycle would keep all objects of the user's frames alive.
     """
 
     value: Any = None
@@ -53,11 +51,9 @@ class Ended:
 async def in_thread(
     function: Callable[[], object], notes: RunNotes, threads: Threads, *, in_main_thread: bool = False
 ) -> Any:
-    """Call `function` in a thread; its value, or its exception. Cancelled, it asks the thread to stop and waits for it.
-    The main thread (`in_main_thread`), which only a worker process has for this, is also interrupted.
-
-    The thread is awaited beside: a cancellation of the asyncio task itself, which no shield stops, may end the wait
-    for it here, but not the group.
+    """Call `function` in a thread; returns its value or raises its exception. On a cancel, ask the thread to stop and
+    wait for it. The main thread (`in_main_thread`, only in a worker process) is also interrupted. A task group waits
+    for the thread as well: a direct cancel of this asyncio task may end the wait here, but not the group's.
     """
     over = anyio.Event()
     ended: list[Ended] = []
@@ -83,7 +79,8 @@ async def in_thread(
 
 
 def captured(function: Callable[[], object]) -> Ended:
-    """Nothing a handler raises, SystemExit included, may reach the machinery of threads and task groups."""
+    """Catches all that a handler raises, SystemExit included, so that it does not reach threads and task groups of the
+    worker."""
     try:
         return _kept(Ended(function()))
     except BaseException as error:

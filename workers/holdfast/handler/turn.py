@@ -23,7 +23,7 @@ _NOTHING = Run(task_id="", message_id="")
 
 
 def joined(delivery: Delivery) -> tuple[bytes, ...]:
-    """The operations of this turn before the last one, as far as the delivery has them."""
+    """The earlier operations of this turn, as far as the delivery has them."""
     count = 0
     for result in reversed(delivery.history[1::2]):
         if result:
@@ -38,7 +38,7 @@ def is_whole(delivery: Delivery) -> bool:
 
 
 def read_turn(delivery: Delivery, max_bytes: int) -> tuple[Run, str]:
-    """All messages of the turn as one operation; or an empty one, and the reason why one of them cannot be read."""
+    """All messages of the turn as one operation. If one cannot be read: an empty operation, and the reason."""
     try:
         if not delivery.history:
             operation = read(delivery.operation, max_bytes)
@@ -58,8 +58,8 @@ def _no_run(operation: Control) -> tuple[Run, str]:
 
 
 def _as_one(runs: Sequence[Run]) -> Run:
-    """One operation of several messages: the first one that calls a handler decides which runs; for options of the run
-    the last message counts."""
+    """Joins several messages into one operation. The first message that names a handler decides which runs; the last
+    message decides the options of the run."""
     first, last = runs[0], runs[-1]
     call = next((run for run in runs if run.name is not None), first)
     traced = next((run for run in reversed(runs) if run.trace_id is not None), last)
@@ -89,8 +89,8 @@ def _as_one(runs: Sequence[Run]) -> Run:
 
 
 def turn_before(delivery: Delivery, asked_in: Set[int]) -> Delivery | None:
-    """The delivery as it was in the turn before, if that one has asked a question: `asked_in` are those that did.
-    `delivery` has all messages of its turn."""
+    """The delivery as it was in the turn before, if that turn asked a question (it is in `asked_in`). `delivery` has
+    all messages of its turn."""
     messages = 1 + len(joined(delivery))
     turn, at = delivery.turn - messages, len(delivery.history) - 2 * messages
     if turn not in asked_in or at < 0:
@@ -101,12 +101,12 @@ def turn_before(delivery: Delivery, asked_in: Set[int]) -> Delivery | None:
 
 
 def is_resumed(delivery: Delivery) -> bool:
-    """True if the turn was begun by a resume without a message: it has the message of the turn before."""
+    """True if a resume without a message began the turn: it has the message of the turn before."""
     return bool(delivery.history) and delivery.history[-2] == delivery.operation and not joined(delivery)
 
 
 def as_traced(asked: Run, answer: Run) -> Run:
-    """The operation of the turn that asked, in the trace of the answer."""
+    """The operation of the turn that asked the question, with the trace of the answer."""
     if answer.trace_id is None:
         return asked
     traced = {"trace_id": answer.trace_id, "span_id": answer.span_id, "trace_flags": answer.trace_flags}
@@ -117,7 +117,8 @@ def as_traced(asked: Run, answer: Run) -> Run:
 
 
 def messages_for(delivery: Delivery, operation: Run) -> list[Message]:
-    """All messages, oldest first; of earlier turns only as many as the operation's history length allows."""
+    """All messages for the handler, oldest first. The operation's history length limits the messages of earlier
+    turns."""
     return [with_content(message) for message in _messages_for(delivery, operation)]
 
 
@@ -141,7 +142,8 @@ def lacks_messages(delivery: Delivery, operation: Run) -> bool:
 
 
 def _earlier(delivery: Delivery) -> list[Message]:
-    """Operations and result documents take turns; those of this turn are not among them."""
+    """The messages of earlier turns. In the history, operations and result documents alternate; those of this turn are
+    left out."""
     earlier: list[Message] = []
     for index, document in enumerate(delivery.history[: len(delivery.history) - 2 * len(joined(delivery))]):
         earlier += _reply(document) if index % 2 else _asked(document)

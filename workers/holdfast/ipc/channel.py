@@ -1,7 +1,7 @@
 """Messages between a parent and its children over their socketpair: JSON, one message a line.
 
-Deadlines are absolute CLOCK_MONOTONIC seconds, the same in every process of a host. The parent's end closing means
-that the parent is gone; the child's end closing means nothing (a grandchild may hold it): a pidfd tells of its death.
+Deadlines are absolute CLOCK_MONOTONIC seconds, the same in every process of a host. If the parent's end closes, the
+parent is gone. The child's end says nothing, because a grandchild may hold it open: a pidfd tells of the child's death.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ class BootFailed(msgspec.Struct, frozen=True, tag="boot-failed"):
 
 
 class Beat(msgspec.Struct, frozen=True, tag="beat"):
-    """Child: my event loop turns. Every second, and whenever running drops to none while draining.
-
-    `running` ids (at most MOST_NAMED), `settled` since the fork, `degraded`: why the store cannot be used, or empty;
-    `recycle_reason`: why this worker should be replaced, or empty.
+    """Child: my event loop turns. Sent every second, and in a drain when the last task has ended. `running`: ids of
+    running tasks (at most MOST_NAMED). `settled`: number since the fork. `degraded`: why the store cannot be used, or
+    empty. `recycle_reason`: why this worker should be replaced, or empty.
     """
 
     running: Annotated[list[str], Meta(max_length=MOST_NAMED)] = []
@@ -51,8 +50,8 @@ class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged"):
 
 
 class Drained(msgspec.Struct, frozen=True, tag="drained"):
-    """Worker: about to exit, this many tasks were released unfinished; `held`: so many it could not give back, which
-    are recovered when it has ended."""
+    """Worker: I am about to exit, and have released this many unfinished tasks. `held`: the number of tasks that I
+    could not give back; they are recovered after my end."""
 
     released: Whole
     held: Whole = 0
@@ -65,10 +64,9 @@ class Changed(msgspec.Struct, frozen=True, tag="changed"):
 
 
 class Left(msgspec.Struct, frozen=True, tag="left"):
-    """Steward of a burst: whether anything is `left` in the lanes of this pool, and the queue in numbers.
-
-    `ended` tasks since ever, by state; how many are `delayed`, `due_in` seconds until the next of them is due; how many
-    are `unserved`: they wait for handlers that no live worker has.
+    """Steward of a burst: whether tasks are `left` in the lanes of this pool, and numbers of the queue. `ended`: all
+    ended tasks so far, by state. `delayed`: number of delayed tasks; the next is due in `due_in` seconds. `unserved`:
+    number of tasks that wait for handlers that no live worker has.
     """
 
     left: bool
@@ -79,10 +77,9 @@ class Left(msgspec.Struct, frozen=True, tag="left"):
 
 
 class SuspectsWaiting(msgspec.Struct, frozen=True, tag="suspects"):
-    """Steward: so many suspects may start now in the lanes served here; on change, and each second while there are any.
-
-    `alone`: those of them that run while no other quarantine worker of this host does. `quiet`: that this host is to
-    claim nothing, and what ends it, in words; empty where it claims.
+    """Steward: this many suspects may start now in the lanes served here. Sent on change, and every second while there
+    are any. `alone`: how many of them must run while no other quarantine worker of this host does. `quiet`: why this
+    host must claim nothing and which command ends that, in words; empty if it may claim.
     """
 
     startable: Whole
@@ -104,11 +101,10 @@ class Born(msgspec.Struct, frozen=True, tag="born"):
 
 
 class Died(msgspec.Struct, frozen=True, tag="died"):
-    """Parent to steward: this worker incarnation is gone and reaped; repeated until acknowledged.
-
-    `charged`: counts as a crash of the tasks it held (not for an operator's kill, a drain, a lost host). `ordered`: an
-    order has caused it (drain, scale, reload, recycle), or it left of itself: no task is suspected for it. `at`: when
-    the parent saw it, on the monotonic clock of the machine; None: not known.
+    """Parent to steward: this worker incarnation is dead and reaped; repeated until acknowledged. `charged`: the death
+    counts as a crash of its tasks (not for an operator's kill, a drain, a lost host). `ordered`: an order (drain,
+    scale, reload, recycle) caused the death, or the worker left by itself, so no task becomes a suspect. `at`: when the
+    parent saw it, on the machine's monotonic clock; None: unknown.
     """
 
     incarnation: str
@@ -125,7 +121,7 @@ class Silent(msgspec.Struct, frozen=True, tag="silent"):
 
 
 class Leave(msgspec.Struct, frozen=True, tag="leave"):
-    """Parent to steward: acknowledge what you were told and exit by `deadline`."""
+    """Parent to steward: acknowledge all messages so far, and exit by `deadline`."""
 
     deadline: Real
 
@@ -166,13 +162,13 @@ def encode(message: FromChild | FromParent) -> bytes:
 
 
 def decode_from_child(line: bytes) -> FromChild:
-    """Raises an error of UNREADABLE_JSON for what is no message of a child."""
+    """Reads a message of a child. Raises an error of UNREADABLE_JSON if the bytes are none."""
     message: FromChild = _from_child.decode(line)
     return message
 
 
 def decode_from_parent(line: bytes) -> FromParent:
-    """Raises an error of UNREADABLE_JSON for what is no message of a parent."""
+    """Reads a message of the parent. Raises an error of UNREADABLE_JSON if the bytes are none."""
     message: FromParent = _from_parent.decode(line)
     return message
 
@@ -185,8 +181,8 @@ GROUPS = 10
 
 
 def until_next(now: float, slot: int = 0) -> float:
-    """Seconds until the next report, a quarter of the interval at least; `now` is monotonic, and so the same in all
-    processes of the host. Workers beyond the first ones report at other moments."""
+    """Seconds until the next report, at least a quarter of the interval. `now` is monotonic, so it is the same in all
+    processes of the host. Reports of many workers are spread over the interval."""
     phase = slot // TOGETHER % GROUPS / GROUPS * INTERVAL
     left = INTERVAL - (now - phase) % INTERVAL
     return left if left > INTERVAL / 4 else left + INTERVAL

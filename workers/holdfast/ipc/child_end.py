@@ -1,8 +1,8 @@
 """A child's end of the channel to its parent, for an event loop.
 
-Sending never waits: what the kernel does not take at once stays in a bounded buffer and goes with the next message (a
-child beats every second). Past the bound a message is dropped whole: a parent that far behind does not read at all, and
-tells again whatever it has not seen acknowledged.
+Sending never waits. Bytes that the kernel does not take at once stay in a bounded buffer, and go with the next message
+(a child beats every second). If the buffer is full, a message is dropped whole: such a parent does not read at all, and
+repeats later what it has not seen acknowledged.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""Makes a process that a handler forks a process of its own: what it gets and does concerns the worker no more.
+"""Separates a process that a handler forks from its worker: nothing that the copy gets or does reaches the worker. A
+fork copies the worker's signal handlers and its wake-up descriptor. A signal to the copy would be written to the
+worker's event loop, and the worker would drain. Signals are blocked from before the fork until the copy has dropped
+both: `terminate()` may come right after `Process.start()`. If a copy returned from the handler, it would go on as a
+second worker with the same claims and connections. So it ends there. The copy has the worker's event loop and must not
+run it. A coroutine of the copy that waits for that loop ends the copy, before any other callback runs; so does a thread
+that calls the loop. The loop's epoll descriptor is shared with the worker. So the copy gets an empty one of its own: it
+takes no event of the worker and closes nothing there.
 
-A fork copies the worker's signal handlers and its wake-up descriptor. A signal to the copy would be written to the
-event loop of the worker, which would drain. Signals are blocked from before the fork until the copy has given that up:
-`Process.start()` may be followed by `terminate()` at once.
-
-A copy that comes back from the handler would go on as a second worker with the same claims and connections. It ends.
-It has the worker's event loop, and must not run it: what waits for that loop in a coroutine ends the copy before
-anything else that is ready there, and so does a thread that tells the loop something. What the kernel watches for the
-loop is shared with the worker. So the copy gets a watch of its own, an empty one: it takes no event and closes nothing.
-
-Leaving is all or nothing. The user's objects are not asked anything on the way, and a copy that cannot leave ends.
+Leaving is all or nothing. No method of the user's objects is called on the way, and a copy that cannot separate itself
+ends.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ _told: list[tuple[Callable[[], None], asyncio.AbstractEventLoop]] = []
 
 
 class _Forking(threading.local):
-    """What the thread that forks has kept for both sides."""
+    """State that the forking thread keeps for both sides of the fork."""
 
     mask: Any = None
     loop: asyncio.AbstractEventLoop | None = None
@@ -72,7 +71,7 @@ _own_watches: list[select.epoll] = []  # kept, as one that is forgotten is close
 
 
 def leave_worker_at_fork() -> None:
-    """From now on processes that this one forks leave it behind. Programs that are executed need nothing of it."""
+    """From now on, forked copies of this process separate themselves from it. Executed programs need no separation."""
     if os.getpid() not in _registered:
         _registered.append(os.getpid())
         os.register_at_fork(before=_before, after_in_parent=_restore, after_in_child=_leave)
@@ -152,8 +151,8 @@ def _leave_worker() -> None:
 
 
 def _is_of_worker(handler: Any) -> bool:
-    """True for the handlers of event loops, and for our own; those of the user's code stay. Types tell: what an object
-    says of itself is the user's code."""
+    """True for signal handlers of event loops and our own; handlers of the user's code stay. The type decides, because
+    an object's own methods may be the user's code."""
     if type(handler) is functools.partial:
         handler = handler.func
     if type(handler) is types.MethodType:
@@ -176,7 +175,7 @@ def _module_of(function: Any) -> str:
 
 
 def _leave_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Keep the copy from reading, closing and telling what belongs to the event loop of the worker."""
+    """Keep the copy from reading, closing or notifying anything of the worker's event loop."""
     loop.call_soon_threadsafe = _end_teller  # type: ignore[method-assign]
     if (watch := _watch_of(loop)) is not None:
         os.close(watch)  # first, as there may be no other descriptor left
@@ -187,7 +186,7 @@ def _leave_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _watch_of(loop: Any) -> int | None:
-    """The descriptor with which the kernel watches for the event loop; None if it is of a kind that no fork shares."""
+    """The epoll descriptor of the event loop; None if the loop uses none that forks share."""
     if not hasattr(select, "epoll"):
         return None
     if (ask := getattr(loop, "_get_backend_id", None)) is not None:  # uvloop
@@ -197,7 +196,7 @@ def _watch_of(loop: Any) -> int | None:
 
 
 def _end_first(loop: asyncio.AbstractEventLoop) -> None:
-    """End the copy as soon as the loop runs on: before the callbacks that are ready, which are the worker's."""
+    """End the copy as soon as the loop goes on, before the callbacks that are ready: they belong to the worker."""
     ending = loop.call_soon(_end, ChildExit.BUG)
     held = gc.get_referents(loop)
     for each in (*held, *gc.get_referents(*(one for one in held if type(one) is dict))):
@@ -206,8 +205,8 @@ def _end_first(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _end_teller(callback: object, *args: object, **_context: object) -> NoReturn:
-    """In place of the loop's `call_soon_threadsafe`. It is given what came of a function that a thread has run for the
-    loop: the handler has come back. Or somebody asks the loop for something, and there is nobody to do it."""
+    """Replaces the loop's `call_soon_threadsafe` in the copy, and ends it. It is called when the handler's thread
+    returns, or when code asks the loop for something; in the copy nobody runs the loop."""
     if type(callback) is types.MethodType:
         callback = callback.__func__
     if args and _module_of(callback) in _REPORTERS:

@@ -1,10 +1,9 @@
-"""The event loop of a worker: what the handlers' code leaves in it, or throws through it, ends or delays no worker.
-
-Theory of operation. asyncio raises SystemExit and KeyboardInterrupt of a task or callback out of the event loop, to end
-the program. In a worker they are those of one handler. The task that raised one has it as its exception, and
-whoever awaits the task gets it. So the loop goes on: everything else in it is as it was. The run that the task belongs
-to is told. Where nobody has looked at the exception by the end of its handler, it has failed. A task that nobody keeps
-is forgotten before that, which asyncio reports.
+"""The event loop of a worker: nothing that handlers leave in it or raise through it ends or delays the worker. Theory
+of operation. asyncio raises SystemExit and KeyboardInterrupt of a task or callback out of the event loop, to end the
+program. In a worker they are those of one handler. The task that raised one has it as its exception, and whoever awaits
+the task gets it. So the loop goes on: everything else in it is as it was. The run that the task belongs to is told.
+Where nobody has looked at the exception by the end of its handler, it has failed. A task that nobody keeps is forgotten
+before that, which asyncio reports.
 
 The default executor of the loop (`asyncio.to_thread`) has few places, and a thread that does not end keeps its one. So
 the loop knows the calls that run there, and to which run of a handler each belongs. For those of runs that are over the
@@ -48,17 +47,18 @@ MORE_PLACES = 32  # at most, for threads that are left behind
 
 
 class Owner(Protocol):
-    """The run of a handler, to which the asyncio tasks belong that it starts."""
+    """The run of a handler. The asyncio tasks that it starts belong to it."""
 
     def exiting(self, task: asyncio.Task[Any]) -> None:
-        """One of them has ended with SystemExit or KeyboardInterrupt. Somebody may still await it."""
+        """Note that one of its asyncio tasks ended with SystemExit or KeyboardInterrupt. The handler may still await
+        it."""
 
     def exited(self, error: BaseException) -> None:
-        """One of them has ended so, and is forgotten: nobody has awaited it."""
+        """Note that such a task was garbage-collected without anybody having awaited it."""
 
 
 class OwnedTask(asyncio.Task[Any]):
-    """`owner`, which whoever makes one sets: also of the tasks that it starts."""
+    """An asyncio task with an `owner`, which its creator sets. Tasks that it starts get the same owner."""
 
     __slots__ = ("owner",)  # as one is made for each delivery
 
@@ -87,7 +87,7 @@ class _Executor(ThreadPoolExecutor):
     """The default executor of a loop."""
 
     def make_room(self, left: int) -> None:
-        """Have as many more places as threads are left behind, also for what waits already."""
+        """Add one place for each left-behind thread, also for calls that already wait."""
         places = PLACES + min(left, MORE_PLACES)
         if places > self._max_workers:
             self._max_workers = places
@@ -111,14 +111,14 @@ class _HandlersLoop:
         cast("asyncio.AbstractEventLoop", self).set_default_executor(self.executor)
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
-        """Call `func` in a thread; of the default executor, so that it is known while it runs."""
+        """Call `func` in a thread. In the default executor, the call is recorded while it runs."""
         if executor is None:
             func, args = ThreadCall(func, args, self.calls, _owner_here(cast("Any", self))), ()
         future: asyncio.Future[Any] = cast("Any", super()).run_in_executor(executor, func, *args)
         return future
 
     def run_until_complete(self, future: Any) -> Any:
-        """Run the loop until `future` is done; after the first time, not for long."""
+        """Run the loop until `future` is done. Every call after the first is cleaning up, and waits only briefly."""
         loop, run = cast("asyncio.AbstractEventLoop", self), cast("Any", super()).run_until_complete
         if loop.is_running():
             return run(future)  # refused there
@@ -136,19 +136,19 @@ class _HandlersLoop:
                 timer.cancel()
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-        """Its threads end with the process."""
+        """Do nothing: threads of the default executor end with the process."""
 
 
 class FastLoop(_HandlersLoop, uvloop.Loop):  # type: ignore[misc]  # the same
-    """uvloop's."""
+    """The event loop of uvloop."""
 
 
 class PlainLoop(_HandlersLoop, asyncio.SelectorEventLoop):  # type: ignore[misc]  # its signatures have type variables
-    """asyncio's own."""
+    """The event loop of asyncio."""
 
 
 def run_handlers_loop(main: Callable[[], Coroutine[Any, Any, T]], *, use_uvloop: bool) -> T:
-    """Run `main` in an event loop of its own; its value."""
+    """Run `main` in a new event loop; returns its value."""
     values: list[T] = []
 
     async def kept() -> None:
@@ -161,8 +161,8 @@ def run_handlers_loop(main: Callable[[], Coroutine[Any, Any, T]], *, use_uvloop:
 
 
 def threads_left(loop: object, owners: Collection[int]) -> int:
-    """The number of threads of the default executor that run for none of these owners (ids), whose runs go on: nobody
-    waits for them any more. Others get their places."""
+    """The number of left-behind threads in the default executor: their owner is none of these (ids of running owners),
+    so nobody waits for them. Others get their places."""
     if not isinstance(loop, _HandlersLoop):
         return 0
     left = sum(call.owner is not None and id(call.owner) not in owners for call in list(loop.calls))
@@ -217,16 +217,17 @@ def _run_on(run: Callable[[Any], Any], future: asyncio.Future[Any]) -> Any:
 
 
 def _of_handler(trace: TracebackType | None) -> TracebackType | None:
-    """Without the frames of the loop. They hold its handle, which holds the task, which holds the error: a cycle, by
-    which asyncio would forget the task late, and report it late."""
+    """The error's traceback without frames of the loop. These hold the handle, the task and the error in a cycle, so
+    asyncio would collect and report the task late."""
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OF_LOOP):
         trace = trace.tb_next
     return trace
 
 
 def _tell_owners(error: BaseException) -> None:
-    """asyncio does not say which task has raised it: the one that has it as its exception is looked for, first among
-    young objects. To ask a task for its exception would be to look at it."""
+    """Tell the owner of the task that raised the error. asyncio does not say which task it was, so this looks for the
+    task that holds it, first among young objects. It does not call `task.exception()`: that would mark the exception as
+    read."""
     for generation in range(3):
         for task in gc.get_objects(generation):
             if type(task) is OwnedTask and task._exception is error and task._log_traceback:
@@ -236,6 +237,6 @@ def _tell_owners(error: BaseException) -> None:
 
 
 def _is_of_task(error: BaseException) -> bool:
-    """True if a coroutine raised it: then its task has the error, and whoever awaits it."""
+    """True if a coroutine raised the error: then its task holds it, for everybody who awaits the task."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     return any(frame.f_code.co_flags & inspect.CO_COROUTINE for frame in frames)

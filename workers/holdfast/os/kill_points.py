@@ -13,7 +13,7 @@ __all__ = ["Point", "KillWatch", "armed", "reached", "watch"]
 
 
 class KillWatch:
-    """Counts how often this process, with what it was forked from, has come by each point."""
+    """Counts how often this process, and the processes that it was forked from, have reached each point."""
 
     def __init__(self, asked: Sequence[KillPoint]) -> None:
         self.asked = asked
@@ -33,7 +33,7 @@ def _is_due(asked: KillPoint, times: int) -> bool:
 
 
 def _take(asked: KillPoint) -> bool:
-    """Of all processes that come by, one removes the file."""
+    """True if this process removed the file: only one of all processes that reach the point can."""
     assert asked.order is not None
     try:
         asked.order.unlink()

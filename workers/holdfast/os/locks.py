@@ -19,7 +19,8 @@ LONGEST_MARK = len(MARKED) + 11  # bytes: more digits are no number of a process
 def hold(path: Path) -> int | None:
     """Lock `path` for the life of this process; its descriptor, or None if another process holds it.
 
-    A user who may read the file may lock it, so only its owner may; a link to another user's file is not followed.
+    Everybody who can read the file could lock it, so only its owner may read it. A link to another user's file is not
+    followed.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
@@ -54,8 +55,8 @@ def mark_process(descriptor: int) -> None:
 
 
 def marked_process(path: Path) -> int | None:
-    """The number of the process to which the file is tied; None for none. A process that marked it locks it no more, so
-    asking for its locks disturbs nobody."""
+    """The number of the process to which the file is tied; None if there is none. Looking at the lock does not disturb
+    its holder."""
     try:
         with path.open("rb") as file:
             content = file.read(LONGEST_MARK)
@@ -67,7 +68,7 @@ def marked_process(path: Path) -> int | None:
 
 
 def outlived(path: Path) -> bool:
-    """True if somebody holds `path`, but the process that was marked has ended."""
+    """True if a process holds `path`, but the marked process has ended."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -89,8 +90,8 @@ def outlived(path: Path) -> bool:
 
 
 def create_mapped(path: Path, content: bytes) -> mmap.mmap:
-    """A new file of this content, mapped. All of it is written first: a write to memory for which the disk has no room
-    would end the process."""
+    """Makes a file with this content and maps it. The content is written first, because writing to mapped memory
+    without room on the disk would kill the process."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(os.dup(descriptor), "wb") as file:
@@ -101,7 +102,8 @@ def create_mapped(path: Path, content: bytes) -> mmap.mmap:
 
 
 def write_mapped(path: Path, at: int, content: bytes) -> bool:
-    """Change some bytes of the file, and of the memory of the process that has mapped it; False where there is none."""
+    """Change some bytes of the file, and so of the memory of the process that has mapped it; False if there is no such
+    file."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -113,7 +115,7 @@ def write_mapped(path: Path, at: int, content: bytes) -> bool:
 
 
 def read_mapped(path: Path) -> bytes:
-    """The content; empty where there is no such file."""
+    """The content; empty if there is no such file."""
     try:
         return path.read_bytes()
     except OSError:

@@ -26,12 +26,12 @@ R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
 
 
-# Threads that carry out sync code for an event loop: they can call it back.
+# Threads that run sync code for an event loop, and can call the loop back.
 
 
 def is_thread_of_loop() -> bool:
-    """True in a worker thread of anyio, and in the main thread where that carries out a call. Raises the loop's
-    cancellation if the code in it is to stop. A process that a handler has forked has no such thread."""
+    """True in a worker thread of anyio, and in the main thread while it carries out a call. Raises the loop's
+    cancellation if the code must stop. A process forked by a handler has no such thread."""
     if copied:
         return False
     if (call := _main_call()) is not None:
@@ -163,7 +163,7 @@ class ProcessLoop(Generic[T]):
             background.close()
 
     def leave_to_parent(self) -> None:
-        """Called in a forked child, which does not have the thread."""
+        """Forget the loop in a forked child, which does not have its thread."""
         if self._forgotten is not None:
             self._forgotten.detach()
         if self._background is not None:

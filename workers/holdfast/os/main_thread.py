@@ -2,14 +2,14 @@
 
 Theory of operation. Python lets only the main thread set signal handlers, and runs them nowhere else. So a library that
 uses signals works in a function that has the main thread. The event loop hands a call over (`MainThread.call`) and goes
-on. The main thread carries it out, and wakes the loop when it is over.
+on. The main thread carries it out, and wakes the loop at its end.
 
 A call is stopped by an exception. `call` sends SIGURG to the main thread, which ends most waits there (a sleep, a read,
 a lock), and the handler of that signal raises CancelledError. Only the main thread runs that handler, and `_running`
 says whose code it interrupts: after the end of a call, an order to stop that call raises nothing.
 
-The process belongs to the calls, but each begins with the same signals: what a function leaves behind (a timer, a
-handler) is undone, so that it does not interrupt the next one.
+Every call begins with the same signals: a timer or a signal handler that a function leaves behind is removed, so that
+it does not interrupt the next call.
 """
 
 from __future__ import annotations
@@ -67,9 +67,8 @@ class MainThread:
     _tell: Callable[[], object] | None = None
 
     def serve(self, run_loop: Callable[[], R], on_leftover: Callable[[BaseException], None]) -> R:
-        """Run `run_loop` in a thread and, until it has ended, the calls in this one, the main thread; its value.
-
-        `on_leftover` is called with what a signal handler has raised outside of every call: a function left it behind.
+        """Run `run_loop` in a thread, and calls in this (main) thread until the loop has ended; returns the loop's
+        value. `on_leftover` gets an exception that a left-behind signal handler raised outside of every call.
         """
         global _opened
         ended: Future[R] = Future()
@@ -97,15 +96,16 @@ class MainThread:
             self._wake.put(None)
 
     def heed(self, tell: Callable[[], None]) -> None:
-        """Call `tell` in the running event loop when this process gets SIGTERM or SIGINT, also for one before."""
+        """Call `tell` in the running event loop when this process gets SIGTERM or SIGINT, also for a signal that came
+        before."""
         loop = asyncio.get_running_loop()
         self._tell = partial(loop.call_soon_threadsafe, tell)
         if self._is_told:
             tell()
 
     async def call(self, function: Callable[[], object]) -> None:
-        """Call `function`, which raises nothing, in the main thread. Cancelled, this stops the call and waits for its
-        end. Raises what has kept the function from being called."""
+        """Call `function`, which raises nothing, in the main thread. A cancel stops the call, and this waits for its
+        end. Raises the error if the function could not be called."""
         call = MainCall(
             function,
             contextvars.copy_context(),
@@ -146,7 +146,8 @@ class MainThread:
             self._tell()
 
     def _carry_out_all(self) -> None:
-        """Each call stays first in the row until its end is told: an exception in between does not lose it."""
+        """Carry out all calls. A call stays first in the queue until the loop knows its end, so that an exception in
+        between does not lose it."""
         while self._calls:
             self._carry_out(self._calls[0])
             self._calls.popleft()
@@ -180,8 +181,8 @@ def _restore(handlers: dict[signal.Signals, Any]) -> None:
 
 
 def call_loop(call: MainCall, function: Callable[[*Ts], Coroutine[Any, Any, R]], *args: *Ts) -> R:
-    """Run this coroutine function on the event loop of a call while its function, in the main thread, waits. What ends
-    the wait (an order to stop) cancels it."""
+    """Run this coroutine function on the event loop while the function in the main thread waits. An order to stop ends
+    the wait and cancels the coroutine."""
     scopes: list[anyio.CancelScope] = []
 
     async def inside() -> R:
@@ -202,6 +203,6 @@ _opened: MainThread | None = None
 
 
 def opened() -> MainThread | None:
-    """The main thread of this process where it waits for calls; None where the event loop has it, and in a process that
-    a handler has forked."""
+    """The main thread of this process if it waits for calls; None if the event loop runs in it, and in a process forked
+    by a handler."""
     return None if copied else _opened

@@ -27,7 +27,7 @@ def children(pid: int) -> list[int]:
 
 
 def with_descendants(pids: Iterable[int]) -> set[int]:
-    """These processes and their descendants, but for those whose parent has ended."""
+    """These processes and their descendants, without orphans whose parent has ended."""
     reached: set[int] = set()
     waiting = list(pids)
     while waiting:
@@ -50,12 +50,12 @@ def carries(pid: int, marks: Collection[bytes]) -> bool:
 
 
 def runs(pid: int) -> bool:
-    """False for one that has ended, whether its parent has reaped it or not."""
+    """True if the process runs; False if it has ended, reaped or not."""
     return _state(pid)[0] not in _ENDED
 
 
 def unreaped_child(pid: int, parent: int) -> bool:
-    """True for a child of this parent that has ended and was not reaped: its number is nobody else's yet."""
+    """True if it is a child of this parent that has ended and was not reaped, so its number is not used again yet."""
     return _state(pid)[:2] == ("Z", parent)
 
 
@@ -82,7 +82,8 @@ def title(pid: int) -> bytes:
 
 
 def carries_incarnation(pid: int, incarnations: Collection[str]) -> bool:
-    """One of these: in the environment of what was executed, in the title of what was only forked."""
+    """True if the process belongs to one of these incarnations: an executed program by its environment, a forked
+    process by its title."""
     shown = title(pid)
     if shown.startswith(_TITLE) and any(incarnation.encode() in shown for incarnation in incarnations):
         return True
@@ -99,7 +100,7 @@ def _environment(pid: int) -> frozenset[bytes]:
 
 
 def kill_all(find: Callable[[], set[int]]) -> set[int]:
-    """Kill the processes that `find` returns, until it returns no others; all that were found."""
+    """Kill the processes that `find` returns, until it returns no new ones; returns all found processes."""
     killed: set[int] = set()
     for _ in range(ROUNDS):
         others = find() - killed
@@ -118,5 +119,5 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def boot_id() -> str:
-    """Another after each start of the host; empty where the system does not tell."""
+    """The id of this boot of the host, different after each start; empty if the system has none."""
     return _BOOT_ID.read_text("ascii").strip() if _BOOT_ID.exists() else ""

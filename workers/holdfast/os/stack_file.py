@@ -20,7 +20,7 @@ def register() -> None:
 
 
 def of_process(pid: int) -> Path | None:
-    """The file of a process, open there; None for one that has none. Raises OSError for a process that is gone or of
+    """Opens the stack file of a process; None if it has none. Raises OSError if the process is gone or belongs to
     another user."""
     for link in Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -32,6 +32,6 @@ def of_process(pid: int) -> Path | None:
 
 
 def read(path: Path) -> str:
-    """The stacks that were written last."""
+    """The stacks of the last SIGUSR2."""
     with path.open("rb") as file:
         return file.read(MOST_BYTES).decode("utf-8", "replace")

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from holdfast_config import Settings
 
 
-# The store of a test: while it stands in, all code of this process gets it in place of the store that it names.
+# The store of a test: while it is in place, all code of this process gets it instead of the store that the code names.
 
 
 @dataclass(frozen=True, slots=True)
 class Substitute:
-    """`pid`: the process for which it stands in; its forks have stores of their own."""
+    """`pid`: the process in which it replaces the store; forks have their own stores."""
 
     store: Store
     queue: str
@@ -70,7 +70,7 @@ def substitute(queue: str) -> Store | None:
 
 @dataclass(frozen=True, slots=True)
 class CurrentStore:
-    """`store`: the one in memory, for the event loop of the worker; None: it is to be opened by `settings`."""
+    """`store`: the store in memory, for the worker's event loop. None: open one from `settings`."""
 
     settings: Settings
     store: Store | None = None

@@ -1,7 +1,6 @@
-"""Adds up the rollups of a period: of days, hours, ten minutes and minutes, the longest that fit.
-
-A rollup that is missing is read as the shorter ones that it would have been made of: the last minutes are not packed
-yet, and in a stretch without any deliveries there is none of any length.
+"""Adds up the rollups of a period: days, hours, ten minutes and minutes, the longest that fit. If a rollup is missing,
+the shorter ones in its place are read: the last minutes, for example, are not packed yet. A time without deliveries has
+no rollups at all.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ PARTS = 28  # of a long period, at least: thirty days are read by days
 
 
 class Step(NamedTuple):
-    """The figures of all series in a part of a period, which has so many of its seconds."""
+    """The figures of all series in a part of a period, and how many seconds of the part lie in the period."""
 
     start_ms: int
     seconds: float
@@ -53,7 +52,7 @@ class Period:
         return (self.end_ms - self.start_ms) / 1000
 
     def course(self, most: int) -> list[Step]:
-        """Its course, in at most so many steps of the same length."""
+        """The figures over time, in at most this many steps of equal length."""
         first = self.start_ms // self.part_ms * self.part_ms
         step_ms = max(1, -(-(self.end_ms - first) // most // self.part_ms)) * self.part_ms
         steps = [self._step(start, start + step_ms) for start in range(first, self.end_ms, step_ms)]
@@ -70,9 +69,8 @@ class Period:
 async def last_periods(
     store: RollupStore, now_ms: int, length_ms: int, handler: str | None = None, lane: str | None = None
 ) -> tuple[Period, Period]:
-    """The period of this length until the end of this minute, and the one of the same length before it, of
-    which only the total is wanted; of this handler and this lane alone, if they are given. A long period begins with
-    whole ten minutes."""
+    """The period of this length until the end of this minute, and the period before it, with its total only. With a
+    handler or a lane, only their figures. A long period begins at a multiple of ten minutes."""
     whole = MINUTE if 2 * length_ms < MINUTES_KEPT_MS else TEN_MINUTES
     end = -(-now_ms // MINUTE) * MINUTE
     start = (end - length_ms) // whole * whole
@@ -84,8 +82,8 @@ async def last_periods(
 
 
 async def made_of_shorter(store: RollupStore, now_ms: int, length_ms: int, start_ms: int) -> Rollup:
-    """The rollup of ten minutes, an hour or a day, as it is packed. An hour is made of its minutes while they are kept:
-    rollups of ten minutes have less room for names."""
+    """The rollup of ten minutes, an hour or a day, made from shorter ones. An hour is made from its minutes while these
+    are kept, because rollups of ten minutes have room for fewer names."""
     of_minutes = length_ms == HOUR and start_ms >= now_ms - MINUTES_KEPT_MS
     period = Period(start_ms, start_ms + length_ms, MINUTE if of_minutes else PACKED[length_ms])
     await _Sum(store, now_ms, period).read()
@@ -93,14 +91,14 @@ async def made_of_shorter(store: RollupStore, now_ms: int, length_ms: int, start
 
 
 def _part(length_ms: int) -> int:
-    """The longest rollups of which there are PARTS in a period of this length, else a minute."""
+    """The length of the longest rollups that divide the period into at least PARTS parts, else a minute."""
     return max((length for length in PACKED if length_ms >= PARTS * length), default=MINUTE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """Adds the rollups to a period one by one, as they are read: with little memory, and so that other work of the
-    process goes on between two of them."""
+    """Adds rollups to a period one by one. This needs little memory, and other work of the process goes on between two
+    of them."""
 
     store: RollupStore
     now_ms: int

@@ -97,10 +97,9 @@ class WorkerStore(Protocol):
         weights: Sequence[int] = (),
         ahead: int = 0,
     ) -> Pulled:
-        """Settle, then claim up to `slots` tasks.
-
-        `weights` has one number for each lane; without any, tasks come from the first lane that holds some. `ahead`: so
-        many more may be claimed, where the worker serves one lane and nothing bounds it.
+        """Settle, then claim up to `slots` tasks. `weights` has one number for each lane; without weights, tasks come
+        from the first lane that has any. `ahead`: how many more may be claimed, if the worker serves one lane and no
+        limit applies.
         """
         ...
 
@@ -119,7 +118,8 @@ class WorkerStore(Protocol):
         ...
 
     async def sleep(self, task_id: str, claim: str, place: int, name: str, milliseconds: int) -> SleepKept:
-        """Keep a sleep under the latest claim of a running task; if one stands there, answer how long it lasts yet."""
+        """Record a sleep under the latest claim of a running task; if one is recorded there, answer how long it still
+        lasts."""
         ...
 
     async def emit(self, batches: Sequence[EmittedBatch]) -> list[EmitVerdict]:
@@ -159,11 +159,10 @@ class WorkerStore(Protocol):
         weights: Sequence[int],
         offer: Callable[[SendPull | None], None],
     ) -> tuple[Hint | None, Pulled | None]:
-        """`listen`, and the answer of the `pull` without settlements that was sent behind it, None without one.
-
-        `offer` gets the function that sends it, then None once it cannot be sent any more: the store pulls as soon as
-        the wait ends. It is never called where that cannot be done. After an error the pull may have been run or not:
-        ask again, by `pull` under its number.
+        """`listen`, together with a `pull` without settlements that the store runs as soon as the wait ends. Returns
+        the hint, and the answer of the pull (None if none was sent). `offer` gets the function that sends the pull, and
+        later None when it is too late to send it. If the store cannot do this, `offer` is never called. After an error
+        the pull may have run: call `pull` again with its number.
         """
         ...
 
@@ -190,13 +189,12 @@ class StewardStore(Protocol):
         begun: Mapping[str, str] | None = None,
         lost_ms: int | None = None,
     ) -> int:
-        """Declare the incarnation dead and put back the tasks it owned; the number of tasks.
-
-        A second call answers 0. `charged`: the death counts as a crash of its tasks. `ordered`: an operator's order
-        caused the death, and it makes no task a suspect. `begun`: the tasks that it had begun, each with the claim
-        under which it has ended, '' while it runs: then it counts under each claim. For other claims the death counts
-        as nothing. None: not known; then those are taken that it claimed first, as many as it ran at once.
-        `lost_ms`: so long ago it ended; None: not known, then its last heartbeat counts.
+        """Declare the incarnation dead and put back its tasks; returns their number. A second call answers 0.
+        `charged`: the death counts as a crash of its tasks. `ordered`: an operator's order caused the death, and it
+        makes no task a suspect. `begun`: the tasks that it had begun, each with the claim under which it has ended; ''
+        means it runs, and counts under every claim. For claims that had not begun the death does not count. None:
+        unknown; then its oldest claims count as begun, as many as it ran at once. `lost_ms`: how long ago it ended;
+        None: unknown, then its last heartbeat counts.
         """
         ...
 
@@ -205,20 +203,19 @@ class StewardStore(Protocol):
         ...
 
     async def take_back(self, incarnation: str, last_request: int, begun: Mapping[str, str]) -> int:
-        """Put back what this worker has claimed and not begun, as it is silent; the number of tasks. `begun`: as for
-        `recover`.
-
-        Claims of requests after `last_request` stay. The worker must not begin the others any more: see
-        `BegunTasks.is_revoked`. Nothing of them counts.
+        """Put back the tasks that a silent worker has claimed and not begun; returns their number. `begun`: see
+        `recover`. Claims of requests after `last_request` stay. The worker must not begin the others any more: see
+        `BegunTasks.is_revoked`. No crash and no release is counted for them.
         """
         ...
 
     async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = MAX_CRASHES) -> dict[str, int]:
-        """Recover the workers whose lease has expired in two looks; the number of tasks that each owned."""
+        """Recover the workers whose lease has expired in two looks in a row; returns the number of tasks that each
+        owned."""
         ...
 
     async def promote(self, limit: int) -> tuple[int, int | None]:
-        """Submit due tasks; their number, and milliseconds until the next is due (None: no task is delayed)."""
+        """Submit due tasks; returns their number, and milliseconds until the next is due (None: no task is delayed)."""
         ...
 
     async def suspects(self, lanes: Sequence[str], workers: Sequence[str] = ()) -> Startable:
@@ -229,15 +226,14 @@ class StewardStore(Protocol):
         ...
 
     async def unserved(self, timeout_ms: int, limit: int) -> int:
-        """End tasks that have waited so long while no live worker had their handler; their number.
-
-        Looks at `limit` gates, and at as many tasks of each.
+        """Fail tasks that have waited this long while no live worker had their handler; returns their number. It looks
+        at `limit` gates, and at `limit` tasks of each.
         """
         ...
 
     async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None, int]:
-        """True if a task of these lanes waits, runs or is due; milliseconds until a delayed task is due; the number of
-        tasks whose handler no live worker has, which the first does not count."""
+        """Three values: True if a task of these lanes waits, runs or is due; milliseconds until a delayed task is due;
+        the number of tasks whose handler no live worker has. The first value does not count these."""
         ...
 
     async def peek(self, lane: str, timeout: float) -> bytes | None:
@@ -246,8 +242,8 @@ class StewardStore(Protocol):
         ...
 
     async def ring(self, *lanes: str) -> tuple[int, int]:
-        """Ring the bell of each of these lanes that holds entries. Answers the number of entries, and the number of
-        lanes that hold some and were not rung: no worker had heard their last bell yet, or they start nothing now."""
+        """Ring the bell of these lanes if they hold entries. Answers the number of entries, and the number of lanes
+        with entries that were not rung: no worker had heard their last bell yet, or they may start no task now."""
         ...
 
     async def tend(self, lanes: Sequence[str]) -> Tended:
@@ -261,10 +257,8 @@ class StewardStore(Protocol):
 
     async def note_wrong_end(self, lane: str, front: LaneHead, steward: str) -> int:
         """Count the foreign entries that a look saw pushed at the front of the lane. All stewards see the same entries,
-        so those of one steward at a time are counted.
-
-        Answers how many were counted since the lane's end was set or since a day without any; 0 where the front of the
-        lane is another now.
+        so only one steward's are counted at a time. Answers the count since the lane's end was set, or since a day
+        without such entries; 0 if the lane's front was changed.
         """
         ...
 
@@ -273,8 +267,8 @@ class StewardStore(Protocol):
         ...
 
     async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
-        """Put back our own entries that somebody else took out of the lane (two looks miss them); their number, and the
-        next cursor."""
+        """Put back our own entries that another program took out of the lane (two looks in a row miss them); returns
+        their number, and the next cursor."""
         ...
 
     async def wait_alarm(self, timeout: float) -> bool:
@@ -333,7 +327,7 @@ class ProducerStore(Protocol):
         ...
 
     def emitted(self, task_id: str) -> AsyncGenerator[str]:
-        """As `settled` of this task, and its id as parts of it are kept. Several notices may come as one."""
+        """Like `settled` for this task, and also its id when new parts are stored. Several notices may come as one."""
         ...
 
 
@@ -347,8 +341,8 @@ class TaskStore(Protocol):
         ...
 
     async def search(self, wanted: Wanted, search: TextSearch, limit: int, cursor: str = "") -> Page:
-        """As `tasks`, of those that a text is in (see core/task_search.py). One call is one step: it looks at some
-        hundred tasks and half a megabyte of their texts at most, so a page may be empty and have a cursor."""
+        """Like `tasks`, but only tasks that contain a text (see core/task_search.py). One call is one step: it reads at
+        most some hundred tasks and half a megabyte of their texts. So a page may be empty and still have a cursor."""
         ...
 
     async def task_ids(self, beginning: str, cursor: str, page: int) -> TaskIds:
@@ -388,8 +382,8 @@ class TaskStore(Protocol):
         ...
 
     async def retry(self, task_id: str, reason: str, change: str = "") -> RetryAnswer:
-        """Run a failed, rejected or canceled task again, as a new task; submit a delayed task now. `change`: the change
-        of many tasks that does so; what it made run is not retried by it again."""
+        """Run a failed, rejected or canceled task again, as a new task; submit a delayed task now. `change`: the bulk
+        change that does so; it does not retry a task again that it has retried before."""
         ...
 
     async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:
@@ -397,11 +391,11 @@ class TaskStore(Protocol):
         ...
 
     async def purge_dead(self, task_ids: Sequence[str]) -> int:
-        """Delete those of these tasks that are dead letters; their number."""
+        """Delete the dead letters among these tasks; returns their number."""
         ...
 
     async def forget_tasks(self, task_ids: Sequence[str]) -> int:
-        """Delete those of these tasks that have ended, with everything kept of them; their number."""
+        """Delete the ended tasks among these with all their data; returns their number."""
         ...
 
     async def trim(self, keep_ms: int, limit: int) -> int:
@@ -423,7 +417,7 @@ class UnreadableStore(Protocol):
     async def unreadable_at(self, address: str) -> UnreadableEntry | None: ...
 
     async def readmit(self, address: str) -> str:
-        """Put an entry back into its lane: `back`; `gone`; or `cut`, as only its beginning was kept."""
+        """Put an entry back into its lane. Answers `back`, `gone`, or `cut` if only its beginning was kept."""
         ...
 
     async def forget_unreadable(self, address: str) -> bool:
@@ -443,11 +437,11 @@ class AdminStore(Protocol):
     async def workers(self) -> list[WorkerRecord]: ...
 
     async def incarnations(self, names: Collection[str]) -> dict[str, WorkerRecord]:
-        """Those of these workers that are known: the living, and the dead for a day."""
+        """The known workers among these: living ones, and those that died within a day."""
         ...
 
     async def key_count(self) -> KeyCount:
-        """How many keys work on all of them has before it; that of the queue is an estimate."""
+        """The number of keys, for the progress of work on all keys; the queue's own number is an estimate."""
         ...
 
     async def strays(
@@ -484,8 +478,8 @@ class LaneStore(Protocol):
         ...
 
     async def declare(self, host: str, rules: Sequence[LaneLimit]) -> int:
-        """Set all limits that the settings of this host name; those it named before and names no longer are removed.
-        The number that changed."""
+        """Set all limits in the settings of this host, and remove those that it set before and no longer has. Returns
+        how many changed."""
         ...
 
     async def pause_lane(self, lane: str, reason: str) -> bool:
@@ -505,19 +499,19 @@ class HostStore(Protocol):
         ...
 
     async def resume_host(self, host: str, by: str) -> QuietOrder:
-        """End `quiet_host`. An order for all hosts and one for this host are ended each by itself."""
+        """End `quiet_host`. An order for all hosts and one for this host are ended separately."""
         ...
 
     async def halt_host(self, host: str, by: str, reason: str) -> QuietOrder:
         """Make the workers of a host (ALL_HOSTS: of all) claim nothing and make no fires until the halt is ended.
 
-        Processes that end at halts and were started before end. Each halt is new. ValueError where `host` or `by` is
-        empty.
+        Processes that end at halts and were started before it end. Every call is a new halt. Raises ValueError if
+        `host` or `by` is empty.
         """
         ...
 
     async def end_halt(self, host: str, by: str) -> QuietOrder:
-        """End a halt, and nothing else: a host that is quiet as well stays quiet."""
+        """End only a halt: a host that is also quiet stays quiet."""
         ...
 
     async def quiet_hosts(self) -> tuple[Quiet, ...]:
@@ -534,7 +528,7 @@ class EventStore(Protocol):
 
     async def events(self, after: str, limit: int, timeout: float = 0.0) -> Happenings:
         """Events after a position ('' from the first one kept), once there are some, at most `timeout` seconds. `limit`
-        counts entries of the stream: one may name several tasks, and is an event of each."""
+        counts entries of the stream; an entry that names several tasks gives one event for each."""
         ...
 
     async def events_before(self, position: str, limit: int) -> tuple[Happening, ...]:
@@ -552,7 +546,7 @@ class InspectStore(Protocol):
     async def examine(self, lanes: Sequence[str], watch: float) -> StoreInfo:
         """The state of the server and of the queue for an operator; these lanes are watched for `watch` seconds.
 
-        Changes nothing. Raises StoreUnavailableError, or StoreRefusedError where the login fails.
+        Changes nothing. Raises StoreUnavailableError, or StoreRefusedError if the login fails.
         """
         ...
 
@@ -598,7 +592,7 @@ class ScheduleStore(Protocol):
         ...
 
     async def schedule(self, schedule_id: str) -> ScheduleRecord | None:
-        """Raises UnreadableScheduleError where the record cannot be read."""
+        """The schedule; None if unknown. Raises UnreadableScheduleError if the record cannot be read."""
         ...
 
     async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
@@ -610,15 +604,14 @@ class ScheduleStore(Protocol):
         ...
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
-        """Remove those of each application's code that no live worker declares, while a pool of it serves.
-
-        In steps of about `limit` schedules. `seen` is the token of the step before, empty at first; after the last step
-        nothing is looked at before something changes or a minute has gone by.
+        """Remove declared schedules that no live worker declares any more, while a pool of their application serves.
+        This works in steps of about `limit` schedules. `seen` is the token of the step before, empty at first. After
+        the last step it rests until something changes or a minute has passed.
         """
         ...
 
     async def undeclared_schedules(self, limit: int) -> tuple[Undeclared, ...]:
-        """The schedules of code that no live worker declares, and that nothing removes."""
+        """The declared schedules that no live worker declares any more, and that nothing removes."""
         ...
 
     async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:
@@ -662,23 +655,22 @@ class BatchStore(Protocol):
 
 
 class WebhookStore(Protocol):
-    """The calls about webhooks, the URLs that are told of a task's end."""
+    """The calls about webhooks: URLs that get a request when a task ends."""
 
     async def take_notices(
         self, limit: int, lease_ms: int, room: Room | None = None
     ) -> tuple[list[Notice | SpoiltNotice], int | None]:
-        """The notices to post now, which nobody else gets for `lease_ms`; milliseconds until the next (None: none
-        waits). `room`: that of their receivers (None: as much as is wanted)."""
+        """Take notices to post now; nobody else gets them for `lease_ms`. Also returns milliseconds until the next
+        (None: none waits). `room`: limits for receivers (None: no limits)."""
         ...
 
     async def note_receiver(self, receiver: str, answered: Answered) -> None:
-        """Note how a receiver has taken a notice: that decides when it has its turn."""
+        """Note how a receiver answered a notice: this decides when it gets the next one."""
         ...
 
     async def notice_done(self, name: str, why: str = "", at_ms: int | None = None) -> bool:
-        """Mark a notice as posted, or as given up for the reason `why`. False where that was done before.
-
-        `at_ms`: the moment of the notice that was posted. If the task has made progress since, that is posted next.
+        """Mark a notice as posted, or as given up for the reason `why`. False if that was done before. `at_ms`: the
+        moment of the posted notice. If the task has made progress since, that is posted next.
         """
         ...
 
@@ -687,7 +679,7 @@ class WebhookStore(Protocol):
         ...
 
     async def outbox(self, offset: int, limit: int) -> Outbox:
-        """The notices that wait behind the first `offset` of them, the next to be posted first."""
+        """Waiting notices in the order of posting, without the first `offset`."""
         ...
 
     async def notice_now(self, name: str) -> bool:
@@ -695,7 +687,7 @@ class WebhookStore(Protocol):
         ...
 
     async def set_webhook(self, url: str) -> None:
-        """The URL of all tasks without one of their own; '' for none."""
+        """Set the URL for all tasks without their own; '' for none."""
         ...
 
     async def set_webhook_of_task(self, task_id: str, known: str, url: str) -> str:
@@ -708,7 +700,7 @@ class WebhookStore(Protocol):
 
 
 class ConversationStore(Protocol):
-    """The calls of an application that keeps its conversations where its tasks are. Payloads are JSON."""
+    """The calls of an application that keeps its conversations in the task store. Payloads are JSON."""
 
     async def note(self, task_id: str, context_id: str, owner: str, message: bytes) -> str:
         """Keep a message before its task, or one more message for it, is submitted: a word of Noted, or the state in
@@ -774,14 +766,14 @@ class ConversationStore(Protocol):
 
 
 class ActivityStore(Protocol):
-    """The calls about the changes that were asked for on the dashboard, over the API and of the agent."""
+    """The calls about Activity: the log of changes that users asked for."""
 
     async def note_activity(self, activity: Activity) -> None:
         """Keep it. The last 10,000 are kept."""
         ...
 
     async def activity_before(self, position: str, limit: int) -> tuple[Activity, ...]:
-        """Those before a position ('' from the last one), newest first."""
+        """The changes before a position ('' from the last one), newest first."""
         ...
 
 
@@ -789,8 +781,8 @@ class WebSessionStore(Protocol):
     """The calls about browsers that are logged in to the dashboard: all its processes see the same ones."""
 
     async def begin_web_session(self, session: str, now_ms: int, until_ms: int) -> None:
-        """Keep it; those that have lasted until now are forgotten, and of its owner's those beyond 100 that end first.
-        `session`: `OWNER:NAME`; `now_ms` and `until_ms`: by the caller's clock."""
+        """Keep a session. Sessions that have ended by now are deleted. If the owner has more than 100, those that end
+        first are deleted. `session`: `OWNER:NAME`; `now_ms` and `until_ms`: by the caller's clock."""
         ...
 
     async def end_web_session(self, session: str) -> None: ...
@@ -802,7 +794,7 @@ class HandlerStore(Protocol):
     """The calls about the handlers that workers publish: how a task of each is submitted."""
 
     async def publish_handlers(self, handlers: Sequence[PublishedHandler]) -> None:
-        """Keep them by their names. One that no live worker has any more is forgotten as workers come and go."""
+        """Keep these handlers by name. When workers come or go, handlers that no live worker has are forgotten."""
         ...
 
     async def published_handler(self, name: str) -> PublishedHandler | None:
@@ -822,17 +814,17 @@ class BulkChangeStore(Protocol):
         ...
 
     async def note_bulk(self, before: BulkChange, after: BulkChange) -> bool:
-        """Keep how far a step has come, and add what it has changed: also that of a run which was stopped meanwhile.
-        False: it is done, was stopped, or another run of it goes on; nothing is to follow."""
+        """Keep the progress of a step and add its counts, also for a run that was stopped meanwhile. False if no step
+        should follow: the change is done, was stopped, or another run goes on with it."""
         ...
 
     async def stop_bulk(self, change_id: str) -> bool:
-        """Let the run that carries it out end after its step. False: none does."""
+        """Stop the running change after its present step. False: it does not run."""
         ...
 
     async def resume_bulk(self, change_id: str) -> BulkChange | None:
-        """The change as its next run, which the caller carries out; an earlier run ends after its step. None: it runs,
-        is done, or is not known."""
+        """Begin the next run of a change; the caller carries it out. An earlier run ends after its step. None if the
+        change runs, is done, or is unknown."""
         ...
 
     async def bulk_change(self, change_id: str) -> BulkChange | None: ...
@@ -860,11 +852,11 @@ class RollupStore(Protocol):
 
 
 class MetricsStore(Protocol):
-    """The calls of a steward that metrics are read from."""
+    """The calls of the steward that reports metrics."""
 
     async def report_duty(self, steward: str, ms: int) -> bool:
-        """Take or keep the duty to report the figures of the queue for so long, or give it up (0). False: another
-        steward has it."""
+        """Take or keep the duty to report the queue's figures for this long, or give it up (0). False: another steward
+        has it."""
         ...
 
     async def gauges(self, lease_ms: int) -> Gauges: ...
@@ -908,7 +900,7 @@ class Ledger(Protocol):
         ...
 
     async def news(self, seconds: float) -> None:
-        """Block until there is an event that was not replicated, at most so many seconds."""
+        """Block until there is an event that was not replicated, at most this many seconds."""
         ...
 
     async def ledger(self) -> LedgerStatus: ...

@@ -7,7 +7,8 @@ from holdfast.store.protocol import TaskStore
 
 
 async def results_of_parents(store: TaskStore, task_id: str, most_bytes: int = MOST_BYTES) -> dict[str, ParentResult]:
-    """The parents of the task in the order of `after`; those behind the first `most_bytes` without their results."""
+    """The parents of the task in the order of `after`. Results are read up to `most_bytes` in all; later parents have
+    none."""
     found, left = dict[str, ParentResult](), most_bytes
     following: int | None = 1
     while following is not None:

@@ -1,6 +1,5 @@
-"""Tends lanes: what was pushed to a lane from which nobody takes entries is heard, and stale entries go.
-
-A steward tends the lanes of its pool. Where no steward vouches for a worker, that worker does it.
+"""Tends lanes: carries out orders that were pushed to a lane, even if no worker takes entries from it, and removes
+stale entries. A steward tends the lanes of its pool. A worker without a steward does it itself.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ NEXT_STEP = 0.01  # seconds: many stale entries must not delay other clients
 
 
 async def tend(store: StewardStore, lanes: Sequence[str]) -> None:
-    """Tend these lanes once, in as many calls as that takes: one where little is to be done."""
+    """Tend these lanes once. If there is little to do, this takes one call of the store, else more."""
     rest = lanes
     while rest:
         tended = await store.tend(rest)

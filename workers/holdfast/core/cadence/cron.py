@@ -1,10 +1,9 @@
 """Cron expressions: five fields, six with seconds first, `@daily` and its like, `CRON_TZ=Zone` in front.
 
-Each field is read here, before cronsim sees it: a term that cronsim takes for another is given to it in a spelling that
-has one meaning, and what other programs write, but cannot be taken, is refused with what to write instead.
-
-At a change of the clock it does as Debian's cron: what is set for fixed hours runs once (in the lost hour: right after
-it), what is set for every hour or minute goes on with the clock.
+Each field is read here before cronsim sees it. Terms that cronsim would misread are respelled. Forms of other programs
+that Holdfast does not accept are refused, with the form to write instead. At a change of the clock it does the same as
+Debian's cron: an expression with fixed hours runs once (in the skipped hour: right after it), one for every hour or
+minute follows the clock.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class _Field:
     is_day: bool = False
 
     def value(self, text: str) -> int:
-        """The number of a number or a name; `_RefusedError` if it is none of this field."""
+        """The value of a number or a name; raises `_RefusedError` if this field does not have it."""
         if text in self.names:
             return self.low + self.names.index(text)
         if text.isdecimal() and self.low <= int(text) <= self.high:
@@ -96,13 +95,14 @@ class Cron:
         return not any(field.startswith("*") for field in self.expression.split()[-5:-3])
 
     def _right_after(self, wall: datetime) -> int:
-        """The moment of a local time, the first of two; of one that the clock leaves out, the first after it."""
+        """The moment of a local time. If the time comes twice, the first; if the clock skips it, the first moment after
+        the gap."""
         while not exists(wall, self.timezone):
             wall = wall.replace(second=0) + timedelta(minutes=1)
         return moment_at(wall, self.timezone)
 
     def _with_the_clock(self, after: int) -> int | None:
-        """From one change of the clock to the next: between them local times and moments go along."""
+        """Follows the clock from one change to the next: in between, local times and moments run in parallel."""
         while True:
             now = local(after, self.timezone)
             wall = next(_series(self.expression, now), None)
@@ -128,7 +128,7 @@ def _series(expression: str, after: datetime) -> Iterator[datetime]:
 
 
 def cron(text: str, timezone: str = "UTC") -> Cron:
-    """Read a cron expression; InvalidScheduleError names the field that is wrong, and one that never comes due."""
+    """Read a cron expression. Raises InvalidScheduleError, which names the wrong field, also if it never comes due."""
     if len(text) > MOST_TEXT:
         raise InvalidScheduleError(f"cron: {len(text)} characters, at most {MOST_TEXT} are allowed")
     prefix = _PREFIX.match(text.strip())
@@ -138,7 +138,7 @@ def cron(text: str, timezone: str = "UTC") -> Cron:
 
 
 class _RefusedError(ValueError):
-    """A term cannot be taken; the text is what to write instead, empty if that is not known."""
+    """A term is not accepted. The text is the form to write instead; empty if none is known."""
 
 
 @lru_cache(maxsize=4096)
@@ -154,7 +154,7 @@ def _checked(text: str, name: str) -> Cron:
 
 
 def _plain(text: str) -> str:
-    """The expression with its fields in one spelling, which cronsim reads as it is meant."""
+    """The expression with its fields in a spelling that cronsim reads correctly."""
     expression = ALIASES.get(text.lower(), text.upper())  # cronsim has no words for mon and jan
     if expression.startswith("@"):
         raise InvalidScheduleError(f"cron {text!r}: no such name; {_other_name(text)}")
@@ -186,7 +186,7 @@ def _other_name(text: str) -> str:
 
 
 def _without_year(fields: list[str]) -> str:
-    """The same without the seventh field, the year: a schedule has a start and an end instead."""
+    """The fields without the seventh, the year: a schedule has a start and an end instead."""
     if len(fields) != 7:
         return ""
     six, years = " ".join(fields[:6]), _YEARS_GIVEN.fullmatch(fields[6])
@@ -205,7 +205,7 @@ def _field(field: _Field, text: str) -> str:
 
 
 def _any_day(field: _Field, text: str) -> str:
-    """`?` says nothing of a day, as `*` does."""
+    """The field with `*` in place of `?`: both mean any day."""
     if text == "?" and field.is_day:
         return "*"
     if "," in text:
@@ -231,7 +231,7 @@ def _term(field: _Field, term: str) -> str:
 
 
 def _range(field: _Field, first: tuple[str, int], last: str, step: str | None) -> str:
-    """A range of which one value is named is this value: cronsim would take `5-5/2` for one without an end."""
+    """A range of one value becomes this value: cronsim would read `5-5/2` as a range without an end."""
     said, begin = first
     end = field.value(last)
     if field is _WEEKDAY and last == "SUN" and begin > 0:
@@ -247,7 +247,7 @@ def _range(field: _Field, first: tuple[str, int], last: str, step: str | None) -
 
 
 def _unwrapped(field: _Field, first: tuple[str, int], end: int, step: str | None) -> str:
-    """The values of a range that goes past the field's end, as ranges that do not."""
+    """Splits a range that goes past the field's end: `FRI-MON` becomes `FRI-SUN,MON`."""
     said, begin = first
     low = 1 if field is _WEEKDAY else field.low  # Sunday is 7 here
     size = field.high - low + 1
@@ -269,7 +269,7 @@ def _list(field: _Field, like: str, values: Iterable[int]) -> str:
 
 
 def _instead(field: _Field, term: str) -> str:
-    """What to write for a term of other programs; empty if it is not known."""
+    """The form to write for a term of another program; empty if none is known."""
     if field is _WEEKDAY and (last := _LAST_OF_OTHERS.fullmatch(term)):
         return f"write {last[1] or last[2]}L"
     if field is _WEEKDAY and term == "L":

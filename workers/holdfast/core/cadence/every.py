@@ -55,7 +55,7 @@ def _length(value: float | str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Once, at this moment; one that has passed is due at once, and late. `NOW` is the moment of reading."""
+    """Once, at this moment; a past moment is due at once, and late. `NOW` is the moment of reading."""
 
     moment: int
 
@@ -65,7 +65,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """First at this moment, then again whenever a run has ended: the next moment is known only then."""
+    """First at this moment, then again after each run. The next moment is known only when a run has ended."""
 
     first: int
 

@@ -44,18 +44,18 @@ def moment_of(when: datetime) -> int:
 
 
 def exists(wall: datetime, name: str) -> bool:
-    """True if a local time without zone exists: it does not in the hour that a clock is put forward."""
+    """True if a local time exists on the zone's clock: the skipped hour in spring does not."""
     there = wall.replace(tzinfo=zone(name), fold=0)
     return there.astimezone(UTC).astimezone(zone(name)).replace(tzinfo=None) == wall
 
 
 def moment_at(wall: datetime, name: str) -> int:
-    """The moment of a local time without zone; of two in the hour that comes twice, the first."""
+    """The moment of a local time. In the hour that comes twice, the first."""
     return moment_of(wall.replace(tzinfo=zone(name), fold=0))
 
 
 def is_plain(wall: datetime, now: datetime, name: str) -> bool:
-    """True if a local time comes once, and with the same difference to UTC as `now`."""
+    """True if a local time comes once, and its difference to UTC is the same as now."""
     there = (wall.replace(tzinfo=zone(name), fold=fold).utcoffset() for fold in (0, 1))
     return all(one == now.utcoffset() for one in there)
 
@@ -84,7 +84,8 @@ def _halved(low: int, high: int, name: str) -> int:
 
 def wall_of(text: str, name: str) -> tuple[datetime, str]:
     """A date, or date and time, of RFC 5545 or ISO 8601 (`20270131T093000Z`, `2027-01-31T09:30:00+01:00`): the local
-    time, and its zone. With Z it is UTC, with another offset `name`. ValueError for anything else."""
+    time, and its zone. With Z the zone is UTC; a time with another offset is converted to zone `name`. Raises
+    ValueError for anything else."""
     if not _RULE_DATE.fullmatch(text):
         raise ValueError(text)
     when = datetime.fromisoformat(text)

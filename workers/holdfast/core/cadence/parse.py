@@ -14,7 +14,7 @@ Cadence = Cron | Every | RecurrenceRule | At | Continue | Stop
 
 
 def following(cadence: Cadence, after: int) -> int | None:
-    """The first moment strictly after another; None when none will come (of CONTINUE: until its run has ended)."""
+    """The first moment strictly after another. None if none will come, or for CONTINUE while its run has not ended."""
     return cadence.following(after)
 
 
@@ -40,7 +40,7 @@ def read(text: str, timezone: str, now: int) -> Cadence:
 
 
 def stored(cadence: Cadence) -> str:
-    """One text for the store, from which `restored` makes the same cadence."""
+    """The cadence as one text for the store; `restored` reads it back."""
     match cadence:
         case Cron(expression, timezone):
             return f"cron {timezone} {expression}"

@@ -1,7 +1,7 @@
 """One RRULE: `rule_parts` finds its days, `times_of_day` their times; both searches are bounded.
 
-A search begins near the moment that is asked for, with the period (year, month or week) that has it, so that the phase
-is kept and BYSETPOS counts in the whole period, also in the one that has DTSTART.
+A search begins with the whole period (year, month or week) that has the wanted moment. So the phase of INTERVAL is
+kept, and BYSETPOS counts in the whole period, also in the one that has DTSTART.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SHIFT = timedelta(hours=3)  # more than any clock is put back
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """`parts` are those of the RRULE but COUNT, UNTIL and INTERVAL; `until` is a moment, itself included."""
+    """`parts` of the RRULE, without COUNT, UNTIL and INTERVAL. `until` is the last allowed moment."""
 
     frequency: str
     interval: int
@@ -58,7 +58,8 @@ class Recurrence:
         return next((moment for moment in existing(walls, timezone) if moment > after), None)
 
     def walls(self, start: datetime, first: datetime) -> Iterator[datetime]:
-        """Local times from `first` on, which is not before `start`. They end when none was found for long."""
+        """Local times from `first` on; `first` is not before `start`. The search ends when it has found none for
+        long."""
         begin = first
         while begin < _LAST:
             end = min(_LAST, begin.replace(year=min(9999, begin.year + _YEARS), day=min(begin.day, 28)))
@@ -97,7 +98,7 @@ class Recurrence:
 
 @lru_cache(maxsize=4096)
 def _last(rule: Recurrence, start: datetime, timezone: str) -> int | None:
-    """The moment of the last one that COUNT allows: they are counted once, not at each search."""
+    """The last moment that COUNT allows. It is found once, so that searches need not count again."""
     newest = deque(islice(existing(rule.walls(start, start), timezone), rule.count), maxlen=1)
     return newest[0] if newest else None
 
@@ -107,7 +108,7 @@ def _midnight(wall: datetime) -> datetime:
 
 
 def _at_positions(named: list[datetime], offsets: tuple[int, ...], positions: tuple[int, ...]) -> Iterator[datetime]:
-    """Of the times of a period, in order, those at these places: 1 is the first, -1 the last."""
+    """Selects times of a period by their places (BYSETPOS): 1 is the first, -1 the last."""
     number = len(named) * len(offsets)
     places = {place - 1 if place > 0 else number + place for place in positions}
     for day, time in (divmod(place, len(offsets)) for place in sorted(places) if 0 <= place < number):
@@ -136,7 +137,8 @@ def existing(walls: Iterator[datetime], timezone: str) -> Iterator[int]:
 
 
 def _wall_before(after: int, timezone: str) -> datetime:
-    """The local time of a moment; an earlier one if the clock was put back lately, as none must be passed over."""
+    """The local time of a moment. If the clock was put back shortly before, an earlier one, so that no time is
+    missed."""
     now, before = local(after, timezone), local(max(0, after - round(_SHIFT.total_seconds() * 1000)), timezone)
     return (now if now.utcoffset() == before.utcoffset() else now - _SHIFT).replace(tzinfo=None, microsecond=0)
 
@@ -243,7 +245,7 @@ def _count(value: str | None) -> int | None:
 
 
 def _until(value: str | None, timezone: str) -> int | None:
-    """The moment; a date without a time holds to its end."""
+    """The moment of UNTIL; a date without a time means the end of that day."""
     if value is None:
         return None
     try:
@@ -281,7 +283,7 @@ def _accepted(rule: Recurrence, text: str) -> Recurrence:
 
 
 def _instead(name: str, rule: Recurrence) -> str:
-    """The rule that means the same with a part that is not for its frequency, where there is one."""
+    """A rule with the same meaning, if a part is not allowed for the frequency; empty if there is none."""
     parts = dict(rule.parts)
     if rule.frequency not in ("WEEKLY", "DAILY") or rule.interval > 1 or "BYSETPOS" in parts:
         return ""

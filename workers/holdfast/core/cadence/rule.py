@@ -1,8 +1,8 @@
 """Recurrence rules of RFC 5545: a DTSTART that is frozen when the rule is read, RRULEs, RDATEs and EXDATEs.
 
-Rules run on the clock of their zone. As section 3.3.10 says, a local time that a change of the clock leaves out is
-skipped and not counted; one that comes twice counts the first time. HOURLY, MINUTELY and SECONDLY without any BY part
-count elapsed time instead, so that no hour is lost or doubled.
+Rules run on the clock of their zone. By section 3.3.10, a local time in the skipped hour is left out and not counted. A
+time that comes twice counts the first time. HOURLY, MINUTELY and SECONDLY without any BY part count elapsed time
+instead, so that no hour is lost or doubled.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ MOST_DATES = 1000  # RDATEs and EXDATEs together
 class RecurrenceRule:
     """`start` is a local time of `timezone`; `extra` and `without` are moments (RDATE, EXDATE), in order.
 
-    `without_days` are days of `timezone`: an EXDATE without a time takes out the whole day, as a date in UNTIL holds
-    to its end."""
+    `without_days` are days of `timezone`: an EXDATE without a time takes out the whole day."""
 
     start: datetime
     timezone: str
@@ -45,7 +44,7 @@ class RecurrenceRule:
         return found
 
     def _end_of_gap(self, moment: int) -> int | None:
-        """The last moment that the EXDATE of `moment` takes out; None if it has none."""
+        """The last moment that the same EXDATE takes out as `moment`; None if no EXDATE takes it out."""
         place = bisect_left(self.without, moment)
         if place < len(self.without) and self.without[place] == moment:
             return moment
@@ -88,7 +87,7 @@ def rule(text: str, timezone: str, now: int) -> RecurrenceRule:
 
 @lru_cache(maxsize=4096)
 def checked(text: str) -> RecurrenceRule:
-    """The rule in a text that `str` made of one: it is not checked again."""
+    """Reads a rule back from the text that `str` made of it, without checks."""
     return _read(text, RecurrenceRule(EPOCH.replace(tzinfo=None), "UTC", ()))
 
 

@@ -1,8 +1,8 @@
 """The days that a rule names, and the years, months and weeks in which it counts.
 
-What the rule does not say is taken from DTSTART before dateutil sees the rule (RFC 5545, 3.3.10), and dateutil starts
-at the beginning of a period, never within one. Two things are not left to it: numbers of weeks, which it counts wrongly
-around New Year, and a BYDAY that has days with and without a number, of which it would want both at once.
+Missing parts are taken from DTSTART before dateutil sees the rule (RFC 5545, 3.3.10). dateutil always starts at the
+beginning of a period. Two things are done here instead. dateutil counts numbers of weeks wrongly around New Year. In a
+BYDAY with and without numbers (`MO,2TU`) it wants days that satisfy both.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _NTH = re.compile(r"([+-]?\d+)?([A-Z]{2})", re.ASCII)
 
 
 def numbers(parts: Parts, name: str) -> tuple[int, ...]:
-    """The values of a part, in order, each once; none where it is not given."""
+    """The values of a part, in order and without duplicates; empty if the part is missing."""
     text = dict(parts).get(name, "")
     return tuple(sorted({int(number) for number in text.split(",") if number}))
 
 
 @dataclass(frozen=True, slots=True)
 class Periods:
-    """The years, months or weeks of a rule: each `interval`th from the one of DTSTART on counts, and has a number.
+    """The years, months or weeks of a rule, numbered; every `interval`th from the period of DTSTART on counts.
 
     `week_begins` is the first day of a week, 0 for Monday. `of_weeks`: a year has whole weeks, those of BYWEEKNO.
     """
@@ -64,7 +64,7 @@ class Periods:
                 return _week(day, self.week_begins)[0] if self.of_weeks else day.year
 
     def begin(self, number: int) -> datetime:
-        """The first day; where a year has whole weeks, no later than it."""
+        """The first day of a period. With whole weeks, this may be a little before the true first day."""
         match self.frequency:
             case "WEEKLY":
                 return datetime.fromordinal(number * 7 + 1 + self.week_begins)
@@ -80,7 +80,7 @@ def periods(frequency: str, interval: int, parts: Parts) -> Periods:
 
 
 def days(within: Periods, parts: Parts, start: datetime, first: datetime, end: datetime) -> Iterator[datetime]:
-    """The days of the periods that count, from the beginning of the one that has `first`, to `end`; all are midnights.
+    """The days of the counted periods, from the beginning of the period of `first` to `end`; all are midnights.
 
     ValueError or TypeError for impossible parts.
     """
@@ -112,7 +112,7 @@ def each_day(interval: int, parts: Parts, origin: datetime, first: datetime, end
 
 
 def _completed(frequency: str, parts: Parts, start: datetime) -> Parts:
-    """The date parts, with those that the rule leaves to DTSTART."""
+    """The date parts; missing ones are taken from DTSTART."""
     dates, given = _dates(parts), dict(parts)
     if given.keys() & _DAYS:
         return dates
@@ -127,7 +127,7 @@ def _dates(parts: Parts) -> Parts:
 
 
 def _found(frequency: str, interval: int, dates: Parts, begin: datetime, end: datetime) -> Iterator[datetime]:
-    """The days that dateutil finds, each once, where `dates` say enough."""
+    """The days that dateutil finds for these date parts, without duplicates."""
     found = (
         rrule.rrule(_FREQUENCIES[frequency], dtstart=begin, interval=interval, until=end, **options)
         for options in _options(dates)
@@ -137,7 +137,7 @@ def _found(frequency: str, interval: int, dates: Parts, begin: datetime, end: da
 
 @lru_cache(maxsize=4096)
 def _options(dates: Parts) -> tuple[dict[str, Any], ...]:
-    """What dateutil is asked: once for weekdays without a number, once for those that have one."""
+    """The arguments for dateutil: one set for weekdays without a number, one for weekdays with a number."""
     given = dict(dates)
     weekdays = [_weekday(*found) for found in _NTH.findall(given.pop("BYDAY", ""))]
     asked: dict[str, Any] = {
@@ -190,7 +190,7 @@ class Clock:
     seconds: frozenset[int] = frozenset(range(60))
 
     def phase(self, day: datetime) -> int:
-        """Days of one phase have the same times."""
+        """A key of the day: days with the same key have the same times."""
         return -self._passed(day) % self.interval
 
     def times(self, day: datetime, begin: datetime) -> Iterator[datetime]:
@@ -204,11 +204,11 @@ class Clock:
                         yield wall
 
     def _passed(self, day: datetime) -> int:
-        """Steps from the origin to the beginning of the day."""
+        """The number of steps from the origin to the beginning of the day."""
         return (day - self.origin) // timedelta(seconds=self.step)
 
     def _numbers(self, first: int) -> Iterator[int]:
-        """The steps of a day, counted from midnight, the `first` of which is in phase."""
+        """The numbers of the counted steps of a day, from midnight; `first` is the first of them."""
         all_in_phase = range(first, DAY // self.step, self.interval)
         if len(all_in_phase) <= len(self.hours) * (60 if self.step < 3600 else 1):
             return (number for number in all_in_phase if self._wanted(number * self.step))
@@ -220,7 +220,7 @@ class Clock:
         )
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
-        """The ranges of the wanted steps, and the most there can be."""
+        """The ranges of the wanted steps, and an upper bound of their number."""
         if self.step >= 60:
             return ((hour * 3600 // self.step, 3600 // self.step) for hour in sorted(self.hours))
         every = product(sorted(self.hours), sorted(self.minutes))

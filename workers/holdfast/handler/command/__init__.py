@@ -1,1 +1,1 @@
-"""A handler that is a command: one process for each delivery, whatever it is written in."""
+"""A handler that is a command: one process for each delivery, in any language."""

@@ -1,4 +1,4 @@
-"""Splits an operator's command line into words as a shell does, and checks its program once, before any task."""
+"""Splits an operator's command line into words like a shell, and checks its program once, before any task."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _why_not(path: Path) -> str:
 
 
 def _check_beginning(path: Path, line: str) -> None:
-    """Refuse now a program that the kernel would refuse at the first task without naming the reason."""
+    """Refuse a program that the kernel could not execute: at the first task the error would name no reason."""
     try:
         with path.open("rb") as file:
             beginning = file.read(LOOKED_AT)
@@ -89,7 +89,8 @@ def interpreter_words(path: Path) -> list[str]:
 
 
 def _words(beginning: bytes) -> list[str]:
-    """As the kernel splits them: at blanks and tabs alone, so that a carriage return is part of a name."""
+    """The words of a first line, split like the kernel does: only at blanks and tabs, so a carriage return is part of a
+    name."""
     return re.split(r"[ \t]+", os.fsdecode(beginning[2:].split(b"\n")[0]).strip(" \t"))
 
 

@@ -59,7 +59,7 @@ def exit_outcome(status: int, output: bytes, last_line: str, tail: str, max_byte
 
 
 def exit_value(output: bytes) -> Any:
-    """The output as a Python handler would have returned it: JSON if all of it is JSON, else text; None if empty."""
+    """The output as the return value of a Python handler: JSON if all of it is JSON, else text; None if empty."""
     try:
         return _decode(output)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -118,7 +118,7 @@ class CommandRunner:
     pidfd: Callable[[int], int] = os.pidfd_open
 
     async def run(self, task: Task, messages: list[Message]) -> Outcome:
-        """One delivery. When this returns, or is cancelled, nothing of its process is left."""
+        """Run one delivery. When this returns, or is cancelled, none of its processes is left."""
         document, environment = input_document(task, messages), input_environment(task, self.inherited)
         try:
             process = CommandProcess(self.command, environment, _marks(environment), self.pidfd)
@@ -141,7 +141,8 @@ class CommandRunner:
     async def _exchange(
         self, process: CommandProcess, document: bytes, result: CommandResult, remarks: Remarks
     ) -> None:
-        """Returns when it has ended and no process is left that could write."""
+        """Write the input and read the output. Returns when the command has ended and no process is left that could
+        write."""
         closed = anyio.Event()
         async with anyio.create_task_group() as group:
             group.start_soon(feed, process.stdin, document)
@@ -197,6 +198,6 @@ def _keep_checkpoint(task: Task, output: bytes) -> None:
 
 
 def _marks(environment: Mapping[str, str]) -> list[bytes]:
-    """The variables that only processes of this run carry: one worker runs a task once at a time."""
+    """Environment variables that only processes of this run have, because a worker runs a task only once at a time."""
     carried = [name for name in (names.INCARNATION, names.TASK_ID) if name in environment]
     return [os.fsencode(f"{name}={environment[name]}") for name in carried]

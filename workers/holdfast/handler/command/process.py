@@ -1,7 +1,7 @@
 """One process of a command, from its start until it and its descendants are gone.
 
-It leads a session of its own. When it has ended it is left unreaped until its group has been killed, so that no other
-group gets that number; processes that escaped into another session are found by the marks in their environment.
+It leads a session of its own. After its end it is reaped only when its group has been killed, so that no other group
+gets its number meanwhile. Processes that escaped into another session are found by the marks in their environment.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ async def feed(pipe: IO[bytes], document: bytes) -> None:
 
 
 async def listen(pipe: IO[bytes], take: Callable[[bytes], None]) -> None:
-    """Pass on each chunk until every writer has closed the pipe. One chunk per turn of the loop: others run between."""
+    """Pass on each chunk until every writer has closed the pipe. It reads one chunk per turn of the event loop, so that
+    other tasks run in between."""
     os.set_blocking(pipe.fileno(), False)
     while True:
         await anyio.wait_readable(pipe)
@@ -57,7 +58,7 @@ TAIL_BYTES = 4096  # of standard error, kept with a failure
 
 
 class CommandResult:
-    """Standard output, whole. Longer than `most` bytes, it is dropped, and `on_excess` called once."""
+    """Collects standard output. If it exceeds `most` bytes, it is dropped, and `on_excess` is called once."""
 
     def __init__(self, most: int, on_excess: Callable[[], None]) -> None:
         self._most = most
@@ -80,7 +81,7 @@ class CommandResult:
 
 
 class Remarks:
-    """Standard error: each line is handed to `log` as it ends, the last TAIL_BYTES are kept."""
+    """Collects standard error: each complete line is given to `log`, and the last TAIL_BYTES are kept."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log
@@ -125,7 +126,7 @@ def _text(raw: bytes | bytearray) -> str:
 
 
 def kill_escaped(marks: Collection[bytes]) -> None:
-    """Kill the escaped processes of the command whose environment has these NAME=value."""
+    """Kill escaped processes of the command. Their environment has these NAME=value."""
     processes.kill_all(lambda: _escaped(marks))
 
 
@@ -142,10 +143,8 @@ def _is_foreign(pid: int) -> bool:
 
 
 class CommandProcess:
-    """A command that has been started; leaving its context kills and reaps what is left of it.
-
-    Starting it raises OSError. `marks`: those NAME=value of its environment that no other run has.
-    `asked_to_end`: it got SIGTERM.
+    """A running command; leaving its context kills and reaps all its processes. Starting it raises OSError. `marks`:
+    NAME=value in its environment that no other run has. `asked_to_end`: it got SIGTERM.
     """
 
     def __init__(
@@ -201,7 +200,7 @@ class CommandProcess:
 
     @property
     def status(self) -> int:
-        """Its exit status, or minus the signal that ended it; once it was left as a context."""
+        """Its exit status, or the negative number of the signal that ended it; known after the context was left."""
         return self._popen.returncode
 
     async def ended(self) -> None:
@@ -213,7 +212,7 @@ class CommandProcess:
             await anyio.to_thread.run_sync(wait, limiter=anyio.CapacityLimiter(1))
 
     def ask_to_end(self) -> None:
-        """SIGTERM to its group, and SIGCONT, as a stopped process would not get it."""
+        """Send SIGTERM to its group, and SIGCONT, because a stopped process would not react."""
         self.asked_to_end = True
         self._signal(signal.SIGTERM)
         self._signal(signal.SIGCONT)

@@ -56,10 +56,8 @@ async def lock_order(sql: Any, queue: str, names: Collection[str]) -> None:
 async def wait_order(
     database: Database, queue: str, names: Sequence[str], request: int, ours: Collection[int] = ()
 ) -> bool:
-    """Wait until the requests for these names that were accepted before this one have been given. `ours` are given with
-    it.
-
-    False if one waits for longer than its producer may take: a steward gives it, and this request after it.
+    """Wait until earlier requests for these names have been given to Redis. `ours` are given together with this one.
+    False if one waits too long for its producer: then a steward gives it, and this request after it.
     """
     while True:
         async with database.transaction() as sql:
@@ -130,7 +128,7 @@ async def waiting(sql: Any, queue: str, of: str, older_than: float, limit: int) 
 
 
 async def carried_out(sql: Any, queue: str) -> None:
-    """Delete the changes that were given: their effects have been read with everything that Redis knows."""
+    """Delete the changes that were given, once all of Redis, and so their effects, has been read."""
     await sql.execute(_CARRIED_OUT, queue)
 
 

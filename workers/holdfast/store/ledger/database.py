@@ -39,7 +39,7 @@ UPGRADE = "run `supervisor db upgrade`"
 
 @contextmanager
 def explained(url: str) -> Generator[None, None, None]:
-    """Raise PostgreSQL's errors as ours; `url` without its password."""
+    """Raise PostgreSQL's errors as Holdfast's; `url` has no password."""
     try:
         yield
     except asyncpg().PostgresError as error:

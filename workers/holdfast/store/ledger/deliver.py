@@ -47,8 +47,8 @@ async def give(sql: Any, queue: str, redis: RedisLedger, epoch: str) -> bool:
 
 
 async def _give_messages(sql: Any, queue: str, redis: RedisLedger, epoch: str, some: list[Waiting]) -> bool:
-    """Give tasks and messages. One that the ledger knows to be done is not given again: to a Redis that has lost it,
-    it would be new. Producers were told that each is accepted, so one that cannot be carried out leaves a record."""
+    """Give tasks and messages. A request that the ledger knows to be done is not given again: a Redis that has lost it
+    would take it as new. Its producer was told that it is accepted, so if Redis cannot take it, a record stays."""
     await requests.drop(sql, [one.request for one in some if one.known])
     open_ones = [one for one in some if not one.known and not one.ended]
     batch = [one.submission for one in open_ones if one.submission]
@@ -61,8 +61,7 @@ async def _give_messages(sql: Any, queue: str, redis: RedisLedger, epoch: str, s
 
 
 async def _waiting_parents(sql: Any, queue: str, some: list[Waiting]) -> set[str]:
-    """The tasks that tasks of these are to wait for, and whose own submissions are not given with these: Redis has
-    failed at them."""
+    """The parents of these tasks whose own submissions still wait, because Redis has failed at them."""
     parents = {parent for one in some for parent in _after(one)}
     return await requests.still_waiting(sql, queue, parents, [one.request for one in some]) if parents else set()
 
@@ -74,8 +73,8 @@ def _after(one: Waiting) -> tuple[str, ...]:
 async def _give_promised(
     sql: Any, redis: RedisLedger, epoch: str, some: list[Waiting], verb: str, put_off: set[str]
 ) -> bool:
-    """Give these in one call; each by itself where Redis fails at one of them, whose keys somebody has damaged. A task
-    that is to wait for one that is `put_off` is put off with it: Redis does not know that one yet, and would reject it.
+    """Give these in one call. If Redis fails because keys of one are damaged, give each by itself. A task whose parent
+    is in `put_off` is put off as well: Redis does not know the parent yet, and would reject the task.
     """
     some = [one for one in some if not await _is_put_off(sql, one, put_off)]
     batch = [(one.submission, True) for one in some if one.submission]
@@ -102,7 +101,7 @@ async def _give_promised(
 
 
 async def put_back_parents(sql: Any, queue: str, redis: RedisLedger, epoch: str, batch: Sequence[Submission]) -> None:
-    """Put ended tasks back into Redis that tasks of this batch are to wait for."""
+    """Put ended tasks back into Redis that are parents of tasks in this list."""
     parents = {parent for one in batch if one.options for parent in one.options.after}
     async for ended in tasks.ended_of(sql, queue, parents):
         await redis.restore(epoch, ended)
@@ -131,10 +130,8 @@ async def _give_asks(sql: Any, _: str, redis: RedisLedger, epoch: str, some: lis
 async def give_changes(
     sql: Any, queue: str, redis: RedisLedger, epoch: str, of: str = "", min_age: float = 0.0
 ) -> None:
-    """Carry out the changes that wait, of settings whose names begin with `of`; those of the last `min_age` seconds are
-    left to their producers.
-
-    To be called when all events were read: then a change that was carried out no longer waits.
+    """Carry out the waiting changes of settings whose names begin with `of`. Changes of the last `min_age` seconds are
+    left to their producers. Call this when all events were read: then a change that was carried out no longer waits.
     """
     while some := await change_requests.waiting(sql, queue, of, min_age, LIMIT):
         for one in some:
@@ -155,13 +152,13 @@ async def _give_change(sql: Any, redis: RedisLedger, epoch: str, one: change_req
 
 
 async def _put_off(sql: Any, one: Waiting, reason: str) -> None:
-    """Redis fails at a request: it is given again later, and others do not wait for it."""
+    """Put off a request at which Redis fails: it is given again later, and others do not wait for it."""
     _log.warning("Redis fails at a kept request: it is given again later", task=one.task_id, reason=reason)
     await requests.put_off(sql, one.request)
 
 
 async def _is_put_off(sql: Any, one: Waiting, put_off: set[str]) -> bool:
-    """Put a task off that is to wait for one that was; True if it was."""
+    """Put off a task whose parent was put off; returns True if so."""
     parent = next((parent for parent in _after(one) if parent in put_off), None)
     if parent is None:
         return False

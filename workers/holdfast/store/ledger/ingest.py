@@ -1,4 +1,5 @@
-"""Ingests events: writes tasks and settings as Redis has them, and deletes the requests that are done by that."""
+"""Ingests events: writes tasks and settings in their present state in Redis, and deletes requests whose effect they
+show."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ class Ingestion:
         self._redis = redis
 
     async def tasks(self, sql: Any, queue: Queue, task_ids: Sequence[str]) -> Queue | None:
-        """Write these tasks as they are; the queue after that. None if this Redis has lost data."""
+        """Write the present state of these tasks; returns the queue's row after that. None if this Redis has lost
+        data."""
         left = list(task_ids)
         while left:
             found = await self._redis.read(queue.epoch, queue.seen, left[:TASKS])
@@ -37,7 +39,7 @@ class Ingestion:
         return queue
 
     async def happened(self, sql: Any, queue: Queue, look: EventPage) -> Queue:
-        """Write the tasks that these events name, and mark the settings they name as unread; the queue after that."""
+        """Write the tasks in these events, and mark their settings as unread; returns the queue's row after that."""
         after = await self.tasks(sql, replace(queue, position=look.position), look.ids)
         if after is None:
             raise _forgotten()
@@ -57,7 +59,8 @@ class Ingestion:
         return after, bool(await kept_settings.unread(sql, self._name, 1))
 
     async def these_settings(self, sql: Any, queue: Queue, names: Sequence[str]) -> str | None:
-        """Write these settings as they are; the last event at that time. None if this Redis has lost data."""
+        """Write the present state of these settings; returns the last event at that time. None if this Redis has lost
+        data."""
         found = await self._redis.kept_settings(queue.epoch, queue.seen, names)
         if found is None:
             return None

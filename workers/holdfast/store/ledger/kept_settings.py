@@ -1,7 +1,7 @@
 """The table of kept settings: schedules, and limits and pauses of lanes and hosts, as they were read from Redis.
 
-A setting is read together with all events up to that moment, so the fires that a schedule tells of are never ahead of
-the tasks that the ledger knows. A setting that lags behind is harmless: a fire whose task is known is not made again.
+A setting is read together with all events up to that moment. So a schedule never counts a fire whose task the ledger
+does not know. A setting may be older than the tasks: a fire whose task is known is not made again.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ async def after_tasks(sql: Any, queue: str, since_ms: int, cursor: str, limit: i
 
 
 async def lost(sql: Any, queue: str, *, only_events: bool) -> None:
-    """Redis has lost data. With `only_events` it has lost events alone: a setting that is missing there was removed."""
+    """Note that Redis has lost data. `only_events`: it has lost nothing but events, so a setting that is missing there
+    was removed."""
     await sql.execute(_LOST, queue, only_events)
 
 
@@ -89,7 +90,7 @@ async def doubt(sql: Any, queue: str) -> None:
 
 
 async def all_read(sql: Any, queue: str, now_ms: int) -> None:
-    """Everything that Redis knows was read: settings still in doubt are not there."""
+    """Note that all of Redis was read: settings still in doubt do not exist there."""
     await sql.execute(_GONE, queue, now_ms)
 
 

@@ -1,4 +1,4 @@
-"""Looks up tasks in the ledger that Redis does not know, or knows no longer."""
+"""Looks up tasks in the ledger that Redis does not know, or has forgotten."""
 
 from __future__ import annotations
 
@@ -44,15 +44,16 @@ async def step_names(sql: Any, queue: str, task_id: str) -> tuple[StepHead, ...]
 
 
 def ended_of(wanted: Wanted) -> list[str]:
-    """The terminal states among these (none: all terminal states); none where a worker runs what is wanted."""
+    """The terminal states among these (none: all terminal states). Empty if the filter names a worker, because ended
+    tasks have none."""
     return [] if wanted.owner else sorted(TERMINAL.intersection(wanted.states or TERMINAL))
 
 
 async def ended(
     sql: Any, queue: str, wanted: Wanted, limit: int, cursor: str, now_ms: int, search: TextSearch | None = None
 ) -> tuple[str, list[TaskRecord], int]:
-    """The next cursor, and tasks without their payloads, newest first; fewer than `limit` if some do not match. And the
-    number of tasks that were looked at."""
+    """The next cursor, tasks without payloads (newest first, fewer than `limit` if some do not match), and the number
+    of tasks searched."""
     place = _CURSOR.fullmatch(cursor)
     if place is None:
         raise InvalidTaskError(f"cursor {cursor!r}: the cursor of the page before is expected, or none to begin")
@@ -76,7 +77,7 @@ def _fits(task: TaskRecord, wanted: Wanted, age_ms: int) -> bool:
 
 
 def record(dump: Dump, *, payloads: bool) -> TaskRecord:
-    """A dump as the record that `show` would give."""
+    """Makes a task record from a dump."""
     flat = [word for name, value in dump.record.items() for word in (name.encode(), value)]
     before = next(filter(None, reversed(dump.history[1::2])), b"")
     content = (dump.operation, dump.result or before, dump.checkpoint) if payloads else (b"", b"", b"")

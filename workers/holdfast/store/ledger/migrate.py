@@ -1,7 +1,7 @@
 """Migrates the tables: the version that is there, the version that is needed, and the steps between.
 
-Starting never changes tables: the user of a service need not have the right to, and hosts that still run the earlier
-version would fail. `supervisor db upgrade` does it, one process at a time under an advisory lock.
+`start` never changes tables: a service's user may lack the right, and hosts with the earlier version would fail.
+`supervisor db upgrade` does it, one process at a time under an advisory lock.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ async def upgrade(
     on_step: Callable[[int, int], object] = lambda done, of: None,
     known: Sequence[Migration] = (),
 ) -> tuple[Migration, ...]:
-    """Run the missing migrations, all or none; those that were run. A second process waits and finds none left.
-    `on_step`: called before each and after the last, with the number that was run and that of all; `known`: in place
-    of the migrations of this code."""
+    """Run the missing migrations, all or none; returns those that were run. A second process waits and finds none left.
+    `on_step(done, total)` is called before each migration and after the last. `known` replaces the migrations of this
+    code."""
     async with database.transaction() as sql:
         await sql.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         await sql.execute(_TABLE)
@@ -112,7 +112,7 @@ WHERE to_regclass(name) IS NOT NULL AND NOT has_table_privilege(name, may) ORDER
 
 
 async def examine(database: Database) -> DatabaseInfo:
-    """The state of the database. LedgerUnavailableError or StoreRefusedError where the login fails."""
+    """The state of the database. Raises LedgerUnavailableError or StoreRefusedError if the login fails."""
     async with database.transaction() as sql:
         server = await sql.fetchrow(_SERVER)
         lacking = await sql.fetch(_LACKING, list(_TABLES))

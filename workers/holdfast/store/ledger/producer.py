@@ -74,7 +74,7 @@ class LedgerProducer:
         return await self._ask_for("resume", task_id, reason)
 
     async def _ready(self, entries: Sequence[requests.Entry]) -> list[requests.Entry]:
-        """The entries that may be given now. One that others are ahead of waits until their producers have given
+        """The entries that may be given now. If earlier requests come first, wait until their producers have given
         them."""
         fresh = [entry for entry in entries if entry.word is None]
         ours = [entry.request for entry in fresh]
@@ -86,14 +86,16 @@ class LedgerProducer:
         return await change_requests.wait_order(self._database, self._queue.name, names, entry.request, ours)
 
     async def _put_back_parents(self, epoch: str, batch: Sequence[Submission]) -> None:
-        """Put ended parents back into Redis, in an own transaction: the accepting one must not wait for Redis."""
+        """Put ended parents back into Redis, in a separate transaction: the one that accepts must not wait for
+        Redis."""
         if any(one.options and one.options.after for one in batch):
             with suppress(LedgerUnavailableError):
                 async with self._database.transaction() as sql:
                     await self._try(deliver.put_back_parents(sql, self._queue.name, self._redis_ledger, epoch, batch))
 
     async def _put_back_batches(self, epoch: str, batch: Sequence[Submission]) -> None:
-        """Put back what has ended of batches that this Redis does not know, as their producers go on with them."""
+        """Put back ended tasks of batches that this Redis does not know, because their producers continue these
+        batches."""
         named = {one.options.batch.batch for one in batch if one.options and one.options.batch}
         unknown = [each for each in sorted(named) if await self._try(self._redis_batch(each)) is None]
         if unknown and epoch:
@@ -110,9 +112,9 @@ class LedgerProducer:
             return None
 
     async def _mark(self, answered: Sequence[tuple[requests.Entry, Receipt]]) -> None:
-        """Note which requests Redis has taken. A request that cannot be marked now is given again, which shows the
-        same. One that an earlier call has promised is not dropped: Redis may have it from that call, or the steward
-        notes what became of it."""
+        """Note which requests Redis has taken. If this fails, a request is given again, with the same result. A request
+        that an earlier call has promised is not dropped: Redis may have it from that call, or the steward records its
+        outcome."""
         taken = {entry.request for entry, receipt in answered if _is_taken(entry, receipt)}
         refused = [entry.request for entry, _ in answered if entry.request not in taken and not entry.promised]
         with suppress(LedgerUnavailableError):
@@ -159,14 +161,13 @@ def _is_taken(entry: requests.Entry, receipt: Receipt) -> bool:
 
 
 def _told(receipt: Receipt) -> Receipt:
-    """The answer to a producer. A promised task that Redis has just rejected is one that is known, whose record says
-    why."""
+    """The answer to a producer. A promised task that Redis has just rejected counts as known; its record says why."""
     is_rejected = receipt.accepted is Accepted.REJECTED
     return Receipt(Accepted.DUPLICATE, receipt.task_id) if is_rejected else receipt
 
 
 def _receipt(entry: requests.Entry, verb: str) -> Receipt:
-    """The answer from what the ledger knows of the task, or for a request that waits to be given."""
+    """The answer from the ledger's knowledge of the task, or for a request that waits to be given."""
     waits = Accepted.NEW if entry.first and verb == "run" else Accepted.PENDING
     return Receipt(entry.word or waits, entry.submission.task_id)
 
@@ -183,7 +184,8 @@ FIRST_ROUNDS = 50  # rounds for a queue that is new to the ledger: enough for an
 
 
 class WriteAhead:
-    """`run` is that of the connection, with changes written first. `keep`: a round of the keeper's work."""
+    """Its `run` is that of the connection, but changes are written to PostgreSQL first. `keep`: one round of
+    replication."""
 
     def __init__(
         self,
@@ -199,7 +201,7 @@ class WriteAhead:
         self._keep = keep
 
     async def run(self, name: str, *args: Value) -> Any:
-        """As Connection.run; StoreUnavailableError says so where a change is kept, and is carried out later."""
+        """Like Connection.run. If a change is kept and carried out later, the StoreUnavailableError says so."""
         setting = change_requests.setting_of(name, args)
         if not setting:
             return await self._run(name, *args)
@@ -218,7 +220,7 @@ class WriteAhead:
         return answer
 
     async def _enter(self, setting: str, operation: str, args: tuple[Value, ...]) -> tuple[str, ChangeReceipt]:
-        """Accept a change; the epoch of the Redis that it may be given to (empty: none), and its receipt."""
+        """Accept a change; returns its receipt, and the epoch of the Redis that it may be given to (empty: none)."""
         async with self._database.transaction() as sql:
             if (queue := await queues.read(sql, self._queue)) is not None:
                 return epoch_of(queue), await change_requests.enter(sql, self._queue, setting, operation, args)
@@ -228,7 +230,7 @@ class WriteAhead:
             return epoch_of(queue), await change_requests.enter(sql, self._queue, setting, operation, args)
 
     async def _begin(self) -> None:
-        """Nobody has kept this queue yet: schedules may be set before the first supervisor is started."""
+        """Make the queue's row if there is none: schedules may be set before the first supervisor starts."""
         for _ in range(FIRST_ROUNDS):
             kept = await self._keep()
             if kept.busy or not kept.rebuilding:

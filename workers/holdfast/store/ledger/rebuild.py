@@ -1,12 +1,10 @@
 """Rebuilds a Redis that has lost data, step by step; each step is a transaction that notes the progress.
 
-Settings of lanes and hosts go back first, so that no task starts which a pause holds back; then tasks, page by page,
-and what was removed is removed again; then schedules, which fire nothing until this Redis is followed. Changes that
-are not known to be done are carried out again before that. Then everything that Redis knows is read once. Requests
-that were accepted meanwhile are given when it is followed.
-
-If the ledger followed so slowly that events were trimmed unread, the same is done: what Redis still knows stays as it
-is, and what it does not have was removed.
+1. Settings of lanes and hosts go back, so that no paused task starts. 2. Tasks go back, page by page, and removed tasks
+  are removed again. 3. Schedules go back; they make no fires until this Redis is followed. 4. Changes that may be
+  undone are carried out again. 5. All of Redis is read once. Requests that were accepted meanwhile are given when Redis
+  is followed. The same is done if events were trimmed unread, because the ledger was too slow. Then the data in Redis
+  stays, and missing items count as removed.
 """
 
 from __future__ import annotations
@@ -36,7 +34,8 @@ _log = structlog.get_logger("holdfast.ledger")
 
 @dataclass(frozen=True, slots=True)
 class CountedBatches:
-    """The batches whose ended tasks this process has put back in this epoch; another process does it once more."""
+    """The batches whose ended tasks this process has put back in this epoch. Another process may do it again, which is
+    harmless."""
 
     epoch: str
     batches: set[str] = field(default_factory=set[str])
@@ -113,8 +112,8 @@ class Rebuild:
         return replace(queue, phase=RebuildPhase.CORRECTING)
 
     async def _correct(self, sql: Any, queue: Queue) -> Queue:
-        """Put back what has ended since the moment that Redis was set back to. Where that is not known, put back what
-        has ended of the tasks that Redis has: of an emptied one these are few."""
+        """Put back tasks that have ended since the moment to which Redis was set back. If that moment is unknown, put
+        back the ended ones among the tasks that Redis has; an emptied Redis has few."""
         if queue.since_ms > 0:
             page = await tasks.ended_since(sql, self._name, queue.since_ms, queue.cursor, TASKS)
             return await self._put_back(sql, queue, page, RebuildPhase.RESTORING)
@@ -144,7 +143,8 @@ class Rebuild:
         return replace(queue, cursor=cursor, restored=queue.restored + restored)
 
     async def _remove(self, sql: Any, queue: Queue) -> Queue:
-        """Remove again what was removed since. By now the children of these tasks are back, and know of the end."""
+        """Remove tasks again that were removed since then. By now their children are back, and know of their parents'
+        end."""
         page, cursor = await removals.since(sql, self._name, queue.since_ms, queue.cursor, REMOVALS)
         if not page:
             await self._redis.release()
@@ -186,7 +186,7 @@ class Rebuild:
         return replace(after, cursor=cursor) if cursor else replace(after, phase=RebuildPhase.LISTING, cursor="")
 
     async def _list(self, sql: Any, queue: Queue) -> Queue:
-        """Read the settings last: the fires that schedules tell of are then not ahead of the tasks that were read."""
+        """Read tasks, and settings last, so that no schedule counts a fire whose task was not read."""
         if not queue.cursor:
             await kept_settings.doubt(sql, self._name)
         cursor, ids = await self._redis.known_schedules(queue.cursor, SETTINGS)

@@ -6,8 +6,9 @@ next round; the one that holds the lock on the queue's row does this one.
 
 Redis may lose data: flushed, replaced, restarted empty, or set back to an earlier moment. That shows in the epoch that
 a followed Redis holds, and in the last event that was read, which must still be there. Then a new epoch begins, and
-Redis is rebuilt: see `rebuild`. A Redis that was set back to just that event shows nothing of it. What it has lost was
-not read yet, so its requests are still here: once a second those whose effect does not come are given again.
+Redis is rebuilt: see `rebuild`. A Redis that was set back to exactly that event shows no loss. But the requests for the
+lost changes are still here, because their effect was not read: once a second, requests without an effect are given
+again.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Replication:
         self._looked = 0.0
 
     async def round(self) -> KeptTask:
-        """Do the next step, unless another steward does it. While PostgreSQL is away workers go on: then this Redis is
-        compared with what was known last."""
+        """Do the next step, unless another steward does it. While PostgreSQL is away workers go on, and this Redis is
+        compared with the last known state."""
         try:
             return await self._round()
         except LedgerUnavailableError:

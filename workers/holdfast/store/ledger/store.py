@@ -57,14 +57,14 @@ class LedgerSchedules:
         self.clock_ms = schedules.clock_ms
 
     async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
-        """None are due while Redis is not as the ledger knows it: it might hold a schedule that was removed."""
+        """The due schedules. None while Redis differs from the ledger, because it might hold a removed schedule."""
         queue = await self._queue.read()
         found = None if queue is None else await self._behind("schedule_due", queue, limit, *halts_of(scope))
         return Due(await self.clock_ms(), (), AGAIN_MS) if found is None else found_due(found)
 
     async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
-        """A fire whose task the ledger knows is not made again; none is made while Redis is not as the ledger knows
-        it."""
+        """Make fires. A fire whose task the ledger knows is not made again; none is made while Redis differs from the
+        ledger."""
         queue = await self._queue.read()
         with suppress(LedgerUnavailableError):
             orders = await self._marked(orders)
@@ -81,7 +81,8 @@ class LedgerSchedules:
         return ["stale"] * len(orders)
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
-        """None while Redis is not as the ledger knows it: a schedule that is put back would come after its removal."""
+        """Remove undeclared schedules; none while Redis differs from the ledger, because the rebuild would put them
+        back after the removal."""
         return Retired("") if await self._queue.read() is None else await self._schedules.retire_schedules(seen, limit)
 
     async def _behind(self, operation: str, queue: Queue, *args: Value) -> Any:

@@ -66,7 +66,7 @@ class LedgerTasks:
             return await lookup.step_names(sql, self._queue.name, task_id), None
 
     async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
-        """Those that Redis has, then those that have ended and that only the ledger remembers."""
+        """A page of tasks: first those in Redis, then ended ones that only the ledger remembers."""
         page = Page((), lookup.MARK)
         if not cursor.startswith(lookup.MARK):
             page, cursor = await self._redis.tasks(wanted, limit, cursor), lookup.MARK
@@ -86,8 +86,8 @@ class LedgerTasks:
         return await self._remembered(wanted, min(limit, lookup.LARGEST_STEP), cursor, search)
 
     async def _remembered(self, wanted: Wanted, limit: int, cursor: str, search: TextSearch | None = None) -> Page:
-        """Of what the ledger remembers most may be in Redis, too: a page looks through several of it, a step of a
-        search through one."""
+        """A page of tasks that only the ledger remembers. Most tasks of the ledger may be in Redis, too, so a page of a
+        list reads several pages of it; a step of a search reads one."""
         found: list[TaskRecord] = []
         searched = 0
         now_ms = await self._redis.clock_ms()
@@ -105,7 +105,7 @@ class LedgerTasks:
         return Page(tuple(found), cursor, searched=searched)
 
     async def task_ids(self, beginning: str, cursor: str, page: int) -> TaskIds:
-        """The first page has those that the ledger remembers, too."""
+        """Ids of tasks; the first page includes those that only the ledger remembers."""
         found = await self._redis.task_ids(beginning, cursor, page)
         if cursor:
             return found
@@ -133,15 +133,16 @@ class LedgerTasks:
             return max(purged, await removals.remove_dead(sql, self._queue.name, *await self._gone(sql, task_ids)))
 
     async def forget_tasks(self, task_ids: Sequence[str]) -> int:
-        """The ledger is brought up to date first, so that no end is read of a task that is gone."""
+        """Delete ended tasks. The ledger is brought up to date first, so that it does not later read the end of a
+        deleted task."""
         await self._replication.round()
         forgotten = await self._changing.forget_tasks(task_ids)
         async with self._database.transaction() as sql:
             return max(forgotten, await removals.remove_ended(sql, self._queue.name, *await self._gone(sql, task_ids)))
 
     async def _gone(self, sql: Any, task_ids: Sequence[str]) -> tuple[list[str], int, int]:
-        """Those of these tasks that Redis does not have; the number of the epoch, and the moment of the last event that
-        Redis knew then, which is noted: a Redis that lacks it was set back. The requests for them are done by that."""
+        """The tasks among these that Redis does not have, the number of the epoch, and the moment of Redis's last
+        event. That event is noted: a Redis without it was set back. The requests for these tasks count as done."""
         queue, gone, left = _following(await queues.hold(sql, self._queue.name)), list[str](), list(task_ids)
         while left:
             found = await self._redis_ledger.read(queue.epoch, queue.seen, left)
@@ -156,7 +157,8 @@ class LedgerTasks:
         return gone, epoch_number(queue.epoch), queues.moment(queue.seen)
 
     async def _behind(self, operation: str, *args: Value) -> Any:
-        """Run an operation that changes ended tasks. A Redis that has lost data might not know their last changes."""
+        """Run an operation that changes ended tasks. It is refused after a loss, because Redis might not know their
+        last changes."""
         queue = _following(await self._queue.read())
         answer = await self._redis_ledger.behind(queue.epoch, queue.seen, operation, *args)
         if answer == ELSEWHERE:
@@ -170,7 +172,7 @@ class LedgerTasks:
         )
 
     async def trim(self, keep_ms: int, limit: int) -> int:
-        """Only tasks whose end the ledger has read are deleted, so it is brought up to date first."""
+        """Delete old tasks. Only tasks whose end the ledger has read are deleted, so it is brought up to date first."""
         await self._replication.round()
         async with self._database.transaction() as sql:
             before_ms = await self._replication.read_until(sql)

@@ -1,6 +1,5 @@
-"""The functions that a server's Lua has and the Lua inside this process lacks; it calls them here.
-
-`new` makes an empty Lua table; text is bytes on that side.
+"""Python functions for those that Redis's Lua has and the Lua of this process lacks. `new` makes an empty Lua table;
+texts are bytes in Lua.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The whole store in memory, in which a limited number of tasks wait; a submit beyond that waits for room."""
+"""The whole store in memory. A limited number of tasks may wait in it; a further submit waits for room."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class KeySpace:
     async def change(self) -> None:
         """Wait for the next command of any caller.
 
-        If commands follow one another without a pause the event is always set, and the loop, which cancels only waiting
-        tasks, would never cancel this one: so cancellation is checked here.
+        If commands follow one another without a pause, the event is always set, and this never really waits. The loop
+        cancels only waiting tasks, so cancellation is checked here.
         """
         await self._changed.wait()
         await anyio.lowlevel.checkpoint_if_cancelled()
@@ -271,7 +271,7 @@ _served: dict[str, MemoryStore] = {}
 
 @contextmanager
 def serving(queue: str) -> Generator[MemoryStore]:
-    """A store that every caller in this process who opens this queue shares."""
+    """A store in memory that all callers of this process share when they open this queue."""
     store = _served[queue] = MemoryStore(queue)
     try:
         yield store
@@ -286,9 +286,8 @@ def is_served(queue: str) -> bool:
 
 @asynccontextmanager
 async def open_memory(queue: str) -> AsyncGenerator[MemoryStore]:
-    """The store of this queue, if this process serves one in memory; else a new one, empty.
-
-    Raises StoreRefusedError if this process serves another queue: nobody would ever run the tasks.
+    """The store of this queue, if this process serves it in memory; else a new, empty one. Raises StoreRefusedError if
+    this process serves another queue: no worker would ever run the tasks.
     """
     if _served and queue not in _served:
         [served] = _served

@@ -69,7 +69,7 @@ class RedisAdmin(RedisPart):
         return KeyCount(size, -(-size * ours // looked_at) if looked_at else 0)
 
     async def _put_indexes_back(self) -> None:
-        """Put back what records say of the indexes of the queue, where somebody has deleted one (see mend.lua)."""
+        """Rebuild the queue's indexes from the records of tasks, if another program has deleted one (see mend.lua)."""
         _, more = await self._run("mend", PAGE_OF_INDEXES, "again")
         while more:
             _, more = await self._run("mend", PAGE_OF_INDEXES)

@@ -21,7 +21,7 @@ class RedisBatches(RedisPart):
         return batch_record(batch_id, answer) if answer else None
 
     async def batches(self, limit: int, cursor: str = "", beginning: str = "") -> BatchPage:
-        """By rank: while batches come and go a page may repeat or miss one."""
+        """A page of batches. Pages are by rank, so while batches come and go a page may repeat or miss one."""
         start, found, unreadable = read_position(cursor), list[BatchRecord](), list[str]()
         total, ids = await self._run("batch_list", start, limit, beginning)
         for batch_id in (each.decode(errors="backslashreplace") for each in ids):

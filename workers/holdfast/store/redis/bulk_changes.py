@@ -79,7 +79,7 @@ class RedisBulkChanges(RedisPart):
             await self._command("ZREM", self._keys.bulk_changes, old)
 
     async def _now(self) -> int:
-        """By the clock that accepts tasks: a change touches what was accepted before it began."""
+        """By the clock that dates acceptance: a change only touches tasks accepted before it began."""
         return await self._number("now")
 
 

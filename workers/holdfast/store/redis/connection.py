@@ -42,7 +42,8 @@ class Redirecting:
         self._locator.changed = self._leave
 
     def over(self, execute: Execute) -> Execute:
-        """`execute`, following MOVED. ASK is not followed: only some of a script's keys may have moved yet."""
+        """Runs `execute` and follows MOVED. ASK is not followed, because only some of a script's keys may have moved
+        yet."""
 
         async def following(*command: Any) -> Any:
             for _ in range(MOST):
@@ -61,7 +62,7 @@ class Redirecting:
         return following
 
     async def _let_go(self) -> None:
-        """Close idle connections, so that the next calls find their server anew."""
+        """Close idle connections, so that the next calls look up the server again."""
         for client in self._clients:
             await client.give_back_idle()
             await client.connection_pool.disconnect(inuse_connections=False)
@@ -112,11 +113,12 @@ class Connection:
         self.notices = Notifications(self)
 
     def run(self, name: str, *args: Value) -> Awaitable[Any]:
-        """Run one Lua operation; load it first where the server does not know it."""
+        """Run one Lua operation; load it first if the server does not know it."""
         return self._evaluated(self._scripts[name], *args)
 
     async def run_behind(self, guard: str, name: str, *args: Value) -> Any:
-        """Run an operation behind a shared part, which may answer in its place and takes the last arguments."""
+        """Run an operation behind a shared part. The part takes the last arguments, and may answer in place of the
+        operation."""
         if name not in self._guarded:
             self._guarded[name] = build(name, self._replaced, guard)
         return await self._evaluated(self._guarded[name], *args)
@@ -142,7 +144,7 @@ class Connection:
                 return await self._execute("EVALSHA", script.sha, *self._declared, *args)
 
     async def _has_mended(self) -> bool:
-        """True if a key that the queue has once held something else, and was removed now (see mend.lua)."""
+        """True if a key of the queue held a value of the wrong type and was removed now (see mend.lua)."""
         with suppress(StoreError):
             removed, _ = await self._evaluate(self._scripts["mend"], 0)
             return bool(removed)
@@ -199,7 +201,7 @@ class Connection:
 
     @property
     def server(self) -> ServerAddress | None:
-        """The server that the URL names, or that was found last; None if there is none yet."""
+        """The server in the URL, or the one found last; None if there is none yet."""
         found = self._named if self._locator is None else self._locator.found
         return None if found is None else ServerAddress(*found)
 
@@ -219,14 +221,14 @@ class Connection:
             return await self._execute_blocking(*args)
 
     def _within(self, seconds: float) -> AbstractContextManager[anyio.CancelScope]:
-        """The time limit of a wait. One of asyncio would drop an answer that is there already, when this process goes
-        on after it has stood still."""
+        """A time limit for a wait. asyncio's own would drop an answer that has already arrived, if this process was
+        frozen meanwhile."""
         return anyio.fail_after(seconds + self._answer_timeout)
 
     @property
     def sends_behind_waits(self) -> bool:
-        """True if an operation can be sent behind a command that blocks. Not where servers change places: a command
-        that is redirected is sent again, and the other would have run without it. In memory there is no connection."""
+        """True if an operation can be sent behind a blocking command. Not with Sentinel or Cluster: a redirected
+        command is sent again, and the operation behind it would run alone. Not in memory, which has no connection."""
         return self._locator is None and isinstance(self.blocking, FastClient)
 
     async def wait(self, seconds: float, offer: Offer, *args: Value) -> tuple[Any, Any]:
@@ -253,5 +255,5 @@ class Connection:
 
 
 def given(value: int | None) -> Value:
-    """A number as a script takes it; empty for None."""
+    """A number as an argument of a script; empty for None."""
     return "" if value is None else value

@@ -33,8 +33,8 @@ def _behind(error: exceptions.RedisError) -> exceptions.RedisError:
 
 
 def is_passing(error: exceptions.RedisError) -> bool:
-    """True if waiting mends the error. The library strips the first word where it knows it; a script's error keeps
-    it."""
+    """True if the error passes with time. The library strips known first words (such as LOADING) from an error; errors
+    inside scripts keep them."""
     text = str(error)
     first = error.status_code or text.split(" ", 1)[0]
     return first in _PASSING or any(f" {word} " in text[:200] for word in _PASSING)
@@ -93,8 +93,8 @@ def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
 
 
 class Explained:
-    """Raises Redis's errors as ours; `url` without its password. One may be entered any number of times at once: it
-    stands around every command, and a generator would take as long as building the command."""
+    """Raises Redis's errors as Holdfast's; `url` has no password. It is a class because it is entered around every
+    command, many at once: a generator would take as long as building the command."""
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -1,4 +1,4 @@
-"""Examines a Redis server and a queue for an operator. Each look stands alone: one that is refused hides no other."""
+"""Examines a Redis server and a queue for an operator. Looks are independent: a refused one hides no other."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class Examination:
         self._unseen: dict[str, str] = {}
 
     async def facts(self, watch: float) -> StoreInfo:
-        """Everything; lanes are watched for `watch` seconds. Raises what `ping` raises, except for a lack of rights."""
+        """Examine everything; lanes are watched for `watch` seconds. Raises the errors of `ping`, except for a lack of
+        rights."""
         try:
             await self._command("PING")
         except StoreRefusedError as error:
@@ -71,8 +72,8 @@ class Examination:
         )
 
     async def _look(self, what: str, look: Callable[[], Awaitable[T]]) -> T | None:
-        """The answer of a look; None if the store refuses it, which is noted. A store that goes away ends the
-        examination."""
+        """The answer of a look. If the store refuses it: None, and the refusal is noted. If the store goes away, the
+        examination ends."""
         try:
             return await look()
         except StoreUnavailableError:
@@ -85,7 +86,7 @@ class Examination:
         return server_report.info(await self._command("INFO", section))
 
     async def _config(self, *names: str) -> dict[str, str] | None:
-        """Settings of the server; None where the server or the user's rights hide them."""
+        """Settings of the server; None if the server or the user's rights hide them."""
         answer = await self._look("settings", lambda: self._command("CONFIG", "GET", *names))
         return None if answer is None else server_report.settings(answer)
 

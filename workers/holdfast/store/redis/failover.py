@@ -1,8 +1,7 @@
-"""Connections to the server that serves now: before it connects, each asks a locator for the address.
-
-The library's pool for Sentinel works so; our Cluster locator answers the same question. The library's RedisCluster is
-not used: all keys of a namespace are in one slot, so one node at a time serves us, commands without a key included; and
-it follows ASK, which is wrong for a script whose other keys may not have moved yet.
+"""Connections to the present primary: each asks a locator for the address before it connects. The library's pool for
+Sentinel works so, and our Cluster locator answers the same question. The library's RedisCluster is not used: all keys
+of a namespace are in one slot, so one node at a time serves us, commands without a key included; and it follows ASK,
+which is wrong for a script whose other keys may not have moved yet.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ class ServerLocator(ABC):
 
 
 def _of_all(errors: Mapping[Address, Exception]) -> RedisError:
-    """One error for those of all servers. Waiting does not help if all of them answered and refuse."""
+    """One error made from the errors of all servers. If all of them answered with a refusal, waiting does not help."""
     text = "; ".join(f"{host}:{port}: {str(error) or type(error).__name__}" for (host, port), error in errors.items())
     for kind in (AuthenticationError, ResponseError):
         if all(isinstance(error, kind) for error in errors.values()):
@@ -129,7 +128,7 @@ class ClusterLocator(ServerLocator):
 
 
 def _host(raw: bytes | None) -> str | None:
-    """The host of a node; None if the node does not know its own name, and the name it was asked under counts."""
+    """The host of a node; None if the node does not know its own name, so the name under which we asked counts."""
     name = (raw or b"").decode()
     return name if name not in {"", "?"} else None
 

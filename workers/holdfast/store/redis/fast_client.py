@@ -31,8 +31,8 @@ CLOSED = "Connection closed by server."  # in the words of the library
 
 class CommandProtocol(asyncio.Protocol):
     """`connection`: a connected one of the library. `answer_timeout`: the longest time in seconds from sending a
-    command to its answer, None for commands that block. `is_spoiled`: an answer may still come that is not that of the
-    next command."""
+    command to its answer, None for commands that block. `is_spoiled`: a late answer of an earlier command may still
+    come."""
 
     def __init__(self, connection: Any, answer_timeout: float | None) -> None:
         self.connection = connection
@@ -51,7 +51,7 @@ class CommandProtocol(asyncio.Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """True if a command may be sent, and the next answer will be that of it."""
+        """True if a command may be sent, and the next answer will belong to it."""
         return not (self.is_spoiled or self._transport.is_closing() or self.connection.should_reconnect())
 
     @property
@@ -69,8 +69,8 @@ class CommandProtocol(asyncio.Protocol):
         return answer
 
     def send_behind(self, packed: bytes) -> asyncio.Future[Any] | None:
-        """Send another command behind the one that blocks; None if the answer of that has come. The future gets the
-        second answer; it is cancelled where the first has none."""
+        """Send a second command behind the blocking one; None if the first answer has already come. The future gets the
+        second answer; it is cancelled if the first command gets none."""
         if self._answer is None or self._answer_behind is not None:
             return None
         answer = self._answer_behind = self._loop.create_future()
@@ -82,7 +82,8 @@ class CommandProtocol(asyncio.Protocol):
             raise ConnectionError("Bad response from PING health check")
 
     def leave(self) -> None:
-        """Put the library's protocol in its place again; of an end of the transport that one was told."""
+        """Put the library's protocol back in its place; if the transport has ended, the library's protocol knows it
+        already."""
         self._stop_timer()
         if not self._transport.is_closing():
             self._transport.set_protocol(self._library)
@@ -127,14 +128,15 @@ class CommandProtocol(asyncio.Protocol):
             answer.set_result(reply)
 
     def _break(self, error: RedisError) -> None:
-        """No answer comes any more."""
+        """Give an error to all waiting callers: no answer comes any more."""
         behind, self._answer_behind = self._answer_behind, None
         if behind is not None:
             behind.cancel()
         self._end(error)
 
     def _look_at_time(self) -> None:
-        """End a command that waits too long. One timer serves many commands: to set one for each takes time."""
+        """End a command that waits too long. One timer serves many commands, because setting one for each costs
+        time."""
         self._timer = None
         if self._answer is None or self._answer_timeout is None:
             return
@@ -172,14 +174,14 @@ class CommandBehind:
         return self.answer is not None
 
     async def answered(self) -> Any:
-        """Its answer; None where the server does not know its script, and so has not run it."""
+        """Its answer; None if the server does not know its script, and so has not run it."""
         try:
             return None if self.answer is None else await self.answer
         except NoScriptError:
             return None
 
     def forget(self) -> None:
-        """Nobody waits for its answer any more."""
+        """Drop its answer: nobody waits for it any more."""
         if self.answer is not None:
             self.answer.cancel()
 
@@ -196,8 +198,8 @@ class FastClient:
         self.sent: Callable[[tuple[Any, ...]], Awaitable[None]] | None = None
 
     async def execute_command(self, *command: Any) -> Any:
-        """The answer; raises the library's errors. A call that ends without its answer closes the connection, on which
-        that may still come."""
+        """The answer; raises the library's errors. If the call ends before its answer, the connection is closed,
+        because the answer may still come on it."""
         packed = _packed(command)
         protocol = self._idle.pop() if self._idle else None
         if protocol is None or not protocol.is_usable:
@@ -218,11 +220,10 @@ class FastClient:
             await self._keep(protocol)
 
     async def execute_waiting(self, wait: tuple[Any, ...], offer: Offer, seconds: float) -> tuple[Any, Any]:
-        """The answers of a command that blocks, and of another that was sent behind it meanwhile; None without one, or
-        where the server did not know its script.
-
-        `offer` gets the function that sends that one, then None once it cannot be sent any more. `seconds`: the longest
-        time from the first answer to the second. After an error the second command may have run or not.
+        """The answers of a blocking command, and of a second one sent behind it. The second is None if none was sent,
+        or the server did not know its script. `offer` gets the function that sends the second command, and later None
+        when it is too late. `seconds`: the longest time from the first answer to the second. After an error the second
+        command may have run.
         """
         packed = _packed(wait)
         protocol = await self._take_another(None)
@@ -272,7 +273,7 @@ class FastClient:
         await self.connection_pool.aclose()
 
     async def _take_another(self, unusable: CommandProtocol | None) -> CommandProtocol:
-        """A connection for which the pool has done login and checks; it waits while all are in use."""
+        """Take a connection from the pool, which has done login and checks; waits while all are in use."""
         if unusable is not None:
             await self._give_back(unusable)
         while self._idle:

@@ -152,9 +152,9 @@ SCHEMA = 1
 class Keys:
     """The keys of one namespace; all of them share the Cluster slot of the plain queue name.
 
-    In a Cluster a lane must share it, too, and scripts name a second key, which never exists. While a slot is moved key
-    by key, its old node lacks that key and refuses a script before it begins; otherwise the script would fail in the
-    middle, at the first key that has moved. Its new node refuses a script that comes early.
+    In a Cluster a lane must share it, too, and scripts name a second key that never exists. While a slot is moved key
+    by key, the old node lacks that key, and so refuses a script before it begins. Otherwise the script would fail in
+    the middle, at the first moved key. The new node refuses a script that comes too early.
     """
 
     queue: str
@@ -283,7 +283,7 @@ class Keys:
 
     @property
     def types(self) -> dict[str, str]:
-        """The type of each key that a namespace has once; those of lanes, tasks and workers are left out."""
+        """The type of each key that a namespace has exactly once; keys of lanes, tasks and workers are left out."""
         zsets = (self.workers, self.due, self.finished, self.dead, self.schedules)
         lists, others = (self.queue, self.unreadable), {self.meta: "hash", self.events: "stream"}
         rules = dict.fromkeys((self._key("rules"), self.quiet), "hash")

@@ -14,7 +14,7 @@ NO_SETTLEMENTS = b"\x90"  # an empty list as MessagePack
 
 
 async def watch(command: tuple[Any, ...]) -> None:
-    """Reach the kill point of this command, which was sent, when it is in the socket."""
+    """Reach this command's kill point when the command has left for the socket."""
     point = _point(*command) if command[0] == "EVALSHA" else None
     if point is not None:
         for _ in range(TURNS):

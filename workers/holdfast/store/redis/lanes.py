@@ -93,7 +93,7 @@ def _lane(row: Sequence[Any], orders: Mapping[tuple[str, str], LimitOrder]) -> L
 
 
 def _readable(texts: Sequence[bytes]) -> list[ServedLimits]:
-    """The limits in registered texts; one that somebody has damaged says nothing."""
+    """The limits in registered texts; damaged ones are left out."""
     limits = list[ServedLimits]()
     for text in texts:
         with suppress(msgspec.DecodeError):
@@ -188,7 +188,7 @@ class RedisUnreadable(RedisPart):
         return await self._number("purge_unreadable", until_ms, limit)
 
     async def _find(self, address: str) -> bytes | None:
-        """The entry as it is kept. While others are taken out it may be missed: ask again."""
+        """The entry as stored. While other entries are taken out it may be missed: ask again."""
         at, start = f"{address.partition('-')[0]}|".encode(), 0
         while items := await self._command("LRANGE", self._keys.unreadable, start, start + _PAGE - 1):
             for item in items:

@@ -81,8 +81,8 @@ class RedisLedger(RedisPart):
         return dumps
 
     async def read(self, epoch: str, witness: str, task_ids: Sequence[str]) -> tuple[Dumps, int] | None:
-        """The first of these tasks, as many as PAGE_BYTES allow, and the number of ids that were looked at; None if
-        this Redis has lost the event `witness`, or neither follows that ledger nor is rebuilt from it."""
+        """The first of these tasks, as many as PAGE_BYTES allow, and the number of ids searched. None if this Redis has
+        lost the event `witness`, or neither follows that ledger nor is rebuilt from it."""
         answer = await self._run("dump", epoch, witness, PAGE_BYTES, *task_ids)
         return None if answer == ELSEWHERE else read_dumps(answer)
 
@@ -97,13 +97,13 @@ class RedisLedger(RedisPart):
         return [word.decode() for word in await self._run("restore", epoch, *args)]
 
     async def remove(self, epoch: str, removals: Sequence[Removal]) -> None:
-        """Remove these lives where this Redis, which was set back, has them again."""
+        """Remove these lives again, if this Redis was set back and has them."""
         args = [value for one in removals for value in (one.task_id, one.created_ms, one.epoch, one.number)]
         while args and await self._run("remove", epoch, *args) not in {0, b"other"}:
             pass  # results are deleted in bounded steps
 
     async def behind(self, epoch: str, witness: str, operation: str, *args: Value) -> Any:
-        """The answer of an operation that only a Redis without losses may run, or ELSEWHERE (see followed.lua)."""
+        """The answer of an operation that only a Redis without losses may run; else ELSEWHERE (see followed.lua)."""
         return await self._connection.run_behind("followed", operation, *args, epoch, witness)
 
     async def confirm(self, epoch: str, witness: str) -> None:
@@ -111,11 +111,11 @@ class RedisLedger(RedisPart):
         await self.behind(epoch, witness, "confirm")
 
     async def hold(self) -> None:
-        """Let nobody claim before `release`."""
+        """Keep workers from claiming until `release`."""
         await self._command("HSETNX", self._keys.closed, "", await self._run("now"))
 
     async def release(self) -> None:
-        """Let workers claim: what this Redis had lost is back."""
+        """Let workers claim again, after the lost data is back."""
         await self._run("confirm")
 
     async def rebuilding(self) -> str:
@@ -146,11 +146,11 @@ class RedisLedger(RedisPart):
     async def give(
         self, epoch: str, submissions: Sequence[tuple[Submission, bool]], verb: str = "run"
     ) -> list[Receipt] | None:
-        """`submit_with_options`, or `message` for each, for a ledger; None where this Redis does not follow it.
+        """`submit_with_options`, or `message` for each, for a ledger; None if this Redis does not follow it.
 
-        Beside each submission stands whether it was promised: its producer was told that it is accepted. Such a task
-        that cannot be made is recorded as rejected, and such a message that is refused is set aside. Raises StoreError
-        where one is to be tied to what is damaged: it may be made when that is mended.
+        Beside each submission stands whether it was promised: its producer was told that it is accepted. If Redis
+        cannot take a promised task, it is recorded as rejected; a refused promised message is set aside. Raises
+        StoreError if one depends on a damaged key: it can be made when the key is mended.
         """
         if verb == "message":
             words = [await self._give_message(epoch, one, promised) for one, promised in submissions]
@@ -187,7 +187,7 @@ class RedisLedger(RedisPart):
     async def kept_settings(
         self, epoch: str, witness: str, names: Sequence[str]
     ) -> tuple[str, list[KeptSetting]] | None:
-        """The last event of all, and these settings; None if this Redis does not follow the ledger any more."""
+        """The last event in Redis, and these settings; None if this Redis no longer follows the ledger."""
         answer = await self._run("facts", epoch, witness, *names)
         if answer == ELSEWHERE:
             return None
@@ -206,7 +206,7 @@ class RedisLedger(RedisPart):
     async def request(self, epoch: str, setting: str, number: int, operation: str, args: Sequence[Value]) -> Any:
         """Run a change request; the operation's answer, or ELSEWHERE if this Redis does not follow the ledger.
 
-        A request is carried out once: a repetition gets the same answer, or OVERTAKEN if that was forgotten.
+        A request is carried out once: a repetition gets the same answer, or OVERTAKEN if the answer was forgotten.
         """
         return await self._connection.run_behind("requested", operation, *args, setting, number, epoch)
 

@@ -1,8 +1,8 @@
 """Tells waiting callers on the channel of a task when a turn settles.
 
-All callers of one process share one subscription: a thousand of them take one connection. One caller reads it for all,
-and when that one leaves another goes on, so that no task runs in the background. If the connection breaks, each caller
-gets the error, looks at its tasks and subscribes again.
+All callers of one process share one subscription: a thousand of them take one connection. One caller reads for all, and
+when it leaves another caller continues. So no asyncio task runs in the background. If the connection breaks, each
+caller gets the error, looks at its tasks and subscribes again.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _SPECIAL = re.compile(r"([*?\[\]\\])")
 
 
 class Waiter:
-    """One waiting caller. `names`: the channels, or the pattern, to subscribe to; `unconfirmed`: those of them that
-    do not stand yet; `notices`: those it has not taken; `heeds_parts`: it also wants to know of emitted parts."""
+    """One waiting caller. `names`: the channels, or the pattern, to subscribe to; `unconfirmed`: those that the server
+    has not confirmed yet. `notices`: those it has not taken. `heeds_parts`: it also wants notices of emitted parts."""
 
     def __init__(self, channels: frozenset[str], names: frozenset[str], *, heeds_parts: bool = False) -> None:
         self.channels = channels
@@ -38,14 +38,15 @@ class Waiter:
         self.error: StoreError | None = None
 
     def confirm(self, name: str) -> None:
-        """Note that one of its names stands; after the last one it gets the notice '' for its subscription."""
+        """Note that the server has confirmed one of its names. After the last one it gets the notice '', which means
+        that the subscription is complete."""
         if name in self.unconfirmed:
             self.unconfirmed.discard(name)
             if not self.unconfirmed:
                 self.notices.append("")
 
     def notify(self, task_id: str, word: bytes) -> None:
-        """Take this notice. A notice says to look again, so one that waits already counts for the next one, too."""
+        """Take this notice. A notice only says to look again, so a waiting one stands for the next one, too."""
         if (word != PART or self.heeds_parts) and not (self.notices and self.notices[-1] == task_id):
             self.notices.append(task_id)
 
@@ -73,7 +74,7 @@ class Notifications:
         return self._notices(self._waiter(task_ids))
 
     def emitted(self, task_id: str) -> AsyncGenerator[str]:
-        """As `settled`, also as parts of this task are kept."""
+        """Like `settled`, also for new parts of this task."""
         channel = frozenset([self._prefix + task_id])
         return self._notices(Waiter(channel, channel, heeds_parts=True))
 

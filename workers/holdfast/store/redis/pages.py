@@ -52,7 +52,7 @@ def page(answer: list[Any], width: int = WIDTH) -> Page:
 
 
 def page_of_found(answer: list[Any], search: TextSearch) -> Page:
-    """Of the tasks that a text may be in those that fit, without their payloads."""
+    """The matching tasks among those that may contain the text, without payloads."""
     read = page(answer, WIDTH_OF_FOUND)
     found = (replace(task, operation=None, result=None) for task in read.tasks if search.fits(task))
     return replace(read, tasks=tuple(found))
@@ -65,7 +65,7 @@ def _row(
 
 
 def readable(rows: Iterable[tuple[bytes, list[Any]]]) -> tuple[tuple[TaskRecord, ...], tuple[str, ...]]:
-    """The tasks of ids and answers, and the ids of unreadable records: one of those must not hide the others."""
+    """The tasks of these answers, and the ids of unreadable records: one of these must not hide the other tasks."""
     tasks: list[TaskRecord] = []
     unreadable: list[str] = []
     for raw, answer in rows:

@@ -27,7 +27,7 @@ Send = Callable[[Sequence[Submission]], Awaitable[list[Accepted]]]
 
 
 class Caller:
-    """A caller that waits. `leads`: it makes the next call. `error`: that of the call that had its submission."""
+    """A waiting caller. `leads`: it makes the next call. `error`: that of the call with its submission."""
 
     def __init__(self, submission: Submission) -> None:
         self.submission = submission
@@ -38,8 +38,8 @@ class Caller:
 
 
 class JoinedSubmits:
-    """`send` submits a batch. Raises the errors of `send`; one that is not the same for every submission is raised only
-    to the caller that it concerns."""
+    """Joins the submissions of several callers into one call of `send`. Raises the errors of `send`; an error about one
+    submission is raised only to its caller."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -114,7 +114,7 @@ class JoinedSubmits:
             following.woken.set()
 
     async def _alone(self, caller: Caller) -> Accepted:
-        """After an error: raise it if it is everybody's, else find out whose it is."""
+        """After an error: raise it to all if it concerns all; else submit one by one to find whose it is."""
         assert caller.error is not None
         if isinstance(caller.error, StoreUnavailableError | StoreFullError):
             raise type(caller.error)(*caller.error.args) from caller.error
@@ -136,7 +136,7 @@ def _packed(options: SubmitOptions | None, *, promised: bool) -> Value:
 
 
 def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
-    """A submission as `submit` takes it."""
+    """A submission as arguments of `submit`."""
     return (
         s.task_id,
         s.message_id,

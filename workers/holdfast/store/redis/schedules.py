@@ -139,13 +139,13 @@ def _unreadable(schedule_id: str, why: str) -> UnreadableScheduleError:
 
 
 def packed_orders(orders: Sequence[FireOrder], keys: Keys) -> bytes:
-    """Orders as `schedule_fire` takes them."""
+    """Orders as arguments of `schedule_fire`."""
     packed: bytes = _pack([_order(one, keys.name) for one in orders])
     return packed
 
 
 def halts_of(scope: HaltScope | None) -> tuple[Value, ...]:
-    """The arguments that name the halts under which an operation is not carried out."""
+    """The arguments for halts: under such a halt an operation is not carried out."""
     return ("", "") if scope is None else (scope.host, scope.seen)
 
 
@@ -196,7 +196,7 @@ def _sorted(
 
 
 def _readable(schedule_id: str, flat: Any) -> ScheduleRecord | SpoiltSchedule:
-    """A record, or a SpoiltSchedule: one that cannot be read does not keep others from being read."""
+    """A record, or a SpoiltSchedule if it cannot be read, so that others can still be read."""
     if not flat:
         return SpoiltSchedule(schedule_id, "", "its record is gone")
     try:

@@ -1,8 +1,8 @@
 """Builds the Lua operations from their files; they are addressed by SHA and loaded again if the server has lost them.
 
 An operation names the shared parts it needs in a `-- use:` line and its script flags in a `-- flags:` line; a part may
-need others, and names in a `-- provides:` line what others use of it. Each part is taken once, in the order in which it
-is first needed, without the functions and constants that the script does not mention: each costs every call of it.
+need others, and names in a `-- provides:` line what others use of it. A part is included once, in the order of first
+need. Functions and constants that the script does not use are left out, because each costs time in every call.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _statements(part: str) -> Sequence[tuple[str, str, frozenset[str]]]:
 
 
 def _mentioned(parts: Sequence[str], body: str) -> list[list[str]]:
-    """The statements of each part without those that nothing behind them mentions."""
+    """The statements of each part, without those that nothing after them uses."""
     words, kept = set(_words(body)), list[list[str]]()
     for part in reversed(parts):
         statements = list[str]()
@@ -155,7 +155,7 @@ def _mentioned(parts: Sequence[str], body: str) -> list[list[str]]:
 
 
 def _deferred(kept: Sequence[list[str]], parts: Sequence[str], guard: int) -> list[list[str]]:
-    """The statements in an order in which those that the guard does not need come behind it."""
+    """The statements, reordered: those that the guard does not need come after it."""
     needed = _mentioned(parts[:guard], _plain(parts[guard]))
     early, late = list[list[str]](), list[list[str]]()
     for statements, wanted in zip(kept[:guard], needed, strict=True):
@@ -165,10 +165,9 @@ def _deferred(kept: Sequence[list[str]], parts: Sequence[str], guard: int) -> li
 
 
 def _nested(parts: Sequence[str], body: str) -> Iterator[str]:
-    """Each part in a function around the rest, as far as names allow.
-
-    Every call of a script makes its functions anew. For each local that one of them refers to, the server searches all
-    that were referred to before; for a name from further outside it copies a reference.
+    """Wraps each part in a function around the rest, as far as names allow. Every call of a script creates its
+    functions again. For each local that a function uses, the server searches all locals used before; for a name from
+    further outside it only copies a reference.
     """
     last_mention = {word: place for place, each in enumerate((*parts, body)) for word in _words(each)}
     outside: set[str] = set()

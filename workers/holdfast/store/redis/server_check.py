@@ -144,7 +144,7 @@ class RedisServer(RedisPart):
             raise StoreRefusedError(node_of_cluster(self._connection.url))
 
     async def _check_rights(self, lanes: Sequence[str]) -> None:
-        """A right that is missing would end a script between two of its writes."""
+        """Refuse a user without all rights: a missing right would end a script between two of its writes."""
         if missing := await missing_rights(self._connection, lanes):
             more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
             raise StoreRefusedError(

@@ -47,7 +47,7 @@ def server(report: Info, found_by: str, address: str) -> ServerInfo:
 
 
 def _replicas(report: Info) -> Iterator[Replica]:
-    """The lines `slave0:ip=10.0.0.2,port=6379,state=online,offset=56,lag=1`; a master's alone have them."""
+    """Reads lines such as `slave0:ip=10.0.0.2,port=6379,state=online,offset=56,lag=1`, which only a master has."""
     written = int(report.get("master_repl_offset", 0))
     for name, line in report.items():
         if _REPLICA.fullmatch(name) and "=" in line:
@@ -68,7 +68,7 @@ def slow_commands(entries: Sequence[Sequence[Any]], scripts: Mapping[str, str]) 
 
 
 def _called(words: Sequence[str], scripts: Mapping[str, str]) -> str:
-    """The name of the command, with its operation where it is a script of ours. Other words may be secret."""
+    """The name of the command; for our scripts also the operation. Other words may be secret."""
     name = words[0].upper() if words else ""
     return f"{name} {scripts[words[1]]}" if name == "EVALSHA" and words[1:] and words[1] in scripts else name
 

@@ -80,7 +80,7 @@ class RedisSteward(RedisPart):
         return waiting, unrung
 
     async def mend(self) -> None:
-        """Look for keys of the queue that hold something else, and put back some of what records say of them."""
+        """Look for keys of the queue with a value of the wrong type, and rebuild a part of them from records."""
         with suppress(StoreRefusedError):  # of a user who may not: others do it
             for _ in range(MENDED_AT_ONCE):
                 if (await self._run("mend", MENDED_PAGE))[1] == 0:

@@ -1,4 +1,4 @@
-"""Whole tasks, as a ledger reads them from Redis and puts them back."""
+"""Whole tasks, in the form in which a ledger reads them from Redis and puts them back."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Dump:
 
     @property
     def parents(self) -> list[str]:
-        """The tasks that it still waits for."""
+        """The parents that it still waits for."""
         return sorted(tie.decode()[7:] for tie in self.ties if tie.startswith(b"parent|"))
 
     @property
@@ -54,7 +54,7 @@ class Dump:
 
     @property
     def batch(self) -> str:
-        """The batch that it is a task, or the callback, of; empty if it is of none."""
+        """The id of its batch, as a task or callback; empty if it has none."""
         return self.text("batch").rpartition(" ")[2]
 
     def number(self, field: str) -> int:
@@ -106,7 +106,7 @@ def _dump(task: list[Any]) -> Dump:
 
 
 def flat(dump: Dump) -> list[Value]:
-    """A dump as `restore` takes it."""
+    """A dump as arguments of `restore`."""
 
     def counted(items: Sequence[Value]) -> list[Value]:
         return [len(items), *items]

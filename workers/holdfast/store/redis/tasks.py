@@ -81,7 +81,7 @@ class RedisTasks(RedisPart):
         return {task_id: result for task_id, result in zip(task_ids, found, strict=True) if result}
 
     async def retry(self, task_id: str, reason: str, change: str = "") -> RetryAnswer:
-        """The history of a task of many turns is copied in several steps."""
+        """Retry a task. The history of a task with many turns is copied in several steps."""
         word, new = await self._run("retry", task_id, reason, change)
         while word == b"more":
             word, new = await self._run("retry", task_id, reason, change)
@@ -90,7 +90,8 @@ class RedisTasks(RedisPart):
         return RetryAnswer(word.decode(), new.decode())
 
     async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:
-        """By rank, newest first: while letters come and go a page may repeat or miss one."""
+        """A page of dead letters, newest first. Pages are by rank, so while letters come and go a page may repeat or
+        miss one."""
         start = pages.read_position(cursor)
         newest = "+inf" if before_ms is None else before_ms
         span = (newest, "-inf", "BYSCORE", "REV", "LIMIT", start, limit)

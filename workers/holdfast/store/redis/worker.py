@@ -26,8 +26,8 @@ _NO_SETTLEMENTS = _pack([])
 
 
 def _flat(s: Settlement) -> tuple[str | int, ...]:
-    """A settlement as `pull` takes it. Results and checkpoints are JSON and travel as text, which the server's
-    MessagePack can read."""
+    """A settlement as arguments of `pull`. Results and checkpoints are JSON, sent as text that the server's MessagePack
+    can read."""
     plain = s.task_id, s.claim, s.result.decode()
     if s.kind is Settle.COMPLETED and not (s.delay_ms or s.reason or s.checkpoint):
         return plain

@@ -41,7 +41,7 @@ class Queue:
 
     @property
     def seen(self) -> str:
-        """The last event that existed when anything was read: a Redis that lacks it has lost data."""
+        """The last event at the time of the last read: a Redis without it has lost data."""
         return self.witness if is_before(self.position, self.witness) else self.position
 
     def is_stranger(self, owner: str) -> bool:
@@ -109,7 +109,7 @@ async def lock(sql: Any, queue: str) -> Queue | None:
 
 
 async def hold(sql: Any, queue: str) -> Queue | None:
-    """The queue's row, locked until the end of the transaction, when the round of a steward is over that holds it."""
+    """The queue's row, locked until the end of the transaction. This waits while a steward's round holds the lock."""
     return _queue(await sql.fetchrow(_HOLD, queue))
 
 

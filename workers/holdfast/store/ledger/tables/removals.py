@@ -1,8 +1,7 @@
-"""The removals of tasks: which life of an id is gone, and how late that is among the changes after its end.
-
-A row has no content. It is kept as long as PostgreSQL keeps ended tasks: a Redis that was set back to a moment before
-the removal has the task again, and gives it up. Another life of the id is another task. A task whose retention is over
-leaves no row.
+"""The removals of tasks: which life of an id is gone, and the number of this change among the changes after its end. A
+row has no content of the task. It is kept as long as PostgreSQL keeps ended tasks. If Redis is set back to before the
+removal, it has the task again, and the row says to remove it. A new life of the id is another task. A task that ends
+with its retention leaves no row.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _TRIM = "DELETE FROM holdfast_removals WHERE queue = $1 AND seen_ms < $2"
 
 
 async def note(sql: Any, queue: str, some: Sequence[Removal], seen_ms: int) -> None:
-    """These lives were removed from Redis: nothing is kept of them but that."""
+    """Note that these lives were removed from Redis; nothing else is kept of them."""
     if not some:
         return
     ids, lives = [one.task_id for one in some], [one.created_ms for one in some]
@@ -56,17 +55,17 @@ async def note(sql: Any, queue: str, some: Sequence[Removal], seen_ms: int) -> N
 
 
 async def remove(sql: Any, queue: str, task_ids: Sequence[str], seen_ms: int) -> None:
-    """Remove these lives, as others have taken their place."""
+    """Delete the data of these lives, because new lives have taken their place."""
     await sql.execute(_REMOVE, queue, list(task_ids), 0, seen_ms)
 
 
 async def remove_ended(sql: Any, queue: str, task_ids: Sequence[str], epoch: int, seen_ms: int) -> int:
-    """Remove those of these tasks that have ended; their number. `epoch`: the number of the ledger's epoch."""
+    """Remove the ended tasks among these; returns their number. `epoch`: the number of the ledger's epoch."""
     return len(await sql.fetch(_REMOVE_ENDED, queue, list(task_ids), epoch, seen_ms))
 
 
 async def remove_dead(sql: Any, queue: str, task_ids: Sequence[str], epoch: int, seen_ms: int) -> int:
-    """Remove those of these tasks that are dead letters; their number."""
+    """Remove the dead letters among these tasks; returns their number."""
     return len(await sql.fetch(_REMOVE_DEAD, queue, list(task_ids), epoch, seen_ms))
 
 

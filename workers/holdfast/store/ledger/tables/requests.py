@@ -1,8 +1,8 @@
 """The requests of producers, from their acceptance until the ledger has read their effect.
 
-A request waits, then it is given to Redis, and it is deleted in the transaction that ingests its effect. After Redis
-has lost data, the requests that are left are given again, in their order: each may be given twice. So are those whose
-effect is not there when all events were read.
+A request waits, then it is given to Redis, and it is deleted in the transaction that ingests its effect. After a loss
+of Redis, the remaining requests are given again, in order, so a request may be given twice. The same happens to
+requests whose effect is missing when all events were read.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ _COUNT = "SELECT count(*) FROM holdfast_requests WHERE queue = $1 AND given IS N
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A submission as it was entered. `word`: the answer, if the ledger knows it; `first`: the ledger knows nothing
-    of its task; `blocked`: earlier requests for its task wait and come first; `promised`: an earlier call has entered
-    it, so its producer may have been told that it is accepted."""
+    """An entered submission. `word`: the answer, if the ledger knows it. `first`: the ledger does not know the task.
+    `blocked`: earlier requests for its task wait and come first. `promised`: an earlier call has entered it, so its
+    producer may already believe that it is accepted."""
 
     submission: Submission
     request: int = 0
@@ -148,7 +148,7 @@ async def put_off(sql: Any, request: int) -> None:
 
 
 async def still_waiting(sql: Any, queue: str, task_ids: Collection[str], ours: Collection[int]) -> set[str]:
-    """Those of these tasks whose submissions wait to be given, `ours` not counted."""
+    """The tasks among these whose submissions wait to be given, without `ours`."""
     return {row["task_id"] for row in await sql.fetch(_STILL_WAITING, queue, list(task_ids), list(ours))}
 
 
@@ -167,20 +167,20 @@ async def confirm(sql: Any, queue: str, task_ids: Sequence[str]) -> None:
 
 
 async def give_again(sql: Any, queue: str) -> None:
-    """Redis has lost data: every request that is not confirmed is to be given once more."""
+    """Mark all unconfirmed requests to be given again, because Redis has lost data."""
     await sql.execute(_AGAIN, queue)
 
 
 async def give_lost_again(sql: Any, queue: str, given_before: float) -> None:
-    """All events were read in this transaction. A request that was given more than so many seconds before it began, and
-    whose effect was not among them, was forgotten by a Redis that was set back to the last event that was read before.
+    """Mark lost requests to be given again. All events were read in this transaction. If a request was given more than
+    so many seconds before and its effect is not among them, Redis was set back to the last event read before.
     """
     await sql.execute(_LOST, queue, given_before)
 
 
 async def waiting(sql: Any, queue: str, older_than: float, limit: int) -> tuple[list[Waiting], bool]:
-    """The oldest requests that wait and were entered more than so many seconds ago, as many as one call should hold;
-    True if there may be more."""
+    """The oldest waiting requests that are older than so many seconds, as many as one call should hold; and True if
+    there may be more."""
     rows = await sql.fetch(_WAITING, queue, older_than, limit, PAGE_BYTES)
     more = bool(rows) and (len(rows) == limit or rows[0]["found"] > len(rows))
     return [_waiting(row) for row in rows], more
@@ -257,8 +257,8 @@ def _is_new(entry: Entry) -> bool:
 
 
 def _is_full(entry: Entry, entered: Mapping[str, Sequence[Any]], ledger: Mapping[str, Any], most: int) -> bool:
-    """True if as many messages as may be wait before this one: those that the ledger has read, and those on their
-    way to Redis. The first request of a task that the ledger has not read is the task itself."""
+    """True if the largest allowed number of messages already waits: those that the ledger has read, and those on their
+    way to Redis. The first request for a task that the ledger has not read is the task itself."""
     known = ledger.get(entry.submission.task_id)
     before = [row for row in entered[entry.submission.task_id] if row["id"] < entry.request and row["message_id"]]
     return len(before) + (_length(known["pending"]) if known else -1) >= most

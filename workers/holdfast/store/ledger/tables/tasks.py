@@ -1,4 +1,4 @@
-"""The tasks of the ledger and their turns: written as Redis has them, read back as Redis takes them.
+"""The tasks of the ledger and their turns, in the form in which Redis gives and takes them.
 
 The outcome of a turn is written once. A task that has ended never goes back, except as another life of the same id.
 """
@@ -67,7 +67,7 @@ octet_length(record) + octet_length(pending) + octet_length(checkpoint) + octet_
 
 
 def _page(which: str, order: str, limit: int) -> str:
-    """The first of these tasks, within the two parameters: their number and, from the second task on, their bytes."""
+    """SQL for the first of these tasks. Two parameters limit their number and, from the second task on, their bytes."""
     return f"""
 SELECT {_COLUMNS} FROM (
     SELECT *, sum(bytes) OVER (ORDER BY {order}) - bytes AS before FROM (
@@ -101,7 +101,7 @@ DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id IN (
 
 
 async def keep(sql: Any, queue: str, dumps: Dumps) -> None:
-    """Write these tasks as they were at that moment. A damaged one is left as it was known."""
+    """Write the state of these tasks at that moment. A damaged task keeps its last known state."""
     whole = list(_whole(queue, dumps))
     if not whole:
         return
@@ -159,19 +159,19 @@ async def beginning(sql: Any, queue: str, prefix: str, limit: int) -> list[str]:
 
 
 async def known(sql: Any, queue: str, task_ids: Sequence[str]) -> set[str]:
-    """Those of these tasks that the ledger has read and not deleted."""
+    """The tasks among these that the ledger has read and not deleted."""
     query = """SELECT n.task_id FROM unnest($2::text[]) AS n (task_id)
 WHERE EXISTS (SELECT FROM holdfast_tasks t WHERE t.queue = $1 AND t.task_id = n.task_id OFFSET 0)"""  # as above
     return {row["task_id"] for row in await sql.fetch(query, queue, list(task_ids))}
 
 
 def ended_parents(sql: Any, queue: str, dumps: Sequence[Dump]) -> AsyncIterator[list[Dump]]:
-    """The ended ones of the tasks that these wait for: Redis needs them to tell their children."""
+    """The ended parents of these tasks: Redis needs them for the children."""
     return ended_of(sql, queue, {parent for dump in dumps for parent in dump.parents})
 
 
 async def ended_of(sql: Any, queue: str, task_ids: Collection[str]) -> AsyncIterator[list[Dump]]:
-    """Those of these tasks that have ended, in pages."""
+    """The ended tasks among these, in pages."""
     cursor = ""
     while task_ids and (rows := await sql.fetch(_ENDED_OF, queue, list(task_ids), cursor, PAGE_TASKS, PAGE_BYTES)):
         yield await _dumps(sql, queue, rows)
