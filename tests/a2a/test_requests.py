@@ -255,5 +255,5 @@ def test_what_was_sent_and_canceled_and_refused_is_written_down(pool: ServedPool
     client.error("CancelTask", {"id": task["id"]})
     shown = pool.http.get(f"{pool.base}/activity", headers=LOGIN | {"accept": "text/html"}).text
     assert shown.count(task["id"]) >= 3
-    assert "a2a/send" in shown
+    assert "tasks/submit" in shown
     assert "cannot be canceled" in shown

@@ -99,9 +99,9 @@ def test_several_are_submitted_at_once(generated: Generated) -> None:
 def test_a_task_is_canceled_and_run_again(generated: Generated) -> None:
     spec = generated.model("TaskSpec", text="one", task_id="again", delay=3600.0)
     assert generated.call("tasks", "submit_tasks", body=spec).answer == "new"
-    reason = generated.model("Reasoned", reason="wrong region")
+    reason = generated.model("ReasonedTask", reason="wrong region")
     assert generated.call("tasks", "cancel_task", "again", body=reason).state == "canceled"
-    retried = generated.call("tasks", "retry_task", "again", body=generated.model("Reasoned"))
+    retried = generated.call("tasks", "retry_task", "again", body=generated.model("ReasonedTask"))
     assert (retried.answer, retried.runs_as) == ("new", "again.r1")
     assert generated.call("tasks", "get_task", "again.r1", wait=60).result["words"] == 1
     assert generated.call("tasks", "remove_task", "again.r1").removed

@@ -97,9 +97,9 @@ async def test_a_viewer_who_calls_the_agent(redis_settings: RedisSettings) -> No
                 )
             else:
                 assert await notes.new() == []
-        for message, subject in (({}, "new task"), ({"taskId": "t"}, "t")):
+        for message, noted in (({}, ("tasks/submit", "new task")), ({"taskId": "t"}, ("tasks/message", "t"))):
             await here.program.post(**a2a("SendMessage", {"message": message}))
-            assert (await notes.refused())[:2] == ("a2a/send", subject)
+            assert (await notes.refused())[:2] == noted
 
 
 async def test_a_call_of_the_agent_that_is_refused_before_its_method_is_known(redis_settings: RedisSettings) -> None:
@@ -136,7 +136,7 @@ async def test_a_message_for_which_too_many_streams_are_open(redis_settings: Red
             async with here.stream("/a2a", body=json.dumps(call["json"]).encode(), a2a_version=version) as refused:
                 assert refused.status == 503
         entries = await here.store.activity_before("", 10)
-        assert [(each.change, each.subject, each.is_refused) for each in entries] == [("a2a/send", "t", True)] * 2
+        assert [(each.change, each.subject, each.is_refused) for each in entries] == [("tasks/message", "t", True)] * 2
         assert "streams and waiting requests are open" in entries[0].outcome
 
 

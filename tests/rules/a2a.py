@@ -63,7 +63,7 @@ A2A = (
     ),
     Rule(
         "what the agent changes is written down, refusals too",
-        "noted(request, method.change, call.about) as asked:",
+        "noted(request, call.change, call.about) as asked:",
         'noted(request, "", call.about) as asked:',
         f"{_REQUESTS}::test_what_was_sent_and_canceled_and_refused_is_written_down",
     ),

@@ -320,6 +320,30 @@ DASHBOARD = (
         "tests/operations/test_faces.py::test_an_act_is_the_same_through_each_face",
     ),
     Rule(
+        "a change of a task that has ended is refused",
+        "    if state not in wanted:\n",
+        "    if False:\n",
+        "tests/operations/test_tasks.py::test_an_act_on_a_task_is_the_same_through_each_face",
+    ),
+    Rule(
+        "an empty message is refused",
+        "if given.text is not None and not given.text.strip():",
+        "if False:",
+        "tests/operations/test_tasks.py::test_an_act_on_a_task_is_the_same_through_each_face",
+    ),
+    Rule(
+        "a message may say none",
+        'Text = Annotated[str | None, Meta(description="Message for the task: an answer or further input.")]',
+        'Text = Annotated[str, Meta(description="Message for the task: an answer or further input.")] | None',
+        "tests/operations/test_tasks.py::test_an_act_on_a_task_is_the_same_through_each_face",
+    ),
+    Rule(
+        "the name none is that of a handler, and not all dead letters",
+        'Name = Annotated[str | None, Meta(description="Only tasks of the handler with this name.")]',
+        'Name = Annotated[str, Meta(description="Only tasks of the handler with this name.")] | None',
+        "tests/operations/test_tasks.py::test_all_dead_letters_that_run_again_are_one_change",
+    ),
+    Rule(
         "a new schedule overwrites none",
         "if given.is_new and await doing.call(doing.store.schedule, name) is not None:",
         "if False:",
@@ -412,7 +436,7 @@ DASHBOARD = (
     ),
     Rule(
         "a message for which too many streams are open is listed",
-        "async with noted(request, method.change, call.about):\n                    raise",
+        "async with noted(request, call.change, call.about):\n                    raise",
         "if True:\n                    raise",
         "tests/dashboard/test_refused_changes.py::test_a_message_for_which_too_many_streams_are_open",
     ),
@@ -696,8 +720,8 @@ DASHBOARD = (
     ),
     Rule(
         "a message that is sent twice is one",
-        "resume_task(asked.subject, text, message_id=message_id)",
-        "resume_task(asked.subject, text)",
+        "data=given.data, message_id=given.message_id)",
+        "data=given.data)",
         f"{_TASK}::test_a_message_has_the_id_of_its_form",
     ),
     Rule(

@@ -47,6 +47,7 @@ class Face(StrEnum):
     COMMAND = "on the command line"
     WEB = "on the web"
     API = "over the API"
+    AGENT = "through A2A"
 
 
 def operator_name() -> str:

@@ -10,13 +10,15 @@ from msgspec import Meta
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.tasks import TaskRecord
-from holdfast.errors import UnknownTaskError
-from holdfastd.operations.act import Act, Doing
+from holdfast.errors import CannotRetryError, UnknownTaskError
+from holdfastd.operations.act import Act, Doing, Reason
+from holdfastd.operations.tasks import ReasonedTask, RemovedTask, RetriedTask, retry_task
 
 PAGE = 100  # dead letters read or deleted at once
 
 DeadId = Annotated[str, Meta(description="Id of the dead letter.")]
-Name = Annotated[str, Meta(description="Only tasks of the handler with this name.")]
+# The null stands inside: `none` as a text is the name of a handler, and never all handlers.
+Name = Annotated[str | None, Meta(description="Only tasks of the handler with this name.")]
 Age = Annotated[float, Meta(ge=0, description="Only tasks that failed longer ago: seconds.")]
 
 
@@ -29,13 +31,23 @@ class RemoveDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class RemoveAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Which dead letters."""
 
-    name: Name | None = None
+    name: Name = None
     older: Age | None = None
 
 
-class RemovedTask(TypedDict):
-    task_id: str
-    removed: bool
+class RetryAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Which dead letters, and why they run again."""
+
+    name: Name = None
+    older: Age | None = None
+    reason: Reason = ""
+
+
+class RetriedDead(TypedDict):
+    """`refused`: a sentence for each dead letter that does not run again, by its id."""
+
+    retried: list[RetriedTask]
+    refused: dict[str, str]
 
 
 class RemovedDead(TypedDict):
@@ -51,15 +63,32 @@ async def remove_dead(doing: Doing, given: RemoveDead) -> RemovedTask:
     return {"task_id": given.task_id, "removed": True}
 
 
+async def retry_all_dead(doing: Doing, given: RetryAllDead) -> RetriedDead:
+    """Run all dead letters again, or those of a handler or of some age, each as a new task."""
+    retried, refused = list[RetriedTask](), dict[str, str]()
+    for task_id in await _chosen(doing, given):
+        try:
+            retried.append(await retry_task(doing, ReasonedTask(task_id, given.reason)))
+        except (CannotRetryError, UnknownTaskError) as error:
+            refused[task_id] = str(error)
+    doing.asked.outcome = f"{len(retried)} of {len(retried) + len(refused)} run again"
+    doing.asked.refusal = f"{doing.asked.outcome}: {'; '.join(refused.values())}" if refused else ""
+    return {"retried": retried, "refused": refused}
+
+
 async def remove_all_dead(doing: Doing, given: RemoveAllDead) -> RemovedDead:
     """Delete all dead letters, or those of a handler or of some age, with all their data."""
+    ids = await _chosen(doing, given)
+    steps = [ids[start : start + PAGE] for start in range(0, len(ids), PAGE)]
+    return {"purged": sum([await doing.manager.purge_dead_letters(step) for step in steps])}
+
+
+async def _chosen(doing: Doing, given: RetryAllDead | RemoveAllDead) -> list[str]:
+    """The ids, all found before the first is changed: changes would shift the pages."""
     before_ms = None
     if given.older is not None:
         before_ms = await doing.call(doing.store.clock_ms) - round(given.older * 1000)
-    # All are found before the first is deleted, which would shift the pages.
-    ids = list(dict.fromkeys([task.task_id async for task in dead_letters(doing.manager, given.name, before_ms)]))
-    steps = [ids[start : start + PAGE] for start in range(0, len(ids), PAGE)]
-    return {"purged": sum([await doing.manager.purge_dead_letters(step) for step in steps])}
+    return list(dict.fromkeys([task.task_id async for task in dead_letters(doing.manager, given.name, before_ms)]))
 
 
 async def dead_letters(manager: TaskManager, name: str | None, before_ms: int | None) -> AsyncIterator[TaskRecord]:
@@ -77,3 +106,4 @@ async def dead_letters(manager: TaskManager, name: str | None, before_ms: int | 
 
 REMOVE_DEAD = Act("dead/remove", RemoveDead, remove_dead, "task_id")
 REMOVE_ALL_DEAD = Act("dead/remove-all", RemoveAllDead, remove_all_dead)
+RETRY_ALL_DEAD = Act("dead/retry-all", RetryAllDead, retry_all_dead)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import anyio
@@ -14,7 +15,7 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import BulkChange
-from holdfast.errors import StoreError, StoreUnavailableError
+from holdfast.errors import HoldfastError, InvalidTaskError, StoreError, StoreUnavailableError
 from holdfast.exits import Exit
 from holdfast.store import open_store
 from holdfast.store.protocol import Store
@@ -106,7 +107,8 @@ async def operate_in(
         try:
             await store.note_activity(activity)
         except StoreError as error:
-            tell(f"the change is made, but not listed in Activity: {error}")
+            if not activity.is_refused:
+                tell(f"the change is made, but not listed in Activity: {error}")
 
     limit = settings.max_message_bytes
     manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, retries=retries)
@@ -115,6 +117,27 @@ async def operate_in(
     async with noted(change) as asked:
         doing = Doing(store, manager, settings, operator, asked, retries, shown=shown, begun=begun)
         return await act.carry_out(doing, act.read_texts(texts))
+
+
+async def operate_each(
+    store: Store,
+    session: Session,
+    act: Act[Any, T],
+    subjects: Iterable[str],
+    others: Mapping[str, object] = MappingProxyType({}),
+) -> dict[str, T | HoldfastError]:
+    """The answer for each subject, or why it was refused: that does not affect the others. An argument that cannot be,
+    and a store that fails, end it."""
+    answers = dict[str, T | HoldfastError]()
+    for subject in dict.fromkeys(subjects):
+        try:
+            answer = await operate_in(store, session, act, {**others, act.subject: subject})
+            answers[subject] = answer
+        except (InvalidTaskError, StoreError):
+            raise
+        except HoldfastError as error:
+            answers[subject] = error
+    return answers
 
 
 class AnnouncedRetries(SubmitRetries):

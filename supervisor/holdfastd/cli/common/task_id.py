@@ -18,7 +18,7 @@ from holdfast.store.protocol import Store
 from holdfastd.cli.common import output
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import ask
+from holdfastd.cli.common.store_session import ask, retries_of
 
 if TYPE_CHECKING:
     from holdfast.store.redis import RedisStore
@@ -108,6 +108,11 @@ def whole_ids(session: Session, words: Sequence[str], /) -> list[str]:
     if all(_UUID.fullmatch(word) for word in words):
         return list(words)
     return ask(session, lambda store: _all(store, words))
+
+
+async def whole_ids_in(store: Store, session: Session, words: Sequence[str], /) -> list[str]:
+    """As `whole_ids`, for a command that has opened the store."""
+    return await retries_of(session.settings).call(_all, store, words)
 
 
 async def _all(store: Store, words: Sequence[str]) -> list[str]:

@@ -1,184 +1,181 @@
-"""`supervisor tasks cancel`, `pause` and `resume`."""
+"""`supervisor tasks cancel`, `pause`, `resume`, `retry`, `remove` and `clean`."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import click
 import rich_click
 
 from holdfast.client.manager import TaskManager
-from holdfast.client.queue_control import checked
 from holdfast.core.bulk_changes import BulkVerb
-from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Retried
-from holdfast.errors import (
-    CannotRetryError,
-    HoldfastError,
-    InvalidTaskError,
-    StoreError,
-    TaskOpenError,
-    UnknownTaskError,
-)
+from holdfast.core.task_states import TERMINAL
+from holdfast.errors import HoldfastError, UnknownTaskError
 from holdfast.exits import Exit
+from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.act_command import NO_OWN, arguments_of, given_of
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.parameter_types import DURATION, JSON
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, manage
-from holdfastd.cli.common.task_id import TASK_ID, whole_ids
+from holdfastd.cli.common.store_session import LONG_RETRIES, converse, manage, operate_each
+from holdfastd.cli.common.task_id import TASK_ID, whole_ids_in
 from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.cli.tasks import bulk
 from holdfastd.cli.tasks.bulk import chosen_filter, of_tasks
-
-Order = Callable[[TaskManager, str], Awaitable[State]]
-
-CANCELED = "canceled by an operator"
-OPEN = frozenset(State) - TERMINAL
-TAKEN = frozenset(State)  # an accepted message succeeds in any state: a worker may have ended the task already
-TASK_IDS = click.argument("task_ids", nargs=-1, required=True, type=TASK_ID, metavar="TASK_ID...")
-
-
-@dataclass(frozen=True, slots=True)
-class ControlResult:
-    """The result for one task: its state, `unknown` or `refused`; `why` is the reason of a refusal."""
-
-    task_id: str
-    state: str
-    why: str = ""
-
-
-@rich_click.command(
-    epilog="Examples: supervisor tasks cancel 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
-    "supervisor tasks cancel --lane mail --older 1d"
+from holdfastd.cli.views.task_views import retried_words
+from holdfastd.operations.act import Act
+from holdfastd.operations.tasks import (
+    CANCEL_TASK,
+    PAUSE_TASK,
+    REMOVE_TASK,
+    RESUME_TASK,
+    RETRY_TASK,
+    RemovedTask,
+    RetriedTask,
+    TaskState,
 )
-@of_tasks
-@click.option("--reason", default=CANCELED, show_default=True, help="Reason, kept in the task's trail.")
-@options.store
-@options.pass_session
-def cancel(session: Session, /, task_ids: tuple[str, ...], reason: str, **chosen: Any) -> int:
-    """Cancel tasks that have not ended: those that are named, or all that a filter finds.
 
-    A running handler is interrupted. A named task that does not exist yet is canceled if it is submitted within ten
-    minutes. What a filter finds is counted first, and changed in steps that `supervisor tasks bulk` lists.
-    """
-    if found := chosen_filter(task_ids, chosen):
-        return bulk.begin(session, BulkVerb.CANCEL, found, "" if reason == CANCELED else reason)
-    return _carry_out(session, task_ids, lambda manager, each: manager.cancel_task(each, reason), {State.CANCELED})
+R = TypeVar("R")
+Show = Callable[[Session, str, R | HoldfastError], None]  # of the answer for a task, or why it was refused
 
-
-@rich_click.command(epilog="Example: supervisor tasks pause 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
-@TASK_IDS
-@click.option("--reason", default="paused by an operator", show_default=True, help="Reason, kept in the task's trail.")
-@options.store
-@options.pass_session
-def pause(session: Session, /, task_ids: tuple[str, ...], reason: str) -> int:
-    """Pause tasks that have not ended: a waiting task at once, a running one when its handler has stopped.
-
-    The checkpoint is kept. The task continues when it is resumed or gets a message.
-    """
-    return _carry_out(session, task_ids, lambda manager, each: manager.pause_task(each, reason), OPEN)
-
-
-@rich_click.command(epilog='Example: supervisor tasks resume b1 --text "on Friday"')
-@TASK_IDS
-@click.option("--text", help="Message for the task: an answer or further input.")
-@click.option("--data", type=JSON, help="JSON value, as the message or a part of it.")
-@click.option("--message-id", help="Id of the message. A new id sends the same content to a task again.")
-@options.store
-@options.pass_session
-def resume(
-    session: Session, /, task_ids: tuple[str, ...], text: str | None, data: object, message_id: str | None
-) -> int:
-    """Continue tasks that are paused or wait for input, optionally with a message."""
-    is_message = text is not None or data is not None
-
-    def continue_with(manager: TaskManager, task_id: str) -> Awaitable[State]:
-        reason = "resumed by an operator"
-        return manager.resume_task(task_id, text, data=data, message_id=message_id, reason=reason)
-
-    return _carry_out(session, task_ids, continue_with, TAKEN if is_message else OPEN)
-
-
-def _carry_out(session: Session, task_ids: Sequence[str], order: Order, wanted: Collection[str], /) -> int:
-    """Each task by itself: a refusal for one does not affect the others."""
-
-    chosen = whole_ids(session, task_ids)
-
-    async def all_of_them(manager: TaskManager) -> list[ControlResult]:
-        return [await _carry_out_one(manager, task_id, order) for task_id in chosen]
-
-    done = manage(session, all_of_them)
-    for each in done:
-        _show(session, each)
-    return Exit.OK if all(each.state in wanted for each in done) else Exit.FAILED
-
-
-async def _carry_out_one(manager: TaskManager, task_id: str, order: Order) -> ControlResult:
-    try:
-        return ControlResult(task_id, str(await order(manager, task_id)))
-    except (InvalidTaskError, StoreError):
-        raise
-    except UnknownTaskError:
-        return ControlResult(task_id, "unknown")
-    except HoldfastError as error:
-        return ControlResult(task_id, "refused", str(error))
-
-
-def _show(session: Session, each: ControlResult, /) -> None:
-    if session.json:
-        output.line({"task_id": each.task_id, "state": each.state} | ({"why": each.why} if each.why else {}))
-    elif each.why:
-        output.note(each.why)
-    else:
-        output.text(f"{each.task_id} {each.state}")
-
-
-# `supervisor tasks remove` and `tasks clean`: delete tasks that have ended before --keep does.
-
+TASK_IDS = click.argument("task_ids", nargs=-1, required=True, type=TASK_ID, metavar="TASK_ID...")
 ENDED = click.Choice(sorted(map(str, TERMINAL)))
 
 
-@rich_click.command(
-    epilog="Examples: supervisor tasks remove 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
-    "supervisor tasks remove --name billing.send_statement --text 'is not known'"
+def command_on_tasks(
+    act: Act[Any, R],
+    name: str,
+    show: Show[R],
+    epilog: str,
+    more: str,
+    verb: BulkVerb | None = None,
+    own: Mapping[str, options.Decorator[Any]] = NO_OWN,
+) -> click.Command:
+    """A command that changes tasks which are named, each by itself. `more`: what its help says beside that of the act;
+    `verb`: it also changes all tasks that a filter finds, in one change of many."""
+
+    @(of_tasks if verb else TASK_IDS)
+    @arguments_of(act, (act.subject,), own)
+    @options.store
+    @options.pass_session
+    def carry_out(session: Session, /, task_ids: tuple[str, ...], **chosen: Any) -> int:
+        given = given_of({field.name: chosen.get(field.name) for field in act.fields})
+        if verb and (found := chosen_filter(task_ids, chosen)):
+            return bulk.begin(session, verb, found, given.get("reason", ""))
+        return change(session, act, task_ids, given, show)
+
+    return rich_click.command(name, help=f"{act.help}\n\n{more}", epilog=epilog)(carry_out)
+
+
+def change(
+    session: Session,
+    act: Act[Any, R],
+    words: Sequence[str],
+    given: Mapping[str, object],
+    show: Show[R],
+) -> int:
+    """Carries the act out on each task that is meant, and prints what came of it; the exit status."""
+
+    async def each(store: Store) -> dict[str, R | HoldfastError]:
+        return await operate_each(store, session, act, await whole_ids_in(store, session, words), given)
+
+    answers = converse(session, each)
+    for task_id, answer in answers.items():
+        show(session, task_id, answer)
+    return Exit.FAILED if any(isinstance(each, HoldfastError) for each in answers.values()) else Exit.OK
+
+
+def _show_state(session: Session, task_id: str, answer: TaskState | HoldfastError) -> None:
+    match answer:
+        case UnknownTaskError():  # the cancel of a task that comes late is kept
+            document = {"task_id": task_id, "state": "unknown", "why": str(answer)}
+            _print(session, document, f"{task_id} unknown")
+        case HoldfastError():
+            _print_refusal(session, {"task_id": task_id, "state": "refused"}, answer)
+        case _:
+            _print(session, answer, f"{task_id} {answer['state']}")
+
+
+def show_retry(session: Session, task_id: str, answer: RetriedTask | HoldfastError) -> None:
+    if isinstance(answer, HoldfastError):
+        _print_refusal(session, {"task_id": task_id, "answer": "refused", "runs_as": None}, answer)
+    else:
+        _print(session, answer, retried_words(answer))
+
+
+def _show_removal(session: Session, task_id: str, answer: RemovedTask | HoldfastError) -> None:
+    if isinstance(answer, HoldfastError):
+        _print_refusal(session, {"task_id": task_id, "removed": False}, answer)
+    else:
+        _print(session, answer, f"{task_id} removed")
+
+
+def _print(session: Session, document: object, words: str) -> None:
+    if session.json:
+        output.line(document)
+    else:
+        output.text(words)
+
+
+def _print_refusal(session: Session, document: Mapping[str, object], error: HoldfastError) -> None:
+    if session.json:
+        output.line({**document, "why": str(error)})
+    else:
+        output.note(str(error))
+
+
+cancel = command_on_tasks(
+    CANCEL_TASK,
+    "cancel",
+    _show_state,
+    "Examples: supervisor tasks cancel 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
+    "supervisor tasks cancel --lane mail --older 1d",
+    "Changes the tasks that are named, or all that a filter finds. A named task that does not exist yet is canceled if "
+    "it is submitted within ten minutes. What a filter finds is counted first, and changed in steps that `supervisor "
+    "tasks bulk` lists.",
+    BulkVerb.CANCEL,
 )
-@of_tasks
-@options.store
-@options.pass_session
-def remove(session: Session, /, task_ids: tuple[str, ...], **chosen: Any) -> int:
-    """Delete tasks that have ended, with all their data: those that are named, or all that a filter finds.
+pause = command_on_tasks(
+    PAUSE_TASK,
+    "pause",
+    _show_state,
+    "Example: supervisor tasks pause 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d",
+    "The checkpoint is kept. The task continues when it is resumed or gets a message.",
+)
+resume = command_on_tasks(
+    RESUME_TASK,
+    "resume",
+    _show_state,
+    'Example: supervisor tasks resume b1 --text "on Friday"',
+    "Several tasks get the same message.",
+    own={"data": click.option("--data", type=JSON, help="JSON value, as the message or a part of it.")},
+)
+retry = command_on_tasks(
+    RETRY_TASK,
+    "retry",
+    show_retry,
+    "Examples: supervisor tasks retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
+    "supervisor tasks retry --state failed --newer 1h",
+    "Retries the tasks that are named, or all that a filter finds. A task that has ended stays as it is; a new task "
+    "TASK_ID.r1 runs the same request. A second retry adds no second task. What a filter finds is counted first, and "
+    "retried in steps that `supervisor tasks bulk` lists.",
+    BulkVerb.RETRY,
+)
+remove = command_on_tasks(
+    REMOVE_TASK,
+    "remove",
+    _show_removal,
+    "Examples: supervisor tasks remove 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
+    "supervisor tasks remove --name billing.send_statement --text 'is not known'",
+    "Deletes the tasks that are named, or all that a filter finds. What a filter finds is counted first, and removed "
+    "in steps that `supervisor tasks bulk` lists; `supervisor tasks clean` removes by the time of the end.",
+    BulkVerb.REMOVE,
+)
 
-    Cancel a task first if it has not ended. What a filter finds is counted first, and removed in steps that
-    `supervisor tasks bulk` lists; `supervisor tasks clean` removes by the time of the end.
-    """
-    if found := chosen_filter(task_ids, chosen):
-        return bulk.begin(session, BulkVerb.REMOVE, found)
-    named = whole_ids(session, task_ids)
 
-    async def work(manager: TaskManager) -> list[tuple[str, str]]:
-        return [await _remove(manager, task_id) for task_id in named]
-
-    done = manage(session, work)
-    for task_id, why in done:
-        if session.json:
-            output.line({"task_id": task_id, "removed": not why} | ({"why": why} if why else {}))
-        elif why:
-            output.note(why)
-        else:
-            output.text(f"{task_id} removed")
-    return Exit.FAILED if any(why for _, why in done) else Exit.OK
-
-
-async def _remove(manager: TaskManager, task_id: str) -> tuple[str, str]:
-    """The id, and the reason if the task was not removed."""
-    try:
-        await manager.remove_task(task_id)
-    except (TaskOpenError, UnknownTaskError) as error:
-        return task_id, str(error)
-    return task_id, ""
+# `supervisor tasks clean`: deletes tasks that have ended before --keep does.
 
 
 @rich_click.command(epilog="Example: supervisor tasks clean --state completed --older 1d --yes")
@@ -228,52 +225,3 @@ async def _ended(manager: TaskManager, states: Sequence[str], limit: int | None)
     """The number of tasks in these final states (none: in any), at most `limit`."""
     ended = await manager.count_tasks(*(states or TERMINAL))
     return ended if limit is None else min(ended, limit)
-
-
-# Retries of tasks, for `tasks retry` and `dead retry`.
-
-RETRY_REASON = "retried by an operator"
-WORDS = {
-    Retried.NEW: "runs again as {}",
-    Retried.AGAIN: "was already retried as {}",
-    Retried.DUE: "is due now",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """The result for one task: the task that runs, or None and the reason in `text`."""
-
-    task_id: str
-    word: str
-    runs_as: str | None
-    text: str
-
-    @property
-    def is_done(self) -> bool:
-        return self.runs_as is not None
-
-
-async def retry_all(manager: TaskManager, task_ids: Iterable[str], reason: str) -> list[Attempt]:
-    """Each task by itself: a refusal for one does not affect the others."""
-    return [await _retry(manager, task_id, reason) for task_id in task_ids]
-
-
-async def _retry(manager: TaskManager, task_id: str, reason: str) -> Attempt:
-    answer = await manager.ask_retry(task_id, reason)
-    try:
-        runs_as = checked(answer).task_id
-    except (UnknownTaskError, CannotRetryError) as error:
-        return Attempt(task_id, answer.word, None, str(error))
-    return Attempt(task_id, answer.word, runs_as, f"{task_id} {WORDS[Retried(answer.word)].format(runs_as)}")
-
-
-def show_attempts(session: Session, attempts: Iterable[Attempt], /) -> None:
-    """Prints a line for each; refusals go to standard error."""
-    for each in attempts:
-        if session.json:
-            output.line({"task_id": each.task_id, "answer": each.word, "runs_as": each.runs_as})
-        elif each.is_done:
-            output.text(each.text)
-        else:
-            output.note(each.text)

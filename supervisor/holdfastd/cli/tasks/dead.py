@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import click
 import rich_click
@@ -12,21 +11,22 @@ import rich_click
 from holdfast.client.manager import TaskManager
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted, duration
-from holdfast.errors import UnknownTaskError
+from holdfast.errors import CannotRetryError, HoldfastError
 from holdfast.exits import Exit
-from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.act_command import arguments_of, given_of
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, converse, manage, operate, operate_in
+from holdfastd.cli.common.store_session import LONG_RETRIES, converse, manage, operate, operate_each
 from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.common.task_id import TASK_ID, whole_id, whole_ids
-from holdfastd.cli.tasks import change_tasks
+from holdfastd.cli.tasks.change_tasks import change, show_retry
 from holdfastd.cli.tasks.tasks import show_task
 from holdfastd.documents import task_documents
-from holdfastd.operations.dead import REMOVE_ALL_DEAD, REMOVE_DEAD, dead_letters
+from holdfastd.operations.dead import REMOVE_ALL_DEAD, REMOVE_DEAD, RETRY_ALL_DEAD, dead_letters
+from holdfastd.operations.tasks import RETRY_TASK
 
 WHICH = "name the dead letters by TASK_ID, or select them with --all, --name or --older"
 
@@ -41,19 +41,6 @@ all_option = click.option(
     "--all", "all_of_them", is_flag=True, help="All dead letters, or all that match the other options."
 )
 ids_argument = click.argument("task_ids", nargs=-1, type=TASK_ID, metavar="[TASK_ID...]")
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A selection of dead letters."""
-
-    name: str | None
-    older: float | None
-
-    def dead_letters(self, manager: TaskManager) -> AsyncIterator[TaskRecord]:
-        """Newest first, page by page."""
-        before_ms = None if self.older is None else round((time.time() - self.older) * 1000)
-        return dead_letters(manager, self.name, before_ms)
 
 
 @rich_click.group(epilog="Example: supervisor dead list --older 1h")
@@ -71,15 +58,7 @@ def dead() -> None:
 def list_dead_letters(session: Session, /, name: str | None, older: float | None, limit: int) -> None:
     """List dead letters, newest first. With --json it prints one document per line."""
 
-    async def look(manager: TaskManager) -> list[TaskRecord]:
-        tasks: list[TaskRecord] = []
-        async for task in Choice(name, older).dead_letters(manager):
-            tasks.append(task)
-            if len(tasks) == limit:
-                break
-        return tasks
-
-    tasks = manage(session, look)
+    tasks = manage(session, lambda manager: _found(manager, name, older, limit))
     if session.json:
         for task in tasks:
             output.line(task_documents.listed(task))
@@ -114,9 +93,7 @@ def show(session: Session, /, task_id: str) -> None:
 @all_option
 @name_option
 @older_option
-@click.option(
-    "--reason", default=change_tasks.RETRY_REASON, show_default=True, help="Reason, kept in the task's trail."
-)
+@arguments_of(RETRY_ALL_DEAD, ("name", "older"))
 @options.store
 @options.pass_session
 def retry(
@@ -126,20 +103,20 @@ def retry(
     all_of_them: bool,
     name: str | None,
     older: float | None,
-    reason: str,
+    reason: str | None,
 ) -> int:
     """Run dead letters again, each as a new task TASK_ID.r1. They are then no longer dead letters."""
-    choice = _choice(task_ids, all_of_them, name, older)
-    chosen = whole_ids(session, task_ids)
-
-    async def work(manager: TaskManager) -> list[change_tasks.Attempt]:
-        return await change_tasks.retry_all(manager, await _chosen(manager, chosen, choice), reason)
-
-    attempts = manage(session, work)
-    change_tasks.show_attempts(session, attempts)
-    if not task_ids:
-        output.note(f"{sum(each.is_done for each in attempts)} of {len(attempts)} run again")
-    return Exit.OK if all(each.is_done for each in attempts) else Exit.FAILED
+    if not _is_filtered(task_ids, all_of_them, name, older):
+        return change(session, RETRY_TASK, task_ids, given_of({"reason": reason}), show_retry)
+    which = given_of({"name": name, "older": older, "reason": reason})
+    answer = operate(session, RETRY_ALL_DEAD, which, LONG_RETRIES)
+    for each in answer["retried"]:
+        show_retry(session, each["task_id"], each)
+    for task_id, why in answer["refused"].items():
+        show_retry(session, task_id, CannotRetryError(why))
+    done, refused = len(answer["retried"]), len(answer["refused"])
+    output.note(f"{done} of {done + refused} run again")
+    return Exit.FAILED if refused else Exit.OK
 
 
 @dead.command(epilog="Example: supervisor dead remove --older 7d --yes")
@@ -154,45 +131,44 @@ def remove(
     session: Session, /, task_ids: tuple[str, ...], all_of_them: bool, name: str | None, older: float | None, yes: bool
 ) -> int:
     """Delete dead letters with all their data. Without --yes it shows their number and asks."""
-    choice = _choice(task_ids, all_of_them, name, older)
+    is_filtered = _is_filtered(task_ids, all_of_them, name, older)
     chosen = list(dict.fromkeys(whole_ids(session, task_ids)))
-    number = len(chosen) if yes else len(manage(session, lambda manager: _chosen(manager, chosen, choice)))
+    number = len(chosen)
+    if is_filtered and not yes:
+        number = len(manage(session, lambda manager: _found(manager, name, older)))
     if number:
         confirm(f"Delete {counted(number, 'dead letter')}?", "deleting dead letters cannot be undone", yes=yes)
-    if choice is None:
-        purged = converse(session, lambda store: _remove(store, session, chosen))
+    if is_filtered:
+        purged = operate(session, REMOVE_ALL_DEAD, given_of({"name": name, "older": older}), LONG_RETRIES)["purged"]
     else:
-        which = {key: value for key, value in (("name", name), ("older", older)) if value is not None}
-        purged = operate(session, REMOVE_ALL_DEAD, which, LONG_RETRIES)["purged"]
+        answers = converse(session, lambda store: operate_each(store, session, REMOVE_DEAD, chosen))
+        refused = [each for each in answers.values() if isinstance(each, HoldfastError)]
+        purged = len(chosen) - len(refused)
+        for each in refused:
+            output.note(str(each))
     if session.json:
         output.document({"purged": purged})
     else:
         output.text(f"{purged} deleted")
-    return Exit.OK if choice is not None or purged == len(chosen) else Exit.FAILED
+    return Exit.OK if is_filtered or purged == len(chosen) else Exit.FAILED
 
 
-def _choice(task_ids: Sequence[str], all_of_them: bool, name: str | None, older: float | None) -> Choice | None:
-    """The selection of the options; None if tasks are named by their ids."""
+def _is_filtered(task_ids: Sequence[str], all_of_them: bool, name: str | None, older: float | None) -> bool:
+    """False if dead letters are named by their ids. Raises UsageError for both, and for neither."""
     filtered = all_of_them or name is not None or older is not None
     if bool(task_ids) == filtered:
         raise click.UsageError(f"TASK_ID and --all, --name, --older exclude each other: {WHICH}" if task_ids else WHICH)
-    return Choice(name, older) if filtered else None
+    return filtered
 
 
-async def _chosen(manager: TaskManager, task_ids: Sequence[str], choice: Choice | None) -> list[str]:
-    """The ids, all collected before the first is changed, since changes would shift the pages."""
-    if choice is None:
-        return list(dict.fromkeys(task_ids))
-    return list(dict.fromkeys([task.task_id async for task in choice.dead_letters(manager)]))
-
-
-async def _remove(store: Store, session: Session, ids: Sequence[str]) -> int:
-    """The number of those that were deleted. Each refusal is told."""
-    refused = 0
-    for task_id in ids:
-        try:
-            await operate_in(store, session, REMOVE_DEAD, {"task_id": task_id})
-        except UnknownTaskError as error:
-            output.note(str(error))
-            refused += 1
-    return len(ids) - refused
+async def _found(
+    manager: TaskManager, name: str | None, older: float | None, most: int | None = None
+) -> list[TaskRecord]:
+    """Dead letters, newest first."""
+    before_ms = None if older is None else round((time.time() - older) * 1000)
+    tasks = list[TaskRecord]()
+    async for task in dead_letters(manager, name, before_ms):
+        tasks.append(task)
+        if len(tasks) == most:
+            break
+    return tasks

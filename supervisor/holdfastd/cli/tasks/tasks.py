@@ -1,4 +1,4 @@
-"""`supervisor tasks`: the group of its commands, with `show`, `retry` and `count`."""
+"""`supervisor tasks`: the group of its commands, with `show` and `count`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import rich_click
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.query import NOT_COMPLETED
-from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.emitted_parts import EmittedPart
 from holdfast.core.result_document import ParentResult
 from holdfast.core.task_states import State
@@ -27,10 +26,9 @@ from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.common.task_id import TASK_ID, whole_id, whole_ids
-from holdfastd.cli.tasks import change_tasks
-from holdfastd.cli.tasks.bulk import begin, bulk, chosen_filter, of_tasks
-from holdfastd.cli.tasks.change_tasks import cancel, clean, pause, remove, resume
+from holdfastd.cli.common.task_id import TASK_ID, whole_id
+from holdfastd.cli.tasks.bulk import bulk
+from holdfastd.cli.tasks.change_tasks import cancel, clean, pause, remove, resume, retry
 from holdfastd.cli.views import task_views
 from holdfastd.documents import task_documents, times
 
@@ -188,7 +186,7 @@ def tasks() -> None:
     """List, show, follow, cancel, pause, resume, retry, count and remove tasks."""
 
 
-for command in (list_tasks, follow, cancel, pause, resume, remove, clean, bulk):
+for command in (list_tasks, follow, cancel, pause, resume, retry, remove, clean, bulk):
     tasks.add_command(command)
 
 
@@ -201,31 +199,6 @@ def show(session: Session, /, task_id: str) -> None:
     chosen = whole_id(session, task_id)
     task = manage(session, lambda manager: manager.get_task(chosen))
     show_task(session, task)
-
-
-@tasks.command(
-    epilog="Examples: supervisor tasks retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
-    "supervisor tasks retry --state failed --newer 1h"
-)
-@of_tasks
-@click.option(
-    "--reason", default=change_tasks.RETRY_REASON, show_default=True, help="Reason, kept in the task's trail."
-)
-@options.store
-@options.pass_session
-def retry(session: Session, /, task_ids: tuple[str, ...], reason: str, **chosen: Any) -> int:
-    """Run tasks again that failed, were rejected or were canceled: those that are named, or all that a filter finds.
-
-    A task that waits for a retry runs now. A task that has ended stays as it is; a new task TASK_ID.r1 runs the same
-    request. A second retry adds no second task. What a filter finds is counted first, and retried in steps that
-    `supervisor tasks bulk` lists.
-    """
-    if found := chosen_filter(task_ids, chosen):
-        return begin(session, BulkVerb.RETRY, found, "" if reason == change_tasks.RETRY_REASON else reason)
-    named = whole_ids(session, task_ids)
-    attempts = manage(session, lambda manager: change_tasks.retry_all(manager, named, reason))
-    change_tasks.show_attempts(session, attempts)
-    return Exit.OK if all(each.is_done for each in attempts) else Exit.FAILED
 
 
 @tasks.command(epilog="Example: supervisor tasks count --json")

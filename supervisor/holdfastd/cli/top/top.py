@@ -27,8 +27,10 @@ from holdfastd.cli.top import draw
 from holdfastd.cli.top.look import Look, Observer
 from holdfastd.cli.top.panes import PANES, Row, shown_rows
 from holdfastd.cli.top.screen_state import Order, Screen, pressed
+from holdfastd.cli.views.task_views import retried_words
 from holdfastd.cli.why import why
 from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
+from holdfastd.operations.tasks import CANCEL_TASK, RETRY_TASK
 
 # Reads single keys from a terminal.
 
@@ -98,8 +100,6 @@ def names_of(typed: str) -> list[str]:
 
 # Carries out what an operator has confirmed in `top`.
 
-REASON = "ordered in top"
-
 
 async def carry_out(order: Order, row: Row, session: Session, store: Store) -> str:
     """One line on what was done, or why nothing was."""
@@ -115,10 +115,13 @@ async def carry_out(order: Order, row: Row, session: Session, store: Store) -> s
                 [f"host {row.host} {'claims tasks again' if ended['changed'] else 'was not quiet'}", *lost]
             )
         case Order.RETRY if row.task_id:
-            answer = await store.retry(row.task_id, REASON)
-            return f"task {row.task_id}: {answer.word}"
+            given = {"task_id": row.task_id, "reason": "in top"}
+            retried = await operate_in(store, session, RETRY_TASK, given, tell=lost.append)
+            return "; ".join([f"task {retried_words(retried)}", *lost])
         case Order.CANCEL if row.task_id:
-            return f"task {row.task_id} is {await store.cancel(row.task_id, REASON)}"
+            given = {"task_id": row.task_id, "reason": "in top"}
+            canceled = await operate_in(store, session, CANCEL_TASK, given, tell=lost.append)
+            return "; ".join([f"task {row.task_id} is {canceled['state']}", *lost])
         case Order.QUIET | Order.RESUME:
             return f"{order}: select a worker first (pane 1)"
         case _:

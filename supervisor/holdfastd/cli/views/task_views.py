@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from holdfast.core.result_document import read_result
-from holdfast.core.tasks import TaskRecord
+from holdfast.core.tasks import Retried, TaskRecord
 from holdfast.core.words import duration
 from holdfastd.cli.common.output import readable
 from holdfastd.cli.common.tables import TableFit
+from holdfastd.operations.tasks import RetriedTask
 
 FIT = TableFit(
     ids=("task",),
@@ -39,3 +40,10 @@ def failure(task: TaskRecord) -> list[str]:
 def outcome_line(task: TaskRecord) -> str:
     """The result of a task on one line."""
     return f"{task.task_id} {task.state}: {task.reason or readable(read_result(task.result).value)}"
+
+
+RETRIED = {Retried.NEW: "runs again as {}", Retried.AGAIN: "was already retried as {}", Retried.DUE: "is due now"}
+
+
+def retried_words(answer: RetriedTask) -> str:
+    return f"{answer['task_id']} {RETRIED[answer['answer']].format(answer['runs_as'])}"

@@ -16,14 +16,18 @@ from holdfast.core.envelope import build_run_of
 from holdfast.core.identity import fitting_message_id, is_task_id, keyed_id
 from holdfast.core.messages import call_of
 from holdfast.core.plain_json import check_json
-from holdfast.core.task_states import TERMINAL, State
-from holdfast.errors import InvalidTaskError, UnknownTaskError
+from holdfast.core.task_states import TERMINAL
+from holdfast.errors import InvalidTaskError, TaskEndedError, UnknownTaskError
 from holdfastd.a2a.agent_task import AgentMessage, AgentTask, Listing, Sending, Told
 from holdfastd.a2a.push_target import PushTarget, read_targets, spelled_targets, with_target
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.a2a.task_view import LONG_ID, task_view
+from holdfastd.operations.act import Face
+from holdfastd.operations.notes import AskedChange
+from holdfastd.operations.tasks import CANCEL_TASK, ReasonedTask
 from holdfastd.web.a2a.task_list import AgentTaskList, listed
 from holdfastd.web.a2a.task_stream import changes, with_emitted
+from holdfastd.web.access.forms import doing
 from holdfastd.web.queue.queue_access import QueueAccess
 
 # Makes a task of the queue, or one more message for one, from what a client sends.
@@ -149,10 +153,9 @@ LONGEST_WAIT = 300.0  # seconds; a client that wants to wait longer subscribes, 
 
 @dataclass(frozen=True, slots=True)
 class AgentClient:
-    """A program that has logged in. `origin`: the address that it calls from; `trace`: the span that it calls in."""
+    """A program that has logged in. `trace`: the span that it calls in."""
 
     who: str
-    origin: str
     trace: ProducerTrace
 
 
@@ -180,13 +183,12 @@ class Agent:
             raise RpcError(RpcCode.TASK_NOT_FOUND, str(error)) from None
         return await with_emitted(store, record, task_view(record, await store.about(task_id)))
 
-    async def cancel(self, task_id: str, client: AgentClient) -> AgentTask:
+    async def cancel(self, task_id: str, asked: AskedChange) -> AgentTask:
+        """Raises RpcError for a task that has ended, also if it was canceled before: A2A wants it so."""
         task = await self.view(task_id)
         if task.status.state not in TERMINAL:
-            state = await self.access.manager.cancel_task(
-                task_id, f"canceled by {client.who} through A2A, from {client.origin}"
-            )
-            if state is State.CANCELED:
+            with suppress(TaskEndedError):
+                await CANCEL_TASK.carry_out(doing(self.access, asked, Face.AGENT), ReasonedTask(task_id))
                 return await self.view(task_id)
             task = await self.view(task_id)
         raise RpcError(RpcCode.TASK_NOT_CANCELABLE, f"task {task_id} is {task.status.state}: it cannot be canceled")

@@ -25,7 +25,7 @@ from holdfastd.web.a2a.methods import UNKNOWN, Asking, Method, StreamMethod, cha
 from holdfastd.web.access.accounts import Login
 from holdfastd.web.access.forms import noted, read_body, visitor_of
 from holdfastd.web.live.stream_response import TooManyStreamsError, held, stream
-from holdfastd.web.queue.queue_access import origin, queue_of
+from holdfastd.web.queue.queue_access import queue_of
 
 # JSON-RPC 2.0: reads a request, writes answers and errors.
 
@@ -95,10 +95,18 @@ class RpcCall:
     @property
     def about(self) -> str:
         """The task that the parameters name, if they do, before anybody has looked at them."""
-        fields = cast("dict[str, Any]", self.params) if isinstance(self.params, dict) else {}
-        message = fields.get("message")
-        of_message = cast("dict[str, Any]", message).get("taskId") or "new task" if isinstance(message, dict) else None
-        return str(of_message or fields.get("taskId") or fields.get("id") or "")
+        fields = _fields(self.params)
+        of_message = self._task_of_message or "new task" if isinstance(fields.get("message"), dict) else ""
+        return str(of_message or _task(fields) or fields.get("id") or "")
+
+    @property
+    def change(self) -> str:
+        """The change that is asked for, as Activity calls it, before anybody has looked at the parameters."""
+        return change_of(self.method, bool(self._task_of_message))
+
+    @property
+    def _task_of_message(self) -> object:
+        return _task(_fields(_fields(self.params).get("message")))
 
     def read_params(self, kind: type[P]) -> P:
         """Raises RpcError, which names the field."""
@@ -114,6 +122,14 @@ class RpcCall:
         info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": error.code.name, "domain": DOMAIN}
         told = {"code": int(error.code), "message": error.message, "data": [info]}
         return _encode({"jsonrpc": "2.0", "id": self.call_id, "error": told})
+
+
+def _fields(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _task(fields: dict[str, Any]) -> object:
+    return fields.get("taskId") or fields.get("task_id")
 
 
 VERSION_HEADER = "a2a-version"
@@ -146,7 +162,7 @@ async def _answer(request: Request, call: RpcCall) -> Response:
             try:
                 return await stream(request, _events(request, call, method), longest=None)
             except TooManyStreamsError:
-                async with noted(request, method.change, call.about):
+                async with noted(request, call.change, call.about):
                     raise
             except HoldfastError as error:
                 raise _without_stream(_known(error), method) from None
@@ -161,7 +177,7 @@ async def _method(request: Request, call: RpcCall) -> Method | StreamMethod:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RpcError(RpcCode.CONTENT_TYPE_NOT_SUPPORTED, "Content-Type: application/json is expected", 415)
         call.take(await read_body(request, queue_of(request).settings.max_message_bytes + AROUND))
-        asked.change, asked.subject = change_of(call.method), call.about
+        asked.change, asked.subject = call.change, call.about
         version = request.headers.get(VERSION_HEADER) or request.query_params.get("A2A-Version", "")
         method = method_of(call.method, version.strip())
         asked.change = ""  # the call itself is written down from here on
@@ -172,12 +188,12 @@ async def _method(request: Request, call: RpcCall) -> Method | StreamMethod:
 async def _asking(request: Request, call: RpcCall, method: Method | StreamMethod) -> AsyncGenerator[Asking]:
     """The call of a method. A change is written down, also one that is refused here."""
     visitor = visitor_of(request)
-    async with noted(request, method.change, call.about) as asked:
+    async with noted(request, call.change, call.about) as asked:
         if method.change and not visitor.may_change:
             raise RpcError(RpcCode.INVALID_REQUEST, "a viewer may change nothing: log in as an operator", 403)
         yield Asking(
             Agent(queue_of(request)),
-            AgentClient(visitor.name, origin(request), trace_of_header(request.headers.get("traceparent", ""))),
+            AgentClient(visitor.name, trace_of_header(request.headers.get("traceparent", ""))),
             str(request.base_url),
             call.read_params(method.params),
             lambda: held(request),

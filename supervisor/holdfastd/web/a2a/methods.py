@@ -24,6 +24,7 @@ from holdfastd.a2a.agent_task import (
 from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.operations.notes import AskedChange
+from holdfastd.operations.tasks import CANCEL_TASK, SEND_MESSAGE
 from holdfastd.web.a2a.agent import Agent, AgentClient
 from holdfastd.web.a2a.agent_card import card, handlers_of
 
@@ -164,7 +165,7 @@ def _get(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[
 
 def _cancel(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[Written]]:
     async def cancel(asking: Asking) -> Written:
-        return write(await asking.agent.cancel(asking.params.id, asking.client))
+        return write(await asking.agent.cancel(asking.params.id, asking.asked))
 
     return cancel
 
@@ -226,7 +227,8 @@ def _extended_card(version: str) -> Callable[[Asking], Awaitable[Written]]:
     return extended_card
 
 
-SEND, CANCEL, PUSH, PUSH_REMOVE, READ = "a2a/send", "a2a/cancel", "a2a/push", "a2a/push-remove", ""
+SEND, PUSH, PUSH_REMOVE, READ = "tasks/submit", "a2a/push", "a2a/push-remove", ""
+CANCEL = CANCEL_TASK.name
 UNKNOWN = "a2a"  # the change of a request that does not say which
 
 METHODS: tuple[Method | StreamMethod, ...] = (
@@ -278,10 +280,11 @@ def method_of(name: str, version: str) -> Method | StreamMethod:
     raise RpcError(RpcCode.METHOD_NOT_FOUND, text)
 
 
-def change_of(name: str) -> str:
+def change_of(name: str, is_of_task: bool) -> str:
     """What Activity calls the change that a method of this name makes, in any version; empty for what only reads. The
-    name of the agent for a method that is none."""
-    return next((method.change for method in METHODS if method.name == name), UNKNOWN)
+    name of the agent for a method that is none. `is_of_task`: the message is for a task that is there."""
+    change = next((method.change for method in METHODS if method.name == name), UNKNOWN)
+    return SEND_MESSAGE.name if change == SEND and is_of_task else change
 
 
 async def _accept(asking: Asking, sending: Sending) -> str:

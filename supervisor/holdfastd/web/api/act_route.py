@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
-from typing import Any, get_type_hints
+from functools import cache
+from typing import Any, cast, get_type_hints
 
 import msgspec
 
@@ -29,8 +30,8 @@ def route(
 ) -> ApiOperation:
     """Segments of the path are arguments; all others stand in the body. `name`: of the operation, if another than that
     of the function; `statuses`: the first is that of the answer."""
-    segments = _SEGMENT.findall(path)
-    body = _body(act, segments)
+    segments = tuple(_SEGMENT.findall(path))
+    body = _body(cast("type[msgspec.Struct]", act.arguments), segments)
 
     async def perform(call: ApiCall, **given: Any) -> Any:
         others = msgspec.structs.asdict(given.pop(BODY)) if BODY in given else {}
@@ -51,15 +52,16 @@ def route(
     return ApiOperation(method, path, perform, act.name, statuses, examples or {})
 
 
-def _body(act: Act[Any, Any], segments: list[str]) -> type[msgspec.Struct] | None:
-    """The arguments that are no segments of the path; None if there is none."""
-    left = [field for field in act.fields if field.name not in segments]
+@cache
+def _body(arguments: type[msgspec.Struct], segments: tuple[str, ...]) -> type[msgspec.Struct] | None:
+    """The arguments that are no segments of the path; None if there is none. Acts on the same have one body."""
+    left = [field for field in msgspec.structs.fields(arguments) if field.name not in segments]
     if not left:
         return None
     fields = [(each.name, each.type, *_default(each)) for each in left]
-    about = {"__doc__": inspect.getdoc(act.arguments) or ""}
+    about = {"__doc__": inspect.getdoc(arguments) or ""}
     return msgspec.defstruct(
-        act.arguments.__name__, fields, namespace=about, frozen=True, forbid_unknown_fields=True, kw_only=True
+        arguments.__name__, fields, namespace=about, frozen=True, forbid_unknown_fields=True, kw_only=True
     )
 
 

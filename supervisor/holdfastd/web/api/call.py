@@ -28,19 +28,9 @@ class ApiCall:
     status: int = 200
 
     @property
-    def who(self) -> str:
-        """The name of the caller and the address that the call comes from."""
-        return f"{self.asked.who} over the API, from {self.asked.origin}"
-
-    @property
     def manager(self) -> TaskManager:
         return self.access.manager
 
     @property
     def store(self) -> Store:
         return self.access.store
-
-    def reason(self, verb: str, given: str) -> str:
-        """A reason that names who did this."""
-        by = f"{verb} by {self.who}"
-        return f"{given.strip()} ({by})" if given.strip() else by

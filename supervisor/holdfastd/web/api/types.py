@@ -7,16 +7,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from holdfastd.operations.act import Reason
-
 Cursor = Annotated[str, Meta(max_length=1000, description="Continue after an earlier page: the cursor that it gave.")]
 Limit = Annotated[int, Meta(ge=1, le=500, description="Maximum number of items.")]
-
-
-class Reasoned(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A reason."""
-
-    reason: Reason = ""
 
 
 class PageQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

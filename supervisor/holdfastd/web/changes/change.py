@@ -43,16 +43,6 @@ class Asked:
     def manager(self) -> TaskManager:
         return self.access.manager
 
-    @property
-    def by(self) -> str:
-        """The name and address of the visitor, as reasons name them."""
-        return f"by {self.who} on the web, from {self.note.origin}"
-
-    def reason(self, verb: str) -> str:
-        """The text of the field `reason`, if it has any, and who did this: `paused by token on the web, from …`."""
-        typed = self.fields.get("reason", "").strip()
-        return f"{typed} ({verb} {self.by})" if typed else f"{verb} {self.by}"
-
 
 ShowAgain = Callable[[Request, Mapping[str, str], HoldfastError], Awaitable[Response]]
 
