@@ -59,7 +59,7 @@ class User:
         process = self.popen_python(
             *words, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
         return Answer(process.returncode, out, err)
 
     def run(self, *words: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:

@@ -34,6 +34,7 @@ from tests.lua.history import apart
 from tests.servers import Server, serve
 
 EVENTS = f"{{{QUEUE}}}:events"
+LONG_DRAIN = 50.0  # seconds; a tenth of it is left for what is canceled
 PATIENT = SubmitRetries()  # the test's own connections break with a store that is restarted
 
 Event = dict[str, str]
@@ -131,6 +132,7 @@ class Scene:
         """Another start on the same folders; these flags differ."""
         self.pool.close()
         self.pool = Pool(self.folder, self.url, **{**self.flags, **flags})
+        self.stopped = False
         return self.pool
 
     @property
@@ -157,6 +159,13 @@ class Scene:
     def stop(self) -> int:
         self.stopped = True
         return self.pool.stop()
+
+    def cut_short(self) -> int:
+        """Stops it with a second signal, which cancels handlers at once: a long drain leaves them time to let go."""
+        self.pool.send()
+        self.pool.until("draining")
+        self.pool.send()
+        return self.ended()
 
     def ended(self) -> int:
         self.stopped = True

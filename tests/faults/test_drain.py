@@ -54,7 +54,7 @@ async def test_stop_of_a_parent_that_is_stopped_itself_meanwhile_is_only_late(sh
 
 
 async def test_what_cannot_finish_in_time_is_released_in_order(short_path: Path) -> None:
-    async with stage(short_path, workers=1, drain_timeout=0.3) as scene:
+    async with stage(short_path, workers=1, drain_timeout=10.0) as scene:
         await scene.submit("a", "b", "c", text="wait")
         for task_id in ("a", "b", "c"):
             scene.started(task_id)

@@ -53,7 +53,7 @@ async def test_a_host_that_was_suspended_past_its_lease_loses_its_tasks_and_comm
 
 
 async def test_what_they_cannot_finish_they_release_for_the_next_start(short_path: Path) -> None:
-    async with stage(short_path, drain_timeout=0.3) as scene:
+    async with stage(short_path, drain_timeout=10.0) as scene:
         await scene.submit("t", text="wait")
         scene.started("t")
         scene.pool.send(signal.SIGKILL)

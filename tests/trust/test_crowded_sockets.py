@@ -19,7 +19,8 @@ FEW_FILES = ("bash", "-c", 'ulimit -n 256; exec "$@"', "-")
 
 # Holds so many connections to a socket, after this text, and opens a new one for each that ends.
 HOLD = """
-import socket, sys, time
+import os, socket, sys, time
+os.nice(19)  # it is to crowd the socket, not the processors
 path, number, text = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
 held = []
 def is_open(stream):

@@ -19,7 +19,7 @@ from holdfast.handler.resolve import resolve
 from holdfast.handler.task import Task
 from holdfast_config.kill_spec import Point
 from tests.faults.process import PATIENCE
-from tests.faults.scene import Scene, stage
+from tests.faults.scene import LONG_DRAIN, Scene, stage
 from tests.faults.work import QUEUE
 from tests.worker.handlers import delivery_of, document, run_handler
 from tests.worker.programs import program
@@ -169,14 +169,14 @@ async def test_lookup_does_not_begin_again_when_it_is_ended_midway(how: str, sho
     file = short_path / "hosts"
     names = [f"127.0.0.{number}" for number in range(1, 41)]
     file.write_text("\n".join(names))
-    handler, times = "examples.lookup:handle", {"lease": 0.3, "drain_timeout": 0.3}
+    handler, times = "examples.lookup:handle", {"lease": 0.3, "drain_timeout": LONG_DRAIN}
     async with stage(short_path, handler=handler, workers=1, **times) as scene:
         await scene.submit("t", text=str(file))
         kept = len(json.loads(await _checkpoint(scene, "t")))
         if how == "killed":
             os.kill(scene.pool.pid_of("worker 0"), signal.SIGKILL)
         else:
-            assert scene.pool.stop() == 75
+            assert scene.cut_short() == 75
             scene.restart().ready(1)
         record = await scene.completed("t")
         assert record.result

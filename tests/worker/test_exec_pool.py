@@ -20,7 +20,7 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from tests.faults.kin import wait_dead
 from tests.faults.process import Pool
-from tests.faults.scene import Scene, stage
+from tests.faults.scene import LONG_DRAIN, Scene, stage
 from tests.worker.programs import Ear
 
 pytestmark = pytest.mark.anyio
@@ -115,10 +115,10 @@ async def test_paused_it_saves_a_checkpoint_and_resumed_it_goes_on(ear: Ear, sho
 
 async def test_drained_it_is_killed_in_time_and_given_back(ear: Ear, short_path: Path) -> None:
     script = f"trap '' TERM; echo $$ >{ear.path}; while :; do sleep 1000; done"
-    async with pool(short_path, "sh", "-c", script, drain_timeout=2.0) as scene:
+    async with pool(short_path, "sh", "-c", script, drain_timeout=LONG_DRAIN) as scene:
         await scene.submit("t")
         pids = await ear.pids()
-        assert scene.stop() == 75
+        assert scene.cut_short() == 75
         wait_dead(*pids)
         record = await scene.record("t")
         assert (record.state, record.releases, record.crashes) == (State.SUBMITTED, 1, 0)

@@ -18,7 +18,7 @@ from holdfast.exits import Exit
 from holdfast.handler.choose import handler_of
 from holdfast.handler.registry import Handlers
 from holdfast_config import Settings
-from tests.faults.scene import Scene, stage
+from tests.faults.scene import LONG_DRAIN, Scene, stage
 from tests.log.test_lines import manager
 
 pytestmark = pytest.mark.anyio
@@ -94,10 +94,10 @@ async def test_sigterm_to_the_worker_drains_it_while_its_main_thread_waits(short
 
 
 async def test_a_drain_that_is_over_interrupts_the_function_and_gives_its_task_back(short_path: Path) -> None:
-    async with stage(short_path, workers=1, handler=APP, drain_timeout=1.0) as scene:
+    async with stage(short_path, workers=1, handler=APP, drain_timeout=LONG_DRAIN) as scene:
         await manager(scene).run_task(name="stay", task_id="t")
         scene.started("t")
-        assert scene.stop() == Exit.CUT_OFF
+        assert scene.cut_short() == Exit.CUT_OFF
         record = await scene.record("t")
         assert (record.state, record.releases, record.crashes) == (State.SUBMITTED, 1, 0)
 
