@@ -42,7 +42,7 @@ TELEMETRY = (
     ),
     Rule(
         "a processor that an application adds sees the spans of deliveries",
-        '        """A processor gets all spans, so the SDK makes them all."""\n        self.take = None\n',
+        '        """Add a processor. It gets all spans, so the SDK makes all of them."""\n        self.take = None\n',
         "",
         f"{_USUAL}::test_a_processor_that_the_application_adds_sees_all_spans",
     ),

@@ -4,10 +4,9 @@
         task_id = manager.run_task("hello")
         record = manager.wait(task_id, timeout=60)
 
-One manager is for a whole program, and may be used from any of its threads. What is asked runs in an event loop in a
-thread of its own, which begins with the first call. A fork is safe at any time: the child begins a loop and connections
-of its own with its first call, and leaves alone what belongs to its parent. In a coroutine use the async one: this one
-would hold up the loop.
+One manager is enough for a whole program, and any thread may use it. Calls run in an event loop in a background thread,
+which begins with the first call. A fork is safe at any time: the child's first call begins a loop and connections of
+its own. In a coroutine use the async manager: this one would block the event loop.
 
 A method is one line here: `awaited` and `iterated` give it the arguments, types and docstring of the async method.
 """
@@ -126,10 +125,9 @@ class SyncSchedules(WithoutAsync[Schedules]):
 
 
 class TaskManager(WithoutAsync[asynchronous.TaskManager]):
-    """Producers and operators of the queue that the settings name; to be closed, or used as a context manager.
-
-    `database` names the PostgreSQL that keeps the tasks, too, if storage in PostgreSQL is used (`load().postgres`). The
-    other arguments are those of `holdfast.TaskManager`.
+    """The calls of producers and operators of a queue, without async. Close it, or use it as a context manager. With
+    storage in PostgreSQL, `database` names the database (`load().postgres`). The other arguments are those of
+    `holdfast.TaskManager`.
     """
 
     def __init__(

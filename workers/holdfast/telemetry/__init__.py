@@ -34,14 +34,14 @@ Server = Callable[[], "ServerAddress | None"]
 
 
 def no_server() -> None:
-    """The server of a store that has none."""
+    """The address of a store without a server: None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """`mode`: link or parent; `baggage`: that of the producer reaches the handler; `is_global`: spans that others make
-    in this process are sent, too, unless somebody has set a provider of spans: then that one is used. `server`: asked
-    for the address of the store's server, which each span names."""
+    """`mode`: link or parent. `baggage`: the producer's baggage reaches the handler. `is_global`: our provider also
+    sends spans that other code of this process makes; if the process already has a provider, that one is used.
+    `server()`: the address of the store's server, for the spans."""
 
     mode: str = "link"
     baggage: bool = False
@@ -75,7 +75,7 @@ def open_in_steward(settings: Settings, server: Server) -> Telemetry:
 
 
 def open_inside(settings: Settings, server: Server) -> Telemetry:
-    """The same within an application, whose own telemetry may go on where nothing is sent by us."""
+    """Telemetry of a worker inside an application. If we send nothing, the application's own telemetry still works."""
     if settings.otlp_endpoint is None:
         from holdfast.telemetry.context_only import ContextOnlyTelemetry
 
@@ -86,10 +86,9 @@ def open_inside(settings: Settings, server: Server) -> Telemetry:
 def open_telemetry(
     endpoint: str | None, service: str, protocol: str = HTTP, tracing: Tracing | None = None
 ) -> Telemetry:
-    """Telemetry of this process, to the collector at the URL `endpoint`; None: nothing is sent, nothing is loaded.
-
-    `service` is its name there, unless OTEL_SERVICE_NAME gives another. `protocol` is what OTEL_EXPORTER_OTLP_PROTOCOL
-    says: `grpc`, or anything else for http/protobuf.
+    """Telemetry of this process, to the collector at the URL `endpoint`; None: nothing is sent or loaded. `service` is
+    its name there, unless OTEL_SERVICE_NAME gives another. `protocol`: the value of OTEL_EXPORTER_OTLP_PROTOCOL, `grpc`
+    or anything else for http/protobuf.
     """
     if endpoint is None:
         return DisabledTelemetry()
@@ -102,7 +101,7 @@ def open_telemetry(
 
 
 def _handler_traces() -> bool:
-    """True if the handler's module has set a provider of spans. Imports nothing where it has imported nothing."""
+    """True if the handler's module has set a provider of spans. Imports nothing that the module has not imported."""
     if "opentelemetry.trace" not in sys.modules:
         return False
     from holdfast.telemetry.global_provider import provider_in_use

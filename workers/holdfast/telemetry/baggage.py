@@ -1,4 +1,4 @@
-"""The producer's baggage, as the W3C header `baggage` writes it."""
+"""The producer's baggage in the form of the W3C header `baggage`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _W3C = W3CBaggagePropagator()
 
 
 def read(header: str) -> Context:
-    """A context that holds nothing else."""
+    """A context that holds only the baggage of this header."""
     return _W3C.extract({KEY: header}, Context())
 
 

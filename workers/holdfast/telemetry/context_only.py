@@ -1,4 +1,4 @@
-"""Telemetry of workers inside an application that has its own: nothing is sent by us, and what a handler makes belongs
+"""Telemetry of workers inside an application with its own telemetry. Holdfast sends nothing; spans of a handler belong
 to the span in which its task was submitted."""
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _FRAME = re.compile(r'^[ |]*File "[^"\n]+", line [0-9]+, in [^\n]+$', re.MULTILI
 
 
 def frames(traceback: str) -> str:
-    """One frame a line, the innermost last; of chained errors all frames."""
+    """The frames of an error and of its chain, one on each line, the innermost last."""
     return "\n".join(match.lstrip(" |") for match in _FRAME.findall(traceback))
 
 
@@ -47,8 +47,8 @@ def frames(traceback: str) -> str:
 
 
 class SpanResult(NamedTuple):
-    """`outcome` is one word; `error` is what kind of error it was, empty for none. Messages of errors are left out:
-    they may hold anything, and `supervisor tasks show` has them."""
+    """`outcome` is one word; `error` is the class of the error, empty for none. Messages of errors are left out because
+    they may hold anything; `supervisor tasks show` has them."""
 
     outcome: str
     error: str = ""
@@ -100,7 +100,7 @@ class DeliverySpan:
         self._report: Settlement | None = None
 
     def inside(self) -> DeliverySpan:
-        """Within the block this is the current span, and the parent of those that the handler makes."""
+        """Within the block this is the current span, and the parent of spans that the handler makes."""
         return self
 
     def __enter__(self) -> None:
@@ -114,7 +114,7 @@ class DeliverySpan:
         return traceparent(self._span.get_span_context())
 
     def checkpoint(self, size: int) -> None:
-        """The handler has made a checkpoint of so many bytes; from any thread."""
+        """Note a checkpoint of this many bytes; may be called from any thread."""
         self._span.add_event(semantic_names.CHECKPOINT_EVENT, {semantic_names.SIZE: size})
 
     def ended(self, outcome: Outcome, report: Settlement | None) -> None:
@@ -130,7 +130,7 @@ class DeliverySpan:
         self._span.end(self._ended_ns)
 
     def _tell(self, outcome: Outcome, report: Settlement | None) -> None:
-        """All that is known of the end: here, as many are settled at once."""
+        """Add the facts about the end to the span. This happens here, because many spans are settled at once."""
         word, error = result(outcome)
         self._note(semantic_names.OUTCOME, word)
         if error:

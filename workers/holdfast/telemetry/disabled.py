@@ -1,4 +1,4 @@
-"""Telemetry that is off: it stands in the path of every delivery, so it does nothing at all."""
+"""Telemetry that is off. Every delivery calls it, so it does nothing at all."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """FastSpan: a span that is a plain record, encoded with others when they are sent, unless a handler adds to it.
 
-The SDK's spans take locks, copy attributes and are encoded object by object: a tenth of the time of a task of 1 ms.
-Few handlers touch the span around them: when one does, the SDK makes the span, as it was planned.
+The SDK's spans take locks, copy attributes and are encoded object by object: a tenth of the time of a task of 1 ms. Few
+handlers touch the span around them. When one does, the SDK makes the planned span.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SAMPLED = SpanContext(1, 1, is_remote=False, trace_flags=TraceFlags(TraceFlags.
 
 
 class EndedSpan(NamedTuple):
-    """`notes`: attributes of its end. `context` is there for processors of the SDK, which look if it is sampled."""
+    """`notes`: attributes of its end. Processors of the SDK read `context` to see whether it is sampled."""
 
     record: RunRecord
     plan: Plan
@@ -35,7 +35,7 @@ Take = Callable[[EndedSpan], None]
 
 
 class FastSpan(Span):
-    """`plan` is called when the plan is needed, `make` to have the SDK start the span, `take` to send it as it is."""
+    """`plan` is called when the plan is needed. `make` has the SDK start the span. `take` sends the plain record."""
 
     __slots__ = ("_is_over", "_lock", "_made", "_make", "_notes", "_plan", "_run", "_take")
 

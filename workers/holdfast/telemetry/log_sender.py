@@ -75,7 +75,7 @@ class LogSender:
 
 
 def _logger(provider: LoggerProvider, name: str) -> Logger:
-    """Records of the user's code are of another version than ours."""
+    """The logger for a record; records of the user's code do not carry Holdfast's version."""
     if name.partition(".")[0] == HOLDFAST:
         return provider.get_logger(name, installed(), SCHEMA_URL)
     return provider.get_logger(name)
@@ -106,13 +106,13 @@ def _attribute(field: str) -> str:
 
 
 def _plain(value: object) -> str | bool | int | float:
-    """The value without secrets, as the line on standard error has it."""
+    """The value without secrets, the same as on standard error."""
     masked = mask(text := value if isinstance(value, str) else shown(value))
     return value if isinstance(value, str | bool | int | float) and masked == text else masked
 
 
 def _context(event: Mapping[str, Any]) -> Context | None:
-    """The present span's, or that of the ids in the record, where it is about a span that is not the present one."""
+    """The context of the present span, or of the ids in the record if it is about another span."""
     if get_current_span().get_span_context().is_valid:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The log records of a process go to the collector, too, where an endpoint is set. Opened after the fork."""
+"""Sends the log records of a process to the collector, if an endpoint is set. Opened after the fork."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SentLogs:
     left: float = SHUTDOWN_SECONDS
 
     def flush_beside(self, *ends: Callable[[], object]) -> None:
-        """Send what is waiting, while `ends` run; what takes too long is not waited for."""
+        """Send the waiting records while `ends` run; this does not wait for what takes too long."""
         started = time.monotonic()
         _within(self.left, self.flush, *ends)
         self.left = max(LAST_LINES, self.left - (time.monotonic() - started))
@@ -48,7 +48,7 @@ def is_wanted(signal: str) -> bool:
 
 @contextmanager
 def sent_logs(endpoint: str | None, service: str, *, grpc: bool) -> Generator[SentLogs]:
-    """While the block runs, records are sent. At its end those that are left have 2 s."""
+    """Send records while the block runs. At its end, sending the rest may take 2 s."""
     logs = _opened(endpoint, service, grpc=grpc) if endpoint and is_wanted("LOGS") else SentLogs()
     try:
         yield logs

@@ -1,4 +1,4 @@
-"""A delivery whose worker was lost, as the store's records and events tell of it."""
+"""A delivery whose worker was lost, read from the store's records and events."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """MetricSender sends metrics to the collector from a thread: whoever offers them never waits.
 
-It keeps one set of metrics: a newer one takes the place of one that a slow collector has not taken yet, as it holds the
-same counters, further on.
+It keeps one set of metrics. If a slow collector has not taken it yet, a newer set replaces it: it has newer values of
+the same counters.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Key(NamedTuple):
 
 
 class MetricDeltas:
-    """`kinds`: what is sent as deltas; all else stays as it is."""
+    """Makes deltas of metrics. `kinds`: the kinds that are sent as deltas; all others stay cumulative."""
 
     def __init__(self, kinds: tuple[type, ...]) -> None:
         self._kinds = kinds
@@ -69,7 +69,7 @@ class MetricDeltas:
 
     @classmethod
     def preferred(cls) -> MetricDeltas | None:
-        """As the standard's variable says; None if all metrics are cumulative."""
+        """The kinds by OpenTelemetry's environment variable; None if all metrics are cumulative."""
         wanted = os.environ.get(VARIABLE, "").strip().lower() or "cumulative"
         if wanted not in PREFERENCES:
             allowed = ", ".join(PREFERENCES)
@@ -80,7 +80,7 @@ class MetricDeltas:
         return cls(kinds) if kinds else None
 
     def since_taken(self, metrics: MetricsData) -> MetricsData:
-        """The difference to the values that were taken last."""
+        """The difference from the values that the collector has taken last."""
         self._offered = dict(self._points(metrics))
         present = {_labels(each): _moment(each) for each in metrics.resource_metrics}
         self._taken = {key: point for key, point in self._taken.items() if key.resource in present}
@@ -89,13 +89,13 @@ class MetricDeltas:
         return MetricsData([self._of_resource(each) for each in metrics.resource_metrics])
 
     def taken(self) -> None:
-        """The collector has got what was given last."""
+        """Note that the collector has taken the last values."""
         self._taken |= self._offered
         for key, point in self._offered.items():
             self._resources[key.resource] = point.time_unix_nano
 
     def _begins(self, key: Key, point: Point) -> bool:
-        """True where what is counted is not what was counted before."""
+        """True if the counters began again, so that no difference can be made."""
         before = self._taken.get(key)
         if before is None:
             return key.resource not in self._resources
@@ -109,7 +109,7 @@ class MetricDeltas:
                         yield _key(resource, metric, point), point
 
     def _counted(self, metric: Metric) -> Sequence[Point]:
-        """Its points, if they are to be deltas."""
+        """The points of a metric that is sent as deltas; None for any other."""
         data = metric.data
         if isinstance(data, Sum) and not data.is_monotonic:
             return ()  # the standard has up-down counters cumulative always
@@ -125,7 +125,7 @@ class MetricDeltas:
         return replace(scope, metrics=metrics)
 
     def _of_metric(self, resource: ResourceMetrics, metric: Metric) -> Metric | None:
-        """None if nothing of it has changed."""
+        """The delta of a metric; None if it has not changed."""
         counted = self._counted(metric)
         if not counted:
             return metric
@@ -135,7 +135,7 @@ class MetricDeltas:
         return replace(metric, data=delta) if changed else None
 
     def _since(self, key: Key, point: Point) -> Point | None:
-        """None if it is the same."""
+        """The delta of a point; None if it has not changed."""
         began, before = replace(point, start_time_unix_nano=self._resources[key.resource]), self._taken.get(key)
         if isinstance(began, NumberDataPoint) and isinstance(before, NumberDataPoint):
             return _number(began, before)
@@ -161,7 +161,7 @@ def _key(resource: ResourceMetrics, metric: Metric, point: Point) -> Key:
 
 
 def _number(point: NumberDataPoint, before: NumberDataPoint) -> NumberDataPoint | None:
-    """A counter that is less than before began anew."""
+    """The difference of two counts. If the new one is smaller, the counter began again."""
     if point.value < before.value:
         return point
     return replace(point, value=point.value - before.value) if point.value > before.value else None
@@ -197,7 +197,7 @@ _log = logging.getLogger(__name__)
 
 
 class MetricSender:
-    """`deltas`: metrics are sent as deltas; None: as they are."""
+    """`deltas` makes deltas of metrics; None: metrics are sent unchanged."""
 
     def __init__(self, exporter: MetricExporter, deltas: MetricDeltas | None = None) -> None:
         self._exporter = exporter
@@ -218,7 +218,7 @@ class MetricSender:
         self._wanted.set()
 
     def shutdown(self, seconds: float = SHUTDOWN_SECONDS) -> None:
-        """Send what was offered last; returns within `seconds`."""
+        """Send the last offered metrics; returns within `seconds`."""
         self._ends = True
         self._wanted.set()
         self._thread.join(seconds)

@@ -1,8 +1,7 @@
-"""All metrics: name, kind, unit, labels and meaning. Every export reads this table; docs/telemetry.md is made of it.
-
-A name is spelled with dots, as in OpenTelemetry; Prometheus's name of a metric is made of it and the unit. Metrics of
-the host come from each supervisor, about its own processes. Metrics of the queue come from one steward of all hosts, so
-that sums over hosts count nothing twice.
+"""All metrics: name, kind, unit, labels and meaning. Every export reads this table, and docs/telemetry.md is made from
+it. A name has dots, like in OpenTelemetry; the Prometheus name is made from it and the unit. Metrics of the host come
+from each supervisor, about its own processes. Metrics of the queue come from one steward of all hosts, so that sums
+over hosts count nothing twice.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ BOUNDS = (
 
 
 class Kind(StrEnum):
-    """`counter`: it only grows, until its process ends. `up-down counter`: the values of all that have it make a sum,
-    as numbers of tasks do; Prometheus knows it as a gauge. `gauge`: they do not, as ages do not."""
+    """`counter`: it only grows, until its process ends. `up-down counter`: values of several sources may be added, for
+    example numbers of tasks; in Prometheus it is a gauge. `gauge`: values may not be added, for example ages."""
 
     GAUGE = "gauge"
     UP_DOWN = "up-down counter"
@@ -75,8 +74,8 @@ _SUFFIX = {Unit.SECONDS: "_seconds", Unit.BYTES: "_bytes"}
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`since_report`: it is counted from when this steward began to report the queue. `only_otlp`: Prometheus does not
-    get it, as it has the same under one of our own names."""
+    """`since_report`: it counts from when this steward began to report the queue. `only_otlp`: Prometheus does not get
+    it, because it has the same metric under another name."""
 
     scope: Scope
     name: str
@@ -95,7 +94,7 @@ class Metric:
 
     @property
     def keeps_highest(self) -> bool:
-        """True if of several values that share their labels the highest counts, not the sum."""
+        """True if, of several values with the same labels, the highest counts instead of the sum."""
         return self.kind is Kind.GAUGE and self.unit in {Unit.SECONDS, Unit.YES}
 
 
@@ -246,8 +245,8 @@ class Exemplar(NamedTuple):
 
 
 class BoundedNames:
-    """The values of one label: the first MOST_NAMES of them, then `other`. A value stays what it was called first, or a
-    counter would go backwards."""
+    """The values of one label: the first MOST_NAMES of them, then `other`. A name that was counted as `other` stays so:
+    otherwise a counter would go backwards."""
 
     def __init__(self, most: int = MOST_NAMES) -> None:
         self._most = most
@@ -264,9 +263,8 @@ class BoundedNames:
 
 
 class Readings:
-    """Values that share metric and labels are added; of ages and of yes or no the highest counts.
-
-    `report_began_ms`: Unix time from which metrics `since_report` are counted.
+    """Values with the same metric and labels are added; for ages and yes-or-no values the highest counts.
+    `report_began_ms`: the Unix time from which metrics `since_report` are counted.
     """
 
     def __init__(self, report_began_ms: int = 0) -> None:

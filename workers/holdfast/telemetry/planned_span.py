@@ -19,8 +19,8 @@ _RANDOM = 2  # the flag of a trace whose id is random: children keep it
 
 
 class PlannedSpan(NamedTuple):
-    """`own_trace_id` counts if there is no `parent`. The sampler decides as it would for a child of `origin`, be that
-    the parent or not; without `origin`, as for the parent, or for a root with this trace id."""
+    """`own_trace_id` is the trace if there is no `parent`. The sampler decides as for a child of `origin`. Without
+    `origin` it decides as for a child of the parent, or for a root with this trace id."""
 
     name: str
     own_trace_id: int
@@ -50,8 +50,8 @@ class PlannedSpan(NamedTuple):
 
 
 def producer(operation: Run | RunRecord) -> SpanContext | None:
-    """The span in which the operation was submitted. An envelope without flags counts as sampled: else the tasks of
-    producers that send none would have no traces."""
+    """The span in which the operation was submitted. An envelope without flags counts as sampled: otherwise tasks of
+    producers that send no flags would have no traces."""
     if operation.trace_id is None or operation.span_id is None:
         return None
     flags = TraceFlags(TraceFlags.SAMPLED if operation.trace_flags is None else operation.trace_flags)

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class Span(Protocol):
-    """One delivery. It is sent when its outcome is known to the store: if the worker dies before that, the steward
+    """The span of one delivery. It is sent when the store has the outcome. If the worker dies before that, the steward
     reports the run as lost."""
 
     @property
     def traceparent(self) -> str:
-        """The header that names it; empty where nothing is sent by us."""
+        """The `traceparent` header of this span; empty if Holdfast sends no spans."""
         ...
 
     def inside(self) -> AbstractContextManager[object]:
-        """Around the run of the handler; spans that the handler makes are within it."""
+        """A context manager around the run of the handler; the handler's spans become children of this one."""
         ...
 
     def ended(self, outcome: Outcome, report: Settlement | None) -> None:
@@ -32,16 +32,16 @@ class Span(Protocol):
         ...
 
     def settled(self, verdict: Verdict | None) -> None:
-        """The store has answered the report; None: nothing was reported."""
+        """Note the store's answer to the report; None: nothing was reported."""
         ...
 
 
 class FireSpans(Protocol):
-    """The spans in which schedules make tasks. Several processes may prepare a fire: its span has the same id in each,
-    and the one that makes the fire sends it."""
+    """The spans of fires, in which schedules make tasks. Several processes may prepare a fire; its span has the same id
+    in all of them, and the process that makes the fire sends it."""
 
     def names(self, task_id: str) -> tuple[str, str, str]:
-        """The trace, the span and the flags that this task's envelope is to name."""
+        """The trace, the span and the flags for the envelope of this task."""
         ...
 
     def fired(self, schedule_id: str, fire: Fire) -> None: ...
@@ -61,13 +61,13 @@ class Telemetry(Protocol):
 
     @property
     def fires(self) -> FireSpans | None:
-        """None where no spans are made."""
+        """The spans of fires; None if no spans are made."""
         ...
 
     def lost(self, run: LostRun) -> None:
-        """A worker was lost while it ran this."""
+        """Report a run whose worker was lost."""
         ...
 
     def shutdown(self) -> None:
-        """Send what is left; returns within 2 s even if the collector is away."""
+        """Send the rest; returns within 2 s even if the collector is away."""
         ...

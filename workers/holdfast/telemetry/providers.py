@@ -49,13 +49,13 @@ def global_one(exporter: SpanExporter, resource: Resource) -> SpanProvider:
 
 
 def given() -> SpanProvider:
-    """The global provider. It is not shut down: others may still use it."""
+    """The global provider. It is not shut down, because other code may still use it."""
     provider = trace.get_tracer_provider()
     return SpanProvider(provider, getattr(provider, "force_flush", bool))
 
 
 class BatchingProvider(SdkTracerProvider):
-    """Sends spans in batches. `take` sends records of spans; None: all have to go through the SDK."""
+    """Sends spans in batches. `take` sends plain records of spans; None: all spans go through the SDK."""
 
     def __init__(self, exporter: SpanExporter, resource: Resource) -> None:
         # At exit the SDK would wait for a collector that is away; `Providers.shutdown` has a limit.
@@ -68,13 +68,13 @@ class BatchingProvider(SdkTracerProvider):
             self.take = cast("Take", processor.on_end)  # it looks only at a span's context
 
     def add_span_processor(self, span_processor: SpanProcessor) -> None:
-        """A processor gets all spans, so the SDK makes them all."""
+        """Add a processor. It gets all spans, so the SDK makes all of them."""
         self.take = None
         super().add_span_processor(span_processor)
 
 
 def _has_limits() -> bool:
-    """True if variables limit what a span may have: the SDK keeps to them."""
+    """True if variables limit the contents of spans; only the SDK applies such limits."""
     return any(name.startswith("OTEL_") and name.endswith("_LIMIT") for name in os.environ)
 
 
@@ -99,7 +99,7 @@ class Providers:
         return cls(given())
 
     def shutdown(self, seconds: float = SHUTDOWN_SECONDS) -> None:
-        """Send what is left, for at most `seconds`; the SDK itself would go on for 30."""
+        """Send the rest, for at most `seconds`; the SDK itself would try for 30."""
         thread = Thread(target=self.spans.end, daemon=True)
         thread.start()
         thread.join(seconds)

@@ -26,7 +26,8 @@ def resource(service: str) -> Resource:
 
 
 def hostless(resource: Resource) -> Resource:
-    """The same for metrics that any host may send: their series go on where another host does."""
+    """The resource without the host, for metrics that any host may send: their series continue when another host takes
+    over."""
     of_a_host = {HOST_NAME, SERVICE_INSTANCE_ID}
     kept = {key: value for key, value in resource.attributes.items() if key not in of_a_host}
     return Resource(kept, resource.schema_url)

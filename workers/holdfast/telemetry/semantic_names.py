@@ -68,7 +68,7 @@ CAUSE = "holdfast.recovery.cause"
 
 
 def of_server(address: ServerAddress | None) -> dict[str, str | int]:
-    """The attributes of the server in which the messages are. A socket has no port."""
+    """The attributes of the server that holds the messages. A socket has no port."""
     if address is None:
         return {}
     return {SERVER_ADDRESS: address.host} | ({SERVER_PORT: address.port} if address.port else {})

@@ -1,4 +1,4 @@
-"""Exporters of the SDK that take records of spans among its own."""
+"""Exporters of the SDK that also accept plain records of spans."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ _Exporter = TypeVar("_Exporter", bound=SpanExporter)
 
 
 class SpanEncoder:
-    """Encodes spans of the SDK as it does, and encodes records beside them."""
+    """Encodes spans like the SDK, and encodes plain records as well."""
 
     def __init__(self, resource: Resource) -> None:
         scope = InstrumentationScope(semantic_names.HOLDFAST, installed(), semantic_names.SCHEMA_URL)
@@ -184,8 +184,8 @@ class _TakesRecords:
 
 
 def taking_records(exporter: type[_Exporter], resource: Resource) -> type[_Exporter]:
-    """A subclass of `exporter` whose methods call a SpanEncoder in place of `encode_spans` of their module; `exporter`
-    itself if none of its methods calls that, as in another version."""
+    """A subclass of `exporter` whose methods call a SpanEncoder in place of their module's `encode_spans`. If no method
+    calls that, for example in another version, `exporter` itself."""
     encoder = SpanEncoder(resource)
     methods = {
         name: _with_encoder(method, encoder)

@@ -25,13 +25,13 @@ class SubmitSpans:
 
     @contextmanager
     def send(self, lane: str, server: ServerAddress | None) -> Generator[SubmitSpan]:
-        """Around the submit of one task to `lane`. `server`: of the store, where it is known."""
+        """A context manager around the submit of one task to `lane`. `server`: the store's server, if known."""
         with self._started(semantic_names.SEND, SpanKind.PRODUCER, lane, server) as span:
             yield span
 
     @contextmanager
     def create(self, lane: str, server: ServerAddress | None, batch: SubmitSpan | None = None) -> Generator[SubmitSpan]:
-        """Around the making of one task that is submitted later; the span of its `batch` links to it."""
+        """A context manager around making one task of a list; the span `send` of the list links to it."""
         with self._started(semantic_names.CREATE, SpanKind.PRODUCER, lane, server) as span:
             if batch is not None:
                 batch.link(span)
@@ -39,7 +39,7 @@ class SubmitSpans:
 
     @contextmanager
     def send_batch(self, count: int, lanes: Collection[str], server: ServerAddress | None) -> Generator[SubmitSpan]:
-        """Around the submit of a batch. It names the lane that is the one of all tasks."""
+        """A context manager around the submit of a list. The span names the lane if all tasks have the same one."""
         lane = next(iter(lanes)) if len(lanes) == 1 else ""
         with self._started(semantic_names.SEND, SpanKind.CLIENT, lane, server) as span:
             span.set(semantic_names.BATCH_COUNT, count)
@@ -85,7 +85,7 @@ class SubmitSpan:
         self._span.add_link(other._span.get_span_context())
 
     def about(self, submission: Submission) -> None:
-        """Name the task."""
+        """Add the task's id to the span."""
         if self._span.is_recording():
             self._span.set_attributes(
                 {

@@ -1,8 +1,8 @@
 """Makes the spans of tasks: of each delivery, of deliveries whose worker was lost, of recoveries and of fires.
 
-In the mode `link` a task has a trace of its own, whose id is made of the task's id, and its spans link to the span in
-which it was submitted. In the mode `parent` they are children of that span. In both, the deliveries of a task are in
-one trace, each linked to the one before.
+In the mode `link` a task has its own trace, with an id made from the task's id; its spans link to the span in which it
+was submitted. In the mode `parent` they are children of that span. In both modes the deliveries of a task are in one
+trace, each linked to the one before.
 """
 
 from __future__ import annotations
@@ -57,9 +57,8 @@ _ALWAYS, _AS_PRODUCER = (cast("Sampler", each).get_description() for each in (AL
 
 
 class ChosenSpans:
-    """Starts spans with a tracer of its own, as other spans of the provider keep their ids.
-
-    A tracer of another kind than the SDK's makes spans with ids of its own.
+    """Starts spans with chosen ids. It has its own tracer, so that other spans of the provider keep their ids. A tracer
+    that is not the SDK's ignores the chosen ids.
     """
 
     def __init__(self, provider: TracerProvider) -> None:
@@ -79,14 +78,14 @@ class ChosenSpans:
         return self._started(planned, self._sampled(planned))
 
     def start_fast(self, run: StartedRun, plan: Plan) -> Span:
-        """A span to which others add nothing, as a rule: the SDK makes it only if they do."""
+        """A span that other code usually does not touch. The SDK makes it only if somebody does."""
         take = None if self._provider is None else self._provider.take
         if take is None or not self._is_sampled(run.operation):
             return self.start(plan(run.record()))
         return FastSpan(run, plan, self.start, take)
 
     def _is_sampled(self, operation: Run) -> bool:
-        """True if the sampler is one that needs to know no more than the producer's decision, and it says yes."""
+        """True if the sampler only follows the producer's decision, and that is yes."""
         if self._sampling == _AS_PRODUCER:
             flags = operation.trace_flags
             return flags is None or bool(flags & TraceFlags.SAMPLED) or producer(operation) is None
@@ -123,7 +122,7 @@ def _parent(planned: PlannedSpan) -> Context:
 
 
 class _Chosen(IdGenerator, Sampler):
-    """Ids and decision of the next span."""
+    """The ids of the next span, and whether it is sampled."""
 
     _trace_id = 0
     _span_id = 0

@@ -1,4 +1,5 @@
-"""The broker of a test: tasks are kept in memory, run in the process of the test when it says so, and time is moved."""
+"""The broker of a test: it keeps tasks in memory. The test decides when they run, in its own process, and moves the
+time."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ PROMOTED = 1000  # delayed tasks that are submitted at once
 
 @dataclass(slots=True)
 class IdleRun:
-    """`deferred`: tasks that found no place of their handler, and are to be offered again."""
+    """Runs tasks until none can run. `deferred`: tasks whose handler was at its limit; they are offered again."""
 
     store: StillStore
     handler: Handler
@@ -46,7 +47,7 @@ class IdleRun:
     deferred: list[str] = field(default_factory=list[str])
 
     async def until_idle(self) -> int | None:
-        """Run what can run now; milliseconds until something is due, None if nothing is."""
+        """Run all tasks that can run now. Returns milliseconds until something is due; None if nothing is."""
         async with open_worker(self.store, self.handler, self._settings(), on_verdict=self._note) as worker:
             with self.store.telling(lambda: self._serve_new_lanes(worker)):
                 wait = await self._until_idle(worker)
@@ -54,7 +55,7 @@ class IdleRun:
         return wait
 
     def _settings(self) -> Settings:
-        """The settings of a worker that serves all lanes that have tasks: in a test nobody else does."""
+        """The settings of a worker that serves all lanes with tasks, because a test has no other worker."""
         known = self.settings.lane_names
         found = dict.fromkeys(task.lane for task in self.store.submitted if task.lane not in known)
         return self.settings.model_copy(update={"lanes": (*self.settings.lanes, *map(Lane, found))})
@@ -70,7 +71,7 @@ class IdleRun:
             self.deferred.append(settlement.task_id)
 
     async def _until_idle(self, worker: InProcessWorker) -> int | None:
-        """Idle is a worker that has nothing, finds nothing, and has asked for nothing while the rest was looked at."""
+        """Wait until the worker is idle: it holds no task, finds none, and has no request under way."""
         exchange, changed = worker.context.exchange, worker.context.state.changed
         while True:
             await changed.until(lambda: exchange.settled)
@@ -85,7 +86,7 @@ class IdleRun:
                     return min((wait for wait in (fires_in, due_in) if wait is not None), default=None)
 
     async def _fire(self) -> int | None:
-        """Make the fires that are due; milliseconds until the next one."""
+        """Make the due fires; returns milliseconds until the next one."""
         store, settings = self.store, self.settings
         firer = ScheduleFirer(store, settings.queue_name, settings.max_message_bytes, lambda: store.now_ms / 1000)
         await firer.round()
@@ -118,10 +119,9 @@ AnyHandler = Callable[..., Any] | Handlers[Any] | Provider | Handler
 
 @contextmanager
 def memory_broker(handlers: AnyHandler | None, settings: Settings | None = None) -> Generator[MemoryBroker]:
-    """A broker for one test: while the block runs, all code of this process submits to it, whatever store is named.
-
-    Without handlers tasks are only kept. Attempts, retries, limits and lanes are those of `settings`. Raises
-    HandlerError for something that is no handler, StoreRefusedError within another such block.
+    """A broker for one test: while the block runs, all code of this process submits to it, whatever store the code
+    names. Without handlers tasks are only kept. Attempts, retries, limits and lanes come from `settings`. Raises
+    HandlerError if `handlers` is no handler, StoreRefusedError inside another such block.
     """
     broker = MemoryBroker(handlers, settings or Settings())
     with standing_in(broker.store, broker.settings.queue_name), manager_in_scope.everywhere(broker.manager):
@@ -131,8 +131,8 @@ def memory_broker(handlers: AnyHandler | None, settings: Settings | None = None)
 class MemoryBroker:
     """`manager` submits and reads tasks, as everywhere; `.submit` of registered handlers uses it, too.
 
-    Nothing runs by itself: `run_until_idle` runs what can run now, `move_time` also what falls due meanwhile, and a
-    wait for a task runs the tasks before it waits. Time stands still between these calls.
+    No task runs by itself. `run_until_idle` runs tasks that can run now; `move_time` also runs those that become due. A
+    wait for a task first runs all tasks. Time stands still between these calls.
     """
 
     def __init__(self, handlers: AnyHandler | None, settings: Settings) -> None:
@@ -158,8 +158,8 @@ class MemoryBroker:
         return datetime.fromtimestamp(self.store.now_ms / 1000, UTC)
 
     def begin_at(self, moment: datetime) -> None:
-        """Begin the test at this time, past or future. Raises ValueError for one without a zone, and HoldfastError once
-        something was submitted or has run: then time can only pass."""
+        """Begin the test at this time, past or future. Raises ValueError if it has no zone. Raises HoldfastError after
+        the first submit or run, because then time can only pass."""
         if moment.utcoffset() is None:
             raise ValueError(f"{moment.isoformat()}: a time with a zone is expected, as {moment.isoformat()}+00:00")
         if self._has_begun or self.store.submitted:
@@ -167,28 +167,28 @@ class MemoryBroker:
         self.store.set_clock(round(moment.timestamp() * 1000))
 
     def submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> list[SubmittedTask]:
-        """The tasks of this test, in their order: of this handler, with at least these arguments. Those that handlers
-        and schedules have submitted are among them. Raises TypeError for a parameter that the handler does not have."""
+        """The submitted tasks of this handler with at least these arguments, in order. Tasks that handlers and
+        schedules have submitted are included. Raises TypeError for a parameter that the handler does not have."""
         wanted = Wanted.of(handler, parameters)
         return [task for task in self.store.submitted if wanted.fits(task)]
 
     def assert_submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> SubmittedTask:
-        """The first task of this handler with at least these arguments; AssertionError, with what was submitted
-        instead, if there is none."""
+        """The first task of this handler with at least these arguments. If there is none, raises AssertionError, which
+        lists the submitted tasks."""
         __tracebackhide__ = True
         if found := self.submitted(handler, **parameters):
             return found[0]
         raise AssertionError(f"{Wanted.of(handler, parameters)} was not submitted; {listed(self.store.submitted)}")
 
     def assert_not_submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> None:
-        """AssertionError if there is a task of this handler with at least these arguments."""
+        """Raises AssertionError if there is a task of this handler with at least these arguments."""
         __tracebackhide__ = True
         if found := self.submitted(handler, **parameters):
             raise AssertionError(f"{Wanted.of(handler, parameters)} was submitted; {listed(found)}")
 
     async def run_until_idle(self) -> None:
-        """Run tasks until none can run at this time: what is delayed, and retries, wait for `move_time`. Exceptions of
-        handlers are recorded, as by every worker."""
+        """Run tasks until none can run at this time. Delayed tasks and retries wait for `move_time`. Exceptions of
+        handlers are recorded, like in every worker."""
         async with self._running() as run:
             await run.until_idle()
 
@@ -201,10 +201,9 @@ class MemoryBroker:
         seconds: float = 0,
         to: datetime | None = None,
     ) -> None:
-        """Let so much time pass, or all until `to`: what falls due meanwhile runs at its moment, one after the other.
-
-        Delayed tasks, retries, schedules, expiry: all go by this time. Raises ValueError for a time that has passed, or
-        has no zone.
+        """Let this much time pass, or all time until `to`. Tasks that become due meanwhile run at their moments, one
+        after the other. Delays, retries, schedules and expiry all use this time. Raises ValueError if `to` has passed
+        or has no zone.
         """
         until = self._moment(timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds), to)
         if self._handler is not None:
@@ -213,7 +212,7 @@ class MemoryBroker:
         self.store.set_clock(until)
 
     def run_until_idle_sync(self) -> None:
-        """As `run_until_idle`, for tests without async."""
+        """Like `run_until_idle`, for tests without async."""
         _check_no_loop("run_until_idle")
         call_sync(self.run_until_idle)
 
@@ -226,12 +225,12 @@ class MemoryBroker:
         seconds: float = 0,
         to: datetime | None = None,
     ) -> None:
-        """As `move_time`, for tests without async."""
+        """Like `move_time`, for tests without async."""
         _check_no_loop("move_time")
         call_sync(self.move_time, days=days, hours=hours, minutes=minutes, seconds=seconds, to=to)
 
     def _moment(self, length: timedelta, to: datetime | None) -> int:
-        """The end of so much time, in ms. Raises ValueError."""
+        """The moment to move to, in ms. Raises ValueError."""
         if to is None:
             until = self.store.now_ms + round(length.total_seconds() * 1000)
         elif to.utcoffset() is None or length:
@@ -266,7 +265,7 @@ class MemoryBroker:
                 manager_in_scope.leave(entered)
 
     async def _declare(self, handler: Handler) -> None:
-        """Declare the schedules of the registry, as each worker does."""
+        """Declare the schedules of the registry, like a worker."""
         if not self._has_begun:
             for schedule_id, spec in handler.schedules.items():
                 await self.manager.schedules.declare(schedule_id, spec, self.settings.application or "")

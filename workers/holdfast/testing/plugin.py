@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def holdfast_settings(request: pytest.FixtureRequest) -> Settings:
-    """The settings of the project's supervisor.toml, without those of the environment. Define a fixture of this name to
-    have others."""
+    """The settings of the project's supervisor.toml, without the environment. To use others, define a fixture of this
+    name."""
     from holdfast_config import ConfigError, load
     from holdfast_config.resolve import USUAL
 
@@ -32,8 +32,8 @@ def holdfast_settings(request: pytest.FixtureRequest) -> Settings:
 
 @pytest.fixture
 def holdfast_handlers(holdfast_settings: Settings) -> Any:
-    """The handlers that run the tasks of a test: those that supervisor.toml or agent.py names. Define a fixture of this
-    name to have others: a registry, a function, or None for tests in which tasks are only submitted."""
+    """The handlers that run the tasks of a test: those of supervisor.toml or agent.py. To use others, define a fixture
+    of this name that returns a registry, a function, or None for tests that only submit."""
     from holdfast.errors import HandlerError
     from holdfast.handler.choose import handler_of
 
@@ -50,7 +50,7 @@ def holdfast_handlers(holdfast_settings: Settings) -> Any:
 
 @pytest.fixture
 def holdfast_broker(holdfast_handlers: Any, holdfast_settings: Settings) -> Iterator[MemoryBroker]:
-    """A broker in memory for this test alone, with handlers that run in its process and a time that the test moves."""
+    """A broker in memory for this test only. Handlers run in the process of the test, and the test moves the time."""
     from holdfast.testing.broker import memory_broker
 
     with memory_broker(holdfast_handlers, holdfast_settings) as broker:

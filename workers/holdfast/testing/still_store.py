@@ -25,13 +25,13 @@ Look = Callable[[Sequence[str]], Awaitable[None]]
 
 
 def _tell_nobody() -> None:
-    """Default of `telling`."""
+    """Does nothing: the default of `telling`."""
 
 
 class StillStore(MemoryStore):
-    """`run`: what a wait for tasks does first, as no worker runs beside the test. `check` raises for tasks that did not
-    end by that: the caller would wait without end. `submitted`: the tasks that the store has accepted from
-    producers, and those that schedules have made, in their order."""
+    """`run`: called before a wait for tasks, because no worker runs beside the test. `check` raises for tasks that have
+    not ended after that: the caller would wait for ever. `submitted`: the accepted tasks of producers and schedules, in
+    order."""
 
     def __init__(self, queue: str, now_ms: int, run: Callable[[], Awaitable[None]], check: Look) -> None:
         super().__init__(queue, {"clock": CLOCK}, most_waiting=sys.maxsize)
@@ -88,11 +88,11 @@ class StillStore(MemoryStore):
         self._tell()
 
     def _run_and_notify(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
-        """Notices of ended tasks. Outside of a handler the tasks are run first: nobody else would."""
+        """Notices of ended tasks. Outside of a handler this first runs the tasks, because nobody else would."""
         return self._notices(task_ids) if worker_store() else self._after_run(task_ids)
 
     def _run_and_stream(self, task_id: str) -> AsyncGenerator[str]:
-        """As `_run_and_notify`, with notices of what the task emits: outside of a handler after it has run."""
+        """Like `_run_and_notify`, with notices of emitted parts; outside of a handler these come after the run."""
         return self._parts(task_id) if worker_store() else self._after_run([task_id])
 
     async def _after_run(self, task_ids: Sequence[str]) -> AsyncGenerator[str]:

@@ -1,4 +1,4 @@
-"""The tasks that were submitted in a test: with their arguments, found by handler and arguments, and shown."""
+"""Tasks that were submitted in a test: finds them by handler and arguments, and shows them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ HandlerOrName = RegisteredHandler[..., Any, ..., Any] | str
 
 @dataclass(frozen=True, slots=True)
 class SubmittedTask:
-    """A task, or a further message for one, as it was submitted. `parameters`: the arguments of the handler `name`;
-    where it names none, the message's `text` and `data`. `delay` in seconds; `lane`: that in which it waits."""
+    """A submitted task, or a further message for a task. `parameters`: the arguments of the handler `name`; without a
+    name, the message's `text` and `data`. `delay` in seconds. `lane`: where it waits."""
 
     task_id: str
     name: str
@@ -68,7 +68,7 @@ class Wanted:
 
     @classmethod
     def of(cls, handler: object, parameters: Mapping[str, object]) -> Wanted:
-        """Raises TypeError for a parameter that the handler does not have, or a handler that is none."""
+        """Raises TypeError if `handler` is no handler, or does not have a parameter."""
         match handler:
             case None | str():
                 name = handler
@@ -79,7 +79,7 @@ class Wanted:
         return cls(name, {key: to_plain(value) for key, value in parameters.items()})
 
     def fits(self, task: SubmittedTask) -> bool:
-        """True if the task is of this handler and has these arguments, whatever others it has."""
+        """True if the task is of this handler and has at least these arguments."""
         if self.name is not None and task.name != self.name:
             return False
         return all(key in task.parameters and task.parameters[key] == value for key, value in self.parameters.items())
@@ -99,7 +99,7 @@ def _check_parameters(name: str, function: Callable[..., Any], parameters: Mappi
 
 
 def listed(tasks: Iterable[SubmittedTask]) -> str:
-    """The lines of a failure that show what was submitted instead."""
+    """The lines of a failure that list the submitted tasks."""
     lines = [f"  {task}" for task in tasks]
     if not lines:
         return "nothing was submitted"

@@ -39,11 +39,9 @@ class Bike:
         )
 
     def set(self, jobid: str, schedule: str | None, after: float | None = None) -> int | None:
-        """Give a job its schedule: a rule, NOW, AT:<time>, CONTINUE or STOP; its next run, in Unix seconds. Without a
-        schedule (None) it is removed, as by `unset`.
-
-        `after` (Unix seconds): fires of a rule up to then count as made; else those up to now. Raises
-        InvalidScheduleError.
+        """Give a job its schedule: a rule, NOW, AT:<time>, CONTINUE or STOP. Returns its next run in Unix seconds. With
+        None the job is removed, like by `unset`. `after` (Unix seconds): fires of a rule up to then count as made; the
+        default is now. Raises InvalidScheduleError.
         """
         if schedule is None:
             self.unset(jobid)
@@ -56,7 +54,7 @@ class Bike:
         return None if put.expected is None else put.expected // 1000
 
     def unset(self, jobid: str) -> None:
-        """Remove a job; a run that goes on is completed. Raises UnknownScheduleError."""
+        """Remove a job; its present run is completed. Raises UnknownScheduleError."""
         self._ask(jobs.unset_job, jobid)
 
     def tell(self, jobid: str) -> dict[str, object]:
@@ -97,8 +95,8 @@ class Bike:
 
 
 class StopWork(StopSchedule):
-    """The job's schedule is STOP from now on."""
+    """Raised by `work`: set the job's schedule to STOP."""
 
 
 class UnsetJob(UnsetSchedule):
-    """The job is removed."""
+    """Raised by `work`: remove the job."""

@@ -27,7 +27,7 @@ _read_spec = msgspec.json.Decoder(ScheduleSpec).decode
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """Options of a job's runs. `timeout` in seconds; None: as its worker, its lane or the settings say, else 10 s."""
+    """Options of a job's runs. `timeout` in seconds; None: that of its worker, its lane or the settings, else 10 s."""
 
     on_failure: str = "stop"
     max_attempts: int = 1
@@ -38,15 +38,14 @@ USUAL = JobKind()
 
 
 def lane_of(jobid: str) -> str | None:
-    """The lane that the job's id names behind its last colon; None: the public queue."""
+    """The lane of a job: the part of its id after the last colon; None: the public queue."""
     _, colon, lane = jobid.rpartition(":")
     return lane if colon else None
 
 
 def spec_of(jobid: str, schedule: str, manner: JobKind = USUAL) -> ScheduleSpec:
-    """The schedule to store for a job; its handler gets the id as text.
-
-    A fire of a rule that comes due while a run goes on is skipped; a single run waits for that one to end.
+    """The schedule to store for a job; its handler gets the id as text. If a fire of a rule is due during a run, it is
+    skipped; a single run waits for that run to end.
     """
     recurs = any(word in schedule.upper() for word in _RULES)
     return ScheduleSpec(
@@ -62,7 +61,7 @@ def spec_of(jobid: str, schedule: str, manner: JobKind = USUAL) -> ScheduleSpec:
 
 
 def is_job(record: ScheduleRecord) -> bool:
-    """True if `set` can make this schedule: beside its times it has a text, and no option that a job has not."""
+    """True if `set` can make this schedule: it has a text, and no options that jobs do not have."""
     spec = _read_spec(record.definition.spec)
     jobid = record.definition.schedule_id
     job = spec_of(jobid, spec.schedule or "", JobKind(spec.on_failure, spec.max_attempts or 1))
@@ -80,7 +79,7 @@ def is_job(record: ScheduleRecord) -> bool:
 
 
 def schedule_of(record: ScheduleRecord) -> str | None:
-    """The words that `set` takes for this schedule; None if there are none (cron, every)."""
+    """The schedule in the form that `set` takes; None if it has none (cron, every)."""
     spec = _read_spec(record.definition.spec)
     is_once = isinstance(cadence := restored(record.definition.cadence), At)
     if record.ended and (is_once or record.ended == _BY_HANDLER):
@@ -135,7 +134,8 @@ def has_run(newest: Occurrence | None) -> bool:
 
 
 def status(record: ScheduleRecord, newest: Occurrence | None, task: TaskRecord | None) -> JobStatus:
-    """`newest` is the last line of its history; `task` its last task, where that line leaves it open."""
+    """The status of a job. `newest` is the last line of its history; `task` is its last task, if that line does not
+    decide the status."""
     if task is not None and task.state not in TERMINAL:
         event = JobEvent.ENQUEUED if task.state in _WAITING else JobEvent.WORKED
         return JobStatus(event, _changed(task) // 1000)

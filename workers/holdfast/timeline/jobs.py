@@ -42,9 +42,8 @@ NOTHING: dict[str, object] = {"status": None, "next_run": None, "schedule": None
 async def set_job(
     manager: TaskManager, jobid: str, schedule: object, after: int | None = None, manner: JobKind = USUAL
 ) -> Put:
-    """Give a job its schedule; a run that is due is queued at once.
-
-    Fires up to `after` (ms) count as made; else those up to now. Raises InvalidScheduleError and writes nothing.
+    """Give a job its schedule; a due run is queued at once. Fires up to `after` (ms, default now) count as made. Raises
+    InvalidScheduleError and writes nothing.
     """
     if not isinstance(schedule, str):  # a program may hand over anything
         raise InvalidScheduleError(f"schedule {shown(schedule)}: NOW, AT:<time>, CONTINUE, STOP or a rule is expected")
@@ -56,7 +55,7 @@ async def set_job(
 
 
 async def unset_job(manager: TaskManager, jobid: str) -> None:
-    """Remove a job; a run that goes on is completed, one that waits is taken back. Raises UnknownScheduleError."""
+    """Remove a job; its present run is completed, a waiting one is canceled. Raises UnknownScheduleError."""
     await manager.schedules.get(jobid)
     await manager.schedules.put(jobid, spec_of(jobid, STOP), again=True)  # takes back what waits
     await manager.schedules.remove(jobid)

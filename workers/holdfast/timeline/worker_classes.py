@@ -1,4 +1,4 @@
-"""Worker classes: `work(jobid)` runs a job, `queue_names()` says which lanes are taken from and how often."""
+"""Worker classes: `work(jobid)` runs a job, `queue_names()` names the lanes to take from, and how often."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Worker(Provider):
         raise NotImplementedError(f"{type(self).__name__} has no work(jobid)")
 
     def queue_names(self) -> Sequence[str]:
-        """The lanes to take from; one that is named twice weighs two."""
+        """The lanes to take from; a lane that is named twice has weight 2."""
         raise NotImplementedError(f"{type(self).__name__} has no queue_names()")
 
     def timeout(self, queue: str) -> float | None:
-        """Seconds that a run of this lane's jobs may take; None: what is usual."""
+        """Seconds that a run of this lane's jobs may take; None: the default."""
         del queue
         return None
 

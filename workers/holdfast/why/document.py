@@ -23,7 +23,8 @@ SHOWN = 5
 
 
 class ParentDocument(TypedDict):
-    """A task that another waits for. `state`: that of a task, or gone if it is kept no more; `bytes`: of its result."""
+    """A parent of a task. `state`: a task's state, or gone if it is not kept any more. `bytes`: the size of its
+    result."""
 
     task_id: str
     state: str
@@ -33,7 +34,8 @@ class ParentDocument(TypedDict):
 
 
 def parent_words(parents: Sequence[ParentResult]) -> str:
-    """One line: each parent with its state; those that did not complete first, as they explain most."""
+    """One line with the parents and their states. Parents that did not complete come first, because they explain
+    most."""
     ordered = sorted(parents, key=lambda parent: parent.state is State.COMPLETED)
     words = [_one(parent) for parent in ordered[:SHOWN]]
     if len(parents) > SHOWN:
@@ -42,7 +44,7 @@ def parent_words(parents: Sequence[ParentResult]) -> str:
 
 
 def parent_documents(parents: Sequence[ParentResult]) -> list[ParentDocument]:
-    """Each parent in the order of `after`, without its result; `bytes`: of that."""
+    """The parents in the order of `after`, without results; `bytes` is the size of a result."""
     return [
         {
             "task_id": parent.task_id,
@@ -136,7 +138,8 @@ COMMANDS: Mapping[State, tuple[str, ...]] = {
 
 
 def commands(task: TaskRecord) -> tuple[str, ...]:
-    """The commands, ready for a shell. A task that was retried is not run again; its next run is shown instead."""
+    """Commands for the task, ready for a shell. A retried task cannot be retried again, so the command shows its next
+    run instead."""
     forms = COMMANDS[task.state]
     if is_asleep(task.state, read_trail(task.trail)):
         forms = tuple(form for form in forms if form != _RETRY)  # it would sleep on until the same time
@@ -146,7 +149,7 @@ def commands(task: TaskRecord) -> tuple[str, ...]:
 
 
 def _word(task_id: str) -> str:
-    """The id as an argument: `--` stands before one that begins like an option."""
+    """The id as an argument, with `--` before it if it begins like an option."""
     return f"-- {task_id}" if task_id.startswith("-") else task_id
 
 
@@ -168,7 +171,7 @@ class SpanDocument(TypedDict):
 
 
 class PlaceDocument(TypedDict):
-    """The number of entries before a task that waits, exact or at least; null while its entry is not in a lane."""
+    """The number of entries before a waiting task, exact or a lower bound; null while its entry is not in a lane."""
 
     before: int | None
     exact: bool
@@ -183,8 +186,8 @@ class LimitsDocument(TypedDict):
 
 
 class ServiceDocument(TypedDict):
-    """The workers that could run a task: all that live, those that serve its lane, those of these that have its
-    handler, and the first of them. `paused`: the reason why its lane starts nothing; `unserved_ms`: for how long no
+    """The workers that could run a task: all live workers, those that serve its lane, those of them that have its
+    handler, and the first of these. `paused`: the reason why its lane starts no tasks. `unserved_ms`: for how long no
     worker has had its handler."""
 
     lane: str
@@ -217,8 +220,8 @@ class HistoryLine(TypedDict):
 
 
 class WhyDocument(TypedDict):
-    """A task explained. `now`: its state and what comes next, in one sentence; `commands`: what an operator can do;
-    `timeline`: its history, the oldest step first, as far as it is kept: all of it if `complete`."""
+    """The explanation of a task. `now`: its state and its next event, in one sentence. `commands`: what an operator can
+    do. `timeline`: its history as far as it is kept, oldest step first; all of it if `complete`."""
 
     task_id: str
     state: State

@@ -1,4 +1,4 @@
-"""Explains a task by what the store knows of it."""
+"""Explains a task by the facts in the store."""
 
 from __future__ import annotations
 

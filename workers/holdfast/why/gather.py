@@ -64,7 +64,7 @@ async def _recorded_steps(store: Store, task_id: str) -> list[TrailStep]:
 
 
 def _held_up(quiet: Sequence[Quiet], hosts: Collection[str]) -> tuple[str, ...]:
-    """The orders because of which no host claims: those for all hosts, or one for each host that has workers."""
+    """The orders that keep every host from claiming: those for all hosts, or one for each host with workers."""
     orders = [each for each in quiet if each.is_all]
     if not orders and hosts and {each.host for each in quiet}.issuperset(hosts):
         orders = [each for each in quiet if each.host in hosts]

@@ -36,9 +36,8 @@ SETTLED = {
 
 @dataclass(frozen=True, slots=True)
 class TaskHistory:
-    """Facts for the words. By incarnation: its worker in the store, and its death (Unix ms) by its supervisor.
-
-    `events`: the events of the task by their time; those at the time of a death are its consequences.
+    """Facts for the sentences. By incarnation: its worker in the store, and the moment of its death (Unix ms) as its
+    supervisor saw it. `events`: the events of the task by time; those at the time of a death are its consequences.
     """
 
     workers: Mapping[str, WorkerRecord] = field(default_factory=dict[str, WorkerRecord])
@@ -98,7 +97,7 @@ def _then(step: TrailStep, known: TaskHistory) -> str:
 
 
 def _put_back(step: TrailStep, known: TaskHistory, later: str = "") -> str:
-    """The place where the task was put back; empty if it was paused or became a suspect, which has its own line."""
+    """Where the task was put back; empty if it was paused or became a suspect, because these have their own lines."""
     if ELSEWHERE & known.events.get(step.at_ms, frozenset()):
         return ""
     worker = known.workers.get(step.incarnation)
@@ -120,7 +119,7 @@ def _returned(step: TrailStep, known: TaskHistory) -> str:
 
 
 def _after(step: TrailStep, known: TaskHistory) -> str:
-    """The time since the death; empty if the two clocks differ too much."""
+    """The time since the death, in words; empty if the two clocks differ too much."""
     died = known.deaths.get(step.incarnation)
     return "" if died is None or died - step.at_ms > DISAGREEMENT_MS else f" {span(step.at_ms - died)} later"
 

@@ -20,7 +20,8 @@ from holdfast.why.times import moment, span
 
 
 def waiting_reason(state: ServedState) -> str:
-    """The reasons and their remedies, the lane's pause first; empty if a worker can claim them."""
+    """Why tasks of a lane and handler wait, with the remedies, the lane's pause first; empty if a worker can claim
+    them."""
     return "; ".join(filter(None, (pause_reason(state), missing_worker(state))))
 
 
@@ -45,7 +46,7 @@ def missing(lane: str, name: str) -> str:
 
 
 def served_by(state: ServedState) -> str:
-    """The workers that can run them."""
+    """In words: which workers can run these tasks."""
     others = state.able - len(state.servers)
     return ", ".join(state.servers) + (f" and {others} more" if others > 0 else "")
 
@@ -60,10 +61,10 @@ class TaskSnapshot:
     """The task and its surroundings at one moment.
 
     `keep_ms`, `max_attempts` and `unknown_ms` (the time that a task waits for its handler) are those of the running
-    workers (`are_registered`), else of the settings of this command. `owner` runs the task. `parents` are the first of
-    the tasks that it waits for; `after`: all that it was submitted after, without their results. `held_up`: the orders
-    because of which no host claims tasks. `service`: the workers that could run it. `held_back`: the reason why the
-    supervisor of this host starts no quarantine worker, or empty.
+    workers (`are_registered`), else of the settings of this command. `owner` runs the task. `parents`: the first of the
+    parents that it still waits for. `after`: all its parents, without results. `held_up`: orders that keep every host
+    from claiming. `service`: the workers that could run it. `held_back`: the reason why the supervisor of this host
+    starts no quarantine worker, or empty.
     """
 
     task: TaskRecord
@@ -108,7 +109,8 @@ def _obstacles(snapshot: TaskSnapshot) -> list[str]:
 
 
 def _until_it_fails(snapshot: TaskSnapshot, service: ServedState) -> str:
-    """The time until a task without a worker for its handler fails; it does not run while the lane is paused."""
+    """The time until a task fails because no worker has its handler; this time stands still while the lane is
+    paused."""
     if service.unserved_ms is None or service.paused is not None or service.able:
         return ""
     left = max(0, snapshot.unknown_ms - service.unserved_ms)

@@ -1,4 +1,4 @@
-"""The spans of a task in OpenTelemetry: their ids come from its id, so nobody has to ask a collector. Pure."""
+"""The spans of a task in OpenTelemetry. Their ids are made from the task's id, so no collector is asked. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TraceSettings:
 
 
 def tracing_of(settings: Settings) -> TraceSettings:
-    """There are no spans if the settings have neither a collector nor a link."""
+    """The settings of traces; None if they name neither a collector nor a link."""
     is_on = settings.otlp_endpoint is not None or settings.trace_url is not None
     return TraceSettings(is_on, settings.trace_mode, settings.trace_url)
 
@@ -51,7 +51,7 @@ def task_spans(task: TaskRecord, steps: Sequence[TrailStep], tracing: TraceSetti
 
 
 def words(spans: Sequence[TaskSpan]) -> Iterator[str]:
-    """Lines about the latest deliveries; none without spans."""
+    """Lines about the spans of the latest deliveries; empty without spans."""
     if not spans:
         return
     named = ", ".join(f"{each.span_id} (delivery {each.delivery})" for each in spans[-SHOWN:])

@@ -1,4 +1,4 @@
-"""Moments and lengths of time as people read them."""
+"""Moments and lengths of time in a form for people."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def moment(ms: int | None) -> Moment | None:
 
 
 def span(ms: int) -> str:
-    """As `duration`, with milliseconds below a second."""
+    """Like `duration`, with milliseconds below a second."""
     return f"{max(ms, 0)}ms" if ms < 1000 else duration(ms / 1000)

@@ -1,9 +1,9 @@
 """Sends to the store the parts that handlers emit: those of all tasks together, at most every 50 ms.
 
-The first part after a pause goes at once, alone; those that come while it is on its way, or within the pause behind it,
-go together. So a handler waits for no trip to the store, and the store gets one command for hundreds of tokens of
-several tasks. While the unsent parts of a task are too many, its handler waits for room; where the store does not
-answer it does not wait: the oldest unsent parts are dropped, and readers see a gap in the positions.
+The first part after a pause is sent at once, alone. Parts that come while it is on its way, or within the next 50 ms,
+are sent together. So a handler does not wait for the store, and the store gets one command for hundreds of tokens of
+several tasks. If a task has too many unsent parts, its handler waits for room. If the store does not answer, the
+handler does not wait: the oldest unsent parts are dropped, and readers see a gap in the positions.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True, eq=False)
 class UnsentParts:
-    """The parts of one delivery that the store does not have. `claim`: the one under which the last ones were sent, and
-    `sent`: how many were sent or dropped under it; `is_over`: the delivery has ended, or others have the task;
-    `changed` is set when parts have gone."""
+    """The parts of one delivery that the store does not have. `claim`: the claim under which the last parts were sent;
+    `sent`: how many were sent or dropped under it. `is_over`: the delivery has ended, or another worker has the task.
+    `changed` is set when parts were sent."""
 
     sender: PartSender
     delivery: Delivery
@@ -54,7 +54,7 @@ class UnsentParts:
         return self.size > UNSENT_BYTES or len(self.values) > UNSENT_PARTS
 
     async def emit(self, value: bytes) -> None:
-        """Take one part; wait for room where there are too many."""
+        """Take one part; wait for room if there are too many."""
         if self.is_over:
             return
         self.values.append(value)
@@ -64,7 +64,7 @@ class UnsentParts:
             await self._make_room()
 
     async def end(self) -> None:
-        """Send the last parts, before the end of the delivery is reported: after it the store takes none."""
+        """Send the last parts before the end of the delivery is reported, because the store takes none after that."""
         is_late = False
         while (self.values or self.is_on_way) and not (is_late and self.sender.is_degraded):
             self.sender.hurried.set()
@@ -75,7 +75,7 @@ class UnsentParts:
         self.sender.forget(self)
 
     def take(self) -> EmittedBatch:
-        """All of them, to be sent."""
+        """Take all unsent parts, to send them."""
         values, self.values, self.size = self.values, [], 0
         if self.claim != (claim := self.sender.claim_of(self.delivery)):
             self.claim, self.sent = claim, 0
@@ -85,13 +85,13 @@ class UnsentParts:
         return EmittedBatch(of.task_id, claim, of.run, number, len(values), b"[" + b",".join(values) + b"]")
 
     def gone(self) -> None:
-        """Those that were taken are not on their way any more."""
+        """Note that the taken parts are not on their way any more."""
         self.is_on_way = False
         self.changed.set()
         self.changed = anyio.Event()
 
     def lose(self) -> None:
-        """Drop these and all that come."""
+        """Drop these parts and all later ones."""
         self.is_over = True
         self.values, self.size = [], 0
 
@@ -114,7 +114,7 @@ class UnsentParts:
 
 @dataclass(slots=True)
 class PartSender:
-    """Those of one worker. `wanted`: there are some to send; `hurried`: send them now, without the pause."""
+    """Sends the parts of one worker. `wanted`: there are parts to send. `hurried`: send them now, without the pause."""
 
     context: WorkerContext
     wanted: anyio.Event = field(default_factory=anyio.Event)
@@ -127,22 +127,22 @@ class PartSender:
         return bool(self.context.retries.degraded)
 
     def claim_of(self, delivery: Delivery) -> str:
-        """The claim that its task has by now."""
+        """The present claim of the task."""
         return self.context.exchange.claim_of(delivery)
 
     def of(self, delivery: Delivery) -> UnsentParts:
-        """The parts of a delivery that emits its first one."""
+        """Begin to collect the parts of a delivery, at its first part."""
         unsent = UnsentParts(self, delivery, self.claim_of(delivery), is_over=self._is_closed)
         self._open.append(unsent)
         return unsent
 
     def forget(self, unsent: UnsentParts) -> None:
-        """The delivery of these has ended."""
+        """Forget the parts of a delivery that has ended."""
         if unsent in self._open:
             self._open.remove(unsent)
 
     async def serve(self) -> None:
-        """Send what is emitted; never returns."""
+        """Send emitted parts; never returns."""
         try:
             while True:
                 await self.wanted.wait()
@@ -156,7 +156,7 @@ class PartSender:
             self._close()
 
     def _take(self) -> list[tuple[UnsentParts, EmittedBatch]]:
-        """The parts that go in one command. Tasks whose parts had to stay are the first ones the next time."""
+        """The parts for one command. Tasks whose parts found no room come first the next time."""
         taken, size = list[tuple[UnsentParts, EmittedBatch]](), 0
         for unsent in list(self._open):
             if unsent.values and size < SENT_AT_ONCE:
@@ -178,7 +178,7 @@ class PartSender:
                 unsent.gone()
 
     async def _emit(self, batches: list[EmittedBatch]) -> list[EmitVerdict]:
-        """A store that is full takes none; its trouble is not to be the handler's."""
+        """Send parts. A full store takes none; then they are dropped, and the handler gets no error."""
         try:
             return await self.context.store.emit(batches)
         except StoreFullError as error:
@@ -203,7 +203,8 @@ KEPT_WITHIN = 5.0  # seconds that a handler which is told to stop waits for the 
 
 @dataclass(frozen=True, slots=True)
 class StoredSteps:
-    """`lose` stops the handler, if it still runs under this claim: others own its task by now."""
+    """Records steps in the store. `lose` stops the handler if it still runs under this claim, because another worker
+    owns the task."""
 
     context: WorkerContext
     delivery: Delivery

@@ -1,5 +1,5 @@
-"""Tasks that this worker has claimed and not begun. They begin in the order of their claims as places become free, or
-are given back: then nothing of them counts.
+"""Tasks that this worker has claimed and not begun. They begin in the order of their claims when places become free, or
+are given back; giving back counts as nothing.
 
 Places that become free in one turn of the event loop are filled in the next one, all at once: with short tasks that
 costs less than one after the other.
@@ -41,9 +41,9 @@ class ClaimsAhead:
         self.runner.on_end = self.ended
 
     def take(self, deliveries: Sequence[Delivery], *, wanted: bool = True) -> None:
-        """Begin these deliveries as far as there is a place; the others wait, or go back. Another turn of a task that
-        runs does not wait, or the end of the first would count for it. `wanted`: False where this worker has asked for
-        none; a request under the same number, which waited for a bell, has claimed them before."""
+        """Begin these deliveries as far as there are places; the others wait, or go back. Another turn of a running
+        task does not wait here, because the end of the first turn would count for it. `wanted`: False if this worker
+        had asked for none: an earlier request under the same number, behind a bell, has claimed them."""
         self.runner.task_log.claimed(deliveries)
         now, waiting = lease_clock(), self._state.ahead
         if waiting:
@@ -60,7 +60,7 @@ class ClaimsAhead:
             self.give_back("not to be begun here now")
 
     def ended(self) -> None:
-        """A task has ended: its place is free, and its outcome is to be reported."""
+        """Note that a task has ended: its place is free, and its outcome must be reported."""
         state = self._state
         if state.ahead and not self._will_begin:
             self._will_begin = True
@@ -68,7 +68,7 @@ class ClaimsAhead:
         state.want_pull()
 
     def begin_next(self, now: float) -> None:
-        """Begin what waits, as far as there is a place."""
+        """Begin waiting tasks, as far as there are places."""
         waiting, places = self._state.ahead, self._places(now)
         while places > 0 and waiting:
             self.runner.start(waiting.pop(next(iter(waiting))), now)
@@ -77,23 +77,23 @@ class ClaimsAhead:
                 self._state.changed.announce()
 
     def has_enough(self) -> bool:
-        """True while the next request can wait a little for more outcomes to take along."""
+        """True while enough tasks wait here, so that the next request can wait a little and carry more outcomes."""
         return len(self._state.ahead) > self.enough
 
     def may_hold(self, now: float) -> bool:
-        """True if tasks may wait here: not behind one that takes long, nor behind one of a schedule, whose next fire
-        comes before what is claimed next."""
+        """True if tasks may wait here. They may not wait behind a long task, nor behind a task of a CONTINUE schedule:
+        its next fire comes before newly claimed tasks."""
         if self.context.spec.kind is not WorkerKind.WORKER or self._state.is_quiet or not may_claim(self._state, now):
             return False
         return self._seconds_to_long(now) > 0 and not any(map(may_be_fire, self._running.by_id))
 
     def give_back(self, why: str) -> None:
-        """Return what has not begun, so that others can begin it."""
+        """Give back tasks that have not begun, so that other workers can begin them."""
         for delivery in list(self._state.ahead.values()):
             self._remove(delivery, Settlement(delivery.task_id, delivery.claim, Settle.RETURNED, reason=why))
 
     def stop(self, task_id: str, claim: str, why: str) -> None:
-        """Cancel this handler, if it still runs under this claim; if it has not begun, it will not."""
+        """Cancel this handler if it still runs under this claim; if it has not begun, it will never begin."""
         delivery = self._state.ahead.get(task_id)
         if delivery is None:
             self._running.stop(task_id, claim, why)
@@ -102,12 +102,12 @@ class ClaimsAhead:
             self._remove(delivery, returned if why == "pause" else None)
 
     def drop(self) -> None:
-        """Forget what waits: others own it by now."""
+        """Forget the waiting tasks, because other workers own them now."""
         for delivery in list(self._state.ahead.values()):
             self._remove(delivery, None)
 
     async def watch_long(self) -> None:
-        """Give back what waits as soon as a task takes long; never returns."""
+        """Give back waiting tasks as soon as a running task takes long; never returns."""
         state = self._state
         while True:
             await state.changed.until(lambda: bool(state.ahead))
@@ -121,7 +121,7 @@ class ClaimsAhead:
         self.begin_next(lease_clock())
 
     def _places(self, now: float) -> int:
-        """The number of tasks that can begin: none past the end of the lease."""
+        """The number of tasks that can begin; 0 after the end of the lease."""
         if self._running.is_over or not self._state.lease.holds(now):
             return 0
         return self._state.exchange.capacity - len(self._running.by_id)

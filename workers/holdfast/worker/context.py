@@ -34,8 +34,8 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class StoreRetries:
-    """`degraded` says why the store cannot be used, by the call that found out; empty when all is well. `is_cut`: a
-    connection has ended since the last pull, and the store may be another one, or an earlier moment of it."""
+    """`degraded`: for each call that failed, why the store cannot be used; empty if all is well. `is_cut`: a connection
+    has ended since the last pull, so the store may have been replaced or set back."""
 
     is_cut: bool = False
 
@@ -46,8 +46,8 @@ class StoreRetries:
         return next(iter(self._failing.values()), "")
 
     async def call(self, what: str, operation: Callable[[], Awaitable[T]]) -> T:
-        """The answer of `operation`, however long it takes. Every StoreError is waited out: even a refusal (a user's
-        rights changed, a disk full) is mended at the store, and a result in hand must not be dropped for it."""
+        """The answer of `operation`, however long it takes. Every StoreError is retried. Even a refusal (changed
+        rights, a full disk) can be mended at the store, and the worker must not lose a result because of it."""
 
         try:
             return await operation()
@@ -87,7 +87,7 @@ lease_clock: Callable[[], float] = partial(time.clock_gettime, _CLOCK)
 
 
 def ignore_verdict(settlement: Settlement, verdict: Verdict) -> None:
-    """Default of `on_verdict`."""
+    """Does nothing: the default of `on_verdict`."""
 
 
 def initial_state(spec: WorkerSpec) -> WorkerState:
@@ -99,11 +99,9 @@ def initial_state(spec: WorkerSpec) -> WorkerState:
 
 @dataclass(slots=True, repr=False)  # its parts hold it: what shows the values of a traceback would show it without end
 class WorkerContext:
-    """Events that end or interrupt a worker: `fenced`, the store says DEAD, and others own its tasks by now; `unknown`,
-    the store has lost this incarnation; `stuck`, a thread will not stop.
-
-    `on_verdict` is called with the store's answer to each settlement. `begun`: the tasks that were begun and of which
-    the store does not know the end yet.
+    """Events that end or interrupt a worker: `fenced`: the store says DEAD, so other workers own its tasks. `unknown`:
+    the store has lost this incarnation. `stuck`: a thread does not stop. `on_verdict` is called with the store's answer
+    to each settlement. `begun`: tasks that have begun and whose end the store does not know yet.
     """
 
     spec: WorkerSpec
@@ -132,6 +130,6 @@ class WorkerContext:
         return heeds_bells(self.state, lease_clock())
 
     def seek(self) -> None:
-        """Tasks may wait that this worker can begin: ask the store, unless it may claim nothing."""
+        """Ask the store for tasks, unless this worker may claim none."""
         if self.heeds_bells():
             self.state.want_pull()

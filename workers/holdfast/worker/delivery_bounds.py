@@ -47,7 +47,8 @@ class HandlerLimit:
         return self._free.value == 0
 
     def seconds_to_turn(self) -> float:
-        """Seconds until a task that cannot wait here should try again: each one has its place behind the one before."""
+        """Seconds until a task that cannot wait here should try again. Each deferred task gets its turn after the one
+        before."""
         now = self.clock()
         longest = max((now - moment for moment in self.begun), default=0.0)
         ahead = max(now, self._reserved_until) + max(self._mean, longest) / self.places
@@ -56,7 +57,7 @@ class HandlerLimit:
 
     @asynccontextmanager
     async def place(self) -> AsyncGenerator[None, None]:
-        """A place, once there is one."""
+        """Wait for a place and return it."""
         async with self._free:
             begun = self.clock()
             self.begun.append(begun)
@@ -84,7 +85,7 @@ class HandlerLimits:
 
     @asynccontextmanager
     async def enter(self, limit: HandlerLimit) -> AsyncGenerator[None, None]:
-        """Wait for a place of this handler, and have it; if it is full, ask `may_wait` before."""
+        """Wait for a place of this handler and take it. If the handler is full, ask `may_wait` first."""
         self._waiting += 1
         waiting = True
         try:

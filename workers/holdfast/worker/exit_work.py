@@ -1,12 +1,10 @@
-"""Does at the end of a worker what Python does at the end of a program: exit functions run, files are closed.
-
-A worker ends by `os._exit`, as the code of the process that forked it must not go on in it. So Python's own end of a
-program never comes, and what completed tasks have left in a buffer, or given to an exporter, would be lost.
-
-Python closes a file that nobody has closed when it forgets it: the outermost first, such as a text file around a
-compressed one around the file on the disk. Only its `close` writes the end of a compressed file or the table of an
-archive. A few classes of the standard library that are no files do the same, and are named here. Other objects are not
-forgotten: their `__del__` is not called, as nobody knows what it does or how long it takes.
+"""Does at the end of a worker what Python does at the end of a program: runs exit functions and closes files. A worker
+ends by `os._exit`, because the code of its forking parent must not go on in it. So Python's own end of a program never
+comes, and data of completed tasks in a buffer or an exporter would be lost. Python closes an open file when it is
+garbage-collected, the outermost first: a text file, then the compressed file inside, then the file on the disk. Only
+`close` writes the end of a compressed file or the table of an archive. A few classes of the standard library that are
+no files do the same, and are named here. `__del__` of other objects is not called, because nobody knows what it does or
+how long it takes.
 
 The time is bounded: an exit function that does not return is left behind. Threads are not waited for.
 """
@@ -73,20 +71,20 @@ def do_exit_work(status: int, seconds: float) -> None:
 
 
 def seconds_for(left: float, hang_timeout: float) -> float:
-    """The seconds that exit work may take where `left` are left of a drain."""
+    """The seconds that exit work may take if `left` seconds remain of a drain."""
     return min(left, hang_timeout * SHARE_OF_SILENCE)
 
 
 def flush_files() -> None:
-    """Flush all open files of this process; those on a disk first, as the reader of a pipe may not read."""
+    """Flush all open files of this process, those on a disk first, because the reader of a pipe may not read."""
     for file in sorted(_open_files(), key=_may_wait):
         with suppress(BaseException):  # one that cannot be written keeps no other
             file.flush()
 
 
 def close_files() -> None:
-    """Close all files that are open for writing: what is outside first, those on a disk before those that may wait.
-    Standard streams are flushed, as the process goes on a little."""
+    """Close all files that are open for writing: outer files first, and files on a disk before those that may wait.
+    Standard streams are only flushed, because the process still goes on a little."""
     for file in _Order([*_open_files(), *_closed_when_forgotten()]).files:
         with suppress(BaseException):  # as above
             if _is_standard(file):
@@ -96,9 +94,8 @@ def close_files() -> None:
 
 
 def share_import() -> None:
-    """Prepare what the import of the handler has opened for the workers that share it.
-
-    What it has written is written once, and no temporary folder of all workers is removed at the end of one.
+    """Prepare objects that the handler's import has opened for the workers that share them. Buffered data is written
+    once, and the end of one worker removes no temporary folder that all share.
     """
     flush_files()
     _kept[:] = [weakref.ref(file) for file in _open_files()]  # frozen soon, and not found any more
@@ -128,7 +125,7 @@ def _closed_when_forgotten() -> list[Any]:
 
 
 class _Order:
-    """Each file before those inside of it; of those that do not belong together, files on a disk before others."""
+    """The order of closing: an outer file before the files inside it; independent files on a disk before others."""
 
     def __init__(self, files: list[Any]) -> None:
         self._known = {id(file): file for file in files}
@@ -191,4 +188,5 @@ def _end_late(over: threading.Event, status: int, seconds: float) -> None:
 
 
 def _told_already(_number: int, _frame: FrameType | None) -> None:
-    """The process ends as it is; a function, unlike SIG_IGN, is not inherited by programs."""
+    """Ignores a signal, because the process already ends. Unlike SIG_IGN, a function is not inherited by executed
+    programs."""

@@ -44,7 +44,7 @@ class InProcessWorker:
         return self.context.incarnation
 
     def set_ready(self, ready: bool) -> None:
-        """Say if a task would be begun now. While False, the worker claims nothing."""
+        """Set whether tasks can begin now. While False, the worker claims none."""
         self.context.state.is_ready = ready
         if ready:
             self.context.seek()
@@ -55,18 +55,19 @@ class InProcessWorker:
         self.link.tell(Drain(now + seconds * (1 - CANCEL_SHARE), now + seconds))
 
     def hasten(self) -> None:
-        """Cancel what runs now, and give it back."""
+        """Cancel running tasks now, and give them back."""
         now = time.monotonic()
         self.link.tell(Drain(now, now + GIVE_BACK))
 
     async def ready(self) -> None:
-        """Wait until it serves; raises HandlerError where it cannot."""
+        """Wait until it serves; raises HandlerError if it cannot."""
         while not isinstance(message := await self.link.hear(), Ready):
             if isinstance(message, BootFailed):
                 raise HandlerError(message.error, message.traceback)
 
     async def attend(self) -> None:
-        """Read its messages and note that it has drained; the rest is for a parent that could replace it."""
+        """Read its messages and note that it has drained. Other messages are ignored: they are for a parent that could
+        replace it."""
         while True:
             if isinstance(message := await self.link.hear(), Drained):
                 self.released = message.released + message.held
@@ -84,11 +85,10 @@ async def open_worker(
     on_verdict: Callable[[Settlement, Verdict], None] = ignore_verdict,
     halt: int | None = None,
 ) -> AsyncGenerator[InProcessWorker]:
-    """A worker that serves while the block runs, or until it is drained; then `drain_timeout` of the settings counts.
-
-    `beside`: other loops that run while it does. `ready`: it claims from the beginning, else after `set_ready`.
-    `on_verdict` is called with the store's answer to each settlement; `halt` is that of its WorkerSpec. A block that
-    raises ends the worker at once, and gives back what it runs. A thread that will not stop is waited for.
+    """A worker that serves while the block runs, or until it is drained; at the end it drains for `drain_timeout` of
+    the settings. `beside`: other loops that run with it. `ready`: it claims from the beginning, else after `set_ready`.
+    `on_verdict` is called with the store's answer to each settlement. `halt`: see WorkerSpec. If the block raises, the
+    worker ends at once and gives back its tasks. This waits for a thread that does not stop.
     """
     spec = WorkerSpec(uuid4().hex, slot, settings, halt=halt)
     worker = InProcessWorker(WorkerContext(spec, store, on_verdict))

@@ -1,6 +1,6 @@
 """Renews the worker's lease, and compares what the worker holds with what the store says it owns.
 
-While no steward renews that lease, too, there may be none that tends the lanes: then the worker does it.
+If no steward renews the lease as well, there may be none that tends the lanes: then the worker does it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class LeaseRenewal:
-    """With `fence = strict` a kernel timer that renewals re-arm ends this process when its lease does."""
+    """With `fence = strict`, a kernel timer kills this process when its lease ends; a renewal sets the timer again."""
 
     context: WorkerContext
     ahead: ClaimsAhead
@@ -73,8 +73,8 @@ class LeaseRenewal:
             signal.setitimer(signal.ITIMER_REAL, state.lease.seconds)
 
     def _look_for_work(self, renewed: Renewed) -> None:
-        """A bell, the hint that this host is quiet, or the answer of the pull that waits for a bell may have gone to a
-        connection that has died unnoticed."""
+        """Ask the store if entries wait. A bell, a hint or an answer may have been lost with a connection that died
+        unnoticed."""
         state = self.context.state
         if renewed.quiet != state.is_quiet or state.exchange.is_unheard(renewed.request):
             state.want_pull()

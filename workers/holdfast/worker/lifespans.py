@@ -1,7 +1,7 @@
 """Opens the lifespans of a handler, holds them while the worker runs, closes them at its end.
 
-All of it is done in one asyncio task, as a generator that yields inside a task group or a cancel scope must be left in
-the task that entered it. Plain generators run in threads.
+All of this happens in one asyncio task: a generator that yields inside a task group must be left in the task that
+entered it. Plain generators run in threads.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Lifespans:
     _ended: anyio.Event = field(default_factory=anyio.Event)
 
     async def opened(self, seconds: float) -> None:
-        """Wait until all are open, or one has failed; one that is not open by then has failed."""
+        """Wait until all are open, or one has failed. A lifespan that is not open in time has failed."""
         with anyio.move_on_after(seconds):
             await self._opened.wait()
         if not self._opened.is_set():
@@ -149,7 +149,7 @@ class _Opened:
 
 
 async def _in_threads(function: Callable[[], Generator[object, None, Any]]) -> AsyncGenerator[object]:
-    """The steps of a plain generator, each in a thread. Cancelled, it leaves a thread that does not end alone."""
+    """The steps of a plain generator, each in a thread. On a cancel it does not wait for a thread that does not end."""
     steps = cast("Generator[object, None, Any]", await _thread(function))
     try:
         while (value := await _thread(partial(next, steps, _NOTHING_MORE))) is not _NOTHING_MORE:

@@ -57,9 +57,8 @@ class HintListener:
             self._heed(hint)
 
     async def wake(self) -> None:
-        """End a wait for hints only as soon as bells are of use; never returns.
-
-        The hint that ends it may be lost: another one is sent after the next answer, but none before.
+        """End a wait for hints alone as soon as bells are useful; never returns. The hint that ends the wait may be
+        lost; another one is sent only after the next answer.
         """
         context = self.context
         while True:
@@ -87,15 +86,15 @@ class HintListener:
                 await state.changed.until(lambda: exchange.waiting is None)
 
     def poll_timeout(self) -> float:
-        """Seconds that a wait for bells may last: what the settings say, or as long as the steward allows. While the
-        store does not answer it is short: its end shows that the store answers again."""
+        """How many seconds a wait for bells may last, by the settings or the steward. While the store does not answer,
+        waits are short, so that the worker soon sees it answer again."""
         context = self.context
         default = VOUCHED_POLL if context.state.is_vouched_for else LONE_POLL
         poll = context.spec.settings.redis_poll_timeout or default
         return min(poll, LONE_POLL) if context.retries.degraded else poll
 
     async def _await_slots(self) -> None:
-        """Wait 2 ms for slots to free before blocking on hints only: that wait would then have to be ended."""
+        """Wait 2 ms for a free slot before blocking on hints alone: a slot that frees would have to end that wait."""
         with anyio.move_on_after(SETTLE_DELAY):
             await self.context.state.changed.until(self.context.heeds_bells)
 
@@ -125,9 +124,8 @@ class HintListener:
             self._pull_behind()
 
     def _may_pull_behind(self) -> bool:
-        """True if the next pull can wait behind the bell: not while one is wanted or under way, nor before the
-        store was told of a new connection, nor while the fires of what goes on are made, which come before the next
-        claim."""
+        """True if the next pull can wait behind the bell. Not while a pull is wanted or under way, not before the store
+        knows of a new connection, and not while fires of CONTINUE schedules are made."""
         if self._send_pull is None or self.context.retries.is_cut or not self.context.exchange.settled:
             return False
         return self.puller.found_nothing and self.context.heeds_bells()
@@ -143,8 +141,8 @@ class HintListener:
         self.context.state.changed.announce()
 
     def _is_to_ask(self, hint: Hint | None) -> bool:
-        """True if the store is to be asked after this. A worker that has become full asks after a bell all the same:
-        the store then rings on for the others."""
+        """True if the worker must ask the store now. After a bell even a full worker asks, so that the store rings for
+        the other workers."""
         if hint is not None:
             return hint.kind in {"bell", "look"}
         return not self._hints_only or self.context.state.is_apart

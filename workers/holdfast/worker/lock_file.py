@@ -31,13 +31,14 @@ def hold_lock(spec: WorkerSpec) -> None:
 
 
 def open_page(spec: WorkerSpec) -> BegunTasks:
-    """The page of a worker that holds its lock: room for what runs, and for what has ended and is not reported yet."""
+    """The page of a worker that holds its lock. It has room for running tasks, and for ended ones that are not reported
+    yet."""
     path = _path(spec).with_suffix(begun_page.SUFFIX)
     return BegunTasks(locks.create_mapped(path, begun_page.blank(2 * (spec.capacity + MOST), boot_id())))
 
 
 def drop_lock(spec: WorkerSpec) -> None:
-    """Remove the lock file. A worker without a parent does so at its end, as nobody else would."""
+    """Remove the lock file. A worker without a parent does this at its end, because nobody else would."""
     _path(spec).unlink(missing_ok=True)
 
 

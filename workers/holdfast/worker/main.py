@@ -47,7 +47,7 @@ _log = structlog.get_logger("holdfast.worker")
 
 
 def run(spec: WorkerSpec, channel: socket.socket) -> int:
-    """Run one worker in this process; the exit status."""
+    """Run one worker in this process; returns the exit status."""
     faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     stack_file.register()
     leave_worker_at_fork()
@@ -92,7 +92,7 @@ def _tell_leftover(error: BaseException) -> None:
 
 
 def _tell_failed(channel: socket.socket, error: str, traceback: str) -> None:
-    """Report a failed boot. A parent to which this worker was ready before takes it for a crash."""
+    """Report a failed boot. If this worker had reported ready before, the parent treats it as a crash."""
     message = BootFailed(ChildExit.BOOT_FAILED, error, traceback)
     with suppress(OSError):
         channel.settimeout(LAST_MESSAGES_TIMEOUT)
@@ -106,7 +106,7 @@ async def _serve(
     channel: socket.socket,
     logs: SentLogs,
 ) -> tuple[int, float]:
-    """The exit status, and by when the exit functions are to be over."""
+    """Serve; returns the exit status, and the deadline for exit functions."""
     link = ParentLink(channel)
     store = store_of(forked_with)
     telemetry = open_in_worker(forked_with, store.address)

@@ -1,8 +1,7 @@
-"""Makes a line of the log of each line that a handler prints, with its task; all other output passes as it is.
-
-The standard streams of the process are replaced by ones that ask which task runs. Output that does not come through
-them passes as it is: that of a C extension, of a child process, of `os.write`. A line without its end waits for it, for
-a flush, or for the end of the task, so nothing that was flushed is lost with the process.
+"""Turns each line that a handler prints into a log line with its task; all other output passes unchanged. The process's
+standard streams are replaced by ones that check which task runs. Output of C extensions, child processes and `os.write`
+does not come through them and passes unchanged. A line without its end waits for it, for a flush, or for the end of the
+task, so nothing that was flushed is lost with the process.
 """
 
 from __future__ import annotations
@@ -74,8 +73,8 @@ def _end(writers: list[Writer]) -> None:
 
 
 class TaskStream:
-    """A text stream in place of `through`, to which it passes what no task writes. Threads of a task have lines of
-    their own, so none waits for another."""
+    """A text stream in place of `through`, which still gets output from outside of tasks. Every thread of a task has
+    its own line, so threads do not wait for each other."""
 
     def __init__(self, name: str, through: TextIO) -> None:
         self.buffer = TaskBytes(self, through)
@@ -139,7 +138,7 @@ class TaskStream:
         write_output(task, self._name, self._write_pieces(task, line) if len(line) > LONGEST else line)
 
     def _write_pieces(self, task: LoggedTask, line: str) -> str:
-        """Log the pieces of a long line; the last one, which is not logged."""
+        """Log the pieces of a long line; returns the last piece, which is not logged yet."""
         start = 0
         while len(line) - start > LONGEST:
             write_output(task, self._name, line[start : start + LONGEST], partial=True)
@@ -227,7 +226,7 @@ class LogOfCopy(TaskLog):
 
 
 def _names(delivery: Delivery) -> dict[str, object]:
-    """A delivery as log lines name it before its operation is read."""
+    """The names of a delivery in log lines, before its operation is read."""
     return {
         "task": delivery.task_id,
         "turn": delivery.turn,

@@ -1,6 +1,6 @@
 """The store of a process that forks workers, made before the fork: they share its memory, and need not make their own.
 
-It has no connection before the fork, as connections are made when they are first used.
+It has no connection before the fork, because connections are made at first use.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def prepare(settings: Settings) -> None:
 
 
 def store_of(settings: Settings) -> Store:
-    """The store of a worker: that of the process that has forked it, or its own; the caller ends it with `aclose`."""
+    """The store of a worker: made by the process that forked it, or a new one. The caller ends it with `aclose`."""
     if _prepared is not None and _prepared[0] is settings:
         return _prepared[1]
     return make_store(settings.redis)

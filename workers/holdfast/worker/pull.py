@@ -1,4 +1,4 @@
-"""Pulls from the store, one request at a time: a request carries what has ended and brings what is next."""
+"""Pulls from the store, one request at a time: a request reports ended tasks and brings the next ones."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass
 class ContinuedSchedules:
-    """`timeout`: seconds for which firing may keep the worker from its next claim. `spans`: makes a span of each
-    fire."""
+    """Makes fires of CONTINUE schedules. `timeout`: how many seconds firing may delay the worker's next claim. `spans`
+    makes a span for each fire."""
 
     context: WorkerContext
     timeout: float = TIMEOUT
@@ -57,7 +57,7 @@ class ContinuedSchedules:
         )
 
     async def fire(self, schedule_ids: Sequence[str]) -> None:
-        """Fire these schedules. Never raises: a steward fires what is left."""
+        """Fire these schedules. Never raises, because a steward fires the rest."""
         with anyio.move_on_after(self.timeout) as scope:
             try:
                 await self._fire(schedule_ids)
@@ -86,9 +86,9 @@ def _is_empty(pulled: Pulled) -> bool:
 
 @dataclass(slots=True)
 class Puller:
-    """`answered` counts the pulls that were answered. `found_nothing`: no pull is under way, and the last one
-    knew of no work and of no fire to make. `report_within`: seconds for which outcomes are kept at most, while enough
-    waits to begin. `fire_spans` makes spans of the fires of schedules that go on."""
+    """`answered`: number of answered pulls. `found_nothing`: no pull is under way, and the last one found no work and
+    no fire to make. `report_within`: the longest time in seconds that an outcome waits while enough tasks wait to
+    begin. `fire_spans` makes spans for fires of CONTINUE schedules."""
 
     context: WorkerContext
     ahead: ClaimsAhead
@@ -104,7 +104,7 @@ class Puller:
         self.fires = ContinuedSchedules(self.context, spans=self.fire_spans)
 
     async def pull_now(self) -> None:
-        """Want a pull, and wait until one that began after this has been answered."""
+        """Request a pull, and wait until a pull that began after this call is answered."""
         number = self._begun + 1
         self.context.state.want_pull()
         await self.context.state.changed.until(lambda: self.answered >= number)
@@ -126,7 +126,7 @@ class Puller:
             state.changed.announce()
 
     async def take_waiting(self, pulled: Pulled) -> bool:
-        """Take the answer of the request that waited for a bell; False if its number has been asked again since."""
+        """Take the answer of the request behind a bell; False if its number has been used again since."""
         request = self.context.exchange.waiting
         if request is None:
             return False
@@ -148,7 +148,7 @@ class Puller:
             state.want_pull()
 
     async def _let_more_end(self) -> None:
-        """Wait a little for more outcomes that the next request takes along, while enough waits to begin."""
+        """Wait a little, so that the next request carries more outcomes, while enough tasks wait to begin."""
         with anyio.move_on_after(self.report_within):
             await self.context.state.changed.until(lambda: not self.ahead.has_enough())
 
@@ -211,7 +211,7 @@ class Puller:
         _log.warning("this host is quiet or halted: nothing is claimed" if quiet else "this host claims again")
 
     async def _ends_at_halt(self) -> bool:
-        """True if this process ends at a halt that lasts: it says so itself."""
+        """True if this process must end because of a halt; it logs that itself."""
         seen = self.context.spec.halt
         if seen is None:
             return False

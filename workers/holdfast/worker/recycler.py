@@ -1,4 +1,4 @@
-"""Decides when this worker should be recycled: counts its tasks and looks at its memory after each of them."""
+"""Decides when this worker should be recycled: counts its tasks, and measures its memory after each task."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class Recycler:
-    """Keeps `use` and `recycle_reason` of the state. The parent is told of a reason at once."""
+    """Updates `use` and `recycle_reason` of the state, and tells the parent of a reason at once."""
 
     state: WorkerState
     heartbeat: Heartbeat
@@ -60,13 +60,14 @@ class Recycler:
     _heavy: anyio.Event = field(default_factory=anyio.Event)
 
     def measure_first(self) -> str:
-        """Measure the worker before its first task; why it can never do one within its limits, or empty."""
+        """Measure the worker before its first task. Returns the reason if no task can ever fit its limits, else an
+        empty text."""
         memory = self._memory()
         self.state.use = WorkerUse(first=memory, memory=memory)
         return recycle.refusal(self.state.limits, memory)
 
     def task_begun(self) -> None:
-        """A task was started. Its memory matters only under a limit."""
+        """Note that a task was started. Memory is measured only if there is a limit."""
         if self.state.limits.memory is not None:
             self._begun.set()
 
@@ -79,7 +80,7 @@ class Recycler:
             self._look(done=1)
 
     async def serve(self) -> None:
-        """Look again soon after a look that found too much; never returns."""
+        """Measure again soon after a measurement above the limit; never returns."""
         while True:
             await self._heavy.wait()
             await anyio.sleep(SECOND_LOOK)
@@ -87,7 +88,8 @@ class Recycler:
             self._look()
 
     async def try_first_task(self) -> None:
-        """Let the first task run alone for a while: its memory tells the cost of one. Then others may run beside it."""
+        """Let the first task run alone for a while, to measure the memory that a task needs. Then others may run beside
+        it."""
         await self._begun.wait()
         await anyio.sleep(TRIAL)
         self.state.use = replace(self.state.use, tried=True)
@@ -103,14 +105,14 @@ class Recycler:
             self.ask(reason)
 
     def ask(self, reason: str) -> None:
-        """Ask for a successor; the first reason is told."""
+        """Ask the parent for a successor; only the first reason is sent."""
         if not self.state.recycle_reason:
             self.state.recycle_reason = reason
             _log.info("this worker is to be recycled", reason=reason)
             self.heartbeat.send()
 
     def _memory(self) -> int:
-        """Resident memory in bytes; 0 where no limit depends on it."""
+        """Resident memory in bytes; 0 if there is no memory limit."""
         if self.state.limits.memory is None:
             return 0
         self._process = self._process or psutil.Process()

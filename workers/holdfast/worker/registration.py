@@ -41,7 +41,8 @@ class DeclaredSchedules:
     handler: Handler
 
     async def serve(self) -> None:
-        """Declare them; returns once none is another application's, or the worker drains."""
+        """Declare the schedules of the code; returns when no other application owns one of them, or the worker
+        drains."""
         if not self.handler.schedules:
             return
         foreign = await self._declare(self.handler.schedules)
@@ -68,7 +69,7 @@ class DeclaredSchedules:
         return state.is_draining
 
     async def _declare(self, ids: Iterable[str], asked: int | None = None) -> list[str]:
-        """The ids of those that stay another application's."""
+        """Declare schedules; returns the ids that another application keeps."""
         foreign: list[str] = []
         for schedule_id in ids:
             answer = await self._put(schedule_id, asked)
@@ -109,7 +110,7 @@ class HandlerPublisher:
     handler: Handler
 
     async def publish(self) -> None:
-        """Publish the handlers, a few at a time; of those that do not fit, the names alone."""
+        """Publish the handlers, a few at a time. If a handler is too large, only its name is published."""
         spec = self.context.spec
         if spec.slot != PUBLISHER or spec.quarantine:
             return

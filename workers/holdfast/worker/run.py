@@ -99,21 +99,21 @@ class TaskRunner:
             self.context.on_verdict = self._spans.before(self.context.on_verdict)
 
     async def serve(self) -> None:
-        """Run what is started; when cancelled, stop the handlers and wait for their end."""
+        """Run started tasks; when cancelled, stop the handlers and wait for their end."""
         self._loop = asyncio.get_running_loop()
         with forked_copy.told(self._become_copy, self._loop):
             await self.tasks.watch()
 
     def _become_copy(self) -> None:
-        """In a process that a handler has forked: the end of a delivery ends the process, and its tasks are the
-        worker's, to which their parts are left."""
+        """Called in a process forked by a handler. Here the end of the delivery ends the process; the tasks and their
+        unsent parts belong to the worker."""
         self.task_log = LogOfCopy("")
         for running in self._running.values():
             become_copy(running.task)
 
     def start(self, delivery: Delivery, now: float) -> None:
-        """Begin this delivery, at `now` by the clock of the lease. The parent knows of a suspect first: it may end this
-        process at once."""
+        """Begin this delivery, at `now` by the clock of the lease. A suspect is reported to the parent first, because
+        it may kill this process at once."""
         self.context.begun.add(delivery.task_id)  # reading it may end this process
         self.recycler.task_begun()
         if self._is_quarantine:
@@ -179,7 +179,7 @@ class TaskRunner:
         return True
 
     async def _run_within_limit(self, delivery: Delivery, running: RunningTask) -> Outcome | Deferred:
-        """Run it if its handler has a place; else wait for one, or defer the task."""
+        """Run the delivery if its handler has a free place; else wait for one, or defer the task."""
         if delivery.earlier or delivery.has_steps:
             delivery = await with_turn(delivery, running.task, self._read_earlier)
         name = running.task.operation.name
@@ -252,7 +252,7 @@ class TaskRunner:
         self.on_end()
 
     def _finish(self, task_id: str, report: Settlement | None) -> Settlement | None:
-        """The end of this task as it is on its way to the store; None if nothing is reported."""
+        """End this task; returns the settlement to report, None if nothing is reported."""
         self.tasks.forget(task_id)
         reported = self.context.exchange.finish(task_id, report)
         if reported is None:
@@ -275,7 +275,8 @@ def _escaped(error: BaseException, delivery: Delivery, outcome: Outcome | Deferr
 
 
 async def _whole(parts: PartLog) -> None:
-    """Send the last parts. What the handler has left behind may cancel the asyncio task once more: it has ended."""
+    """Send the last parts. A left-behind task of the handler may still cancel this asyncio task; that is ignored,
+    because the handler has ended."""
     while True:
         try:
             return await parts.end()

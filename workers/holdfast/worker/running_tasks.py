@@ -37,12 +37,11 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class RunningTask:
-    """`earlier`: another turn of the same task, which is stopped; this one begins when that has ended. `ended` is
-    there where a later turn waits for it. `runner` is kept as the event loop keeps no task alive.
-
-    `begun_at`, and when its handler was called (`called_at`; 0: not yet): by the clock of the lease.
-    `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty while nothing has stopped it. `waits`:
-    for a place of its handler, it has not begun. `span`: its trace's, where there are traces.
+    """`earlier`: another turn of the same task, which was stopped; this one begins after its end. `ended`: set if a
+    later turn waits for this one. `runner` is kept here because the event loop keeps no task alive. `begun_at` and
+    `called_at` (when its handler was called; 0: not yet) are by the clock of the lease. `stopped_by`: cancel, pause,
+    drain, lost, another-turn, fenced or over; empty if nothing has stopped it. `waits`: it waits for a place of its
+    handler. `span`: its span, if there are traces.
     """
 
     task: Task
@@ -69,7 +68,7 @@ class RunningTask:
         self.scope.cancel()
 
     def stopped(self) -> Outcome:
-        """The outcome of a delivery that has none of its own."""
+        """The outcome of a stopped delivery whose handler gave none."""
         return HandlerStopped(self.stopped_by, not self.waits) if self.stopped_by else _CANCELLED
 
 
@@ -119,12 +118,12 @@ class RunningTasks:
 
     @property
     def first_begun_at(self) -> float | None:
-        """By the clock of the lease, of the task that has run longest; None where none runs."""
+        """When the longest running task began, by the clock of the lease; None if none runs."""
         first = next(iter(self.by_id.values()), None)
         return None if first is None else first.begun_at
 
     def notes(self) -> dict[str, Holding]:
-        """Progress and checkpoints of running handlers that the store may not know."""
+        """Progress and checkpoints of running handlers that the store may not have yet."""
         held = self.context.exchange.held
         return {
             task_id: Holding(
@@ -135,7 +134,8 @@ class RunningTasks:
         }
 
     def noted(self, stored: Iterable[Holding]) -> None:
-        """The store has these. Until it answers they are sent again: a lost renewal loses no checkpoint."""
+        """Note that the store has these. Notes are sent again until the store answers, so a lost renewal loses no
+        checkpoint."""
         for holding in stored:
             running = self.by_id.get(holding.task_id)
             if running and holding.checkpoint is not None:
@@ -148,7 +148,7 @@ class RunningTasks:
             self._empty.set()
 
     def fail(self, running: RunningTask, task_id: str, bug: BaseException) -> None:
-        """End the worker, as the error of every other part does."""
+        """End the worker with this error, like an error in any other part."""
         if self.by_id.get(task_id) is running:
             self.forget(task_id)
         if running.ended:
@@ -175,14 +175,14 @@ class RunningTasks:
                 self.fail(running, task_id, bug)
 
     def _heed_threads_left(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Ask for a successor while there are places for threads yet: those that are left behind do not come back."""
+        """Ask for a successor while there still are places for threads: left-behind threads do not give theirs back."""
         left = threads_left(loop, {id(each.task.notes) for each in self.by_id.values()})
         if left >= MOST_LEFT:
             self.recycler.ask(f"{counted(left, 'thread')} that tasks have left behind")
 
 
 def _as_failure(bug: BaseException) -> Exception:
-    """The same, if a future takes it and it is no order to the event loop."""
+    """The error, wrapped if a future cannot take it or the event loop would treat it as an order."""
     if is_error(bug, Exception) and not is_error(bug, StopIteration):
         return cast("Exception", bug)
     return RuntimeError(f"a delivery ended with {shown(bug)}")

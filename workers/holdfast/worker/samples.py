@@ -27,8 +27,8 @@ class Slowest(NamedTuple):
 
 
 class Measured:
-    """The runs of one series with one outcome. `seconds`, `waited_ms`: one for each run; the sizes: sums in bytes;
-    `slowest`: of the runs that have a span."""
+    """The runs of one series with one outcome. `seconds`, `waited_ms`: one value for each run. The sizes are sums in
+    bytes. `slowest`: the slowest run with a span."""
 
     __slots__ = ("lane", "operations", "outcome", "results", "seconds", "slowest", "waited_ms")
 
@@ -44,8 +44,8 @@ class Measured:
 
 @dataclass(slots=True)
 class Samples:
-    """`_latest`: of each handler what its last run was noted in: most runs of a handler have the lane and the outcome
-    of the one before, and comparing takes less time than a key of all three."""
+    """`_latest`: by handler, where its last run was noted. Most runs of a handler have the same lane and outcome as the
+    one before, and comparing these is faster than building a key."""
 
     context: WorkerContext
     _number: int = 0
@@ -76,7 +76,7 @@ class Samples:
         return measured
 
     async def serve(self) -> None:
-        """Send what was measured, once a second; never returns."""
+        """Send the measurements once a second; never returns."""
         while True:
             await anyio.sleep(EVERY)
             await self.send()
@@ -91,7 +91,7 @@ class Samples:
 
 
 def _waits(waited_ms: list[int]) -> Counter[int]:
-    """The buckets of these waits. They are few different numbers, so each is looked up once."""
+    """The buckets of these waits. There are few different numbers, so each is converted once."""
     numbers = Counter(waited_ms)
     buckets: Counter[int] = Counter()
     for bucket, number in zip(map(bucket_of_ms, numbers), numbers.values(), strict=True):
@@ -100,7 +100,7 @@ def _waits(waited_ms: list[int]) -> Counter[int]:
 
 
 def _example(slowest: Slowest) -> Example | None:
-    """None if its trace is not sampled."""
+    """The run as an example; None if its trace is not sampled."""
     _, trace_id, span_id, flags = (*slowest.span.traceparent.split("-"), "", "", "")[:4]
     if not flags or not int(flags, 16) & SAMPLED:
         return None

@@ -1,4 +1,4 @@
-"""A worker process gets this at its fork."""
+"""The identity and the order that a worker process gets at its fork."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """`incarnation`: 32 hex characters, new for each fork and never used again. `kind`: which tasks it claims.
-    `halt`: of a process that ends at halts, the number of the last one that there was when it started."""
+    """`incarnation`: 32 hex characters, new for each fork and never used again. `kind`: which tasks it claims. `halt`:
+    for a process that ends at halts, the number of the last halt before its start."""
 
     incarnation: str
     slot: int

@@ -25,15 +25,14 @@ def _always() -> bool:
 
 @dataclass(slots=True)
 class Changes:
-    """The events are asyncio's, as one of anyio's costs several times as much to make, and a busy worker makes many.
-
-    Conditions are read when a change is announced, and only a part whose condition is true is woken: that costs a
-    busy worker far less than to wake every part each time."""
+    """Wakes the parts of a worker when its state changes. Conditions are checked when a change is announced, and only
+    parts whose condition is true are woken: this is far cheaper than waking every part. The events are asyncio's,
+    because anyio's cost several times as much to make."""
 
     _waiting: dict[asyncio.Event, Callable[[], bool]] = field(default_factory=dict[asyncio.Event, Callable[[], bool]])
 
     def announce(self) -> None:
-        """The state has changed."""
+        """Announce that the state has changed."""
         for event, condition in self._waiting.items():
             if condition():
                 event.set()
@@ -48,7 +47,7 @@ class Changes:
             del self._waiting[event]
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until this condition is true. If it is, others run first all the same, as in every wait of anyio."""
+        """Wait until this condition is true. Even if it is true already, other tasks of the loop run first."""
         if condition():
             await anyio.lowlevel.checkpoint()
         while not condition():
@@ -57,17 +56,14 @@ class Changes:
 
 @dataclass(slots=True)
 class WorkerState:
-    """`exchange`: the tasks held, and the slots. `ahead`: those of them that wait to begin, in the order of the claims;
-    `durations` decides how many that may be. `use`: tasks done and memory, against the `limits` past which this
-    worker is to be recycled; `recycle_reason` says why it is, else it is empty.
+    """`exchange`: held tasks and slots. `ahead`: held tasks that wait to begin, in the order of the claims; `durations`
+    decides how many. `use`: tasks done and memory; beyond `limits` this worker is recycled. `recycle_reason`: why, else
+    empty. `is_ready`: a task could begin now (False while an application asks for none). `is_draining`: it finishes its
+    tasks, then ends. `is_quiet`: the store said that this host must claim nothing. `is_apart`: the store said that a
+    suspect runs here alone, or is next. `is_vouched_for`: a steward renews the lease of this worker, too.
 
-    `is_ready`: a task would be begun now (False while the application that runs tasks is not asking for one).
-    `is_draining`: it finishes what it holds, then ends. `is_quiet`: the store said that this host claims nothing.
-    `is_apart`: the store said that a suspect runs here alone, or is to be the next. `is_vouched_for`: a steward renews
-    the lease of this worker, too.
-
-    `pull_wanted`, `renewal_wanted`: the next request to the store, or the next renewal, is to be sent at once.
-    `inbox_waits`: entries too large for the store to read wait for this worker.
+    `pull_wanted`, `renewal_wanted`: send the next request, or the next renewal, at once. `inbox_waits`: entries too
+    large for the store to read wait for this worker.
     """
 
     exchange: Exchange
@@ -88,19 +84,20 @@ class WorkerState:
     changed: Changes = field(default_factory=Changes)
 
     def want_pull(self) -> None:
-        """Ask the store soon: something ended, or may be claimed. What ends in the same turn of the loop goes along."""
+        """Ask the store soon: a task has ended, or may be claimed. Tasks that end in the same turn of the loop are
+        reported together."""
         if not self.pull_wanted:
             self.pull_wanted = True
             self.changed.announce()
 
     def want_renewal(self) -> None:
-        """Renew the lease now: something changed that the store should know."""
+        """Renew the lease now, to tell the store of a change."""
         self.renewal_wanted = True
         self.changed.announce()
 
 
 def may_claim(state: WorkerState, now: float) -> bool:
-    """False while it drains, past the end of its lease, and while it is not ready."""
+    """True if this worker may claim. False while it drains, after the end of its lease, and while it is not ready."""
     return not state.is_draining and state.lease.holds(now) and state.is_ready
 
 
@@ -113,7 +110,7 @@ def slots_to_claim(state: WorkerState, now: float) -> int:
 
 
 def claims_ahead(state: WorkerState, slots: int, now: float) -> int:
-    """The number of tasks that this worker may claim now beyond `slots`, to have work while it asks for more."""
+    """The number of tasks that this worker may claim beyond `slots`, so that it has work while it asks for more."""
     if state.is_apart or not may_claim(state, now):
         return 0
     exchange = state.exchange
@@ -123,7 +120,7 @@ def claims_ahead(state: WorkerState, slots: int, now: float) -> int:
 
 
 def heeds_bells(state: WorkerState, now: float) -> bool:
-    """True if a bell would be of use: not to a worker that may claim nothing, or that is about to ask the store."""
+    """True if a bell would be useful. It is not if the worker may claim nothing, or is about to ask the store."""
     if state.is_quiet or state.is_apart or state.pull_wanted:
         return False
     return slots_to_claim(state, now) > 0

@@ -51,7 +51,7 @@ class WorkerDrain:
     _deadline: float = float("inf")
 
     def begin(self, order: Drain) -> None:
-        """Drain as ordered. The store is told soon, so that it shows this worker as draining."""
+        """Drain as ordered. The next renewal tells the store, so that it shows this worker as draining."""
         self._cancel_at = min(self._cancel_at, order.cancel_at)
         self._deadline = min(self._deadline, order.deadline)
         self.context.state.is_draining = True
@@ -59,11 +59,11 @@ class WorkerDrain:
         self.context.state.want_renewal()
 
     def seconds_left(self) -> float:
-        """The time that remains for the end of the worker, once nothing is left to do."""
+        """The seconds that remain for exit work when all tasks are done."""
         return max(LEAST_LEFT, min(self._deadline - time.monotonic(), self.context.spec.settings.drain_timeout))
 
     async def serve(self) -> None:
-        """Returns when, after an order, nothing is left to do, or the deadline has passed."""
+        """Returns after an order, when all work is done or the deadline has passed."""
         state = self.context.state
         await state.changed.until(lambda: state.is_draining)
         await self._until_settled(lambda: self._cancel_at)
@@ -93,7 +93,7 @@ class IdleLimit:
     context: WorkerContext
 
     async def reached(self) -> None:
-        """Ask for a suspect again and again; returns when none has come for too long."""
+        """Ask for suspects again and again; returns when none has come for too long."""
         idle_since = time.monotonic()
         while time.monotonic() - idle_since < LIMIT:
             await anyio.sleep(ASK_EVERY)
@@ -109,7 +109,7 @@ _log = structlog.get_logger("holdfast.worker")
 
 
 def admission(raw: bytes, max_bytes: int) -> Admission:
-    """The operation in this entry, or why it cannot be read."""
+    """The operation in this entry, or the reason why it cannot be read."""
     digest = sha1_hex(raw)
     try:
         operation = read(raw, max_bytes)
@@ -150,8 +150,8 @@ LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach store and 
 
 
 class QueueWorker:
-    """`group` is the task group in which every part runs; its owner cancels it at the end. `own_process`: the signals
-    of this process are for this worker, and the worker may end the process; else others share the process."""
+    """`group` is the task group in which every part runs; its owner cancels it at the end. `own_process`: this process
+    belongs to the worker, signals included, and the worker may end it. Otherwise other code shares the process."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ class QueueWorker:
         self._lifespans.give_up("was not opened: the worker is told to stop")
 
     async def _refuse(self, failure: HandlerError) -> ChildExit:
-        """End before the first task. One that is told to stop meanwhile has not failed."""
+        """End before the first task. If an order to stop comes meanwhile, this is no failure."""
         if self._context.state.is_draining:
             self._link.send(Drained(0))
         else:
@@ -257,7 +257,8 @@ class QueueWorker:
             listening.cancel_scope.cancel()
 
     async def _leave(self) -> None:
-        """A bell that was popped in the last moment must not be lost with this worker: the last pull rings on."""
+        """Leave the queue. This worker may have taken a bell at the last moment: the last pull rings it again for
+        others."""
         if not self._context.fenced.is_set():
             with anyio.move_on_after(LAST_MESSAGES_TIMEOUT):
                 await self._puller.pull_now()
@@ -270,7 +271,7 @@ class QueueWorker:
             os._exit(self._exit)  # a thread that will not stop would keep the process from ending
 
     def exit_seconds(self) -> float:
-        """How long files and exit functions may take at the end of the process."""
+        """How many seconds files and exit functions may take at the end of the process."""
         left = 0.0 if self._exit is ChildExit.BOOT_FAILED else self._drain.seconds_left()
         return seconds_for(left, self._context.spec.settings.hang_timeout)
 
@@ -281,7 +282,7 @@ class QueueWorker:
         self._drain.begin(Drain(now + seconds * (1 - CANCEL_SHARE), now + seconds))
 
     def _end_without_lifespans(self) -> None:
-        """A lifespan has ended before the worker: what handlers share is gone."""
+        """End the worker if a lifespan has ended: the object that handlers share is gone."""
         self._end(ChildExit.BUG, 0.0)
 
     async def _end_when_idle(self) -> None:
@@ -305,7 +306,7 @@ class QueueWorker:
                 drain()
 
     async def _heed_fence(self) -> None:
-        """Others own the tasks by now: stop what runs, report nothing, end."""
+        """End when fenced: other workers own the tasks, so stop the handlers and report nothing."""
         await self._context.fenced.wait()
         _log.error("the store has declared this worker dead; it cancels everything and ends")
         self._ahead.drop()
