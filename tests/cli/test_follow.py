@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 
-from holdfast.core.delivery import Delivery, Settle, Settlement
-from holdfast.core.emitted_parts import EmittedBatch
+from holdfast.core.delivery import Delivery, EmittedBatch, Settle, Settlement
 from holdfast.core.worker_records import Introduction
 from holdfast.store import open_store
 from holdfast.store.protocol import Store

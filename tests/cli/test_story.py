@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.result_document import ParentResult
+from holdfast.core.outcomes import ParentResult
 from holdfast.core.steps import ANSWER, QUESTION, SLEEP
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Place, TaskRecord

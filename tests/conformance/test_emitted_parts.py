@@ -8,8 +8,7 @@ import anyio
 import msgspec
 import pytest
 
-from holdfast.core.delivery import Delivery, Settle
-from holdfast.core.emitted_parts import EmittedBatch, EmittedPart, EmitVerdict
+from holdfast.core.delivery import Delivery, EmittedBatch, EmittedPart, EmitVerdict, Settle
 from tests.conformance.stand import Stand
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.core.acceptance import IfParentFails, SubmitOptions
 from holdfast.core.delivery import Delivery, Settle
-from holdfast.core.result_document import ParentResult
+from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import State
 from holdfast.errors import ParentResultError
 from holdfast.store.results_of_parents import results_of_parents

@@ -12,7 +12,7 @@ import pydantic
 import pytest
 
 from holdfast.client.manager import TaskManager
-from holdfast.core.result_document import read_result
+from holdfast.core.outcomes import read_result
 from holdfast.core.task_states import State
 from holdfast.errors import Reject, Retry
 from holdfast.handler.registry import Handlers

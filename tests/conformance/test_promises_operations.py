@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.client.manager import TaskManager
-from holdfast.core.result_document import read_result
+from holdfast.core.outcomes import read_result
 from holdfast.core.task_states import State
 from holdfast.errors import UnknownTaskError
 from holdfast.handler.task import Task

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from holdfast.core.outcomes import Failure
-from holdfast.core.result_document import failure_document
+from holdfast.core.outcomes import Failure, failure_document
 from holdfast_config import RedisSettings
 from holdfastd.web.views.report_views import place_of
 from tests.dashboard.handlers import publish, working

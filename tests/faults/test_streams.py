@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.core.emitted_parts import EmittedPart
+from holdfast.core.delivery import EmittedPart
 from tests.faults.process import PATIENCE
 from tests.faults.scene import Scene, stage
 from tests.faults.test_store_away import DURABLE

@@ -9,8 +9,7 @@ import pytest
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.acceptance import Accepted, Submission
-from holdfast.core.delivery import Delivery, Settle
-from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
+from holdfast.core.delivery import Delivery, EmittedBatch, EmitVerdict, Settle
 from holdfast.core.lanes import LaneBound, LaneLimit
 from tests.lua.gates import held_at
 from tests.lua.namespace import Namespace

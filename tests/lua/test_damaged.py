@@ -12,8 +12,7 @@ import pytest
 from holdfast.client.schedule_fire import ScheduleFirer
 from holdfast.client.schedules import Schedules
 from holdfast.core.acceptance import Accepted, SubmitOptions
-from holdfast.core.delivery import Settle, Verdict
-from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
+from holdfast.core.delivery import EmittedBatch, EmitVerdict, Settle, Verdict
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.worker_records import ServedLane, ServedWork, WorkerKind
 from holdfast.errors import StoreError, UnreadableRecordError

@@ -9,9 +9,8 @@ import pytest
 from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.delivery import Settle
-from holdfast.core.task_search import TextSearch
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Wanted
+from holdfast.core.tasks import TextSearch, Wanted
 from holdfast.errors import InvalidTaskError
 from tests.lua.namespace import Namespace
 from tests.lua.operations import calling, submission

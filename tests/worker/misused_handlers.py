@@ -8,7 +8,7 @@ from typing import Any, assert_type
 
 from holdfast import Handlers, ParentValues, Task, TaskSpec, chain, create_broker, gather
 from holdfast.client.flow import SyncTaskHandle, TaskHandle
-from holdfast.core.emitted_parts import EmittedPart
+from holdfast.core.delivery import EmittedPart
 
 
 class Pool: ...

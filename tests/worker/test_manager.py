@@ -17,7 +17,7 @@ from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Accepted, Submission
 from holdfast.core.delivery import Delivery, Settle, Settlement
-from holdfast.core.result_document import read_result
+from holdfast.core.outcomes import read_result
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.worker_records import Introduction

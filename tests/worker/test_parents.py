@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast import Handlers, Reject, Task, create_broker
-from holdfast.core.result_document import ParentResult
+from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import State
 from holdfast.errors import ParentResultError
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
+from holdfast.core.delivery import EmittedBatch, EmitVerdict
 from holdfast.core.pull_protocol import Exchange
 from holdfast.errors import StoreFullError, StoreUnavailableError
 from holdfast.worker import beside_store

@@ -15,7 +15,7 @@ import redis.asyncio
 from holdfast import Handlers, Retry, Task, create_broker
 from holdfast.app import Broker
 from holdfast.client.manager import TaskManager
-from holdfast.core.emitted_parts import LONGEST_PART, EmittedPart
+from holdfast.core.delivery import LONGEST_PART, EmittedPart
 from holdfast.core.task_states import State
 from holdfast.errors import UnknownTaskError, WouldBlockError
 from holdfast.handler.returned_value import NotJsonError

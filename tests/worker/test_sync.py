@@ -20,7 +20,7 @@ from holdfast.client import manager as asynchronous
 from holdfast.client import schedules as asynchronous_schedules
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.result_document import read_result
+from holdfast.core.outcomes import read_result
 from holdfast.core.task_states import State
 from holdfast.errors import ClosedError, InvalidTaskError, StoreUnavailableError, UnknownBatchError, UnknownTaskError
 from holdfast.sync import SyncBatch, SyncSchedules, TaskManager

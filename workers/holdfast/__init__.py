@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.client.schedule_definition import ScheduleSpec
     from holdfast.client.submit_retries import SubmitRetries
     from holdfast.client.task_spec import TaskSpec
-    from holdfast.core.result_document import read_result
+    from holdfast.core.outcomes import read_result
     from holdfast.errors import (
         HoldfastError,
         Reject,
@@ -72,7 +72,7 @@ _HOMES = {
     "MissedEvents": "holdfast.client.queue_views",
     "chain": "holdfast.client.flow",
     "gather": "holdfast.client.flow",
-    "read_result": "holdfast.core.result_document",
+    "read_result": "holdfast.core.outcomes",
     "create_broker": "holdfast.app",
     "open_store": "holdfast.store",
 }

@@ -14,8 +14,8 @@ import msgspec
 from holdfast.core.conversations import About
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.messages import Message, Part, text_part
-from holdfast.core.result_document import Result
-from holdfast.core.result_document import read_result as kept_result
+from holdfast.core.outcomes import Result
+from holdfast.core.outcomes import read_result as kept_result
 from holdfast.core.task_states import PARKED, TERMINAL, State
 from holdfast.core.tasks import TaskRecord
 from holdfastd.a2a.agent_task import AgentArtifact, AgentMessage, AgentStatus, AgentTask

@@ -12,7 +12,7 @@ import anyio
 import msgspec
 
 from holdfast.core.activity import Happening
-from holdfast.core.result_document import read_result
+from holdfast.core.outcomes import read_result
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted

@@ -7,7 +7,7 @@ from typing import Any, TypedDict, cast
 import msgspec
 
 from holdfast.core.counts import Counts
-from holdfast.core.result_document import read_result
+from holdfast.core.outcomes import read_result
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import is_asleep, read_trail

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from holdfast.core.acceptance import IfParentFails, Submission, SubmitOptions
 from holdfast.core.begun_page import RUNS
-from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
-from holdfast.core.emitted_parts import EmittedBatch
+from holdfast.core.delivery import Delivery, EmittedBatch, Holding, Settle, Settlement
 from holdfast.core.steps import SLEEP
 from holdfast.core.worker_records import WorkerKind
 from tests.conformance.fuzz.table import LANES, Table

@@ -9,7 +9,7 @@ from functools import partial
 
 import msgspec
 
-from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
+from holdfast.core.delivery import EmittedBatch, EmitVerdict
 from tests.lua.fuzz.world import World
 
 SHARE = 0.15  # of the steps

@@ -16,9 +16,8 @@ from holdfast.core.batches import BATCH_ID_RULE, is_batch_id
 from holdfast.core.identity import TASK_ID_RULE, is_task_id
 from holdfast.core.plain_json import check_json, is_number, shown
 from holdfast.core.settle import one_line
-from holdfast.core.task_search import LONGEST_TEXT
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Wanted
+from holdfast.core.tasks import LONGEST_TEXT, Wanted
 from holdfast.errors import InvalidTaskError
 from holdfast_config import addresses
 from holdfast_config.lanes import list_name

@@ -13,9 +13,8 @@ from holdfast.client.arguments import WantedTasks, check_text, checked_wanted
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.bulk_changes import BulkChange, BulkVerb, states_of
 from holdfast.core.plain_json import shown
-from holdfast.core.task_search import TextSearch, as_it_is
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Page, Retried, TaskRecord, Wanted
+from holdfast.core.tasks import Page, Retried, TaskRecord, TextSearch, Wanted, as_it_is
 from holdfast.errors import InvalidTaskError
 from holdfast.store.protocol import Store
 from holdfast_config.durations import shortest

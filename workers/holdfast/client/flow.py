@@ -13,7 +13,7 @@ from holdfast.client.batch import FlowTasks, Node, Read, new_id
 from holdfast.client.manager import TaskManager
 from holdfast.client.manager_in_scope import call_sync, current_manager
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.emitted_parts import EmittedPart
+from holdfast.core.delivery import EmittedPart
 from holdfast.core.plain_json import shown
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord

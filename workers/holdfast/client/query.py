@@ -26,10 +26,9 @@ from holdfast.client.arguments import (
     checked_wanted,
 )
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.core.emitted_parts import EmittedPart, PartsPage
-from holdfast.core.task_search import TextSearch, as_it_is
+from holdfast.core.delivery import EmittedPart, PartsPage
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Page, TaskRecord
+from holdfast.core.tasks import Page, TaskRecord, TextSearch, as_it_is
 from holdfast.core.worker_records import ServedState
 from holdfast.errors import StoreUnavailableError, TaskFailed, TaskRefused, UnknownTaskError
 from holdfast.store.protocol import ProducerStore, Store

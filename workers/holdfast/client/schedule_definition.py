@@ -16,8 +16,7 @@ from msgspec.structs import force_setattr
 from holdfast.client.arguments import check, checked_options
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.cadence import Cadence, Every, RecurrenceRule, cron, every, read, rule, stored
-from holdfast.core.cadence.every import LONGEST, At, Continue, Stop
-from holdfast.core.cadence.moments import moment_at, read_moment, zone
+from holdfast.core.cadence.moments import LONGEST_SECONDS, At, Continue, Stop, moment_at, read_moment, zone
 from holdfast.core.envelope import RETRY_BACKOFF
 from holdfast.core.plain_json import shown
 from holdfast.core.schedule_records import Definition, read_misfire
@@ -348,7 +347,7 @@ def _length(what: str, value: float | str, above: int = -1) -> int:
     except ValueError:
         length = -1.0
     milliseconds = round(length * 1000)
-    if not above < milliseconds <= LONGEST * 1000 or length < 0:
+    if not above < milliseconds <= LONGEST_SECONDS * 1000 or length < 0:
         allowed = "seconds above 0" if above == 0 else "seconds"
         raise InvalidScheduleError(f"{what} {shown(value)}: {allowed}, or 5m, 1h30m, up to 3660d, are allowed")
     return milliseconds

@@ -1,10 +1,19 @@
-"""The outcomes of running a delivery. `core/settle.py` makes settlements of them."""
+"""The outcomes of running a delivery, and the result documents that a store keeps of them.
+
+`core/settle.py` makes settlements of outcomes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, cast
 
 import msgspec
+
+from holdfast.core.messages import Part, text_part
+from holdfast.core.task_states import State
+from holdfast.errors import ParentResultError
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +103,130 @@ class Deferred:
 
 
 Outcome = Completed | InputAsked | Asleep | Failed | Rejected | Raised | UnreadableMessage | HandlerStopped
+
+
+# Result documents: the result of a turn as JSON.
+#
+# {"state": "completed", "parts": [{"kind": "text", "text": …}]}
+# {"state": "failed", "parts": [], "error": {"type": …, "message": …, "traceback": …}}
+
+_encode = msgspec.json.Encoder().encode
+
+NOTHING = b'{"state":"completed","parts":[]}'  # of a turn that had nothing to say
+
+
+class _Kept(msgspec.Struct):
+    parts: list[Part] = []
+    error: dict[str, Any] = {}
+
+
+_decoder = msgspec.json.Decoder(_Kept)
+
+
+def failure_document(state: str, failure: Failure, parts: list[Part] | None = None) -> bytes:
+    """The document of a turn that ended as failed or rejected."""
+    error = {"type": failure.type, "message": failure.message, "traceback": failure.traceback}
+    return _encode({"state": state, "parts": parts or [], "error": error})
+
+
+def reply_parts(document: bytes) -> list[Part]:
+    """The handler's answer in an earlier turn: its parts, or else its error; empty if the document cannot be read."""
+    try:
+        parsed = _decoder.decode(document)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return []
+    message = parsed.error.get("message")
+    return parsed.parts or ([text_part(message)] if isinstance(message, str) else [])
+
+
+class Result(msgspec.Struct, frozen=True):
+    """A result document; `error` has type, message and traceback, where the turn failed."""
+
+    state: str = ""
+    parts: list[Part] = []
+    error: dict[str, Any] | None = None
+
+    @property
+    def value(self) -> object:
+        """The value that the handler returned: a text, a JSON value, None; a list if it returned several."""
+        return value_of(self.parts)
+
+
+def value_of(parts: Iterable[Part]) -> object:
+    """The text or JSON value of one part; a list for several parts, None for none."""
+    values = [_content(part) for part in parts]
+    return values[0] if len(values) == 1 else values or None
+
+
+_result_decoder = msgspec.json.Decoder(Result)
+
+
+def read_result(document: bytes | None) -> Result:
+    """The result in `document`; other bytes count as one text, None as an empty result."""
+    if document is None:
+        return Result()
+    try:
+        return _result_decoder.decode(document)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return Result(parts=[text_part(document.decode("utf-8", "backslashreplace"))])
+
+
+def failure_in(document: bytes | None) -> Failure | None:
+    """The error in a result document."""
+    kept = read_result(document).error
+    if kept is None:
+        return None
+    return Failure(*(str(kept.get(part) or "") for part in ("type", "message", "traceback")))
+
+
+def _content(part: Part) -> object:
+    return cast("object", part.get("text" if part.get("kind") == "text" else "data"))
+
+
+# Results of parents: what the tasks that a task was submitted after have ended with. Pure.
+
+MOST_PARENT_BYTES = 16 << 20  # of the results of one task's parents that a worker reads
+
+
+@dataclass(frozen=True, slots=True)
+class ParentResult:
+    """The end of a parent. `state`: None if another program has deleted its record before its end was noted; `reason`:
+    why it did not complete.
+
+    `document`: its result as the store has it, of `size` bytes; None if it was not read.
+    """
+
+    task_id: str
+    state: State | None
+    has_ended: bool = True
+    reason: str = ""
+    document: bytes | None = None
+    size: int = 0
+
+    @property
+    def value(self) -> Any:
+        """The value that its handler returned, the same as `record.value`; None if it did not complete and has no
+        result. Raises ParentResultError if the result cannot be read."""
+        if flaw := self._flaw():
+            raise ParentResultError(f"parent {self.task_id}: {flaw}")
+        return read_result(self.document).value
+
+    @property
+    def error(self) -> Failure | None:
+        """The exception or the reason with which it failed or was rejected."""
+        return failure_in(self.document)
+
+    def _flaw(self) -> str:
+        if self.state is None:
+            return "its record was deleted by another program"
+        if not self.has_ended:
+            return f"it has not ended: it is {self.state}"
+        if self.size and self.document is None:
+            return (
+                f"its result of {self.size} bytes was not read, as the results of the parents of one task are larger "
+                f"than {MOST_PARENT_BYTES >> 20} MiB together: let parents keep large values elsewhere and return "
+                "their address"
+            )
+        if self.state is State.COMPLETED and not self.size:
+            return "its result was deleted by another program"
+        return ""

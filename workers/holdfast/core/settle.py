@@ -19,8 +19,8 @@ from holdfast.core.outcomes import (
     Raised,
     Rejected,
     UnreadableMessage,
+    failure_document,
 )
-from holdfast.core.result_document import failure_document
 
 # Decides when a task that failed is tried again.
 

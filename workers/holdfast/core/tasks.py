@@ -1,17 +1,21 @@
-"""Tasks as a store has them: the record, the filter and the page of a list, the answers to a retry and a search. Times
-are milliseconds. Submissions are in acceptance.py, numbers in counts.py.
+"""Tasks as a store has them: the record, the filter and the page of a list, the answer to a retry, the search by text.
+
+Times are milliseconds. Submissions are in acceptance.py, numbers in counts.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from holdfast.core.html_table import html_fields, html_table
-from holdfast.core.outcomes import Failure
-from holdfast.core.result_document import failure_in, read_result
+import msgspec
+
+from holdfast.core.messages import Part
+from holdfast.core.outcomes import Failure, Result, failure_in, read_result
+from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.core.task_states import State
 
 if TYPE_CHECKING:
@@ -175,3 +179,136 @@ class Page:
         rows = [(one.task_id, one.state, one.name, one.lane, one.runs, one.reason) for one in self.tasks]
         more = "<p>there are more: <code>cursor=page.cursor</code></p>" if self.cursor else ""
         return html_table(("task", "state", "handler", "lane", "runs", "reason"), rows) + more
+
+
+# The search for tasks by a text: which tasks match, and a quick test that lets the store skip most others.
+
+LONGEST_TEXT = 200  # characters that may be searched for
+MOST_SEARCHED_BYTES = 65_536  # of an operation, and of a result, that are searched: their beginning
+
+_PLAIN = re.compile(r"[A-Za-z0-9 _.@-]+")  # no encoder of JSON writes these in another way
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Message(msgspec.Struct):
+    parts: list[Part] = []
+    metadata: object = None
+
+
+class _Params(msgspec.Struct):
+    message: _Message | None = None
+
+
+class _Operation(msgspec.Struct):
+    params: _Params
+
+
+_read_operation = msgspec.json.Decoder(_Operation).decode
+_read_result = msgspec.json.Decoder(Result).decode
+
+
+def as_it_is(value: Any) -> Any:
+    """Shows the whole value; nothing is hidden."""
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class TextSearch:
+    """Case does not matter. A task matches if the text is in its id, its handler's name, its reason, or in the
+    arguments, result or error of its latest turn. These are searched text by text, and in their JSON spelling. `shown`
+    first removes from a JSON value what the reader may not see."""
+
+    text: str
+    shown: Callable[[Any], Any] = as_it_is
+    _wanted: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        lower = self.text.lower()
+        object.__setattr__(self, "_wanted", tuple({lower, _encode(lower).decode()[1:-1]}))
+
+    @property
+    def probe(self) -> str:
+        """A lower-case ASCII text that is in the bytes of every matching task: the store skips tasks without it."""
+        return max(_PLAIN.findall(self.text), key=len, default="").lower()
+
+    def fits(self, task: TaskRecord) -> bool:
+        """True if the task matches. It was read with its operation and result, or with the beginning of them."""
+        return any(wanted in text.lower() for text in self._texts(task) for wanted in self._wanted)
+
+    def _texts(self, task: TaskRecord) -> Iterator[str]:
+        yield from map(self.shown, (task.task_id, task.name, task.reason))
+        if task.operation:
+            yield from self._in_operation(task.operation)
+        if task.result:
+            yield from self._in_result(task.result)
+
+    def _in_operation(self, document: bytes) -> Iterator[str]:
+        """Searches the arguments; in an unreadable document, for example a cut one, all of it."""
+        try:
+            message = _read_operation(document).params.message
+        except UNREADABLE_JSON:
+            yield self._as_text(document)
+            return
+        if message is not None:
+            yield from self._in_parts(message.parts)
+            yield self._spelled(message.metadata)
+
+    def _in_result(self, document: bytes) -> Iterator[str]:
+        try:
+            result = _read_result(document)
+        except UNREADABLE_JSON:
+            yield self._as_text(document)
+            return
+        yield from self._in_parts(result.parts)
+        yield from (str(value) for value in self.shown(result.error or {}).values())
+
+    def _in_parts(self, parts: list[Part]) -> Iterator[str]:
+        for part in parts:
+            text, data = part.get("text"), part.get("data")
+            if isinstance(text, str):
+                yield self.shown(text)
+            else:
+                yield self._spelled(_arguments(cast("dict[str, Any]", data)) if isinstance(data, dict) else data)
+
+    def _as_text(self, document: bytes) -> str:
+        text = self.shown(document.decode("utf-8", "replace"))
+        assert isinstance(text, str)
+        return text
+
+    def _spelled(self, value: object) -> str:
+        return "" if value in (None, {}) else _encode(self.shown(value)).decode()
+
+
+def _arguments(data: dict[str, Any]) -> object:
+    """The arguments of a named handler without its name, because the name is searched separately."""
+    return data["kwargs"] if data.keys() == {"name", "kwargs"} else data
+
+
+# HTML tables, which Jupyter shows in place of a value's repr.
+
+LONGEST_CELL = 1000  # characters of one cell
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table with one line of heads. Texts are escaped, so that a task's text is never read as HTML."""
+    lines = [_line("th", head), *(_line("td", row) for row in rows)]
+    return f"<table>{''.join(lines)}</table>"
+
+
+def html_fields(fields: Iterable[tuple[str, object]]) -> str:
+    """A table with one name and value on each line; fields without a value are left out."""
+    lines = [_cell("th", name) + _cell("td", value) for name, value in fields if value not in (None, "")]
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+
+def _line(tag: str, cells: Sequence[object]) -> str:
+    return f"<tr>{''.join(_cell(tag, cell) for cell in cells)}</tr>"
+
+
+def _cell(tag: str, value: object) -> str:
+    from html import escape  # no worker needs its tables of names
+
+    text = str(value)
+    text = text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"
+    return f'<{tag} style="text-align: left; white-space: pre-wrap">{escape(text)}</{tag}>'

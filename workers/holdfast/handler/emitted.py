@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from holdfast.core.emitted_parts import LONGEST_PART
+from holdfast.core.delivery import LONGEST_PART
 from holdfast.errors import WouldBlockError
 from holdfast.handler.returned_value import NotJsonError, to_json
 from holdfast.os.loop_threads import is_thread_of_loop

@@ -9,8 +9,7 @@ import math
 import os
 from pathlib import Path
 
-from holdfast.core.outcomes import Completed, Failure, Raised, Rejected
-from holdfast.core.result_document import NOTHING, failure_document
+from holdfast.core.outcomes import NOTHING, Completed, Failure, Raised, Rejected, failure_document
 from holdfast.errors import Reject, Retry, StopSchedule, UnsetSchedule
 from holdfast_config.error_text import is_error, members_of, text_of, traceback_text, type_name
 from holdfast_config.secret_texts import mask

@@ -15,9 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast.core.messages import Part, data_part, text_part
-from holdfast.core.outcomes import Completed, Failed, Failure, InputAsked, Outcome, Raised, Rejected
+from holdfast.core.outcomes import NOTHING, Completed, Failed, Failure, InputAsked, Outcome, Raised, Rejected
 from holdfast.core.plain_json import UNREADABLE_JSON
-from holdfast.core.result_document import NOTHING
 from holdfast.handler.failures import MESSAGE_BYTES, bounded
 
 # Encodes results and checkpoints as JSON: also dataclasses, dates, UUIDs, msgspec and pydantic models.

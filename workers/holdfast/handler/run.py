@@ -12,8 +12,7 @@ from typing import Any, cast
 import anyio
 
 from holdfast.core.delivery import Delivery
-from holdfast.core.outcomes import Failure, Outcome, Raised, Rejected, UnreadableMessage
-from holdfast.core.result_document import failure_document
+from holdfast.core.outcomes import Failure, Outcome, Raised, Rejected, UnreadableMessage, failure_document
 from holdfast.errors import RunEnded
 from holdfast.handler.converters import MisfitError
 from holdfast.handler.failures import message_of, outcome_of_error, user_traceback

@@ -25,7 +25,7 @@ from typing import (
 import msgspec
 
 from holdfast.core.messages import Message
-from holdfast.core.result_document import ParentResult
+from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import State
 from holdfast.errors import HandlerError
 from holdfast.handler.converters import Convert, MisfitError, convert_all, converters, prepare

@@ -13,7 +13,7 @@ import structlog
 
 from holdfast.core.batches import DeliveredBatch
 from holdfast.core.delivery import Delivery
-from holdfast.core.result_document import ParentResult, value_of
+from holdfast.core.outcomes import ParentResult, value_of
 from holdfast.errors import ForkedProcessError
 from holdfast.handler.emitted import PartLog, UnkeptParts, part_to_json, require_handler_thread
 from holdfast.handler.pauses import Pauses, milliseconds

@@ -17,7 +17,7 @@ import msgspec
 from holdfast.core.delivery import Delivery
 from holdfast.core.envelope import Control, Run, UnreadableError, read
 from holdfast.core.messages import Message, with_content
-from holdfast.core.result_document import reply_parts
+from holdfast.core.outcomes import reply_parts
 
 _NOTHING = Run(task_id="", message_id="")
 

@@ -17,12 +17,21 @@ from holdfast.core.batches import BatchPage, BatchRecord, BatchTask, Canceled
 from holdfast.core.bulk_changes import BulkChange
 from holdfast.core.conversations import About, Conversation, NotedWrite
 from holdfast.core.counts import Counts, Epoch, KeptTask, LedgerStatus, Obliterated
-from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, Standing
-from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict, PartsPage
+from holdfast.core.delivery import (
+    EmittedBatch,
+    EmitVerdict,
+    Hint,
+    Holding,
+    PartsPage,
+    Pulled,
+    Renewed,
+    Settlement,
+    Standing,
+)
 from holdfast.core.lanes import LaneLimit, Lanes, UnreadableEntry
+from holdfast.core.outcomes import ParentResult
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.quiet_hosts import HaltScope, Quiet, QuietOrder
-from holdfast.core.result_document import ParentResult
 from holdfast.core.rollup import Rollup
 from holdfast.core.schedule_records import (
     Definition,
@@ -38,8 +47,7 @@ from holdfast.core.schedule_records import (
 )
 from holdfast.core.steps import SleepKept, StepHead, StepKept, StepRecord
 from holdfast.core.store_info import Gauges, KeyCount, LaneHead, ServerAddress, StoreInfo, Tended
-from holdfast.core.task_search import TextSearch
-from holdfast.core.tasks import Page, Place, RetryAnswer, TaskIds, TaskRecord, Wanted
+from holdfast.core.tasks import Page, Place, RetryAnswer, TaskIds, TaskRecord, TextSearch, Wanted
 from holdfast.core.webhook_notice import Answered, Notice, Outbox, Room, SpoiltNotice
 from holdfast.core.worker_records import (
     MAX_CRASHES,
@@ -341,7 +349,7 @@ class TaskStore(Protocol):
         ...
 
     async def search(self, wanted: Wanted, search: TextSearch, limit: int, cursor: str = "") -> Page:
-        """Like `tasks`, but only tasks that contain a text (see core/task_search.py). One call is one step: it reads at
+        """Like `tasks`, but only tasks that contain a text (see core/tasks.py). One call is one step: it reads at
         most some hundred tasks and half a megabyte of their texts. So a page may be empty and still have a cursor."""
         ...
 

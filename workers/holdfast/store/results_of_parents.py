@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from holdfast.core.result_document import MOST_BYTES, ParentResult
+from holdfast.core.outcomes import MOST_PARENT_BYTES, ParentResult
 from holdfast.store.protocol import TaskStore
 
 
-async def results_of_parents(store: TaskStore, task_id: str, most_bytes: int = MOST_BYTES) -> dict[str, ParentResult]:
+async def results_of_parents(
+    store: TaskStore, task_id: str, most_bytes: int = MOST_PARENT_BYTES
+) -> dict[str, ParentResult]:
     """The parents of the task in the order of `after`. Results are read up to `most_bytes` in all; later parents have
     none."""
     found, left = dict[str, ParentResult](), most_bytes

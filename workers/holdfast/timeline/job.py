@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.core.cadence import restored
-from holdfast.core.cadence.every import At, Continue, Stop
+from holdfast.core.cadence.moments import At, Continue, Stop
 from holdfast.core.envelope import USUAL_TIMEOUT
 from holdfast.core.schedule_records import Occurrence, ScheduleRecord
 from holdfast.core.schedules import Overlap

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
-from holdfast.core.result_document import ParentResult
+from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Place, TaskRecord
 from holdfast.core.trail import KEPT, TrailStep, is_asleep, read_trail

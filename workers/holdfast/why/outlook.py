@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from holdfast.core.acceptance import IfParentFails
 from holdfast.core.batches import BatchRecord
-from holdfast.core.result_document import ParentResult
+from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Place, TaskRecord
 from holdfast.core.trail import TrailStep, is_asleep

@@ -16,8 +16,7 @@ from typing import TypeVar
 import anyio
 import structlog
 
-from holdfast.core.delivery import Delivery
-from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
+from holdfast.core.delivery import Delivery, EmittedBatch, EmitVerdict
 from holdfast.core.steps import SleepKept, StepKept, StepRecord, StepVerdict
 from holdfast.errors import StoreFullError
 from holdfast.store.recorded_steps import recorded_steps

@@ -14,8 +14,8 @@ import rich_click
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.query import NOT_COMPLETED
-from holdfast.core.emitted_parts import EmittedPart
-from holdfast.core.result_document import ParentResult
+from holdfast.core.delivery import EmittedPart
+from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.exits import Exit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.result_document import read_result
+from holdfast.core.outcomes import read_result
 from holdfast.core.tasks import Retried, TaskRecord
 from holdfast.core.words import duration
 from holdfastd.cli.common.output import readable

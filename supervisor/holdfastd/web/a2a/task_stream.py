@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from holdfast.client.query import subscription
-from holdfast.core.emitted_parts import EmittedPart
+from holdfast.core.delivery import EmittedPart
 from holdfast.core.messages import Part, data_part, text_part
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord

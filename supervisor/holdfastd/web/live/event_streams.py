@@ -15,7 +15,7 @@ from starlette.responses import Response
 from holdfast.client.query import SETTLED, subscription
 from holdfast.client.queue_views import MissedEvents
 from holdfast.core.activity import Happenings
-from holdfast.core.emitted_parts import EmittedPart
+from holdfast.core.delivery import EmittedPart
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep, read_trail
 from holdfast.errors import StoreUnavailableError

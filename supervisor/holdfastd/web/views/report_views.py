@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.core.result_document import failure_in
+from holdfast.core.outcomes import failure_in
 from holdfast.core.statistics import Statistic
 from holdfast.core.tasks import TaskRecord
 from holdfast.store.periods import Period

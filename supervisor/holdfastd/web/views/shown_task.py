@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.core import envelope
 from holdfast.core.envelope import Run, UnreadableError
 from holdfast.core.messages import Part, text_of
-from holdfast.core.result_document import read_result
+from holdfast.core.outcomes import read_result
 from holdfast.core.task_states import TERMINAL, TRANSITIONS, UNCHANGED, State, TaskEvent
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import KEPT, TrailStep, is_asleep, read_trail

@@ -6,7 +6,7 @@ and a cadence that never comes due is refused when it is read.
 """
 
 from holdfast.core.cadence.cron import Cron, cron
-from holdfast.core.cadence.every import At, Continue, Every, Stop, every
+from holdfast.core.cadence.moments import At, Continue, Every, Stop, every
 from holdfast.core.cadence.parse import Cadence, following, read, restored, stored, words
 from holdfast.core.cadence.rule import RecurrenceRule, rule
 

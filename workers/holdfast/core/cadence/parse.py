@@ -5,8 +5,7 @@ from __future__ import annotations
 from cronsim.explain import Expression
 
 from holdfast.core.cadence.cron import Cron, cron
-from holdfast.core.cadence.every import At, Continue, Every, Stop
-from holdfast.core.cadence.moments import local, read_moment
+from holdfast.core.cadence.moments import At, Continue, Every, Stop, local, read_moment
 from holdfast.core.cadence.rule import RecurrenceRule, checked, rule
 from holdfast.errors import InvalidScheduleError
 

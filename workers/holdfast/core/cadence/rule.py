@@ -9,13 +9,301 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from calendar import monthrange
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from functools import lru_cache
+from itertools import dropwhile, groupby, islice, takewhile
 
-from holdfast.core.cadence.moments import EPOCH, local, moment_at, wall_of, zone
-from holdfast.core.cadence.recurrence import Recurrence, recurrence
+from holdfast.core.cadence.moments import EPOCH, Every, exists, local, moment_at, wall_of, zone
+from holdfast.core.cadence.rule_parts import STEPS, Clock, Parts, clock, days, each_day, numbers, periods
 from holdfast.errors import InvalidScheduleError
+
+# One RRULE: `rule_parts` finds its days, `times_of_day` their times; both searches are bounded.
+#
+# A search begins with the whole period (year, month or week) that has the wanted moment. So the phase of INTERVAL is
+# kept, and BYSETPOS counts in the whole period, also in the one that has DTSTART.
+
+_EMPTY = 4000  # days in a row, of those that the date parts name, which are searched for a time
+_YEARS = 60  # more than the longest gap of a sensible rule (29 February on a Monday: 40 years, around 2100)
+_LAST = datetime(9999, 12, 20)  # noqa: DTZ001 - a local time, after which nothing is searched
+_LONGEST = timedelta(days=373)  # of a period: a year and what a week has beyond it
+_SHIFT = timedelta(hours=3)  # more than any clock is put back
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """`parts` of the RRULE, without COUNT, UNTIL and INTERVAL. `until` is the last allowed moment."""
+
+    frequency: str
+    interval: int
+    parts: Parts = ()
+    count: int | None = None
+    until: int | None = None
+
+    def following(self, start: datetime, timezone: str, after: int) -> int | None:
+        if self.frequency in STEPS and not self.parts:
+            moment = self._elapsed(moment_at(start, timezone), after)
+        else:
+            moment = self._counted(start, timezone, after)
+        return moment if moment is None or self.until is None or moment <= self.until else None
+
+    def _elapsed(self, first: int, after: int) -> int | None:
+        step = Every(self.interval * STEPS[self.frequency] * 1000, first)
+        moment = step.following(after)
+        return moment if self.count is None or moment < first + self.count * step.interval else None
+
+    def _counted(self, start: datetime, timezone: str, after: int) -> int | None:
+        if self.count is not None:
+            last = _last(self, start, timezone)
+            if last is None or after >= last:
+                return None
+        walls = self.walls(start, max(start, _wall_before(after, timezone)))
+        return next((moment for moment in existing(walls, timezone) if moment > after), None)
+
+    def walls(self, start: datetime, first: datetime) -> Iterator[datetime]:
+        """Local times from `first` on; `first` is not before `start`. The search ends when it has found none for
+        long."""
+        begin = first
+        while begin < _LAST:
+            end = min(_LAST, begin.replace(year=min(9999, begin.year + _YEARS), day=min(begin.day, 28)))
+            wall = None
+            for wall in self._within(start, begin, end):
+                yield wall
+            if wall is None:
+                return
+            begin = end + timedelta(seconds=1)
+
+    def _within(self, start: datetime, begin: datetime, end: datetime) -> Iterator[datetime]:
+        """Local times from `begin` to `end`, both included."""
+        midnight, of_day = _midnight(begin), clock(self.frequency, self.interval, self.parts, start)
+        if self.frequency in STEPS or self.frequency == "DAILY":
+            every = self.interval if self.frequency == "DAILY" else 1
+            return _times(each_day(every, self.parts, _midnight(start), midnight, end), of_day, begin, end)
+        within, positions = periods(self.frequency, self.interval, self.parts), numbers(self.parts, "BYSETPOS")
+        if not positions:
+            return _times(days(within, self.parts, start, midnight, end), of_day, begin, end)
+        named = days(within, self.parts, start, midnight, min(_LAST, end + _LONGEST))
+        walls = (
+            wall
+            for _, of_period in groupby(named, within.number)
+            for wall in _at_positions(list(of_period), of_day.offsets, positions)
+        )
+        return takewhile(lambda wall: wall <= end, dropwhile(lambda wall: wall < begin, walls))
+
+    def __str__(self) -> str:
+        pairs: list[tuple[str, object]] = [("FREQ", self.frequency), ("INTERVAL", self.interval), *self.parts]
+        if self.count is not None:
+            pairs.append(("COUNT", self.count))
+        if self.until is not None:
+            pairs.append(("UNTIL", f"{local(self.until, 'UTC'):%Y%m%dT%H%M%SZ}"))
+        return ";".join(f"{name}={value}" for name, value in pairs)
+
+
+@lru_cache(maxsize=4096)
+def _last(rule: Recurrence, start: datetime, timezone: str) -> int | None:
+    """The last moment that COUNT allows. It is found once, so that searches need not count again."""
+    newest = deque(islice(existing(rule.walls(start, start), timezone), rule.count), maxlen=1)
+    return newest[0] if newest else None
+
+
+def _midnight(wall: datetime) -> datetime:
+    return wall.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _at_positions(named: list[datetime], offsets: tuple[int, ...], positions: tuple[int, ...]) -> Iterator[datetime]:
+    """Selects times of a period by their places (BYSETPOS): 1 is the first, -1 the last."""
+    number = len(named) * len(offsets)
+    places = {place - 1 if place > 0 else number + place for place in positions}
+    for day, part in (divmod(place, len(offsets)) for place in sorted(places) if 0 <= place < number):
+        yield named[day] + timedelta(seconds=offsets[part])
+
+
+def _times(named: Iterator[datetime], of_day: Clock, begin: datetime, end: datetime) -> Iterator[datetime]:
+    empty: set[int] = set()  # phases of days without a time
+    for day in named:
+        phase = of_day.phase(day)
+        if phase in empty and day > begin:
+            continue
+        wall = None
+        for wall in of_day.times(day, begin):
+            if wall > end:
+                return
+            yield wall
+        if wall is None and day > begin:
+            empty.add(phase)
+            if len(empty) > _EMPTY:
+                return
+
+
+def existing(walls: Iterator[datetime], timezone: str) -> Iterator[int]:
+    return (moment_at(wall, timezone) for wall in walls if exists(wall, timezone))
+
+
+def _wall_before(after: int, timezone: str) -> datetime:
+    """The local time of a moment. If the clock was put back shortly before, an earlier one, so that no time is
+    missed."""
+    now, before = local(after, timezone), local(max(0, after - round(_SHIFT.total_seconds() * 1000)), timezone)
+    return (now if now.utcoffset() == before.utcoffset() else now - _SHIFT).replace(tzinfo=None, microsecond=0)
+
+
+# Reads one RRULE: each part is checked by name, and what RFC 5545 does not allow beside it is refused.
+
+FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY")
+WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_ONLY_OF = {  # the frequencies beside which a part may stand
+    "BYWEEKNO": ("YEARLY",),
+    "BYYEARDAY": ("YEARLY", "HOURLY", "MINUTELY", "SECONDLY"),
+    "BYMONTHDAY": ("YEARLY", "MONTHLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY"),
+}
+MOST = 10_000  # the largest COUNT: the times before are counted again at each search
+
+_NUMBERS = r"[+-]?\d{1,3}(?:,[+-]?\d{1,3})*"
+_SHAPES = {
+    "FREQ": "|".join(FREQUENCIES),
+    "INTERVAL": r"0*[1-9]\d{0,6}",
+    "COUNT": r"0*[1-9]\d{0,4}",
+    "UNTIL": r"[\dTZ:.+-]+",  # read by wall_of
+    "WKST": "MO|TU|WE|TH|FR|SA|SU",
+    "BYDAY": r"(?:[+-]?\d{1,2})?(?:MO|TU|WE|TH|FR|SA|SU)(?:,(?:[+-]?\d{1,2})?(?:MO|TU|WE|TH|FR|SA|SU))*",
+    "BYMONTH": _NUMBERS,
+    "BYMONTHDAY": _NUMBERS,
+    "BYYEARDAY": _NUMBERS,
+    "BYWEEKNO": _NUMBERS,
+    "BYHOUR": _NUMBERS,
+    "BYMINUTE": _NUMBERS,
+    "BYSECOND": _NUMBERS,
+    "BYSETPOS": _NUMBERS,
+}
+_BOUNDS = {
+    "BYMONTH": (1, 12),
+    "BYHOUR": (0, 23),
+    "BYMINUTE": (0, 59),
+    "BYSECOND": (0, 59),
+    "BYMONTHDAY": (-31, 31),
+    "BYYEARDAY": (-366, 366),
+    "BYWEEKNO": (-53, 53),
+    "BYSETPOS": (-366, 366),
+}
+
+
+def recurrence(text: str, timezone: str) -> Recurrence:
+    """Read the text after `RRULE:`; InvalidScheduleError names the part, its value and the values allowed."""
+    parts = _parts(text)
+    if "FREQ" not in parts:
+        raise InvalidScheduleError(f"rule {text!r} lacks FREQ, one of {', '.join(FREQUENCIES)}")
+    if "COUNT" in parts and "UNTIL" in parts:
+        raise InvalidScheduleError(f"rule {text!r} has both COUNT and UNTIL: give one")
+    parsed = Recurrence(
+        parts.pop("FREQ"),
+        int(parts.pop("INTERVAL", 1)),
+        count=_count(parts.pop("COUNT", None)),
+        until=_until(parts.pop("UNTIL", None), timezone),
+        parts=tuple(parts.items()),
+    )
+    return _accepted(parsed, text)
+
+
+def _parts(text: str) -> dict[str, str]:
+    parts: dict[str, str] = {}
+    for pair in filter(None, text.strip().upper().split(";")):
+        name, _, value = pair.partition("=")
+        if name not in _SHAPES:
+            raise InvalidScheduleError(f"rule {text!r}: {name!r} is no part of a rule; there are {', '.join(_SHAPES)}")
+        if name in parts:
+            raise InvalidScheduleError(f"rule {text!r} names {name} twice")
+        if not re.fullmatch(_SHAPES[name], value, re.ASCII) or not _within(name, value):
+            raise InvalidScheduleError(f"rule {text!r}: {name} is {value!r}, allowed: {_allowed(name)}")
+        parts[name] = value
+    return parts
+
+
+def _within(name: str, value: str) -> bool:
+    if name not in _BOUNDS:
+        return True
+    low, high = _BOUNDS[name]
+    numbers = [int(number) for number in value.split(",")]
+    return all(low <= number <= high and (number != 0 or low == 0) for number in numbers)
+
+
+def _allowed(name: str) -> str:
+    if name in _BOUNDS:
+        low, high = _BOUNDS[name]
+        return f"numbers from {low} to {high}{'' if low >= 0 else ' but 0'}, with commas"
+    return {
+        "FREQ": ", ".join(FREQUENCIES),
+        "INTERVAL": "a number from 1 to 9999999",
+        "COUNT": f"a number from 1 to {MOST}",
+        "UNTIL": "a date such as 20271231T235959Z",
+        "WKST": "a day, MO to SU",
+        "BYDAY": "days, MO to SU, with commas, with a number in front where it is the nth",
+    }[name]
+
+
+def _count(value: str | None) -> int | None:
+    if value is not None and int(value) > MOST:
+        raise InvalidScheduleError(
+            f"rule: COUNT is {value}, allowed: {_allowed('COUNT')}; the limit of a schedule has no such bound"
+        )
+    return None if value is None else int(value)
+
+
+def _until(value: str | None, timezone: str) -> int | None:
+    """The moment of UNTIL; a date without a time means the end of that day."""
+    if value is None:
+        return None
+    try:
+        wall, its_zone = wall_of(value, timezone)
+        if "T" not in value:
+            return moment_at(wall + timedelta(days=1), timezone) - 1000
+        return moment_at(wall, its_zone)
+    except (ValueError, OverflowError) as error:
+        raise InvalidScheduleError(f"rule: UNTIL is {value!r}, allowed: {_allowed('UNTIL')}") from error
+
+
+def _accepted(rule: Recurrence, text: str) -> Recurrence:
+    """Check that the parts fit together; some are for some frequencies only (RFC 5545, 3.3.10)."""
+    parts = dict(rule.parts)
+    for name, of in _ONLY_OF.items():
+        if name in parts and rule.frequency not in of:
+            raise InvalidScheduleError(
+                f"rule {text!r}: {name} is not for FREQ={rule.frequency}, but for {', '.join(of)}{_instead(name, rule)}"
+            )
+    which = [int(number) for number in re.findall(r"[+-]?\d+", parts.get("BYDAY", ""))]
+    if which and rule.frequency not in ("YEARLY", "MONTHLY"):
+        raise InvalidScheduleError(f"rule {text!r}: BYDAY may say which of a month only with FREQ=MONTHLY or YEARLY")
+    if which and "BYWEEKNO" in parts:
+        raise InvalidScheduleError(f"rule {text!r}: BYDAY with BYWEEKNO has days of that week: leave the number out")
+    most = 53 if rule.frequency == "YEARLY" and "BYMONTH" not in parts else 5
+    if not all(1 <= abs(number) <= most for number in which):
+        raise InvalidScheduleError(
+            f"rule {text!r}: BYDAY is {parts['BYDAY']!r}, allowed in front of a day: 1 to {most}, -1 to -{most}"
+        )
+    if not _has_such_a_day(parts):
+        raise InvalidScheduleError(f"rule {text!r} never fires: none of these months has such a day")
+    if "BYSETPOS" in parts and set(parts) <= {"BYSETPOS", "WKST"}:
+        raise InvalidScheduleError(f"rule {text!r}: BYSETPOS chooses among the times of another BY part; give one")
+    return rule
+
+
+def _instead(name: str, rule: Recurrence) -> str:
+    """A rule with the same meaning, if a part is not allowed for the frequency; empty if there is none."""
+    parts = dict(rule.parts)
+    if rule.frequency not in ("WEEKLY", "DAILY") or rule.interval > 1 or "BYSETPOS" in parts:
+        return ""
+    frequency = "DAILY" if name == "BYMONTHDAY" and "BYWEEKNO" not in parts else "YEARLY"
+    alone = rule.frequency == "DAILY" and not parts.keys() & {"BYDAY", "BYMONTHDAY", "BYYEARDAY"}
+    week = f" and BYDAY={','.join(WEEKDAYS)}" if alone else ""
+    return f": write FREQ={frequency} with the same parts{week}"
+
+
+def _has_such_a_day(parts: dict[str, str]) -> bool:
+    months = [int(month) for month in parts.get("BYMONTH", "1").split(",")]
+    days = [abs(int(day)) for day in parts.get("BYMONTHDAY", "1").split(",")]
+    return min(days) <= max(monthrange(2000, month)[1] for month in months)
+
 
 _LINE = re.compile(r"(DTSTART|RRULE|RDATE|EXDATE)((?:;[A-Z]+=(?:\"[^\"]*\"|[^\":;]+))*):(.+)", re.ASCII | re.IGNORECASE)
 _PARAMETER = re.compile(r";([A-Z]+)=(?:\"([^\"]*)\"|([^\":;]+))", re.ASCII | re.IGNORECASE)

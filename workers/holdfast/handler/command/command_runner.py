@@ -15,8 +15,7 @@ import anyio.lowlevel
 import msgspec
 
 from holdfast.core.messages import Message
-from holdfast.core.outcomes import Failure, Outcome, Raised, Rejected
-from holdfast.core.result_document import failure_document
+from holdfast.core.outcomes import Failure, Outcome, Raised, Rejected, failure_document
 from holdfast.handler.command.command_line import Command
 from holdfast.handler.command.process import CommandProcess, CommandResult, Remarks, feed, listen
 from holdfast.handler.failures import MESSAGE_BYTES, bounded

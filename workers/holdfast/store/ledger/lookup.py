@@ -8,9 +8,8 @@ from typing import Any
 
 from holdfast.core.acceptance import Submission
 from holdfast.core.steps import StepHead, read_head
-from holdfast.core.task_search import TextSearch
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import TaskRecord, Wanted
+from holdfast.core.tasks import TaskRecord, TextSearch, Wanted
 from holdfast.errors import InvalidTaskError
 from holdfast.store.ledger.tables import requests, tasks
 from holdfast.store.redis import decode

@@ -8,8 +8,7 @@ from typing import Any
 
 from holdfast.core.counts import Obliterated
 from holdfast.core.steps import StepHead
-from holdfast.core.task_search import TextSearch
-from holdfast.core.tasks import Page, RetryAnswer, TaskIds, TaskRecord, Wanted
+from holdfast.core.tasks import Page, RetryAnswer, TaskIds, TaskRecord, TextSearch, Wanted
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast.store.ledger import kept_settings, lookup
 from holdfast.store.ledger.change_requests import FollowedQueue

@@ -11,7 +11,7 @@ from holdfast.core.batches import DeliveredBatch, batch_counts
 from holdfast.core.delivery import Delivery, Pulled, Standing, Verdict
 from holdfast.core.identity import sha1_hex
 from holdfast.core.lanes import UnreadableEntry
-from holdfast.core.result_document import ParentResult
+from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TOLD_TOGETHER

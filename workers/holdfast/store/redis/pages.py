@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.core.plain_json import shown
-from holdfast.core.task_search import TextSearch
-from holdfast.core.tasks import Page, TaskRecord
+from holdfast.core.tasks import Page, TaskRecord, TextSearch
 from holdfast.errors import InvalidTaskError, UnreadableRecordError
 from holdfast.store.redis.decode import task_record
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from holdfast.core.counts import Obliterated
-from holdfast.core.emitted_parts import PartsPage, read_batch
-from holdfast.core.result_document import ParentResult
+from holdfast.core.delivery import PartsPage, read_batch
+from holdfast.core.outcomes import ParentResult
 from holdfast.core.steps import StepHead, StepRecord, read_head, read_step
-from holdfast.core.task_search import TextSearch
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Page, Place, RetryAnswer, TaskIds, TaskRecord, Wanted
+from holdfast.core.tasks import Page, Place, RetryAnswer, TaskIds, TaskRecord, TextSearch, Wanted
 from holdfast.store.redis import decode, pages
 from holdfast.store.redis.connection import DAMAGED, given
 from holdfast.store.redis.part import RedisPart

@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settle, Settlement, Standing
-from holdfast.core.emitted_parts import EmittedBatch, EmitVerdict
+from holdfast.core.delivery import (
+    EmittedBatch,
+    EmitVerdict,
+    Hint,
+    Holding,
+    Pulled,
+    Renewed,
+    Settle,
+    Settlement,
+    Standing,
+)
 from holdfast.core.steps import SleepKept, StepKept, StepVerdict
 from holdfast.core.worker_records import Admission, Introduction, ServedWork
 from holdfast.store.redis import decode
