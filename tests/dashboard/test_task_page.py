@@ -202,6 +202,11 @@ async def test_a_pause_and_a_cancel_have_the_reason_that_was_typed(redis_setting
         await here.manager.run_task("hello", task_id="t")
         shown = (await here.browser.get("/task?id=t")).text
         assert "Pause or Cancel with a reason" in shown
+        await here.manager.run_task("hello", task_id="paused")
+        await here.manager.pause_task("paused")
+        assert "Resume or Cancel with a reason" in await here.page("/task?id=paused")
+        await here.change("/tasks/resume", task_id="paused", reason="it is back")
+        assert "it is back (resumed by token on the web" in (await here.manager.get_task("paused")).trail[-1]
         for path, word in (("/tasks/pause", "paused"), ("/tasks/cancel", "canceled")):
             assert f'formaction="{path}"' in shown
             await here.change(path, task_id="t", reason="the provider is down")

@@ -16,20 +16,30 @@ from holdfast.core.task_states import TERMINAL, TRANSITIONS, UNCHANGED, State, T
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import KEPT, TrailStep, is_asleep, read_trail
 from holdfast.why.times import span
+from holdfastd.operations.act import Act
+from holdfastd.operations.tasks import CANCEL_TASK, PAUSE_TASK, REMOVE_TASK, RESUME_TASK, RETRY_TASK
 
 # The changes that one task allows now, as the state machine of the core has them. Pure.
 
 
 @dataclass(frozen=True, slots=True)
 class TaskAction:
-    """`path`: of the change; `is_final`: it cannot be undone, so a visitor is asked first; `takes_reason`: a reason can
-    be given, which is kept with the task."""
+    """`is_final`: it cannot be undone, so a visitor is asked first."""
 
-    path: str
+    act: Act[Any, Any]
     title: str
     is_allowed: Callable[[TaskRecord], bool]
     is_final: bool = False
-    takes_reason: bool = False
+
+    @property
+    def path(self) -> str:
+        """Of the form that asks for it."""
+        return f"/{self.act.name}"
+
+    @property
+    def takes_reason(self) -> bool:
+        """True where a reason can be given, which is kept with the task."""
+        return any(field.name == "reason" for field in self.act.fields)
 
 
 def allowed(task: TaskRecord) -> list[TaskAction]:
@@ -70,16 +80,11 @@ def _waits_for_pause(task: TaskRecord) -> bool:
 _PAUSES = frozenset({TaskEvent.PAUSE_ASKED, TaskEvent.PAUSE_WITHDRAWN, TaskEvent.CLAIMED})
 
 ACTIONS = (
-    TaskAction("/tasks/resume", "Resume", lambda task: _happens(TaskEvent.RESUMED, task) or _waits_for_pause(task)),
-    TaskAction(
-        "/tasks/pause",
-        "Pause",
-        lambda task: _happens(TaskEvent.SUSPENDED, task) and not _waits_for_pause(task),
-        takes_reason=True,
-    ),
-    TaskAction("/tasks/retry", "Retry", _may_retry, takes_reason=True),
-    TaskAction("/tasks/cancel", "Cancel", _on(TaskEvent.CANCELED), is_final=True, takes_reason=True),
-    TaskAction("/tasks/remove", "Remove", _is_over, is_final=True),
+    TaskAction(RESUME_TASK, "Resume", lambda task: _happens(TaskEvent.RESUMED, task) or _waits_for_pause(task)),
+    TaskAction(PAUSE_TASK, "Pause", lambda task: _happens(TaskEvent.SUSPENDED, task) and not _waits_for_pause(task)),
+    TaskAction(RETRY_TASK, "Retry", _may_retry),
+    TaskAction(CANCEL_TASK, "Cancel", _on(TaskEvent.CANCELED), is_final=True),
+    TaskAction(REMOVE_TASK, "Remove", _is_over, is_final=True),
 )
 
 

@@ -1,0 +1,48 @@
+"""What changes a queue is asked for by the acts alone: a face calls no such method of the library or of a store."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+FACES = Path(__file__).parents[2] / "supervisor/holdfastd"
+OF_TASKS = ("cancel_task", "pause_task", "resume_task", "retry_task", "ask_retry", "remove_task", "purge_dead_letters")
+OF_STORES = (
+    "cancel",
+    "pause",
+    "resume",
+    "retry",
+    "forget_tasks",
+    "purge_dead",
+    "pause_lane",
+    "resume_lane",
+)  # of a name that is a store
+OTHERS = (
+    *("pause_queue", "resume_queue", "bound"),
+    *("quiet_host", "resume_host", "halt_host", "end_halt"),
+    *("seal_batch", "cancel_batch", "readmit", "forget_unreadable", "purge_unreadable", "notice_now", "notice_done"),
+)
+
+
+def changes(file: Path) -> Iterator[str]:
+    """The methods that change a queue, of those that a file calls or hands on."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if not isinstance(node, ast.Attribute):
+            continue
+        of_store = ast.unparse(node.value).endswith("store") and node.attr in OF_STORES
+        if node.attr in {*OF_TASKS, *OTHERS} or of_store:
+            yield f"{file.relative_to(FACES)}:{node.lineno}: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize("face", ["cli", "web"])
+def test_a_face_changes_nothing_by_itself(face: str) -> None:
+    found = [each for file in sorted((FACES / face).rglob("*.py")) for each in changes(file)]
+    assert found == []
+
+
+def test_the_acts_do() -> None:
+    found = {each.rpartition(".")[2] for file in (FACES / "operations").glob("*.py") for each in changes(file)}
+    assert found >= set(OTHERS) | {"cancel_task", "pause_task", "resume_task", "ask_retry", "remove_task"}
