@@ -45,7 +45,7 @@ COMMANDS = [
         "schedules.schedules:schedules",
     ),
     lazy("set", "Set the schedule of a job: a rule, NOW, AT:<time>, CONTINUE or STOP.", "timeline.set_job:set_"),
-    lazy("unset", "Remove a job and its schedule.", "timeline.unset_job:unset"),
+    lazy("unset", "Remove a job and its schedule.", "timeline.set_job:unset"),
     lazy("tell", "Print the status of a job as JSON.", "timeline.tell:tell"),
     lazy("statuses", "Print the status of all jobs as CSV.", "timeline.statuses:statuses"),
     lazy("work", "Run one worker in the foreground.", "timeline.work:work"),

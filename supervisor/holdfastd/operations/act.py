@@ -80,9 +80,11 @@ def left_alone(_: BulkChange) -> None:
 @dataclass(frozen=True, slots=True)
 class Doing:
     """The surroundings of an act's function: the store, the settings, the operator. The function may change `asked`,
-    its entry in Activity. `retries`: for calls that do not pass the manager; None: one attempt. `seconds`: an act in
-    steps answers after this time and does the rest when it is asked for again; None: it answers when all is done.
-    `shown`: a filter of tasks without what it hides; `begun`: has this process carry out a change of many tasks."""
+    its entry in Activity. `retries`: for calls that do not pass the manager; None: one attempt.
+
+    For acts in steps: `seconds`: the act answers after this time, and does the rest when it is asked for again; None:
+    it answers when all is done. `on_step`: is told how much is done by now. `begun`: has this process carry out a
+    change of many tasks. `shown`: a filter of tasks without what it hides."""
 
     store: Store
     manager: TaskManager
@@ -91,6 +93,7 @@ class Doing:
     asked: AskedChange
     retries: SubmitRetries | None = None
     seconds: float | None = None
+    on_step: Callable[[int], None] | None = None
     shown: Callable[[str], str] = str
     begun: Callable[[BulkChange], object] = left_alone
 

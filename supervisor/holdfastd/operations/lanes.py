@@ -89,14 +89,14 @@ class ResetHandler(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 async def pause_lane(doing: Doing, given: PauseLane) -> ChangedSubject:
     """Start no more tasks of a lane on any host. Running tasks finish, and new tasks are accepted and wait."""
-    lane = await _known_lane(doing, given.lane, given.create)
+    lane = await known_lane(doing, given.lane, given.create)
     is_new = await doing.manager.pause_queue(lane, doing.reason("paused", given.reason))
     return {"subject": lane, "answer": "paused" if is_new else "was paused already"}
 
 
 async def resume_lane(doing: Doing, given: ResumeLane) -> ChangedSubject:
     """Start tasks of a paused lane again."""
-    lane = await _known_lane(doing, given.lane)
+    lane = await known_lane(doing, given.lane)
     was_paused = await doing.manager.resume_queue(lane)
     return {"subject": lane, "answer": "resumed" if was_paused else "was not paused"}
 
@@ -112,13 +112,13 @@ async def limit_lane(doing: Doing, given: LimitLane) -> ChangedSubject:
     rules = {name: value for name, value in values.items() if value is not None}
     if not rules:
         raise InvalidArgumentError("running: no limit is given; give running, per_key or rate", "running")
-    lane = await _known_lane(doing, given.lane, given.create)
+    lane = await known_lane(doing, given.lane, given.create)
     return await _bound(doing, lane, [LaneLimit(BOUNDS[name], lane, value) for name, value in rules.items()])
 
 
 async def reset_lane(doing: Doing, given: ResetLane) -> ChangedSubject:
     """Remove the limits of a lane that operators have set; those of the settings apply again."""
-    lane = await _known_lane(doing, given.lane)
+    lane = await known_lane(doing, given.lane)
     return await _bound(doing, lane, [LaneLimit(bound, lane, "") for bound in BOUNDS.values()])
 
 
@@ -148,7 +148,8 @@ async def _known_lanes(store: Store, settings: Settings, asked: str) -> set[str]
     return known | {asked} if served.in_lane else known
 
 
-async def _known_lane(doing: Doing, name: str, create: bool = False) -> str:
+async def known_lane(doing: Doing, name: str, create: bool = False) -> str:
+    """Raises UnknownNameError, with the names that are near, unless a new one may be meant."""
     lane = check_lane(name)
     if not create:
         check_known("lane", lane, await doing.call(_known_lanes, doing.store, doing.settings, lane))

@@ -41,7 +41,7 @@ class AskedChange:
             await self.keep(activity.refused(self.refusal) if self.refusal else activity)
 
 
-def why(error: Exception) -> str:
+def why(error: BaseException) -> str:
     """An error of the queue in its own words; any other is a fault of ours."""
     return str(error) if isinstance(error, HoldfastError) else INTERNAL
 

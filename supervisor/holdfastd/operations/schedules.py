@@ -9,12 +9,14 @@ import msgspec
 from msgspec import Meta
 
 from holdfast.client.schedule_definition import ScheduleSpec, check_schedule_id
+from holdfast.client.schedules import Schedules
 from holdfast.core.cadence.moments import read_moment
 from holdfast.errors import InvalidScheduleError
 from holdfastd.documents import times
 from holdfastd.operations.act import Act, Doing, Reason
 
 ScheduleId = Annotated[str, Meta(description="Id of the schedule.")]
+Owner = Annotated[str, Meta(description="Owner of the schedules. Others are left alone.")]
 Time = Annotated[str, Meta(min_length=1, max_length=50, description="2030-01-31T12:00:00, or Unix seconds.")]
 
 
@@ -42,6 +44,13 @@ class SetSchedule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     is_new: bool = False
 
 
+class OwnedSchedules(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The schedules that an owner is to have, by their ids."""
+
+    owner: Owner
+    schedules: dict[str, ScheduleSpec]
+
+
 class PutSchedule(TypedDict):
     """`word`: new, changed or same; `next`: the next fire."""
 
@@ -58,6 +67,15 @@ class ScheduleWord(TypedDict):
 class ScheduleRun(TypedDict):
     schedule: str
     task_id: str
+
+
+class ScheduleDifference(TypedDict):
+    """The ids of the schedules to create, change and delete, and of those that are equal."""
+
+    create: list[str]
+    change: list[str]
+    prune: list[str]
+    same: list[str]
 
 
 async def set_schedule(doing: Doing, given: SetSchedule) -> PutSchedule:
@@ -94,8 +112,48 @@ async def resume_schedule(doing: Doing, given: ChosenSchedule) -> ScheduleWord:
     return {"schedule": given.schedule_id, "word": "resumed"}
 
 
+async def apply_schedules(doing: Doing, given: OwnedSchedules) -> ScheduleDifference:
+    """Create, change and delete schedules so that the owner has exactly those of a file.
+
+    All are checked before the first is written.
+    """
+    schedules = doing.manager.schedules
+    changes = await difference(schedules, given)
+    await schedules.put_all({name: given.schedules[name] for name in (*changes["create"], *changes["change"])})
+    for name in changes["prune"]:
+        await schedules.remove(name)
+    return changes
+
+
+async def difference(schedules: Schedules, declared: OwnedSchedules) -> ScheduleDifference:
+    """What is to be done so that the owner has exactly these. Raises InvalidScheduleError for one that cannot be."""
+    specs = declared.schedules
+    await schedules.check_all(specs)
+    names = {*specs, *await schedules.owned(declared.owner)}
+    records = {each.definition.schedule_id: each.definition for each in await schedules.known(names)}
+    same = [name for name in specs if name in records and _spelled(specs[name]) == records[name].spec]
+    pruned = [
+        name
+        for name, found in records.items()
+        if found.owner == declared.owner
+        and not found.declared  # by the code of an application of this name
+        and name not in specs
+    ]
+    return {
+        "create": [name for name in specs if name not in records],
+        "change": [name for name in specs if name in records and name not in same],
+        "prune": pruned,
+        "same": same,
+    }
+
+
+def _spelled(spec: ScheduleSpec) -> str:
+    return msgspec.json.encode(spec, order="sorted").decode()
+
+
 SET_SCHEDULE = Act("schedules/set", SetSchedule, set_schedule, "schedule_id")
 REMOVE_SCHEDULE = Act("schedules/remove", ChosenSchedule, remove_schedule, "schedule_id")
 RUN_SCHEDULE = Act("schedules/run", ChosenSchedule, run_schedule, "schedule_id")
 PAUSE_SCHEDULE = Act("schedules/pause", PauseSchedule, pause_schedule, "schedule_id")
 RESUME_SCHEDULE = Act("schedules/resume", ChosenSchedule, resume_schedule, "schedule_id")
+APPLY_SCHEDULES = Act("schedules/apply", OwnedSchedules, apply_schedules, "owner")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -14,7 +14,6 @@ import anyio
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.activity import Activity
-from holdfast.core.bulk_changes import BulkChange
 from holdfast.errors import HoldfastError, InvalidTaskError, StoreError, StoreUnavailableError
 from holdfast.exits import Exit
 from holdfast.store import open_store
@@ -23,8 +22,9 @@ from holdfast_config import Settings, service_folders
 from holdfastd.cli.common import output
 from holdfastd.cli.common.error_report import CommandError, is_caused_by, single_error
 from holdfastd.cli.common.session import Session
-from holdfastd.operations.act import Act, Doing, Face, Operator, left_alone, operator_name
-from holdfastd.operations.notes import AskedChange, noted
+from holdfastd.operations import notes
+from holdfastd.operations.act import Act, Doing, Face, Operator, operator_name
+from holdfastd.operations.notes import AskedChange
 
 T = TypeVar("T")
 
@@ -67,9 +67,7 @@ def manage(
     async def inside(store: Store) -> T:
         if later is not None:
             await first.call(store.ping)
-        limit = settings.max_message_bytes
-        manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, retries=later or first)
-        return await work(manager)
+        return await work(manager_of(store, settings, later or first))
 
     return _run(session, inside)
 
@@ -96,12 +94,23 @@ async def operate_in(
     texts: Mapping[str, object],
     retries: SubmitRetries | None = None,
     tell: Callable[[str], None] = _warn,
-    shown: Callable[[str], str] = str,
-    begun: Callable[[BulkChange], object] = left_alone,
+    **surroundings: Any,
 ) -> T:
     """The answer of an act. It is noted in Activity; where the store does not take the note, the change stands, and
-    `tell` says so. `shown`, `begun`: see Doing."""
+    `tell` says so. `surroundings`: see Doing."""
     settings, retries = session.settings, retries or retries_of(session.settings)
+    async with asking(store, act.name, act.subject_of(texts), tell) as asked:
+        operator = Operator(asked.who, asked.origin, Face.COMMAND)
+        manager = manager_of(store, settings, retries)
+        doing = Doing(store, manager, settings, operator, asked, retries, **surroundings)
+        return await act.carry_out(doing, act.read_texts(texts))
+
+
+@asynccontextmanager
+async def asking(
+    store: Store, change: str, subject: str = "", tell: Callable[[str], None] = _warn
+) -> AsyncGenerator[AskedChange]:
+    """A change that this command asks for, which is noted in Activity once."""
 
     async def keep(activity: Activity) -> None:
         try:
@@ -110,13 +119,14 @@ async def operate_in(
             if not activity.is_refused:
                 tell(f"the change is made, but not listed in Activity: {error}")
 
+    asked = AskedChange(operator_name(), "the command line", keep, change, subject)
+    async with notes.noted(asked, lambda error: notes.why(single_error(error))):
+        yield asked
+
+
+def manager_of(store: Store, settings: Settings, retries: SubmitRetries) -> TaskManager:
     limit = settings.max_message_bytes
-    manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, retries=retries)
-    operator = Operator(operator_name(), "the command line", Face.COMMAND)
-    change = AskedChange(operator.name, operator.origin, keep, act.name, act.subject_of(texts))
-    async with noted(change) as asked:
-        doing = Doing(store, manager, settings, operator, asked, retries, shown=shown, begun=begun)
-        return await act.carry_out(doing, act.read_texts(texts))
+    return TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, retries=retries)
 
 
 async def operate_each(

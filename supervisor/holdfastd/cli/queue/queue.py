@@ -8,7 +8,6 @@ from typing import Any
 import click
 import rich_click
 
-from holdfast.client.manager import TaskManager
 from holdfast.core.lanes import UnreadableEntry
 from holdfast.core.task_states import State
 from holdfast.core.words import counted
@@ -16,11 +15,12 @@ from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
 from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.act_command import arguments_of, given_of, print_answer
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, ask, converse, manage, operate, operate_in, retries_of
+from holdfastd.cli.common.store_session import LONG_RETRIES, ask, converse, manager_of, operate, operate_in, retries_of
 from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.documents import task_documents, times
@@ -34,6 +34,7 @@ from holdfastd.operations.unreadable import (
     UnreadableAnswer,
     missing,
 )
+from holdfastd.operations.whole_queue import CLEAR_QUEUE, OBLITERATE_QUEUE, Cleared, Deleted
 
 # `supervisor queue unreadable`: entries that were set aside because they are not valid tasks.
 
@@ -222,56 +223,45 @@ def peek(session: Session, /, lane: str | None, limit: int) -> None:
             output.text(entry.decode("utf-8", "backslashreplace"))
 
 
-@queue.command(epilog="Example: supervisor queue clear --lane high --yes")
-@lane_option
-@click.option("--delayed", is_flag=True, help="Also cancel tasks that are due later.")
+@queue.command(help=CLEAR_QUEUE.help, epilog="Example: supervisor queue clear --lane high --yes")
+@arguments_of(CLEAR_QUEUE)
 @yes_option
 @options.store
 @options.pass_session
-def clear(session: Session, /, lane: str | None, delayed: bool, yes: bool) -> None:
-    """Cancel all tasks that wait in the queue. Running tasks continue."""
+def clear(session: Session, /, yes: bool, **given: Any) -> None:
+    lane, delayed = given["lane"], given["delayed"]
     name = lane or session.settings.queue_name
     confirm(f"Cancel all tasks that wait in {name}?", "clearing a queue cannot be undone", yes=yes)
 
-    async def work(manager: TaskManager) -> int:
+    async def work(store: Store) -> Cleared:
+        manager = manager_of(store, session.settings, retries_of(session.settings))
         total = await manager.queue_length(lane)
         if delayed:  # in any lane: nobody counts those of one
             total += await manager.count_tasks(State.DELAYED)
-        with WorkProgress("task", "cleared", total, is_estimate=delayed) as progress:
-            return await manager.clear_queue(lane, delayed=delayed, on_step=progress.show)
+        with WorkProgress("task", "cleared", total, is_estimate=bool(delayed)) as progress:
+            return await operate_in(store, session, CLEAR_QUEUE, given_of(given), on_step=progress.show)
 
-    cleared = manage(session, work)
-    if session.json:
-        output.document({"cleared": cleared})
-    else:
-        output.text(f"{cleared} cleared")
+    print_answer(session, converse(session, work), lambda answer: f"{answer['cleared']} cleared")
 
 
-@queue.command(epilog="Example: supervisor queue obliterate --yes")
-@click.option(
-    "--force",
-    is_flag=True,
-    help="Delete while workers are registered, too; results of their running tasks are lost.",
-)
+@queue.command(help=OBLITERATE_QUEUE.help, epilog="Example: supervisor queue obliterate --yes")
+@arguments_of(OBLITERATE_QUEUE)
 @yes_option
 @options.store
 @options.pass_session
-def obliterate(session: Session, /, force: bool, yes: bool) -> None:
-    """Delete all data of this queue: tasks in every state, lanes, schedules, dead letters and history."""
+def obliterate(session: Session, /, yes: bool, **given: Any) -> None:
     name = session.settings.queue_name
     confirm(f"Delete all data of {name}?", "deleting a queue cannot be undone", yes=yes)
 
-    total = ask(session, lambda store: store.key_count()).queue or None
-
-    async def work(manager: TaskManager) -> int:
+    async def work(store: Store) -> Deleted:
+        total = (await retries_of(session.settings).call(store.key_count)).queue or None
         with WorkProgress("key", "deleted", total, is_estimate=True) as progress:
-            return await manager.obliterate_queue(force=force, on_step=progress.show)
+            return await operate_in(
+                store, session, OBLITERATE_QUEUE, given_of(given), LONG_RETRIES, on_step=progress.show
+            )
 
-    deleted = manage(session, work, LONG_RETRIES)
-    if session.json:
-        output.document({"deleted": deleted})
-    else:
-        output.text(f"{name}: {counted(deleted, 'key')} deleted")
+    answer = converse(session, work)
+    print_answer(session, answer, lambda answer: f"{name}: {counted(answer['deleted'], 'key')} deleted")
 
 
 queue.add_command(unreadable)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,12 +14,13 @@ import msgspec
 import rich_click
 
 from holdfast.client.schedule_definition import ScheduleSpec, read_spec
-from holdfast.client.schedules import Schedules
-from holdfast.core.schedule_records import ScheduleRecord
 from holdfast.errors import InvalidScheduleError
-from holdfastd.cli.common import options, output
+from holdfast.exits import Exit
+from holdfastd.cli.common import options
+from holdfastd.cli.common.act_command import print_answer
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import manage
+from holdfastd.cli.common.store_session import manage, operate
+from holdfastd.operations.schedules import APPLY_SCHEDULES, OwnedSchedules, ScheduleDifference, difference
 
 # Schedules declared in a file, and the changes that make the stored schedules of their owner equal to them.
 #
@@ -32,27 +34,7 @@ from holdfastd.cli.common.store_session import manage
 # Only schedules of this owner are ever deleted.
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
-    owner: str
-    specs: dict[str, ScheduleSpec]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The ids of the schedules to create, change and delete, and of those that are equal."""
-
-    create: tuple[str, ...]
-    change: tuple[str, ...]
-    prune: tuple[str, ...]
-    same: tuple[str, ...]
-
-    @property
-    def is_none(self) -> bool:
-        return not (self.create or self.change or self.prune)
-
-
-def read_file(path: Path) -> Declared:
+def read_file(path: Path) -> OwnedSchedules:
     """Reads TOML, or JSON if the name ends in .json. Raises InvalidScheduleError with the file and the error in it."""
     content = _content(path)
     if unknown := content.keys() - {"owner", "schedules"}:
@@ -69,7 +51,7 @@ def read_file(path: Path) -> Declared:
     if not isinstance(owner, str) or not owner:
         raise InvalidScheduleError(f"{path}: owner is {owner!r}; it must be a text that is not empty")
     specs = cast("dict[str, Any]", content["schedules"])
-    return Declared(owner, {name: _spec(path, name, each, owner) for name, each in specs.items()})
+    return OwnedSchedules(owner, {name: _spec(path, name, each, owner) for name, each in specs.items()})
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -107,31 +89,6 @@ def _spec(path: Path, name: str, values: Any, owner: str) -> ScheduleSpec:
         raise InvalidScheduleError(f"{path}: schedules.{name}: {error}") from None
 
 
-async def stored(schedules: Schedules, declared: Declared) -> dict[str, ScheduleRecord]:
-    """The stored schedules that are declared, and all others of the owner."""
-    names = {*declared.specs, *await schedules.owned(declared.owner)}
-    return {record.definition.schedule_id: record for record in await schedules.known(names)}
-
-
-def difference(declared: Declared, records: dict[str, ScheduleRecord]) -> Difference:
-    def is_same(name: str) -> bool:
-        return msgspec.json.encode(declared.specs[name], order="sorted").decode() == records[name].definition.spec
-
-    known = [name for name in declared.specs if name in records]
-    return Difference(
-        create=tuple(name for name in declared.specs if name not in records),
-        change=tuple(name for name in known if not is_same(name)),
-        prune=tuple(
-            name
-            for name, record in records.items()
-            if record.definition.owner == declared.owner
-            and not record.definition.declared  # by the code of an application of this name
-            and name not in declared.specs
-        ),
-        same=tuple(name for name in known if is_same(name)),
-    )
-
-
 _file = click.argument("file", type=click.Path(path_type=Path))
 
 
@@ -142,53 +99,38 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 def diff(session: Session, /, file: Path) -> int:
     """Show the changes that `apply` would make. Exit status 1 if there are any, 2 if the file is invalid."""
     declared = read_file(file)
-
-    async def work(manager: Any) -> Difference:
-        await _check(file, declared, manager.schedules)
-        return difference(declared, await stored(manager.schedules, declared))
-
-    changes = manage(session, work)
-    _show_difference(session, changes)
-    return 0 if changes.is_none else 1
+    with _named(file):
+        changes = manage(session, lambda manager: difference(manager.schedules, declared))
+    print_answer(session, changes, _words)
+    return Exit.FAILED if _changed(changes) else Exit.OK
 
 
-@rich_click.command(epilog="Example: supervisor schedules apply schedules.toml")
+@rich_click.command(help=APPLY_SCHEDULES.help, epilog="Example: supervisor schedules apply schedules.toml")
 @_file
 @options.store
 @options.pass_session
 def apply(session: Session, /, file: Path) -> None:
-    """Create, change and delete schedules so that the owner has exactly those of a file.
-
-    All are checked before the first is written.
-    """
     declared = read_file(file)
-
-    async def work(manager: Any) -> Difference:
-        schedules: Schedules = manager.schedules
-        await _check(file, declared, schedules)
-        changes = difference(declared, await stored(schedules, declared))
-        await schedules.put_all({name: declared.specs[name] for name in (*changes.create, *changes.change)})
-        for name in changes.prune:
-            await schedules.remove(name)
-        return changes
-
-    _show_difference(session, manage(session, work))
+    with _named(file):
+        changes = operate(session, APPLY_SCHEDULES, msgspec.structs.asdict(declared))
+    print_answer(session, changes, _words)
 
 
-async def _check(file: Path, declared: Declared, schedules: Schedules) -> None:
+@contextmanager
+def _named(file: Path) -> Generator[None]:
+    """Errors name the file."""
     try:
-        await schedules.check_all(declared.specs)
+        yield
     except InvalidScheduleError as error:
         raise InvalidScheduleError(f"{file}: {error}") from None
 
 
-def _show_difference(session: Session, changes: Difference) -> None:
-    names_of = {"create": changes.create, "change": changes.change, "prune": changes.prune, "same": changes.same}
-    if session.json:
-        output.document({word: list(names) for word, names in names_of.items()})
-        return
-    for word, names in names_of.items():
-        for name in names if word != "same" else ():
-            output.text(f"{word:<7} {name}")
-    if changes.is_none:
-        output.text(f"no changes: {len(changes.same)} as declared")
+def _changed(changes: ScheduleDifference) -> list[tuple[str, str]]:
+    """What becomes of each schedule that does not stay as it is."""
+    named = (("create", changes["create"]), ("change", changes["change"]), ("prune", changes["prune"]))
+    return [(word, name) for word, names in named for name in names]
+
+
+def _words(changes: ScheduleDifference) -> str:
+    lines = [f"{word:<7} {name}" for word, name in _changed(changes)]
+    return "\n".join(lines) or f"no changes: {len(changes['same'])} as declared"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
+import anyio
 import click
 import msgspec
 import rich_click
 
-from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Accepted, IfParentFails, Receipt
 from holdfast.core.tasks import TaskRecord
@@ -19,19 +19,21 @@ from holdfast.core.words import counted
 from holdfast.core.worker_records import ServedState
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
+from holdfast.store.protocol import Store
 from holdfast.why.outlook import waiting_reason
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError, single_error
 from holdfastd.cli.common.parameter_types import DURATION, JSON, WHEN
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, AnnouncedRetries, manage
+from holdfastd.cli.common.store_session import LONG_RETRIES, AnnouncedRetries, asking, converse, manager_of
 from holdfastd.cli.common.streams import OutputError, silence
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.submit import task_sources
-from holdfastd.cli.submit.submit_windows import ProgressBar, SubmitListener, Tally, submit_all
+from holdfastd.cli.submit.submit_windows import ProgressBar, SubmitListener, Submitted, Tally, submit_all
 from holdfastd.cli.submit.task_sources import LineIds, path_of
 from holdfastd.cli.views import task_views
 from holdfastd.documents import task_documents
+from holdfastd.operations.submit_tasks import SUBMIT_TASKS, subject_of
 
 # Prints the answers of a command that must go on if standard output fails, as its tasks are already accepted.
 
@@ -154,7 +156,12 @@ def submit(
     template = template if stream is None else msgspec.structs.replace(template, key=None)
     tally, answers = Tally(), PrintedAnswers()
 
-    async def work(manager: TaskManager) -> task_sources.BadLineError | None:
+    later = None if stream is None and not wait else LONG_RETRIES
+    first = AnnouncedRetries.of(session.settings.redis.submit)
+
+    async def work(store: Store) -> task_sources.BadLineError | None:
+        if later is not None:
+            await first.call(store.ping)
         limit = session.settings.max_message_bytes
         if stream is None:
             items = _from_arguments(texts, template)
@@ -164,15 +171,36 @@ def submit(
         with ProgressBar(tally, wait=wait, is_stream=stream is not None) as progress:
             listener = _listener(session, progress, answers, wait=wait, quiet=stream is not None)
             try:
-                return await submit_all(manager, items, listener, tally)
+                manager = manager_of(store, session.settings, later or first)
+                return await _noted(store, tally, lambda told: submit_all(manager, items, listener, tally, told))
             except (HoldfastError, BaseExceptionGroup) as error:
                 if upto := tally.upto():
                     single_error(error).add_note(upto)
                 raise
 
-    later = None if stream is None and not wait else LONG_RETRIES
-    first = AnnouncedRetries.of(session.settings.redis.submit)
-    return _finish(manage(session, work, later, first), tally, answers, stream, ids)
+    return _finish(converse(session, work), tally, answers, stream, ids)
+
+
+async def _noted(
+    store: Store, tally: Tally, work: Callable[[Submitted], Awaitable[task_sources.BadLineError | None]]
+) -> task_sources.BadLineError | None:
+    """Note in Activity, once, what was submitted: when all was, or when it is broken off."""
+    async with asking(store, SUBMIT_TASKS.name) as asked:
+
+        async def tell(error: task_sources.BadLineError | None = None) -> None:
+            asked.subject = subject_of([tally.first] if tally.first else [], tally.accepted)
+            refused = f"{counted(tally.refused, 'task')} refused" if tally.refused else ""
+            asked.refusal = str(error or refused)
+            await asked.write()
+
+        try:
+            return await work(tell)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await tell()
+            raise
+        finally:
+            asked.subject = subject_of([tally.first] if tally.first else [], tally.accepted)
 
 
 async def _from_arguments(texts: Sequence[str], template: TaskSpec) -> AsyncIterator[list[task_sources.Item]]:

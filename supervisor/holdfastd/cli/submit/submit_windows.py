@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -37,7 +37,7 @@ FAILURES = frozenset({State.FAILED, State.REJECTED, State.CANCELED})
 @dataclass
 class Tally:
     """Counts so far. `known`: accepted tasks that were submitted before, and not added again; `line`: the last line
-    whose task was accepted; `places`: lanes and handlers already checked."""
+    whose task was accepted; `first`: the id of the first task; `places`: lanes and handlers already checked."""
 
     accepted: int = 0
     known: int = 0
@@ -46,6 +46,7 @@ class Tally:
     settled: int = 0
     failed: int = 0
     line: int = 0
+    first: str = ""
     places: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def upto(self) -> str:
@@ -66,11 +67,19 @@ class SubmitListener:
     settled: Callable[[TaskRecord], None] | None
 
 
+Submitted = Callable[[BadLineError | None], Awaitable[None]]
+
+
 async def submit_all(
-    manager: TaskManager, items: AsyncIterator[Sequence[Item]], listener: SubmitListener, tally: Tally
+    manager: TaskManager,
+    items: AsyncIterator[Sequence[Item]],
+    listener: SubmitListener,
+    tally: Tally,
+    submitted: Submitted,
 ) -> BadLineError | None:
-    """Submit everything. Returns the error of a line that is not a task; nothing of its chunk is submitted."""
-    room = anyio.Semaphore(WINDOWS)
+    """Submit everything, and tell `submitted`; then wait for results, if any are wanted. Returns the error of a line
+    that is not a task; nothing of its chunk is submitted."""
+    room, bad = anyio.Semaphore(WINDOWS), None
     async with anyio.create_task_group() as waiters:
         try:
             async for chunk in items:
@@ -80,8 +89,9 @@ async def submit_all(
                         await room.acquire()
                         waiters.start_soon(_wait, manager, ids, listener.settled, tally, room)
         except BadLineError as error:
-            return error
-    return None
+            bad = error
+        await submitted(bad)
+    return bad
 
 
 async def _submit(manager: TaskManager, window: Sequence[Item], listener: SubmitListener, tally: Tally) -> list[str]:
@@ -97,6 +107,7 @@ async def _submit(manager: TaskManager, window: Sequence[Item], listener: Submit
             receipts.append(answer)
             new += [each] if answer.accepted is Accepted.NEW else []
     tally.accepted += len(receipts)
+    tally.first = tally.first or next((receipt.task_id for receipt in receipts), "")
     tally.known += sum(receipt.accepted is Accepted.DUPLICATE for receipt in receipts)
     tally.line = window[-1].number
     listener.accepted(receipts)

@@ -31,8 +31,8 @@ from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
 from holdfastd.operations.act import Act
-from holdfastd.operations.bulk import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, asked_bulk, note_end
 from holdfastd.operations.errors import NotPossibleError
+from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, asked_bulk, note_end
 from holdfastd.web.queue.redaction import Redaction
 
 # The tasks that a command changes: named by their ids, or all that a filter finds.

@@ -1,22 +1,23 @@
-"""`supervisor set`: sets the schedule of a job."""
+"""`supervisor set` and `supervisor unset`: the schedule of a job."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 import rich_click
 
-from holdfast.core.cadence.moments import read_moment
-from holdfast.timeline.job import JobKind
-from holdfast.timeline.jobs import set_job
-from holdfastd.cli.common import options, output
+from holdfastd.cli.common import options
+from holdfastd.cli.common.act_command import given_of, print_answer
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import manage
-from holdfastd.documents import times
+from holdfastd.cli.common.store_session import operate
+from holdfastd.operations.timeline_jobs import SET_JOB, UNSET_JOB
 
 
 @rich_click.command(
     "set",
+    help=SET_JOB.help,
     epilog="Examples:\n\nsupervisor set crawl:A CONTINUE\n\n"
     "supervisor set report:B 'RRULE:FREQ=DAILY'\n\nsupervisor set report:B AT:1767225600",
 )
@@ -38,26 +39,15 @@ from holdfastd.documents import times
 )
 @options.store
 @options.pass_timeline_session
-def set_(
-    session: Session,
-    /,
-    jobid: str,
-    schedule: str,
-    after: str | None,
-    on_failure: str,
-    max_attempts: int,
-    timeout: float | None,
-) -> None:
-    """Set the schedule of a job: a recurrence rule, NOW, AT:<time>, CONTINUE or STOP. Times are in UTC.
+def set_(session: Session, /, **given: Any) -> None:
+    answer = operate(session, SET_JOB, given_of(given))
+    print_answer(session, answer, lambda job: f"{job['jobid']}: {job['word']}, next {job['next'] or 'never'}")
 
-    The part of JOBID after its last colon is the lane of the job. The handler gets JOBID as the message. A run that
-    fails or takes too long ends the job.
-    """
-    moment = None if after is None else read_moment(after, "UTC")
-    manner = JobKind(on_failure, max_attempts, timeout)
-    put = manage(session, lambda manager: set_job(manager, jobid, schedule, moment, manner))
-    answer = {"jobid": jobid, "word": put.word, "next": times.utc(put.expected)}
-    if session.json:
-        output.document(answer)
-    else:
-        output.text(f"{jobid}: {put.word}, next {answer['next'] or 'never'}")
+
+@rich_click.command(help=UNSET_JOB.help, epilog="Example: supervisor unset crawl:A")
+@click.argument("jobid", metavar="JOBID")
+@options.store
+@options.pass_timeline_session
+def unset(session: Session, /, jobid: str) -> None:
+    answer = operate(session, UNSET_JOB, {"jobid": jobid})
+    print_answer(session, answer, lambda job: f"{job['jobid']}: {job['word']}")

@@ -11,10 +11,14 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from holdfast.client.arguments import WantedTasks
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.acceptance import Accepted
 from holdfast.why.document import WhyDocument
 from holdfastd.documents import task_documents
 from holdfastd.documents.task_documents import ListedTask, WholeTask
-from holdfastd.operations.bulk import TaskQuery, wanted_of
+from holdfastd.operations.act import Face
+from holdfastd.operations.many_tasks import TaskQuery, wanted_of
+from holdfastd.operations.submit_tasks import SUBMIT_TASKS, SubmitTasks, TaskReceipt, TaskSpecs
 from holdfastd.operations.tasks import (
     CANCEL_TASK,
     PAUSE_TASK,
@@ -23,6 +27,7 @@ from holdfastd.operations.tasks import (
     RETRY_TASK,
     SEND_MESSAGE,
 )
+from holdfastd.web.access.forms import doing
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
@@ -30,6 +35,27 @@ from holdfastd.web.api.types import Cursor, Limit
 from holdfastd.web.live.event_streams import task_stream
 from holdfastd.web.live.stream_response import held
 from holdfastd.web.queue.task_filter import gathered
+
+
+async def submit_tasks(call: ApiCall, body: TaskSpec | TaskSpecs) -> TaskReceipt | list[TaskReceipt]:
+    """Submit one task, or a list of tasks.
+
+    201 if there is a new one. The same task with the same id again is answered with 200, other content under its id
+    with 409. All of a list are checked before the first is written.
+    """
+    tasks = [body] if isinstance(body, TaskSpec) else body
+    receipts = await SUBMIT_TASKS.carry_out(doing(call.access, call.asked, Face.API), SubmitTasks(tasks))
+    call.status = 201 if any(each["answer"] == Accepted.NEW for each in receipts) else 200
+    return receipts[0] if isinstance(body, TaskSpec) else receipts
+
+
+SUBMITTED = {
+    "text": {"text": "hello"},
+    "handler": {"name": "billing.send_statement", "kwargs": {"region": "eu"}, "task_id": "statement-7", "delay": 60},
+    "list": [{"text": "one", "key": "import-7-1"}, {"text": "two", "key": "import-7-2"}],
+}
+INTAKE = (ApiOperation("POST", "/tasks", submit_tasks, SUBMIT_TASKS.name, (201, 200), SUBMITTED),)
+
 
 LONGEST_WAIT = 60.0  # seconds
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfastd.operations.bulk import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK
+from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK
 from holdfastd.web.changes.change import change_of
 from holdfastd.web.pages.task_pages import typed_filter
 

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownTaskError
 from holdfastd.operations.errors import meaning_of
+from holdfastd.operations.submit_tasks import SUBMIT_TASKS, SubmitTasks
 from holdfastd.web.changes.change import Asked, PageChange
 from holdfastd.web.pages.task_pages import edit_form_of, handler_of, new_id
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
@@ -20,7 +21,8 @@ from holdfastd.web.views.submission_form import HANDLER, ORIGINAL, SubmissionFor
 async def _submit(asked: Asked) -> None:
     handler = await handler_of(asked.access, asked.fields.get(HANDLER, ""))
     call = await _call_of_original(asked.access, asked.fields.get(ORIGINAL, ""))
-    await asked.manager.submitter.run(typed_spec(handler, asked.fields, call, asked.access.redaction))
+    spec = typed_spec(handler, asked.fields, call, asked.access.redaction)
+    await SUBMIT_TASKS.carry_out(asked.doing, SubmitTasks([spec]))
 
 
 async def _call_of_original(access: QueueAccess, original: str) -> TaskCall | None:
@@ -49,4 +51,4 @@ async def _empty(access: QueueAccess, fields: Mapping[str, str]) -> SubmissionFo
     return empty_form(await handler_of(access, fields.get(HANDLER, "")), new_id())
 
 
-SUBMISSIONS = (PageChange("/tasks/submit", "task_id", "/task?id={}", _submit, _show_again, related=ORIGINAL),)
+SUBMISSIONS = (PageChange(f"/{SUBMIT_TASKS.name}", "task_id", "/task?id={}", _submit, _show_again, related=ORIGINAL),)

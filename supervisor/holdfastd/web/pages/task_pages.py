@@ -19,8 +19,8 @@ from holdfast.core.tasks import TaskRecord
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownTaskError
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents import task_documents
-from holdfastd.operations.bulk import BEGIN_BULK, asked_bulk
 from holdfastd.operations.errors import meaning_of
+from holdfastd.operations.many_tasks import BEGIN_BULK, asked_bulk
 from holdfastd.web.access.forms import check_may_change, visitor_of
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.queue.task_filter import PAGE, TaskFilter, counted_meanwhile, found_tasks

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from holdfast.client.bulk_steps import BulkSteps
 from holdfast.core.bulk_changes import BulkChange, BulkState
 from holdfast.errors import HoldfastError, StoreUnavailableError
-from holdfastd.operations.bulk import note_end
+from holdfastd.operations.many_tasks import note_end
 from holdfastd.web.queue.queue_access import QueueAccess
 
 AGAIN = 1.0  # seconds between two tries while the store is away

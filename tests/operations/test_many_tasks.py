@@ -10,7 +10,7 @@ from holdfast.client.bulk_steps import asked_change
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.bulk_changes import BulkState, BulkVerb
 from holdfast_config import RedisSettings
-from holdfastd.operations.bulk import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK
+from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK
 from tests.cli.commands import Cli
 from tests.dashboard.site import Site, site
 from tests.dashboard.test_bulk import ended

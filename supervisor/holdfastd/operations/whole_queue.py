@@ -1,0 +1,104 @@
+"""Acts on a whole queue: clear it, delete it, put back what lost workers hold. Only the command line has them."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from holdfast.core.worker_records import Stray
+from holdfastd.operations.act import Act, Doing
+from holdfastd.operations.known import Create
+from holdfastd.operations.lanes import known_lane
+
+Silence = Annotated[float, Meta(ge=0, description="Time without a heartbeat after which a worker counts as lost.")]
+
+PAGE = 500  # keys read at once
+
+Lane = Annotated[str | None, Meta(description="Name of the lane. Default: the queue itself.")]
+
+
+class ClearQueue(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The lane whose waiting tasks are canceled."""
+
+    lane: Lane = None
+    delayed: Annotated[bool, Meta(description="Also cancel tasks that are due later.")] = False
+    create: Create = False
+
+
+class ObliterateQueue(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Whether workers may be there."""
+
+    force: Annotated[
+        bool, Meta(description="Delete while workers are registered, too; results of their running tasks are lost.")
+    ] = False
+
+
+class RecoverTasks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """`silent_for`: seconds without a heartbeat after which a worker counts as lost."""
+
+    dry_run: Annotated[bool, Meta(description="List the tasks without changing them.")] = False
+    silent_for: Silence | None = None
+
+
+class Cleared(TypedDict):
+    """The number of tasks."""
+
+    cleared: int
+
+
+class Deleted(TypedDict):
+    """The number of keys."""
+
+    deleted: int
+
+
+class Recovered(TypedDict):
+    """The tasks of lost workers."""
+
+    tasks: list[Stray]
+
+
+async def clear_queue(doing: Doing, given: ClearQueue) -> Cleared:
+    """Cancel all tasks that wait in the queue. Running tasks continue."""
+    lane = None if given.lane is None else await known_lane(doing, given.lane, given.create)
+    doing.asked.subject = lane or doing.settings.queue_name
+    return {"cleared": await doing.manager.clear_queue(lane, delayed=given.delayed, on_step=doing.on_step)}
+
+
+async def obliterate_queue(doing: Doing, given: ObliterateQueue) -> Deleted:
+    """Delete all data of this queue: tasks in every state, lanes, schedules, dead letters and history.
+
+    Activity then has one entry: who has deleted it.
+    """
+    doing.asked.subject = doing.settings.queue_name
+    return {"deleted": await doing.manager.obliterate_queue(force=given.force, on_step=doing.on_step)}
+
+
+async def recover_tasks(doing: Doing, given: RecoverTasks) -> Recovered:
+    """Put tasks back into the queue that are marked as working but whose workers are dead, unknown or silent.
+
+    Supervisors do this all the time. Use it for a queue without a running supervisor, or for tasks that an older system
+    left behind. A worker that was only disconnected cancels these tasks when it is back.
+    """
+    settings, cursor, read, found = doing.settings, "", 0, dict[str, Stray]()
+    if given.dry_run:
+        doing.asked.change = ""  # nothing is changed
+    silence = settings.lease + settings.lease_grace if given.silent_for is None else given.silent_for
+    put_back, runs = not given.dry_run, settings.max_crashes
+    while True:
+        page = await doing.call(
+            doing.store.strays, cursor, PAGE, round(silence * 1000), put_back=put_back, max_crashes=runs
+        )
+        found |= {stray.task_id: stray for stray in page.found}
+        read += PAGE  # about as many: the store says no number
+        if doing.on_step:
+            doing.on_step(read)
+        if not (cursor := page.cursor):
+            return {"tasks": list(found.values())}
+
+
+CLEAR_QUEUE = Act("queue/clear", ClearQueue, clear_queue, "lane")
+OBLITERATE_QUEUE = Act("queue/obliterate", ObliterateQueue, obliterate_queue)
+RECOVER_TASKS = Act("queue/recover", RecoverTasks, recover_tasks)
