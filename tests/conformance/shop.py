@@ -14,10 +14,9 @@ import anyio
 from holdfast.core.delivery import Delivery, Holding
 from holdfast.core.outcomes import HandlerStopped, Outcome
 from holdfast.core.settle import RetryPolicy, settlement
-from holdfast.handler.function import callee
-from holdfast.handler.handler import Handler
+from holdfast.handler.handler import Handler, callee
 from holdfast.handler.registry import Handlers
-from holdfast.handler.run import run
+from holdfast.handler.run_handler import run
 from holdfast.handler.task import Task
 from tests.conformance.stand import Stand
 

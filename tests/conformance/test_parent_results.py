@@ -11,7 +11,7 @@ from holdfast.core.delivery import Delivery, Settle
 from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import State
 from holdfast.errors import ParentResultError
-from holdfast.store.results_of_parents import results_of_parents
+from holdfast.store.page_by_page import results_of_parents
 from tests.conformance.stand import Stand
 from tests.lua.operations import submission
 

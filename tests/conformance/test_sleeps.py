@@ -7,7 +7,7 @@ import pytest
 from holdfast.core.delivery import Delivery, Settle
 from holdfast.core.steps import MOST_STEPS, SLEEP, SleepKept, StepVerdict
 from holdfast.core.tasks import TaskRecord
-from holdfast.store.recorded_steps import recorded_steps
+from holdfast.store.page_by_page import recorded_steps
 from tests.conformance.stand import Stand
 from tests.conformance.test_steps import claimed, recorded
 

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.core.delivery import Delivery, Settle
 from holdfast.core.steps import MOST_STEPS, StepKept, StepVerdict
-from holdfast.store.recorded_steps import recorded_steps, step_names
+from holdfast.store.page_by_page import recorded_steps, step_names
 from tests.conformance.stand import Stand
 
 pytestmark = pytest.mark.anyio

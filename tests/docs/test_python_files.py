@@ -95,7 +95,6 @@ NAMED_TWICE = {  # classes that are still to be renamed; a new one may not come
     "Host",
     "Order",
     "Place",
-    "Registration",
     "Row",
     "Wanted",
     "TaskManager",  # the same interface, for asyncio and for threads: holdfast.sync

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.recorded_steps import recorded_steps
+from holdfast.store.page_by_page import recorded_steps
 from holdfast_config.kill_spec import Point
 from tests.faults.scene import Scene, stage
 

@@ -8,7 +8,7 @@ from holdfast.core.acceptance import BatchPlace, IfParentFails, SubmitOptions
 from holdfast.core.delivery import Settle
 from holdfast.core.task_states import State
 from holdfast.core.worker_records import WorkerKind
-from holdfast.store.results_of_parents import results_of_parents
+from holdfast.store.page_by_page import results_of_parents
 from tests.lua.gates import held_at
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission

@@ -12,8 +12,8 @@ from holdfast.core.batches import BatchCounts, BatchState
 from holdfast.core.delivery import Settle
 from holdfast.core.task_states import State
 from holdfast.errors import StoreError
+from holdfast.store.page_by_page import results_of_parents
 from holdfast.store.redis.ledger import RedisLedger
-from holdfast.store.results_of_parents import results_of_parents
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
 from tests.lua.test_batches import THEN, counts, placed, state

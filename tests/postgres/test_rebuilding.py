@@ -14,8 +14,7 @@ from holdfast.core.task_states import State
 from holdfast.core.trail import is_asleep, read_trail
 from holdfast.core.worker_records import ServedLane, ServedWork, Startable, WorkerKind
 from holdfast.store.ledger import rebuild
-from holdfast.store.recorded_steps import recorded_steps, step_names
-from holdfast.store.results_of_parents import results_of_parents
+from holdfast.store.page_by_page import recorded_steps, results_of_parents, step_names
 from tests.lua.operations import introduction, run, submission
 from tests.postgres.ledger import Ledger
 

@@ -80,8 +80,8 @@ def test_a_package_that_fails_fails_again_at_its_next_use(tmp_path: Path) -> Non
     (tmp_path / "broken" / "__init__.py").write_text("import redis\nimport no_such_library\nname = 1\n")
     program = (
         "import sys; sys.path.insert(0, '.')\n"
-        "from holdfastd.parent import package_on_demand\n"
-        "package_on_demand.put('broken')\n"
+        "from holdfastd.parent import lean_imports\n"
+        "lean_imports.put_on_demand('broken')\n"
         "import broken\n"
         "for _ in range(2):\n"
         "    try: broken.name\n"

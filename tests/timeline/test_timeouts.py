@@ -12,8 +12,8 @@ from holdfast.app import create_broker
 from holdfast.client.manager import TaskManager
 from holdfast.core.envelope import USUAL_TIMEOUT
 from holdfast.errors import HandlerError
+from holdfast.handler.named_handler import handler_from
 from holdfast.handler.registry import settled
-from holdfast.handler.resolve import handler_from
 from holdfast.timeline import RoundRobin
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane

@@ -13,9 +13,8 @@ from holdfast.core.delivery import Delivery
 from holdfast.core.envelope import build_parts, build_run
 from holdfast.core.messages import Part
 from holdfast.core.outcomes import Outcome
-from holdfast.handler.function import callee
-from holdfast.handler.handler import Handler
-from holdfast.handler.run import run
+from holdfast.handler.handler import Handler, callee
+from holdfast.handler.run_handler import run
 from holdfast.handler.task import Task
 from holdfast.telemetry import open_telemetry
 from holdfast.worker.context import WorkerContext

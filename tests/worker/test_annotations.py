@@ -13,7 +13,7 @@ import pytest
 from holdfast.errors import HandlerError
 from holdfast.handler.converters import MisfitError
 from holdfast.handler.handler import Handler
-from holdfast.handler.resolve import resolve
+from holdfast.handler.named_handler import resolve
 
 BEGINNING = """
 from typing import Annotated, Literal, Optional, TypedDict, TYPE_CHECKING

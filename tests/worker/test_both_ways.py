@@ -18,13 +18,12 @@ import pytest
 from holdfast.core.delivery import Delivery, Pulled, Settle, Settlement, Standing
 from holdfast.core.envelope import USUAL_TIMEOUT, build_parts, build_run
 from holdfast.errors import Reject, Retry
-from holdfast.handler.function import HandlerOptions, callee
-from holdfast.handler.handler import Handler
+from holdfast.handler.handler import Handler, HandlerOptions, callee
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.run import TaskRunner
-from holdfast.worker.spec import WorkerSpec
+from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
 from tests.worker.handlers import delivery_of, task_runner_of

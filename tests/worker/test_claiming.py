@@ -15,7 +15,7 @@ from holdfast.store.memory import MemoryStore
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.listen import SETTLE_DELAY, HintListener
 from holdfast.worker.pull import Puller
-from holdfast.worker.spec import WorkerSpec
+from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 
 pytestmark = pytest.mark.anyio

@@ -24,7 +24,7 @@ from holdfast.store.memory import MemoryStore
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.run import TaskRunner
 from holdfast.worker.running_tasks import RunningTasks
-from holdfast.worker.spec import WorkerSpec
+from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from tests.worker.handlers import delivery_of, task_runner_of
 from tests.worker.hostile_errors import Ending, Nothing, OddGroup

@@ -13,8 +13,8 @@ from holdfast.core.pull_protocol import Exchange
 from holdfast.ipc.channel import Drain
 from holdfast.store.memory import MemoryStore
 from holdfast.worker.context import WorkerContext
-from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.worker import WorkerDrain
+from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ import pytest
 from examples import agent, lookup, primes, reminder, search, tally, wordcount
 from holdfast import TaskManager, create_broker
 from holdfast.core.outcomes import Completed, InputAsked, Outcome, Rejected
-from holdfast.handler.resolve import resolve
+from holdfast.handler.named_handler import resolve
 from holdfast.handler.task import Task
 from holdfast_config.kill_spec import Point
 from tests.faults.process import PATIENCE

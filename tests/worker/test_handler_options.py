@@ -9,8 +9,7 @@ import pytest
 
 from holdfast.core.outcomes import Raised
 from holdfast.errors import HandlerError
-from holdfast.handler.function import HandlerOptions
-from holdfast.handler.handler import Handler
+from holdfast.handler.handler import Handler, HandlerOptions
 from holdfast.handler.registry import Handlers
 from tests.worker.handlers import delivery_of, run_handler
 

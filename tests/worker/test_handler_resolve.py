@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import HandlerError
-from holdfast.handler.resolve import resolve
+from holdfast.handler.named_handler import resolve
 
 
 @pytest.fixture(autouse=True)

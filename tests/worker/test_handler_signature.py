@@ -10,7 +10,7 @@ import pytest
 import holdfast
 from holdfast.errors import HandlerError
 from holdfast.handler.converters import MisfitError
-from holdfast.handler.function import callee
+from holdfast.handler.handler import callee
 from holdfast.handler.registry import Handlers
 from holdfast.handler.signature import inspect_signature
 from holdfast.handler.task import Task

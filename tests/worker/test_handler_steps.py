@@ -15,7 +15,7 @@ import pytest
 from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import Completed, Outcome, Raised
 from holdfast.core.steps import MOST_STEPS, SleepKept, StepKept, StepRecord, StepVerdict
-from holdfast.handler import steps
+from holdfast.handler import task_steps
 from holdfast.handler.task import Task
 from tests.worker.handlers import delivery_of, document, run_handler
 
@@ -28,7 +28,7 @@ LONG = 8.0  # seconds, to which no test comes unless it fails
 class KeptSteps:
     """A log in memory; `verdict`: its answer to each step; `now_ms`: its clock; `turn`: the one that runs."""
 
-    steps: dict[int, StepRecord] = field(default_factory=dict[int, StepRecord])
+    task_steps: dict[int, StepRecord] = field(default_factory=dict[int, StepRecord])
     verdict: StepVerdict = StepVerdict.OK
     looks: int = 0
     now_ms: int = 0
@@ -225,7 +225,7 @@ async def test_the_thread_of_a_step_sees_the_timeout_and_what_it_returns_is_reco
 
 
 async def test_a_thread_of_a_step_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "GRACE", 0.0)
+    monkeypatch.setattr(task_steps, "GRACE", 0.0)
     log, loop = KeptSteps(), asyncio.get_running_loop()
 
     async def handle(task: Task) -> object:
@@ -240,7 +240,7 @@ async def test_a_thread_of_a_step_that_does_not_end_is_given_up(monkeypatch: pyt
 
 
 async def test_a_limit_of_the_handlers_own_gives_up_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "GRACE", 0.0)
+    monkeypatch.setattr(task_steps, "GRACE", 0.0)
     log, loop = KeptSteps(), asyncio.get_running_loop()
 
     async def handle(task: Task) -> object:

@@ -17,7 +17,7 @@ from holdfast.core.outcomes import Raised
 from holdfast.errors import HandlerError
 from holdfast.handler.failures import MESSAGE_BYTES, TRACEBACK_BYTES
 from holdfast.handler.handler import Handler
-from holdfast.handler.resolve import resolve
+from holdfast.handler.named_handler import resolve
 from tests.worker.handlers import delivery_of, run_handler
 from tests.worker.hostile_errors import HOSTILE, nothing, properties
 

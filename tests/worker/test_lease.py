@@ -24,8 +24,8 @@ from holdfast.store.redis import RedisStore
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.in_process import open_worker
-from holdfast.worker.lease_renewal import LeaseRenewal
-from holdfast.worker.spec import WorkerSpec
+from holdfast.worker.membership import LeaseRenewal
+from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.settings import MEMORY
 from tests.worker.handlers import handler_of, task_runner_of

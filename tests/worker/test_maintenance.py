@@ -15,7 +15,7 @@ import pytest
 from examples import maintenance
 from holdfast.client.manager import TaskManager
 from holdfast.core.outcomes import Rejected
-from holdfast.handler.resolve import resolve
+from holdfast.handler.named_handler import resolve
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE
 from tests.worker.handlers import delivery_of, run_handler

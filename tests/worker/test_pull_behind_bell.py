@@ -19,7 +19,7 @@ from holdfast.store.protocol import SendPull
 from holdfast.worker.context import StoreRetries, WorkerContext, lease_clock
 from holdfast.worker.listen import HintListener
 from holdfast.worker.pull import Puller
-from holdfast.worker.spec import WorkerSpec
+from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from tests.worker.handlers import delivery_of
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from holdfast.core.delivery import Settle, Settlement, Verdict
 from holdfast.core.outcomes import Outcome
-from holdfast.worker.unsettled_spans import UnsettledSpans
+from holdfast.telemetry.port import UnsettledSpans
 
 
 @dataclass

@@ -26,8 +26,8 @@ from holdfast.core.tasks import Wanted
 from holdfast.core.words import counted
 from holdfast.errors import InvalidTaskError, UnservedTasksError
 from holdfast.handler.handler import Provider
+from holdfast.handler.named_handler import handler_from
 from holdfast.handler.registry import Handlers, settled
-from holdfast.handler.resolve import handler_from
 from holdfast.store.protocol import Store
 from holdfast_config import ConfigError, Settings
 

@@ -17,8 +17,7 @@ from holdfast.core import recycle
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.choose import handler_of
-from holdfast.handler.function import HandlerOptions
-from holdfast.handler.handler import Handler
+from holdfast.handler.handler import Handler, HandlerOptions
 from holdfast.handler.publication import describe
 from holdfast_config import Settings
 from holdfastd.doctor.handler_import import Function, Imported, NotImported, Trial

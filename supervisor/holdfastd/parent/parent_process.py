@@ -21,7 +21,7 @@ from holdfast.exits import Exit
 from holdfast.os import locks
 from holdfast.telemetry.logs import is_wanted
 from holdfast.worker.main import run as work
-from holdfast.worker.spec import WorkerSpec
+from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings, service_folders
 from holdfast_config.settings import STORE_SOCKET
 from holdfast_config.standard_error import STREAM

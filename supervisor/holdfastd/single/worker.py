@@ -29,8 +29,8 @@ from holdfast.store.current_store import belong_to_process
 from holdfast.store.protocol import Store
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast.worker.lock_file import drop_lock, hold_lock
-from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.worker import NO_HURRY
+from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.standard_error import STREAM
 from holdfastd.core.commands import Announce

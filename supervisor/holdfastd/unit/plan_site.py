@@ -10,7 +10,7 @@ from pathlib import Path
 
 from holdfast.errors import HandlerError, HoldfastError
 from holdfast.handler.command import command_line
-from holdfast.handler.resolve import target_of
+from holdfast.handler.named_handler import target_of
 from holdfast_config import ConfigError, Settings, load
 from holdfast_config.environment import search_path
 from holdfast_config.redis_urls import mask

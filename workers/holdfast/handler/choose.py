@@ -7,7 +7,7 @@ from holdfast.handler import foreign_code
 from holdfast.handler.command import command_line
 from holdfast.handler.command.command_runner import CommandRunner
 from holdfast.handler.handler import Handler
-from holdfast.handler.resolve import resolve, target_of
+from holdfast.handler.named_handler import resolve, target_of
 from holdfast_config import Settings
 from holdfast_config.environment import for_commands, search_path
 

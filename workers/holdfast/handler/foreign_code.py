@@ -22,7 +22,7 @@ from types import ModuleType
 
 from holdfast.errors import HandlerError
 from holdfast.handler.command import command_line
-from holdfast.handler.resolve import module_of
+from holdfast.handler.named_handler import module_of
 from holdfast_config import Settings
 from holdfast_config.environment import search_path
 from holdfast_config.file_trust import Stranger, concerns_caller, strangers

@@ -20,7 +20,7 @@ from holdfast.core.steps import ANSWER, SLEEP, question_name
 from holdfast.errors import RunEnded, StepError
 from holdfast.handler.returned_value import outcome_of
 from holdfast.handler.run_notes import RunNotes
-from holdfast.handler.steps import Steps, require_handler_thread
+from holdfast.handler.task_steps import Steps, require_handler_thread
 from holdfast.os.loop_threads import on_loop
 
 WAITED_FOR = 1000  # ms: for the end of so short a sleep the handler waits itself

@@ -14,8 +14,7 @@ from holdfast.core.published_handlers import LONGEST_SUMMARY, MOST_HANDLERS, Pub
 from holdfast.errors import InvalidTaskError
 from holdfast.handler.command.command_runner import CommandRunner
 from holdfast.handler.converters import has_struct, is_converted
-from holdfast.handler.function import FunctionKind, HandlerFunction, HandlerOptions, is_generator
-from holdfast.handler.handler import Handler
+from holdfast.handler.handler import FunctionKind, Handler, HandlerFunction, HandlerOptions, is_generator
 from holdfast.handler.returned_value import to_plain
 from holdfast.handler.signature import Signature
 

@@ -22,7 +22,7 @@ from holdfast.client.task_spec import OF_ONE_TASK, OF_SCHEDULED, ScheduleOptions
 from holdfast.core.plain_json import check_json, shown
 from holdfast.errors import InvalidTaskError
 from holdfast.handler.converters import returned_by
-from holdfast.handler.function import FunctionObject, HandlerFunction
+from holdfast.handler.handler import FunctionObject, HandlerFunction
 from holdfast.handler.returned_value import to_plain
 
 if TYPE_CHECKING:

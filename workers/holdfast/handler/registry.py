@@ -24,8 +24,7 @@ from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.plain_json import shown
 from holdfast.errors import HandlerError, InvalidScheduleError, InvalidTaskError
-from holdfast.handler.function import HandlerFunction, HandlerOptions, callee, inspect_middleware
-from holdfast.handler.handler import Handler
+from holdfast.handler.handler import Handler, HandlerFunction, HandlerOptions, callee, inspect_middleware
 from holdfast.handler.lifespan import Lifespan, inspect_lifespan
 from holdfast.handler.registered_handler import RegisteredHandler
 from holdfast.handler.registration import L, M, Registration

@@ -15,10 +15,9 @@ from holdfast.core.batches import DeliveredBatch
 from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import ParentResult, value_of
 from holdfast.errors import ForkedProcessError
-from holdfast.handler.emitted import PartLog, UnkeptParts, part_to_json, require_handler_thread
 from holdfast.handler.pauses import Pauses, milliseconds
-from holdfast.handler.run_notes import RunNotes
-from holdfast.handler.steps import StepLog, Steps, UnrecordedSteps
+from holdfast.handler.run_notes import PartLog, RunNotes, UnkeptParts, part_to_json, require_handler_thread
+from holdfast.handler.task_steps import StepLog, Steps, UnrecordedSteps
 from holdfast.handler.turn import as_traced, is_resumed, read_turn
 from holdfast.os.loop_threads import on_loop
 

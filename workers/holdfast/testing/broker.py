@@ -23,8 +23,8 @@ from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted
 from holdfast.errors import HandlerError, HoldfastError, NotDueError, WouldBlockError
 from holdfast.handler.handler import Handler, Provider
+from holdfast.handler.named_handler import handler_from
 from holdfast.handler.registry import Handlers, settled
-from holdfast.handler.resolve import handler_from
 from holdfast.store.current_store import standing_in, worker_store
 from holdfast.testing.still_store import StillStore
 from holdfast.testing.submitted_task import HandlerOrName, SubmittedTask, Wanted, listed

@@ -11,8 +11,7 @@ from holdfast.client.arguments import check_seconds
 from holdfast.core.messages import Message, text_of
 from holdfast.errors import HandlerError, InvalidTaskError
 from holdfast.handler.failures import summary, user_traceback
-from holdfast.handler.function import callee
-from holdfast.handler.handler import Handler, Provider
+from holdfast.handler.handler import Handler, Provider, callee
 from holdfast.timeline.bike import Bike
 from holdfast_config import Settings, load
 from holdfast_config.lanes import Lane, by_occurrence

@@ -12,9 +12,8 @@ from holdfast.core.trail import TrailStep, read_trail
 from holdfast.core.words import duration
 from holdfast.core.worker_records import ServedLimits, WorkerRecord
 from holdfast.errors import UnknownTaskError
+from holdfast.store.page_by_page import results_of_parents, step_names
 from holdfast.store.protocol import Store
-from holdfast.store.recorded_steps import step_names
-from holdfast.store.results_of_parents import results_of_parents
 from holdfast.why.outlook import TaskSnapshot
 from holdfast_config import Settings
 

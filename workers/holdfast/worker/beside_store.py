@@ -19,7 +19,7 @@ import structlog
 from holdfast.core.delivery import Delivery, EmittedBatch, EmitVerdict
 from holdfast.core.steps import SleepKept, StepKept, StepRecord, StepVerdict
 from holdfast.errors import StoreFullError
-from holdfast.store.recorded_steps import recorded_steps
+from holdfast.store.page_by_page import recorded_steps
 from holdfast.worker.context import WorkerContext
 
 INTERVAL = 0.05  # seconds between two sends

@@ -19,8 +19,8 @@ from holdfast.core.pull_protocol import Exchange, Lease
 from holdfast.core.recycle import RecycleLimits
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store.protocol import Store
-from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.state import WorkerState, heeds_bells
+from holdfast.worker.worker_spec import WorkerSpec
 
 # Retries a worker's idempotent calls until the store answers, however long that takes.
 

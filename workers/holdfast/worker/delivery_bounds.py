@@ -16,8 +16,7 @@ import anyio
 
 from holdfast.core.delivery import Delivery
 from holdfast.core.settle import RetryPolicy
-from holdfast.handler.function import HandlerFunction, HandlerOptions
-from holdfast.handler.handler import Handler
+from holdfast.handler.handler import Handler, HandlerFunction, HandlerOptions
 from holdfast.handler.task import Task
 from holdfast_config import Settings
 

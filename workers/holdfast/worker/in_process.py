@@ -20,8 +20,8 @@ from holdfast.store.current_store import belong_to_context
 from holdfast.store.protocol import Store
 from holdfast.telemetry import open_inside
 from holdfast.worker.context import WorkerContext, ignore_verdict
-from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.worker import CANCEL_SHARE, QueueWorker
+from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 
 GIVE_BACK = 1.0  # seconds for cancelled handlers to save a checkpoint

@@ -36,8 +36,8 @@ from holdfast.worker.context import WorkerContext
 from holdfast.worker.exit_work import do_exit_work
 from holdfast.worker.lock_file import hold_lock, open_page
 from holdfast.worker.prepared_store import store_of
-from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.worker import QueueWorker
+from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.standard_error import STREAM
 

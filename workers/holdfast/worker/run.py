@@ -26,19 +26,18 @@ import structlog
 from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.outcomes import REVOKED, Deferred, HandlerStopped, Outcome, Raised
 from holdfast.core.settle import settlement
-from holdfast.handler.emitted import PartLog
 from holdfast.handler.failures import outcome_of_error
-from holdfast.handler.function import HandlerFunction
-from holdfast.handler.handler import Handler
-from holdfast.handler.run import run, run_unbounded
-from holdfast.handler.steps import StepLog
+from holdfast.handler.handler import Handler, HandlerFunction
+from holdfast.handler.run_handler import run, run_unbounded
+from holdfast.handler.run_notes import PartLog
 from holdfast.handler.task import Task, become_copy
+from holdfast.handler.task_steps import StepLog
 from holdfast.handler.threads import Threads
 from holdfast.handler.turn import with_history, with_turn
 from holdfast.os import forked_copy
 from holdfast.os.handlers_loop import OwnedTask
-from holdfast.store.results_of_parents import results_of_parents
-from holdfast.telemetry.port import Telemetry
+from holdfast.store.page_by_page import results_of_parents
+from holdfast.telemetry.port import Telemetry, UnsettledSpans
 from holdfast.worker.beside_store import PartSender, StoredSteps
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.delivery_bounds import DeliveryBounds
@@ -46,7 +45,6 @@ from holdfast.worker.output_capture import LogOfCopy, TaskLog, end_of, is_instal
 from holdfast.worker.recycler import Heartbeat, Recycler
 from holdfast.worker.running_tasks import RunningTask, RunningTasks
 from holdfast.worker.samples import Samples
-from holdfast.worker.unsettled_spans import UnsettledSpans
 from holdfast_config.logging import CURRENT
 
 _RELEASE = Settle.RELEASE  # looked up once, as it is compared for each task

@@ -19,7 +19,7 @@ from holdfast.core.delivery import Delivery, Holding
 from holdfast.core.outcomes import Deferred, Failure, HandlerStopped, Outcome, Raised
 from holdfast.core.words import counted
 from holdfast.handler.failures import outcome_of_error
-from holdfast.handler.run import OWN_TASK_CANCELLED
+from holdfast.handler.run_handler import OWN_TASK_CANCELLED
 from holdfast.handler.task import Task
 from holdfast.os.handlers_loop import PLACES, OwnedTask, threads_left
 from holdfast.telemetry.port import Span

@@ -26,12 +26,11 @@ from holdfast.telemetry.port import Telemetry
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.exit_work import do_exit_work, seconds_for
-from holdfast.worker.lease_renewal import LeaseRenewal
 from holdfast.worker.lifespans import Lifespans
 from holdfast.worker.listen import HintListener
+from holdfast.worker.membership import DeclaredSchedules, LeaseRenewal, WorkerRegistration
 from holdfast.worker.pull import Puller
 from holdfast.worker.recycler import Heartbeat, Recycler
-from holdfast.worker.registration import DeclaredSchedules, Registration
 from holdfast.worker.run import TaskRunner
 from holdfast.worker.samples import Samples
 
@@ -173,7 +172,7 @@ class QueueWorker:
         self._ahead = ClaimsAhead(context, self._runner)
         self._drain = WorkerDrain(context, self._ahead)
         self._renewal = LeaseRenewal(context, self._ahead)
-        self._registration = Registration(context, handler)
+        self._registration = WorkerRegistration(context, handler)
         self._puller = Puller(context, self._ahead, telemetry.fires)
         self._listener = HintListener(context, self._puller, self._ahead)
         self._inbox = Inbox(context)

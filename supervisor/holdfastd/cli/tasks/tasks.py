@@ -19,7 +19,7 @@ from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.exits import Exit
-from holdfast.store.results_of_parents import results_of_parents
+from holdfast.store.page_by_page import results_of_parents
 from holdfast.why.document import parent_documents, parent_words
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from holdfast.errors import HandlerError
 from holdfast.handler.failures import message_of, summary, user_traceback
-from holdfast.handler.function import callee
-from holdfast.handler.handler import Handler, Provider
+from holdfast.handler.handler import Handler, Provider, callee
 from holdfast.handler.registry import Handlers
 from holdfast_config import ConfigError, Settings
 from holdfast_config.found_files import is_file
