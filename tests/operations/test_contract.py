@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 FACES = Path(__file__).parents[2] / "supervisor/holdfastd"
-OF_TASKS = ("cancel_task", "pause_task", "resume_task", "retry_task", "ask_retry", "remove_task", "purge_dead_letters")
+OF_TASKS = (
+    "cancel_task",
+    "pause_task",
+    "resume_task",
+    "retry_task",
+    "ask_retry",
+    "remove_task",
+    "clean_tasks",
+    "purge_dead_letters",
+)
 OF_STORES = (
     "cancel",
     "pause",

@@ -159,3 +159,17 @@ async def test_all_dead_letters_that_run_again_are_one_change(redis_settings: Re
             (note, *_) = await here.store.activity_before("", 1)
             assert (note.change, note.outcome) == (RETRY_ALL_DEAD.name, f"{runs} of {runs} run again")
         assert len(await here.store.activity_before("", 10)) == 3
+
+
+async def test_all_that_are_cleaned_away_are_one_change(redis_settings: RedisSettings, cli: Cli) -> None:
+    async with site(redis_settings) as here:
+        for task_id in ("a", "b", "waits"):
+            await here.manager.run_task("x", task_id=task_id)
+        for task_id in ("a", "b"):
+            await here.manager.cancel_task(task_id)
+        for options, removed in ((("--name", "none"), 0), (("--older", "1h"), 0), (("--limit", "1"), 1), ((), 1)):
+            assert cli("tasks", "clean", "--yes", "--json", *options).document == {"removed": removed}
+            (note, *_) = await here.store.activity_before("", 1)
+            assert (note.change, note.outcome, note.is_refused) == ("tasks/clean", f"{removed} removed", False)
+        assert len(await here.store.activity_before("", 10)) == 4
+        assert await here.manager.count_tasks() == 1

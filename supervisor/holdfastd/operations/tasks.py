@@ -62,6 +62,16 @@ class ResumeTask(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     reason: Reason = ""
 
 
+class CleanTasks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Which tasks, of those that have ended. `older`: since their end."""
+
+    state: Annotated[list[State], Meta(description="Only tasks in this final state.")] = []
+    older: Annotated[float, Meta(ge=0, description="Only tasks that ended at least this long ago: seconds.")] = 0.0
+    lane: Annotated[str | None, Meta(description="Only tasks of this lane.")] = None
+    name: Annotated[str | None, Meta(description="Only tasks of the handler with this name.")] = None
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="Maximum number of tasks, the latest first.")] | None = None
+
+
 class TaskState(TypedDict):
     """The state of a task afterwards."""
 
@@ -80,6 +90,12 @@ class RetriedTask(TypedDict):
 class RemovedTask(TypedDict):
     task_id: str
     removed: bool
+
+
+class CleanedTasks(TypedDict):
+    """The number of tasks."""
+
+    removed: int
 
 
 async def cancel_task(doing: Doing, given: ReasonedTask) -> TaskState:
@@ -122,6 +138,20 @@ async def remove_task(doing: Doing, given: ChosenTask) -> RemovedTask:
     return {"task_id": given.task_id, "removed": True}
 
 
+async def clean_tasks(doing: Doing, given: CleanTasks) -> CleanedTasks:
+    """Delete tasks that have ended, with all their data. Other tasks are not touched."""
+    removed = await doing.manager.clean_tasks(
+        *given.state,
+        older_than=given.older,
+        lane=given.lane,
+        name=given.name,
+        limit=given.limit,
+        on_step=doing.on_step,
+    )
+    doing.asked.outcome = f"{removed} removed"
+    return {"removed": removed}
+
+
 def _has_message(given: SendMessage | ResumeTask) -> bool:
     """Raises InvalidTaskError for a text that says nothing, as a form with an empty field has it."""
     if given.text is not None and not given.text.strip():
@@ -148,3 +178,4 @@ RESUME_TASK = Act("tasks/resume", ResumeTask, resume_task, "task_id")
 SEND_MESSAGE = Act("tasks/message", SendMessage, send_message, "task_id")
 RETRY_TASK = Act("tasks/retry", ReasonedTask, retry_task, "task_id")
 REMOVE_TASK = Act("tasks/remove", ChosenTask, remove_task, "task_id")
+CLEAN_TASKS = Act("tasks/clean", CleanTasks, clean_tasks)

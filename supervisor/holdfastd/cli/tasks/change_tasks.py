@@ -15,11 +15,11 @@ from holdfast.errors import HoldfastError, UnknownTaskError
 from holdfast.exits import Exit
 from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import NO_OWN, arguments_of, given_of
+from holdfastd.cli.common.act_command import NO_OWN, arguments_of, given_of, print_answer
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.parameter_types import DURATION, JSON
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, converse, manage, operate_each
+from holdfastd.cli.common.store_session import LONG_RETRIES, converse, manager_of, operate_each, operate_in, retries_of
 from holdfastd.cli.common.task_id import TASK_ID, whole_ids_in
 from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.cli.tasks import bulk
@@ -28,10 +28,12 @@ from holdfastd.cli.views.task_views import retried_words
 from holdfastd.operations.act import Act
 from holdfastd.operations.tasks import (
     CANCEL_TASK,
+    CLEAN_TASKS,
     PAUSE_TASK,
     REMOVE_TASK,
     RESUME_TASK,
     RETRY_TASK,
+    CleanedTasks,
     RemovedTask,
     RetriedTask,
     TaskState,
@@ -178,47 +180,34 @@ remove = command_on_tasks(
 # `supervisor tasks clean`: deletes tasks that have ended before --keep does.
 
 
-@rich_click.command(epilog="Example: supervisor tasks clean --state completed --older 1d --yes")
-@click.option(
-    "--state", "states", type=ENDED, multiple=True, help="Only tasks in this final state (repeatable). Default: all."
-)
-@click.option(
-    "--older",
-    "older_than",
-    type=DURATION,
-    default=0.0,
-    help="Only tasks that ended at least this long ago: 90s, 5m, 7d.",
-)
-@click.option("--lane", help="Only tasks of this lane.")
-@click.option("--name", help="Only tasks of the handler with this name.")
-@click.option("--limit", type=click.IntRange(1, 10_000), help="Maximum number of tasks, the latest first.", metavar="N")
+_CLEANED = {
+    "state": click.option(
+        "--state", type=ENDED, multiple=True, help="Only tasks in this final state (repeatable). Default: all."
+    ),
+    "older": click.option("--older", type=DURATION, help="Only tasks that ended at least this long ago: 90s, 5m, 7d."),
+    "limit": click.option(
+        "--limit", type=click.IntRange(1, 10_000), help="Maximum number of tasks, the latest first.", metavar="N"
+    ),
+}
+
+
+@rich_click.command(help=CLEAN_TASKS.help, epilog="Example: supervisor tasks clean --state completed --older 1d --yes")
+@arguments_of(CLEAN_TASKS, own=_CLEANED)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @options.store
 @options.pass_session
-def clean(
-    session: Session,
-    /,
-    states: Sequence[str],
-    older_than: float,
-    lane: str | None,
-    name: str | None,
-    limit: int | None,
-    yes: bool,
-) -> None:
-    """Delete tasks that have ended, with all their data. Other tasks are not touched."""
+def clean(session: Session, /, yes: bool, **given: Any) -> None:
     confirm("Delete the tasks that have ended?", "deleting tasks cannot be undone", yes=yes)
+    texts, limit = given_of(given), given["limit"]
 
-    async def work(manager: TaskManager) -> int:
-        most = limit if older_than or lane or name else await _ended(manager, states, limit)
+    async def work(store: Store) -> CleanedTasks:
+        await retries_of(session.settings).call(store.ping)
+        manager = manager_of(store, session.settings, LONG_RETRIES)
+        most = limit if {*texts} - {"state", "limit"} else await _ended(manager, given["state"], limit)
         with WorkProgress("task", "removed", most) as progress:
-            chosen: dict[str, Any] = {"older_than": older_than, "lane": lane, "name": name, "limit": limit}
-            return await manager.clean_tasks(*states, **chosen, on_step=progress.show)
+            return await operate_in(store, session, CLEAN_TASKS, texts, LONG_RETRIES, on_step=progress.show)
 
-    removed = manage(session, work, LONG_RETRIES)
-    if session.json:
-        output.document({"removed": removed})
-    else:
-        output.text(f"{removed} removed")
+    print_answer(session, converse(session, work), lambda answer: f"{answer['removed']} removed")
 
 
 async def _ended(manager: TaskManager, states: Sequence[str], limit: int | None) -> int:
