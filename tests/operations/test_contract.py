@@ -30,7 +30,7 @@ OF_STORES = (
     "resume_lane",
 )  # of a name that is a store
 OTHERS = (
-    *("pause_queue", "resume_queue", "bound"),
+    *("pause_queue", "resume_queue", "clear_queue", "obliterate_queue", "bound"),
     *("quiet_host", "resume_host", "halt_host", "end_halt"),
     *("seal_batch", "cancel_batch", "readmit", "forget_unreadable", "purge_unreadable", "notice_now", "notice_done"),
 )
