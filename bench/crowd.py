@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import redis.asyncio
 
@@ -20,9 +20,11 @@ from holdfast.client.queue_control import CLEARED
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.task_states import TERMINAL
 from holdfast.core.tasks import Wanted
-from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings
 from holdfastd.steward.duties import lanes, upkeep
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 AT_ONCE = 1000  # tasks given to a producer
 SLOTS = 50  # of a pull, where many are finished

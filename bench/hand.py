@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bench.producing import QUEUE
 from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.worker_records import Introduction
-from holdfast.store.protocol import Store
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 INCARNATION = "0123456789abcdef" * 2
 RESULT = b'{"words": 3}'

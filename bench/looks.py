@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING
 
 from bench import work
 from bench.hand import INCARNATION, Hand
@@ -10,11 +11,13 @@ from bench.producing import QUEUE
 from holdfast.core.counts import Epoch
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
-from holdfast.store.protocol import Store
 from holdfastd.cli.events.events import PAGE as EVENTS
 from holdfastd.cli.tasks.recover import PAGE as KEYS
 from holdfastd.cli.tasks.tasks import PAGE
 from holdfastd.steward.duties import lanes, upkeep
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 LOOKED = work.task_id(500)
 LONG_MS = 86_400_000

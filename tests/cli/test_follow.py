@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
@@ -12,10 +13,12 @@ import pytest
 from holdfast.core.delivery import Delivery, EmittedBatch, Settle, Settlement
 from holdfast.core.worker_records import Introduction
 from holdfast.store import open_store
-from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings
 from tests.cli.commands import Answer, Cli, clean
 from tests.forked import COMMAND, popen
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 pytestmark = pytest.mark.anyio
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.core.acceptance import Accepted
 from holdfast.core.begun_page import RUNS
 from holdfast.core.delivery import Delivery, Pulled, Settle, Settlement
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.worker_records import WorkerKind
-from holdfast.store.protocol import Store
 from tests.lua.operations import introduction, submission
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 CAUSE = "died"
 

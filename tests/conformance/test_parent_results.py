@@ -11,7 +11,6 @@ from holdfast.core.delivery import Delivery, Settle
 from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import State
 from holdfast.errors import ParentResultError
-from holdfast.store.page_by_page import results_of_parents
 from tests.conformance.stand import Stand
 from tests.lua.operations import submission
 
@@ -39,7 +38,7 @@ async def end(stand: Stand, task_id: str, kind: Settle = Settle.COMPLETED, **mor
 
 
 async def values(stand: Stand, task_id: str) -> list[tuple[str, object]]:
-    found = await results_of_parents(stand.store, task_id)
+    found = await stand.store.results_of_parents(task_id)
     return [(parent.task_id, _value(parent)) for parent in found.values()]
 
 
@@ -55,7 +54,7 @@ async def test_a_child_has_the_results_of_its_parents_in_the_order_of_after(stan
     await stand.submit("p1", "p2", "p3")
     await end(stand, "p1")
     await after(stand, "c", "p3", "p1", "p2")
-    found = await results_of_parents(stand.store, "c")
+    found = await stand.store.results_of_parents("c")
     assert [(parent.state, parent.has_ended) for parent in found.values()] == [
         (State.SUBMITTED, False),
         (State.COMPLETED, True),
@@ -68,7 +67,7 @@ async def test_a_child_has_the_results_of_its_parents_in_the_order_of_after(stan
     child = await end(stand, "c")
     assert (child.is_child, (await stand.task("c")).state) == (True, "completed")
     assert await values(stand, "c") == [("p3", "of p3"), ("p1", "of p1"), ("p2", "of p2")]
-    assert await results_of_parents(stand.store, "p1") == await results_of_parents(stand.store, "unknown") == {}
+    assert await stand.store.results_of_parents("p1") == await stand.store.results_of_parents("unknown") == {}
 
 
 async def test_a_task_without_parents_is_no_child(stand: Stand) -> None:
@@ -85,10 +84,10 @@ async def test_a_child_has_the_error_of_a_parent_that_failed(stand: Stand) -> No
     await end(stand, "fails", Settle.FAILED, result=error, reason="ValueError: no such page")
     await stand.store.cancel("canceled", "not wanted")
     told = ParentResult("canceled", State.CANCELED, reason="not wanted")
-    assert (await results_of_parents(stand.store, "c"))["canceled"] == told  # before its child is told
+    assert (await stand.store.results_of_parents("c"))["canceled"] == told  # before its child is told
     await stand.store.promote(10)
     assert (await end(stand, "c")).is_child
-    fails, canceled = (await results_of_parents(stand.store, "c")).values()
+    fails, canceled = (await stand.store.results_of_parents("c")).values()
     assert (fails.state, fails.value, fails.reason) == (State.FAILED, None, "ValueError: no such page")
     assert fails.error is not None
     assert (fails.error.type, fails.error.message) == ("ValueError", "no such page")
@@ -162,7 +161,7 @@ async def test_a_retry_of_a_child_that_a_parent_failed_has_what_the_others_have_
     assert await stand.state("c") == "failed"
     await end(stand, "ends")
     again = (await stand.store.retry("c", "asked")).task_id
-    found = list((await results_of_parents(stand.store, again)).values())
+    found = list((await stand.store.results_of_parents(again)).values())
     assert [(one.task_id, one.state, one.has_ended) for one in found] == [
         ("ends", State.COMPLETED, True),
         ("fails", State.FAILED, True),
@@ -182,7 +181,7 @@ async def test_results_are_read_in_pages_and_within_a_bound(stand: Stand) -> Non
     page, following = await stand.store.parents("c")
     assert ([one.task_id for one in page], following) == (["p0"], 2)
     assert [len(str(value)) for _, value in await values(stand, "c")] == [(600 << 10) + 2] * 5
-    found = list((await results_of_parents(stand.store, "c", 1 << 20)).values())
+    found = list((await stand.store.results_of_parents("c", 1 << 20)).values())
     assert [one.document is not None for one in found] == [True, True, False, False, False]
     with pytest.raises(ParentResultError, match=f"^parent p2: its result of {found[2].size} bytes was not read"):
         _ = found[2].value

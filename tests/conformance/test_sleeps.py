@@ -7,7 +7,6 @@ import pytest
 from holdfast.core.delivery import Delivery, Settle
 from holdfast.core.steps import MOST_STEPS, SLEEP, SleepKept, StepVerdict
 from holdfast.core.tasks import TaskRecord
-from holdfast.store.page_by_page import recorded_steps
 from tests.conformance.stand import Stand
 from tests.conformance.test_steps import claimed, recorded
 
@@ -47,7 +46,7 @@ async def test_a_sleep_has_one_end_for_each_call_and_run(stand: Stand) -> None:
 async def test_a_task_sleeps_until_the_recorded_end_and_nothing_is_counted(stand: Stand) -> None:
     await asleep(stand)
     task = await stand.task("t")
-    [step] = await recorded_steps(stand.store, "t")
+    [step] = await stand.store.recorded_steps("t")
     assert (task.state, task.due_ms, counters(task)) == ("delayed", int(step.result), (0, 0, 0))
     await stand.store.promote(10)
     assert await stand.take("a") == []

@@ -6,7 +6,6 @@ import pytest
 
 from holdfast.core.delivery import Delivery, Settle
 from holdfast.core.steps import MOST_STEPS, StepKept, StepVerdict
-from holdfast.store.page_by_page import recorded_steps, step_names
 from tests.conformance.stand import Stand
 
 pytestmark = pytest.mark.anyio
@@ -15,7 +14,7 @@ OK = StepVerdict.OK
 
 
 async def recorded(stand: Stand, task_id: str) -> list[tuple[int, str, bytes]]:
-    return [(step.place, step.name, step.result) for step in await recorded_steps(stand.store, task_id)]
+    return [(step.place, step.name, step.result) for step in await stand.store.recorded_steps(task_id)]
 
 
 async def claimed(stand: Stand) -> Delivery:
@@ -35,9 +34,9 @@ async def test_a_step_is_recorded_and_a_repeated_call_changes_nothing(stand: Sta
     )
     assert await recorded(stand, "t") == [(0, "fetch", b'"page"'), (1, "a name\twith more", b"[1,\n2]")]
     assert await recorded(stand, "unknown") == []
-    heads = [(step.place, step.name, step.turn, step.size) for step in await step_names(stand.store, "t")]
+    heads = [(step.place, step.name, step.turn, step.size) for step in await stand.store.names_of_steps("t")]
     assert heads == [(0, "fetch", 1, 6), (1, "a name\twith more", 1, 6)]
-    assert await step_names(stand.store, "unknown") == []
+    assert await stand.store.names_of_steps("unknown") == []
 
 
 async def test_what_stands_at_a_place_is_never_changed(stand: Stand) -> None:

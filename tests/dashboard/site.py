@@ -7,13 +7,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from html import unescape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from holdfast.client.manager import TaskManager
 from holdfast.store import open_store
-from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.web_users import Role
 from holdfastd.control.allowed_hosts import AllowedHosts
@@ -22,6 +21,9 @@ from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.application import application
 from holdfastd.web.queue.queue_access import QueueAccess
 from holdfastd.web.web_process import SHORT
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 TOKEN = "a token of sixteen or more"
 HTML = {"accept": "text/html"}

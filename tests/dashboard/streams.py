@@ -8,13 +8,12 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 
 from holdfast.client.manager import TaskManager
 from holdfast.store import open_store
-from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.web_users import Role
 from holdfastd.control.allowed_hosts import AllowedHosts
@@ -23,6 +22,9 @@ from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.application import application
 from holdfastd.web.queue.queue_access import QueueAccess
 from holdfastd.web.web_process import SHORT, PageConnection, server_of
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 TOKEN = "a-token-of-sixteen-or-more"
 WITHIN = 20.0  # seconds, to which no test comes unless it fails

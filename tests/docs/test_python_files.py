@@ -99,7 +99,7 @@ NAMED_TWICE = {  # classes that are still to be renamed; a new one may not come
     "Wanted",
     "TaskManager",  # the same interface, for asyncio and for threads: holdfast.sync
 }
-WITH_CODE = {"workers/holdfast/store/__init__.py", "workers/holdfast/telemetry/__init__.py"}  # still to be emptied
+WITH_CODE = {"workers/holdfast/telemetry/__init__.py"}  # still to be emptied
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.store.protocol import MOST_PEEKS
+from holdfast.core.store_info import MOST_PEEKS
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
 from holdfastd.control.report import RunningInfo

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.page_by_page import recorded_steps
 from holdfast_config.kill_spec import Point
 from tests.faults.scene import Scene, stage
 
@@ -25,7 +24,7 @@ async def awake(scene: Scene, task_id: str, sleeps: int = 1) -> None:
     assert record.result
     (part,) = json.loads(record.result)["parts"]
     assert part["data"] == [1] * sleeps
-    steps = await recorded_steps(scene.store, task_id)
+    steps = await scene.store.recorded_steps(task_id)
     assert len(steps) == 2 * sleeps
     for sleep, behind in zip(steps[::2], steps[1::2], strict=True):
         assert behind.at_ms >= int(sleep.result)

@@ -8,7 +8,6 @@ from holdfast.core.acceptance import BatchPlace, IfParentFails, SubmitOptions
 from holdfast.core.delivery import Settle
 from holdfast.core.task_states import State
 from holdfast.core.worker_records import WorkerKind
-from holdfast.store.page_by_page import results_of_parents
 from tests.lua.gates import held_at
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
@@ -82,7 +81,7 @@ async def test_a_child_that_is_whole_again_knows_of_a_parent_that_is_gone(space:
     assert not await space.do("EXISTS", space.key("task:parent"))
     await mend(space, "child")
     assert await runs(space) == ["child"]
-    [parent] = (await results_of_parents(space.store, "child")).values()
+    [parent] = (await space.store.results_of_parents("child")).values()
     assert parent.state is State.COMPLETED
 
 

@@ -12,7 +12,6 @@ from holdfast.core.batches import BatchCounts, BatchState
 from holdfast.core.delivery import Settle
 from holdfast.core.task_states import State
 from holdfast.errors import StoreError
-from holdfast.store.page_by_page import results_of_parents
 from holdfast.store.redis.ledger import RedisLedger
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
@@ -147,7 +146,7 @@ async def test_its_retry_runs_with_the_results_of_its_parents(space: Namespace) 
     assert (answer.word, answer.task_id) == ("new", "b.r1")
     again = await space.task("b.r1")
     assert (again.state, again.refused, again.duplicate_of) == (State.SUBMITTED, "", "")
-    assert {name: parent.state for name, parent in (await results_of_parents(space.store, "b.r1")).items()} == {
+    assert {name: parent.state for name, parent in (await space.store.results_of_parents("b.r1")).items()} == {
         "p": State.COMPLETED
     }
 

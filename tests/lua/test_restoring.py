@@ -19,9 +19,8 @@ from holdfast.core.delivery import Settle
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.errors import StoreError
 from holdfast.store.redis.keys import KEY_NAMES
-from holdfast.store.redis.ledger import KeptSetting, RedisLedger, Removal
+from holdfast.store.redis.ledger import Dump, KeptSetting, RedisLedger, Removal
 from holdfast.store.redis.steward import RedisSteward
-from holdfast.store.redis.task_dump import Dump
 from tests.lua import test_damaged_neighbours as neighbours
 from tests.lua.invariants import breaches
 from tests.lua.namespace import Namespace

@@ -14,7 +14,6 @@ from holdfast.core.task_states import State
 from holdfast.core.trail import is_asleep, read_trail
 from holdfast.core.worker_records import ServedLane, ServedWork, Startable, WorkerKind
 from holdfast.store.ledger import rebuild
-from holdfast.store.page_by_page import recorded_steps, results_of_parents, step_names
 from tests.lua.operations import introduction, run, submission
 from tests.postgres.ledger import Ledger
 
@@ -95,10 +94,10 @@ async def test_a_sleep_and_a_question_come_back_at_the_same_place(books: Ledger)
     await books.redis.message("goes-on", "m2")
     [run] = await books.redis.take("a", 1)
     await books.store.step("goes-on", run.claim, 1, ANSWER, b'"this"')
-    before = {task_id: await recorded_steps(books.redis.store, task_id) for task_id in ("sleeps", "asks", "goes-on")}
+    before = {task_id: await books.redis.store.recorded_steps(task_id) for task_id in ("sleeps", "asks", "goes-on")}
     await books.keep()
     await books.lose()
-    assert {task_id: await recorded_steps(books.redis.store, task_id) for task_id in before} == before
+    assert {task_id: await books.redis.store.recorded_steps(task_id) for task_id in before} == before
     task = await books.redis.task("sleeps")
     assert (task.state, task.due_ms, task.attempts) == ("delayed", kept.due_ms, 0)
     assert is_asleep(task.state, read_trail(task.trail))
@@ -120,11 +119,11 @@ async def test_the_steps_of_a_task_that_only_the_ledger_remembers_have_their_nam
         await books.store.step("t", run.claim, place, name, b'"page"')
     await books.redis.settle("a", run, Settle.COMPLETED)
     await books.keep()
-    there = await step_names(books.store, "t")
+    there = await books.store.names_of_steps("t")
     await books.redis.clock.advance(1)
     assert await books.store.trim(0, 10) == 1
     assert await books.redis.store.get("t") is None
-    assert await step_names(books.store, "t") == there
+    assert await books.store.names_of_steps("t") == there
     assert [(step.place, step.name, step.size) for step in there] == [(0, "fetch", 6), (1, "think", 6)]
 
 
@@ -151,7 +150,7 @@ async def test_a_child_has_the_results_of_its_parents_again(books: Ledger, keeps
         await books.store.forget_tasks(["parent"])
     await books.redis.register("b")
     for child in await books.redis.take("b", 3):
-        found = await results_of_parents(books.store, child.task_id)
+        found = await books.store.results_of_parents(child.task_id)
         assert child.is_child
         assert [(one.task_id, one.state, one.document) for one in found.values()] == [
             ("parent", State.COMPLETED, b'"one"'),

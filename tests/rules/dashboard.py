@@ -786,14 +786,8 @@ DASHBOARD = (
     ),
     Rule(
         "a bulk change goes by the clock that accepts tasks",
-        (
-            '        """By the clock that dates acceptance: a change only touches tasks accepted before it began."""\n'
-            '        return await self._number("now")'
-        ),
-        (
-            '        """By the clock that dates acceptance: a change only touches tasks accepted before it began."""\n'
-            '        return int((await self._command("TIME"))[0]) * 1000'
-        ),
+        "now = await self.clock_ms()  # the clock that accepts tasks",
+        'now = int((await self._command("TIME"))[0]) * 1000  # the clock that accepts tasks',
         f"{_BULK_STEPS}::test_what_is_accepted_while_a_step_is_on_its_way_is_left_alone",
     ),
     Rule(

@@ -66,7 +66,7 @@ LEDGER = [
     ),
     Rule(
         "a life that was removed is removed again before another one is put back",
-        "await removals.of(sql, self._name, [dump.task_id for dump in dumps])",
+        "await tasks.removals_of(sql, self._name, [dump.task_id for dump in dumps])",
         "[]",
         f"{_AFTER}::test_another_life_that_waits_comes_back_and_runs",
     ),
@@ -84,8 +84,8 @@ LEDGER = [
     ),
     Rule(
         "nothing that has ended is changed in a Redis that was set back",
-        "self._changing = RedisTasks(redis.connection, self._behind)",
-        "self._changing = RedisTasks(redis.connection)",
+        "self._change_ended = self._change_followed",
+        "self._change_ended = self.connection.run",
         f"{_AFTER}::test_nothing_that_has_ended_is_changed_in_a_redis_that_was_set_back",
     ),
     Rule(

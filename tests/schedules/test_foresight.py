@@ -16,7 +16,7 @@ from tests.schedules.stage import EVERYTHING, Stage
 
 if TYPE_CHECKING:
     from holdfast.core.quiet_hosts import HaltScope
-    from holdfast.store.protocol import ScheduleStore
+    from holdfast.store import Store
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ class Watched:
     """The store, and what was asked of it."""
 
     def __init__(self, stage: Stage) -> None:
-        self.store: ScheduleStore = stage.space.store
+        self.store: Store = stage.space.store
         self.asked: list[str] = []
         self.answers: list[str] = []
         self.fires: list[int] = []

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
 import pytest
 import redis.asyncio
 
+from holdfast.core.store_info import MOST_PEEKS
 from holdfast.errors import ConnectionLimitError, StoreError
 from holdfast.store import open_store
-from holdfast.store.protocol import MOST_PEEKS, Store
 from holdfast_config import RedisSettings
 from holdfastd.steward.duties.bells import bells
 from holdfastd.steward.duty import Duty, Health, run_duty
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 WITHIN = 30.0  # seconds; for what would else hang
 pytestmark = pytest.mark.anyio

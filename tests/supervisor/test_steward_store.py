@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
@@ -19,7 +20,6 @@ from holdfast.core.tasks import TaskRecord
 from holdfast.core.worker_records import Introduction
 from holdfast.ipc.channel import Acknowledged, Born, Died, Ready
 from holdfast.store import open_store
-from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings, Settings
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duties.lanes import LaneAudit
@@ -27,6 +27,9 @@ from holdfastd.steward.duties.upkeep import retention
 from holdfastd.steward.duty import Health
 from tests.servers import valkey
 from tests.supervisor.steward_process import PATIENCE, steward
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 pytestmark = pytest.mark.anyio
 

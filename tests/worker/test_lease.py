@@ -47,21 +47,20 @@ class SlowStore(RedisStore):
 
     def __init__(self, settings: RedisSettings) -> None:
         super().__init__(settings)
-        self.renew, self.pull = self.renew_late, self.pull_counted
         self.answers = anyio.Event()
         self.answers.set()
         self.asked_at = 0.0
         self.rooms: list[int] = []
         self.pulled = anyio.Event()
 
-    async def renew_late(self, *args: Any, **more: Any) -> Renewed:
+    async def renew(self, *args: Any, **more: Any) -> Renewed:
         self.asked_at = lease_clock()
         await self.answers.wait()
         until(self.asked_at)
-        return await self.parts.worker.renew(*args, **more)
+        return await super().renew(*args, **more)
 
-    async def pull_counted(self, incarnation: str, request: int, slots: int, *args: Any, **more: Any) -> Pulled:
-        answer = await self.parts.worker.pull(incarnation, request, slots, *args, **more)
+    async def pull(self, incarnation: str, request: int, slots: int, *args: Any, **more: Any) -> Pulled:
+        answer = await super().pull(incarnation, request, slots, *args, **more)
         self.rooms.append(slots)
         self.pulled.set()
         self.pulled = anyio.Event()

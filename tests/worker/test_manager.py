@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import anyio
@@ -30,8 +30,10 @@ from holdfast.errors import (
     UnknownTaskError,
 )
 from holdfast.store import open_store
-from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 pytestmark = pytest.mark.anyio
 AT_ONCE = SubmitRetries(first_wait=0.0, longest_wait=0.0)

@@ -11,11 +11,10 @@ from typing import Any
 import anyio
 import pytest
 
-from holdfast.core.delivery import Hint, Pulled, Settle, Settlement, Standing
+from holdfast.core.delivery import Hint, Pulled, SendPull, Settle, Settlement, Standing
 from holdfast.core.pull_protocol import Lease
 from holdfast.core.worker_records import WorkerKind
 from holdfast.errors import StoreError, StoreUnavailableError
-from holdfast.store.protocol import SendPull
 from holdfast.worker.context import StoreRetries, WorkerContext, lease_clock
 from holdfast.worker.listen import HintListener
 from holdfast.worker.pull import Puller

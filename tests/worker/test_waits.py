@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
@@ -18,8 +18,10 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.worker_records import Introduction
 from holdfast.store import open_store
-from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 pytestmark = pytest.mark.anyio
 MANY = 300

@@ -28,14 +28,13 @@ from holdfast.errors import InvalidTaskError, UnservedTasksError
 from holdfast.handler.handler import Provider
 from holdfast.handler.named_handler import handler_from
 from holdfast.handler.registry import Handlers, settled
-from holdfast.store.protocol import Store
 from holdfast_config import ConfigError, Settings
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from holdfast.store.protocol import Store
+    from holdfast.store import Store
 
 
 # Notices tasks in a store in memory that end with it and were never offered to a worker.

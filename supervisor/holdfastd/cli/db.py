@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
 import click
@@ -14,7 +14,6 @@ from holdfast.core.counts import LedgerStatus
 from holdfast.exits import Exit
 from holdfast.store.ledger import PostgresStore, migrate
 from holdfast.store.ledger.database import Database
-from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
@@ -22,6 +21,9 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, ask
 from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.cli.views import ledger_status
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 T = TypeVar("T")
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -17,9 +18,11 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.tasks import TaskRecord
 from holdfast.store import open_store
-from holdfast.store.protocol import Store
 from holdfastd.demo.supervisor_process import Killer, SupervisorProcess, running
 from holdfastd.demo.tally import DemoResult, Recorder, tally
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # Sample texts that every machine with Python has: passages of the standard library's sources.
 

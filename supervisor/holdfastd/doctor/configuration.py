@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.store.protocol import MOST_PEEKS
+from holdfast.core.store_info import MOST_PEEKS
 from holdfast_config import Settings
 from holdfastd.doctor.finding import Check, Finding
 

@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Thread
 
-from holdfast.core.store_info import StoreInfo
+from holdfast.core.store_info import MOST_PEEKS, StoreInfo
 from holdfast.errors import StoreError
-from holdfast.store.protocol import MOST_PEEKS
 from holdfast.store.redis.keys import Keys
 from holdfast.version import installed
 from holdfast_config import Settings

@@ -17,7 +17,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -25,10 +25,12 @@ from msgspec import Meta
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.bulk_changes import BulkChange
-from holdfast.store.protocol import Store
 from holdfast_config import Settings
 from holdfastd.operations.notes import AskedChange
 from holdfastd.operations.reading import read, read_texts
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 A = TypeVar("A", bound=msgspec.Struct)
 R = TypeVar("R")

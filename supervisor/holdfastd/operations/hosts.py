@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
@@ -12,7 +12,6 @@ from msgspec import Meta
 from holdfast.client.arguments import check_reason
 from holdfast.core.plain_json import shown
 from holdfast.core.quiet_hosts import ALL_HOSTS, QuietOrder
-from holdfast.store.protocol import Store
 from holdfastd.documents.host_documents import (
     EndedOrderDocument,
     OrderDocument,
@@ -22,6 +21,9 @@ from holdfastd.documents.host_documents import (
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.known import Create, check_known
 from holdfastd.operations.reading import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 LONGEST_NAME = 255
 

@@ -7,7 +7,7 @@ An act only writes down that a change begins, stops or goes on. The process that
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
@@ -18,11 +18,13 @@ from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import NOT_RUNNING, NOT_STOPPED, BulkChange, BulkVerb
 from holdfast.core.task_states import State
 from holdfast.errors import StoreError
-from holdfast.store.protocol import Store
 from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.errors import NotPossibleError
 from holdfastd.operations.reading import Duration, seconds
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 ChangeId = Annotated[str, Meta(description="Id of the change, as its beginning answers it.")]
 Verb = Annotated[BulkVerb, Meta(description="The change.")]

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -26,7 +26,6 @@ from holdfast.os.forked_copy import leave_worker_at_fork
 from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.store import open_store
 from holdfast.store.current_store import belong_to_process
-from holdfast.store.protocol import Store
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast.worker.lock_file import drop_lock, hold_lock
 from holdfast.worker.worker import NO_HURRY
@@ -39,6 +38,9 @@ from holdfastd.single.signals import NO_MAIN_THREAD, end_threads, ended_at_once,
 from holdfastd.steward.duties.hosts import halt_watch, say_host_marks
 from holdfastd.steward.duties.schedules import schedule_fires
 from holdfastd.steward.duty import Health, run_duty
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 LAST_CALL = 1.0  # seconds for the store to answer, once all tasks are returned
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import structlog
 
-from holdfast.store.protocol import StewardStore
 from holdfastd.steward.duty import Health
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # Decides from two samples of the store's clock if leases and ages can be trusted. Pure.
 #
@@ -75,7 +78,7 @@ class ClockWatch:
 
     def __init__(
         self,
-        store: StewardStore,
+        store: Store,
         health: Health,
         lease: float,
         clock: Callable[[], float],

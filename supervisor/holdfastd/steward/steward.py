@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import structlog
@@ -15,7 +15,6 @@ from anyio.abc import TaskGroup
 
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Logged, Ready, Silent, until_next
-from holdfast.store.protocol import Ledger, Store
 from holdfast.telemetry.port import Telemetry
 from holdfast_config.logging import tell_left_out
 from holdfastd.steward.clock_watch import ClockWatch
@@ -49,6 +48,9 @@ from holdfastd.steward.duty import Duty, Health, run_duty
 from holdfastd.steward.lock_files import LockFiles
 from holdfastd.steward.roster import WorkerRoster
 from holdfastd.steward.spec import StewardSpec
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # StewardShutdown decides the steward's exit status: asked to leave, it first records all deaths; without a parent it
 # ends at once.
@@ -197,8 +199,8 @@ class Steward:
         yield Rollups(store).duty()
         if self.telemetry.traces:
             yield self.lost_runs.duty()
-        if isinstance(store, Ledger):
-            yield LedgerDuty(store, self.health).duty()
+        if ledger := store.with_ledger:
+            yield LedgerDuty(ledger, self.health).duty()
         else:
             yield EmptiedStore(store, self.health).duty()
             yield StoreRollbacks(store, self.health).duty()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import anyio
 from anyio.abc import ByteStream
 
-from holdfast.store.redis.kill_point_connection import NO_SETTLEMENTS
+from holdfast.store.redis.clients import NO_SETTLEMENTS
 from holdfast.store.redis.scripts import product
 
 GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)

@@ -24,7 +24,6 @@ from holdfast.handler.handler import Handler
 from holdfast.handler.task import Task
 from holdfast.os import locks
 from holdfast.store import make_store
-from holdfast.store.protocol import Store
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from holdfast.store.protocol import Store
+    from holdfast.store import Store
 
 
 # Runs one worker of this library for each worker of the framework, in the framework's process.

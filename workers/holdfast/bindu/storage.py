@@ -20,7 +20,7 @@ from holdfast.store import make_store
 from holdfast_config import Settings
 
 if TYPE_CHECKING:
-    from holdfast.store.protocol import Store
+    from holdfast.store import Store
 
 
 # Opens the store of the storage when it is first needed.

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from holdfast.client.arguments import WantedTasks, check_text, checked_wanted
@@ -16,8 +16,10 @@ from holdfast.core.plain_json import shown
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Page, Retried, TaskRecord, TextSearch, Wanted, as_it_is
 from holdfast.errors import InvalidTaskError
-from holdfast.store.protocol import Store
 from holdfast_config.durations import shortest
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # Bulk changes as they are asked for: their filter checked, and as an address has it.
 

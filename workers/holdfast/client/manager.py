@@ -30,10 +30,10 @@ from holdfast.core.acceptance import Receipt, Submission
 from holdfast.core.batches import BatchPage
 from holdfast.core.plain_json import shown
 from holdfast.errors import InvalidTaskError
-from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
     from holdfast.client.schedules import Schedules
+    from holdfast.store import Store
 
 
 # Methods of a class that are those of one of its parts.

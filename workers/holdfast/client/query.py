@@ -31,10 +31,11 @@ from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Page, TaskRecord, TextSearch, as_it_is
 from holdfast.core.worker_records import ServedState
 from holdfast.errors import StoreUnavailableError, TaskFailed, TaskRefused, UnknownTaskError
-from holdfast.store.protocol import ProducerStore, Store
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    from holdfast.store import Store
 
 
 # Waits until tasks have ended or ask for input, by the store's notices and not by polling.
@@ -51,7 +52,7 @@ Get = Callable[[str, bool], Awaitable[TaskRecord]]
 
 
 async def outcomes(
-    store: ProducerStore, get: Get, task_ids: Iterable[str], quiet: float = QUIET
+    store: Store, get: Get, task_ids: Iterable[str], quiet: float = QUIET
 ) -> AsyncGenerator[TaskRecord, None]:
     """The record of each task when it has settled, in the order of settling. `get(id, payloads)` retries while the
     store is away, and raises for an unknown task. After `quiet` seconds without a notice all tasks are read again.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from holdfast.client.arguments import (
     check_callback,
@@ -34,7 +35,9 @@ from holdfast.errors import (
     TaskOpenError,
     UnknownTaskError,
 )
-from holdfast.store.protocol import ProducerStore, Store, TaskStore
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 CHUNK = 100  # tasks in one call of the store
 CLEARED = 50  # entries in one step of clearing a lane: a millisecond or two of the store
@@ -182,9 +185,7 @@ def _not_removed(task_id: str, task: TaskRecord | None) -> HoldfastError:
 class TaskControl:
     """The calls of TaskManager that cancel, pause and resume one task."""
 
-    def __init__(
-        self, store: ProducerStore, retries: SubmitRetries, submitter: Submitter, queries: TaskQueries
-    ) -> None:
+    def __init__(self, store: Store, retries: SubmitRetries, submitter: Submitter, queries: TaskQueries) -> None:
         self._store = store
         self._call = retries.call
         self._submitter = submitter
@@ -248,7 +249,7 @@ _REFUSALS = {
 class DeadLetters:
     """The calls of TaskManager about retries and dead letters."""
 
-    def __init__(self, store: TaskStore, retries: SubmitRetries) -> None:
+    def __init__(self, store: Store, retries: SubmitRetries) -> None:
         self._store = store
         self._call = retries.call
 

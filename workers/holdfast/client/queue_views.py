@@ -19,9 +19,9 @@ from holdfast.core.plain_json import shown
 from holdfast.core.trail import EVENTS
 from holdfast.core.worker_records import WorkerRecord
 from holdfast.errors import InvalidTaskError, StoreUnavailableError
-from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
+    from holdfast.store import Store
     from holdfast.why.document import WhyDocument
     from holdfast_config import Settings
 

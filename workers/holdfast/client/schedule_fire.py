@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import anyio.lowlevel
 import msgspec
@@ -22,8 +23,10 @@ from holdfast.core.schedule_records import Definition, Due, FireOrder, ScheduleR
 from holdfast.core.schedules import due, expected_after
 from holdfast.errors import InvalidScheduleError, InvalidTaskError, StoreError
 from holdfast.os.kill_points import Point, reached
-from holdfast.store.protocol import ScheduleStore
 from holdfast.telemetry.port import FireSpans
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # Prepares the fires of the next seconds before they are due, so that then they only need to be sent.
 #
@@ -44,7 +47,7 @@ class Lookahead:
     """Prepares orders in advance. `clock` counts seconds. `_ready`: prepared orders by their moments. `_seen`: all
     schedules that are due until this moment were read."""
 
-    store: ScheduleStore
+    store: Store
     decide: Decide
     clock: Callable[[], float]
     _ready: deque[FireOrder] = field(default_factory=deque[FireOrder])
@@ -120,7 +123,7 @@ class ScheduleFirer:
 
     def __init__(
         self,
-        store: ScheduleStore,
+        store: Store,
         queue: str,
         max_bytes: int,
         clock: Callable[[], float] = time.monotonic,
@@ -266,7 +269,7 @@ def _parts(orders: Sequence[FireOrder]) -> Iterator[list[FireOrder]]:
         yield part
 
 
-async def resume(store: ScheduleStore, record: ScheduleRecord, now: int) -> str:
+async def resume(store: Store, record: ScheduleRecord, now: int) -> str:
     """Resume a paused schedule with its first fire after `now`; fires missed during the pause are not made."""
     expected = record.expected
     if expected is not None and expected <= now:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio.lowlevel
 
@@ -34,7 +34,9 @@ from holdfast.core.plain_json import shown
 from holdfast.core.schedule_records import Occurrence, Put, SchedulePage, ScheduleRecord
 from holdfast.core.schedules import due, expected_after, series
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError, UnreadableScheduleError
-from holdfast.store.protocol import ScheduleStore
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 MOST_SHOWN = 1000
 _DIGITS = 12  # of a cursor
@@ -44,7 +46,7 @@ class Schedules:
     """The schedules of one queue."""
 
     def __init__(
-        self, store: ScheduleStore, queue: str, max_bytes: int = 1048576, retries: SubmitRetries | None = None
+        self, store: Store, queue: str, max_bytes: int = 1048576, retries: SubmitRetries | None = None
     ) -> None:
         self._store = store
         self._firing = ScheduleFirer(store, queue, max_bytes)

@@ -23,7 +23,7 @@ from holdfast_config import ConfigError, Settings, service_folders
 from holdfast_config.trust import UntrustedError
 
 if TYPE_CHECKING:
-    from holdfast.store.protocol import Store
+    from holdfast.store import Store
 
 
 # Asks the supervisor of a runtime folder, if one runs there, for its store and its queue.

@@ -33,9 +33,9 @@ from holdfast.errors import (
     TooManyMessagesError,
     UnknownTaskError,
 )
-from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
+    from holdfast.store import Store
     from holdfast.telemetry.submit_spans import SubmitSpan, SubmitSpans
 
 

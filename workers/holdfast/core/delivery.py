@@ -6,6 +6,7 @@ every task. They are structs, because a struct is made and copied much faster th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 import msgspec
 
 from holdfast.core.batches import DeliveredBatch
+
+SendPull = Callable[[int, int], bool]  # sends a pull, by its number and its slots; False if it cannot be sent any more
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):

@@ -10,6 +10,8 @@ from holdfast.core.lanes import LaneState
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.schedule_records import Undeclared
 
+MOST_PEEKS = 500  # lanes that one process blocks on; each takes a connection
+
 
 class ServerAddress(NamedTuple):
     """The server of a store: host and port, or the path of a socket with port 0."""

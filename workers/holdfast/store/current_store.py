@@ -1,10 +1,11 @@
-"""The store that code gets although it names another, or none: that of the test that runs, or of its worker."""
+"""Opens stores: over Redis, or over Redis and PostgreSQL. Some code gets another one than it names: that of the test
+that runs, or of its worker."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,8 +13,37 @@ from typing import TYPE_CHECKING
 from holdfast.errors import StoreRefusedError
 
 if TYPE_CHECKING:
-    from holdfast.store.protocol import Store
-    from holdfast_config import Settings
+    from holdfast.store import Store
+    from holdfast_config import RedisSettings, Settings
+    from holdfast_config.store_settings import PostgresSettings
+
+
+@asynccontextmanager
+async def open_store(settings: RedisSettings, database: PostgresSettings | None = None) -> AsyncGenerator[Store, None]:
+    """Open a store over Redis; its connections are made when first used and closed at the end.
+
+    With `database` PostgreSQL keeps its tasks, too: producers and stewards pass it, workers do not need it. In a test
+    it is the store that stands in for all others.
+    """
+    if (standing_in := substitute(settings.queue)) is not None:
+        yield standing_in
+        return
+    store = make_store(settings, database)
+    try:
+        yield store
+    finally:
+        await store.aclose()
+
+
+def make_store(settings: RedisSettings, database: PostgresSettings | None = None) -> Store:
+    """Make a store as `open_store` does; the caller ends it with `aclose`."""
+    if database is not None:
+        from holdfast.store.ledger import PostgresStore
+
+        return PostgresStore(settings, database)
+    from holdfast.store.redis import RedisStore
+
+    return RedisStore(settings)
 
 
 # The store of a test: while it is in place, all code of this process gets it instead of the store that the code names.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.core.rollup import (
     DAY,
@@ -23,7 +23,9 @@ from holdfast.core.rollup import (
     add_to,
 )
 from holdfast.core.statistics import in_all, only
-from holdfast.store.protocol import RollupStore
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 PARTS = 28  # of a long period, at least: thirty days are read by days
 
@@ -67,7 +69,7 @@ class Period:
 
 
 async def last_periods(
-    store: RollupStore, now_ms: int, length_ms: int, handler: str | None = None, lane: str | None = None
+    store: Store, now_ms: int, length_ms: int, handler: str | None = None, lane: str | None = None
 ) -> tuple[Period, Period]:
     """The period of this length until the end of this minute, and the period before it, with its total only. With a
     handler or a lane, only their figures. A long period begins at a multiple of ten minutes."""
@@ -81,7 +83,7 @@ async def last_periods(
     return latest, earlier
 
 
-async def made_of_shorter(store: RollupStore, now_ms: int, length_ms: int, start_ms: int) -> Rollup:
+async def made_of_shorter(store: Store, now_ms: int, length_ms: int, start_ms: int) -> Rollup:
     """The rollup of ten minutes, an hour or a day, made from shorter ones. An hour is made from its minutes while these
     are kept, because rollups of ten minutes have room for fewer names."""
     of_minutes = length_ms == HOUR and start_ms >= now_ms - MINUTES_KEPT_MS
@@ -100,7 +102,7 @@ class _Sum:
     """Adds rollups to a period one by one. This needs little memory, and other work of the process goes on between two
     of them."""
 
-    store: RollupStore
+    store: Store
     now_ms: int
     period: Period
     handler: str | None = None

@@ -37,13 +37,7 @@ class StillStore(MemoryStore):
         super().__init__(queue, {"clock": CLOCK}, most_waiting=sys.maxsize)
         self.submitted: list[SubmittedTask] = []
         self._tell = _tell_nobody
-        self._run, self._check = run, check
-        self._submit, self._submit_with_options, self._fire = self.submit, self.submit_with_options, self.fire
-        self._notices, self._parts = self.settled, self.emitted
-        self.submit = self._note_submit
-        self.submit_with_options = self._note_submit_with_options
-        self.fire = self._note_fire
-        self.settled, self.emitted = self._run_and_notify, self._run_and_stream
+        self._run_tasks, self._check_ended = run, check
         self.set_clock(now_ms)
 
     @property
@@ -56,22 +50,22 @@ class StillStore(MemoryStore):
         self._now_ms = now_ms
         self.engine.look("SET", TIME, now_ms)
 
-    async def _note_submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
-        answers = await self._submit(submissions)
-        self._note(one for one, answer in zip(submissions, answers, strict=True) if answer in MADE)
+    async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
+        answers = await super().submit(submissions)
+        self._note_submitted(one for one, answer in zip(submissions, answers, strict=True) if answer in MADE)
         return answers
 
-    async def _note_submit_with_options(self, submissions: Sequence[Submission]) -> list[Receipt]:
-        receipts = await self._submit_with_options(submissions)
+    async def submit_with_options(self, submissions: Sequence[Submission]) -> list[Receipt]:
+        receipts = await super().submit_with_options(submissions)
         answered = zip(submissions, receipts, strict=True)
-        self._note(one for one, receipt in answered if receipt.accepted in MADE)
+        self._note_submitted(one for one, receipt in answered if receipt.accepted in MADE)
         return receipts
 
-    async def _note_fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
-        answers = await self._fire(orders, scope)
+    async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
+        answers = await super().fire(orders, scope)
         for order, answer in zip(orders, answers, strict=True):
             if answer == "fired":
-                self._note(fire.task for fire in order.fires)
+                self._note_submitted(fire.task for fire in order.fires)
         return answers
 
     @contextmanager
@@ -83,21 +77,21 @@ class StillStore(MemoryStore):
         finally:
             self._tell = _tell_nobody
 
-    def _note(self, accepted: Iterable[Submission]) -> None:
+    def _note_submitted(self, accepted: Iterable[Submission]) -> None:
         self.submitted += [submitted_task(one, self.now_ms) for one in accepted]
         self._tell()
 
-    def _run_and_notify(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
+    def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
         """Notices of ended tasks. Outside of a handler this first runs the tasks, because nobody else would."""
-        return self._notices(task_ids) if worker_store() else self._after_run(task_ids)
+        return super().settled(task_ids) if worker_store() else self._after_run(task_ids)
 
-    def _run_and_stream(self, task_id: str) -> AsyncGenerator[str]:
-        """Like `_run_and_notify`, with notices of emitted parts; outside of a handler these come after the run."""
-        return self._parts(task_id) if worker_store() else self._after_run([task_id])
+    def emitted(self, task_id: str) -> AsyncGenerator[str]:
+        """Like `settled`, with notices of emitted parts; outside of a handler these come after the run."""
+        return super().emitted(task_id) if worker_store() else self._after_run([task_id])
 
     async def _after_run(self, task_ids: Sequence[str]) -> AsyncGenerator[str]:
         yield ""  # the caller looks at its tasks, which may have ended before
         with anyio.CancelScope(shield=True):  # the caller looks again after some seconds; a run may take longer
-            await self._run()
+            await self._run_tasks()
         yield ""
-        await self._check(task_ids)
+        await self._check_ended(task_ids)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from holdfast.store.protocol import Store
+from typing import TYPE_CHECKING
+
 from holdfast.why.document import WhyDocument, document
 from holdfast.why.gather import gather
 from holdfast.why.history import TaskHistory, events_of
 from holdfast.why.task_spans import task_spans, tracing_of
 from holdfast_config import Settings
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 
 def usual(settings: Settings | None) -> Settings:

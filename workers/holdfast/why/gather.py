@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from heapq import merge
+from typing import TYPE_CHECKING
 
 from holdfast.core.quiet_hosts import Quiet, remedy, who
 from holdfast.core.task_states import State
@@ -12,10 +13,11 @@ from holdfast.core.trail import TrailStep, read_trail
 from holdfast.core.words import duration
 from holdfast.core.worker_records import ServedLimits, WorkerRecord
 from holdfast.errors import UnknownTaskError
-from holdfast.store.page_by_page import results_of_parents, step_names
-from holdfast.store.protocol import Store
 from holdfast.why.outlook import TaskSnapshot
 from holdfast_config import Settings
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 PARENTS = 3  # shown for a waiting task
 
@@ -47,7 +49,7 @@ async def gather(
         service=service if task.state is State.SUBMITTED else None,
         unknown_ms=round(limits.unknown_handler_timeout * 1000),
         parents=await _parents(store, task.waits_for[:PARENTS]),
-        after=tuple((await results_of_parents(store, task_id, 0)).values()) if task.if_parent_fails else (),
+        after=tuple((await store.results_of_parents(task_id, 0)).values()) if task.if_parent_fails else (),
         batch=await store.batch(task.batch) if task.batch else None,
     )
     return snapshot, workers
@@ -57,7 +59,7 @@ async def _recorded_steps(store: Store, task_id: str) -> list[TrailStep]:
     """The results that its handler has recorded, as lines of the history."""
     steps = [
         TrailStep(step.at_ms, "step", number=step.place + 1, other=step.name)
-        for step in await step_names(store, task_id)
+        for step in await store.names_of_steps(task_id)
     ]
     return sorted(steps, key=lambda step: step.at_ms)
 

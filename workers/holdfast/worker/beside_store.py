@@ -19,7 +19,6 @@ import structlog
 from holdfast.core.delivery import Delivery, EmittedBatch, EmitVerdict
 from holdfast.core.steps import SleepKept, StepKept, StepRecord, StepVerdict
 from holdfast.errors import StoreFullError
-from holdfast.store.page_by_page import recorded_steps
 from holdfast.worker.context import WorkerContext
 
 INTERVAL = 0.05  # seconds between two sends
@@ -210,7 +209,7 @@ class StoredSteps:
     lose: Callable[[str], None]
 
     async def recorded(self) -> dict[int, StepRecord]:
-        read = partial(recorded_steps, self.context.store, self.delivery.task_id)
+        read = partial(self.context.store.recorded_steps, self.delivery.task_id)
         return {step.place: step for step in await self.context.retries.call("steps", read)}
 
     async def keep(self, place: int, name: str, result: bytes) -> StepKept:

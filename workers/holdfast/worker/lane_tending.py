@@ -5,16 +5,19 @@ stale entries. A steward tends the lanes of its pool. A worker without a steward
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import anyio
 
-from holdfast.store.protocol import StewardStore
+if TYPE_CHECKING:
+    from holdfast.store import Store
+
 
 EVERY = 1.0  # seconds: so long an order may stay unheard
 NEXT_STEP = 0.01  # seconds: many stale entries must not delay other clients
 
 
-async def tend(store: StewardStore, lanes: Sequence[str]) -> None:
+async def tend(store: Store, lanes: Sequence[str]) -> None:
     """Tend these lanes once. If there is little to do, this takes one call of the store, else more."""
     rest = lanes
     while rest:

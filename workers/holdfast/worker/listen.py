@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from holdfast.core.delivery import Hint, Pulled
+from holdfast.core.delivery import Hint, Pulled, SendPull
 from holdfast.core.worker_records import WorkerKind
 from holdfast.errors import StoreError
 from holdfast.os.kill_points import Point, reached
-from holdfast.store.protocol import SendPull
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.pull import Puller

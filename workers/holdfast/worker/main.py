@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
@@ -28,7 +29,6 @@ from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.os.kill_points import Point, reached
 from holdfast.os.main_thread import MainThread
 from holdfast.store.current_store import belong_to_process
-from holdfast.store.protocol import Store
 from holdfast.telemetry import GRPC, open_in_worker
 from holdfast.telemetry.logs import SentLogs, sent_logs
 from holdfast.worker import output_capture
@@ -40,6 +40,9 @@ from holdfast.worker.worker import QueueWorker
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.standard_error import STREAM
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach the parent
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.store import make_store
 
 if TYPE_CHECKING:
-    from holdfast.store.protocol import Store
+    from holdfast.store import Store
     from holdfast_config import Settings
 
 _prepared: tuple[Settings, Store] | None = None

@@ -36,7 +36,6 @@ from holdfast.handler.threads import Threads
 from holdfast.handler.turn import with_history, with_turn
 from holdfast.os import forked_copy
 from holdfast.os.handlers_loop import OwnedTask
-from holdfast.store.page_by_page import results_of_parents
 from holdfast.telemetry.port import Telemetry, UnsettledSpans
 from holdfast.worker.beside_store import PartSender, StoredSteps
 from holdfast.worker.context import WorkerContext, lease_clock
@@ -197,7 +196,7 @@ class TaskRunner:
         if delivery.earlier:
             delivery = await with_history(delivery, running.task, self._read_earlier)
         if delivery.is_child:
-            read = partial(results_of_parents, self.context.store, delivery.task_id)
+            read = partial(self.context.store.results_of_parents, delivery.task_id)
             running.task.parents = await self.context.retries.call("parents", read)
         self.task_log.started(running.task)
         timeout = self._bounds.timeout_of(delivery.lane)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 import rich_click
 
@@ -10,7 +12,6 @@ from holdfast.core.batches import BatchRecord, BatchState, TaskEnd
 from holdfast.core.identity import is_task_id
 from holdfast.core.words import counted
 from holdfast.errors import UnknownBatchError
-from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import arguments_of
 from holdfastd.cli.common.confirm import confirm
@@ -22,6 +23,9 @@ from holdfastd.cli.common.task_id import CUT
 from holdfastd.documents.batch_documents import batch_document
 from holdfastd.documents.times import moment, span
 from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 COLUMNS = ("batch", "state", "tasks", "open", "completed", "failed", "rejected", "canceled", "gone", "age", "callback")
 FIT = TableFit(ids=("batch", "callback"), drop=("gone", "rejected", "canceled", "age", "callback", "completed"))

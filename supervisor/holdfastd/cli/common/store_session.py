@@ -7,7 +7,7 @@ import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
@@ -17,7 +17,6 @@ from holdfast.core.activity import Activity
 from holdfast.errors import HoldfastError, InvalidTaskError, StoreError, StoreUnavailableError
 from holdfast.exits import Exit
 from holdfast.store import open_store
-from holdfast.store.protocol import Store
 from holdfast_config import Settings, service_folders
 from holdfastd.cli.common import output
 from holdfastd.cli.common.error_report import CommandError, is_caused_by, single_error
@@ -25,6 +24,9 @@ from holdfastd.cli.common.session import Session
 from holdfastd.operations import notes
 from holdfastd.operations.act import Act, Doing, Face, Operator, operator_name
 from holdfastd.operations.notes import AskedChange
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 T = TypeVar("T")
 

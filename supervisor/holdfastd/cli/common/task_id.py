@@ -14,13 +14,13 @@ from click.shell_completion import CompletionItem
 from holdfast.core.identity import is_task_id
 from holdfast.core.words import counted
 from holdfast.errors import StoreRefusedError, UnreadableRecordError
-from holdfast.store.protocol import Store
 from holdfastd.cli.common import output
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, retries_of
 
 if TYPE_CHECKING:
+    from holdfast.store import Store
     from holdfast.store.redis import RedisStore
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 import rich_click
@@ -12,7 +13,6 @@ from holdfast.client.queue_views import PAGE, EventFilter, EventStream, MissedEv
 from holdfast.core.activity import Happening
 from holdfast.core.trail import EVENTS
 from holdfast.errors import StoreUnavailableError
-from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
@@ -20,6 +20,9 @@ from holdfastd.cli.common.store_session import TERMINAL_RETRIES, converse
 from holdfastd.cli.common.task_id import TASK_ID, whole_ids
 from holdfastd.documents import times
 from holdfastd.documents.entry_documents import event_document
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # Reads the event stream: its last entries, all since a moment, or all that come; survives an absent store.
 

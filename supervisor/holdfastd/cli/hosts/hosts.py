@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -14,7 +14,6 @@ from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, remedy, who
 from holdfast.core.words import counted, duration
 from holdfast.core.worker_records import WorkerKind, WorkerRecord
 from holdfast.errors import StoreError
-from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import arguments_of, command_of, given_of, print_answer
 from holdfastd.cli.common.session import Session
@@ -25,6 +24,9 @@ from holdfastd.control import client
 from holdfastd.control.socket_protocol import AskStatus
 from holdfastd.documents.host_documents import EndedOrderDocument, OrderDocument, worker_document
 from holdfastd.operations.hosts import END_HALT, HALT_HOSTS, QUIET_HOSTS, RESUME_HOSTS
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 THIS = "this"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import rich_click
@@ -12,7 +12,6 @@ import rich_click
 from holdfast.core.lanes import Lanes, LaneState
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.words import duration
-from holdfast.store.protocol import Store
 from holdfast_config.lanes import list_name
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import command_of, given_of, print_answer
@@ -33,6 +32,9 @@ from holdfastd.operations.lanes import (
     RESUME_LANE,
     ChangedSubject,
 )
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout", "limit", "per key", "rate", "state")
 FIT = TableFit(texts=("state",), drop=("weight", "timeout", "per key", "workers", "oldest", "limit", "rate"))

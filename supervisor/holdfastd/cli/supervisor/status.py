@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import rich_click
@@ -14,7 +14,6 @@ from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.words import counted, duration
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
-from holdfast.store.protocol import Store
 from holdfast.why.outlook import missing
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
@@ -24,6 +23,9 @@ from holdfastd.cli.views import death_views, host_views, ledger_status, process_
 from holdfastd.control.client import ask
 from holdfastd.control.socket_protocol import AskStatus, ProcessStatus, QuarantineStatus, SupervisorStatus
 from holdfastd.documents.host_documents import quiet_documents
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # The line on suspects: tasks that ended their workers and wait for a quarantine worker.
 

@@ -19,7 +19,6 @@ from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.exits import Exit
-from holdfast.store.page_by_page import results_of_parents
 from holdfast.why.document import parent_documents, parent_words
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
@@ -225,7 +224,7 @@ def show_task(session: Session, task: TaskRecord, /) -> None:
 def _parents(session: Session, task: TaskRecord, /) -> Sequence[ParentResult]:
     if not task.if_parent_fails:
         return ()
-    return tuple(ask(session, lambda store: results_of_parents(store, task.task_id, 0)).values())
+    return tuple(ask(session, lambda store: store.results_of_parents(task.task_id, 0)).values())
 
 
 def describe(task: TaskRecord, parents: Sequence[ParentResult]) -> None:

@@ -9,7 +9,7 @@ import tty
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
@@ -17,7 +17,6 @@ import rich_click
 from rich.console import Console
 
 from holdfast.errors import HoldfastError, StoreError
-from holdfast.store.protocol import Store
 from holdfast_config.environment import no_color
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
@@ -31,6 +30,9 @@ from holdfastd.cli.views.task_views import retried_words
 from holdfastd.cli.why import why
 from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
 from holdfastd.operations.tasks import CANCEL_TASK, RETRY_TASK
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # Reads single keys from a terminal.
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING
 
 from holdfast.core.counts import LedgerStatus
 from holdfast.core.words import duration
 from holdfast.errors import StoreError
-from holdfast.store.protocol import Ledger, Store
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 
 def read(session: Session) -> LedgerStatus:
     """Asks both stores. Raises StoreError if one of them is away."""
 
     async def question(store: Store) -> LedgerStatus:
-        return await cast("Ledger", store).ledger()
+        assert store.with_ledger is not None
+        return await store.with_ledger.ledger()
 
     return ask(session, question)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import anyio
@@ -21,10 +22,12 @@ import structlog
 
 from holdfast.core.envelope import is_own
 from holdfast.core.lanes import wrong_end_mend
-from holdfast.core.store_info import LaneHead
+from holdfast.core.store_info import MOST_PEEKS, LaneHead
 from holdfast.core.words import counted
-from holdfast.store.protocol import MOST_PEEKS, StewardStore
 from holdfastd.steward.duty import Duty
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # WrongEndDetector detects producers that push at the end from which a lane is served: new entries overtake old ones.
 #
@@ -40,7 +43,7 @@ _log = structlog.get_logger("holdfast.steward")
 class WrongEndDetector:
     """Checks one lane. `now`: monotonic seconds."""
 
-    def __init__(self, store: StewardStore, lane: str, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: Store, lane: str, now: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._lane = lane
         self._now = now
@@ -69,7 +72,7 @@ TELLING = 256  # bytes by which own entries differ
 LOOKED_AT_ONCE = 500  # lanes: one or two milliseconds of the server
 
 
-def bells(store: StewardStore, lanes: Sequence[str]) -> Iterator[Duty]:
+def bells(store: Store, lanes: Sequence[str]) -> Iterator[Duty]:
     """The duties that ring for these lanes."""
     for lane in lanes[:MOST_PEEKS]:
         yield Bell(store, lane).duty()
@@ -77,7 +80,7 @@ def bells(store: StewardStore, lanes: Sequence[str]) -> Iterator[Duty]:
         yield rings(store, lanes[MOST_PEEKS:])
 
 
-def rings(store: StewardStore, lanes: Sequence[str]) -> Duty:
+def rings(store: Store, lanes: Sequence[str]) -> Duty:
     """Check all these lanes, and ring for those that hold an entry."""
 
     async def run_once() -> float:
@@ -89,7 +92,7 @@ def rings(store: StewardStore, lanes: Sequence[str]) -> Duty:
 
 
 class Bell:
-    def __init__(self, store: StewardStore, lane: str) -> None:
+    def __init__(self, store: Store, lane: str) -> None:
         self._store = store
         self._lane = lane
         self._pause = FIRST_PAUSE

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import structlog
 
 from holdfast.core.lanes import LaneBound, LaneLimit, Lanes
-from holdfast.store.protocol import StewardStore, Store
 from holdfast.worker.lane_tending import EVERY, tend
 from holdfast_config import Settings
 from holdfast_config.lanes import HEAD
 from holdfastd.steward.duty import Duty
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 LIMITS_EVERY = 5.0  # seconds: the longest time without limits after the store was emptied
 
@@ -69,7 +72,7 @@ _log = structlog.get_logger("holdfast.steward")
 
 
 class LaneAudit:
-    def __init__(self, store: StewardStore, lane: str) -> None:
+    def __init__(self, store: Store, lane: str) -> None:
         self._store = store
         self._lane = lane
         self._cursor = ""
@@ -87,7 +90,7 @@ class LaneAudit:
 # Lane tending carries out pushed orders (cancel, pause, resume) that wait in lanes, and removes stale entries.
 
 
-def lane_tending(store: StewardStore, lanes: Sequence[str]) -> Duty:
+def lane_tending(store: Store, lanes: Sequence[str]) -> Duty:
     """Workers take entries as slots free. An order must not wait for that."""
 
     async def run_once() -> float:

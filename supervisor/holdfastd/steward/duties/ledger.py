@@ -5,10 +5,14 @@ One steward of all hosts does it at a time; the others check now and then if tha
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import anyio
 
-from holdfast.store.protocol import Ledger
 from holdfastd.steward.duty import Duty, Health
+
+if TYPE_CHECKING:
+    from holdfast.store.ledger import PostgresStore
 
 GATHER = 0.05  # seconds: events in this time are ingested in one transaction
 LOOK_EVERY = 1.0  # seconds: waiting requests cause no event
@@ -19,7 +23,7 @@ _REBUILD = "rebuild"
 class LedgerDuty:
     """`waits`: all events were read, so the next one is new."""
 
-    def __init__(self, ledger: Ledger, health: Health) -> None:
+    def __init__(self, ledger: PostgresStore, health: Health) -> None:
         self._ledger = ledger
         self._health = health
         self._waits = False

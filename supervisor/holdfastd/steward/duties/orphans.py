@@ -14,17 +14,20 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
 
 from holdfast.core.worker_records import MAX_CRASHES
 from holdfast.os import processes
-from holdfast.store.protocol import StewardStore
 from holdfastd.steward.duties.worker_recovery import Recovered
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.lock_files import LockFiles
 from holdfastd.steward.roster import WorkerRoster
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # Kills the processes that dead workers have started; their parent would have done so, but was killed itself, or stands
 # still.
@@ -62,7 +65,7 @@ class Orphans:
 
     def __init__(
         self,
-        store: StewardStore,
+        store: Store,
         roster: WorkerRoster,
         locks: LockFiles,
         recovered: Recovered,

@@ -7,6 +7,7 @@ evicts keys, say) is shown as degraded and ends nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import anyio
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
@@ -14,9 +15,11 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed
-from holdfast.store.protocol import Store
 from holdfast_config import Settings
 from holdfastd.steward.duty import RETRY_WAIT, Duty
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 EVERY = 30.0  # seconds
 REMOTE_TIMEOUT = 9.0  # seconds: the service answers within 10

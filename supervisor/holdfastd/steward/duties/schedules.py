@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
@@ -12,15 +13,17 @@ import structlog
 from holdfast.client.schedule_fire import ScheduleFirer
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.core.schedule_records import Undeclared
-from holdfast.store.protocol import ScheduleStore
 from holdfast.telemetry.port import FireSpans
 from holdfastd.steward.duty import Duty, punctual
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 HALTED_REST = 1.0  # seconds
 
 
 def schedule_fires(
-    store: ScheduleStore,
+    store: Store,
     queue: str,
     max_bytes: int,
     scan_interval: float,
@@ -59,7 +62,7 @@ _log = structlog.get_logger("holdfast.steward")
 class UndeclaredSchedules:
     """`found`: the schedules of the check in progress; `since`: when each one of the last check was first seen."""
 
-    store: ScheduleStore
+    store: Store
     clock: Callable[[], float] = time.monotonic
     token: str = ""
     found: set[Undeclared] = field(default_factory=set[Undeclared])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import anyio
@@ -22,10 +22,12 @@ from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep, read_step, read_trail
 from holdfast.core.words import counted
 from holdfast.errors import StoreUnavailableError
-from holdfast.store.protocol import EventStore, StewardStore, TaskStore
 from holdfast.telemetry.lost_run import LostRun, RunEvent
 from holdfast.telemetry.port import Telemetry
 from holdfastd.steward.duty import Duty, Health
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 MOST_WORKERS = 1000  # dead ones that wait to be reported; of more than these, the newest
 PAGE, MOST_PAGES = 500, 40  # events between now and the death
@@ -37,14 +39,10 @@ ANY_SIZE = 1 << 30
 _log = structlog.get_logger("holdfast.steward")
 
 
-class _Store(EventStore, TaskStore, Protocol):
-    pass
-
-
 class LostRuns:
     """`handler`: the name of the handler of tasks that name none."""
 
-    def __init__(self, store: _Store, telemetry: Telemetry, handler: str) -> None:
+    def __init__(self, store: Store, telemetry: Telemetry, handler: str) -> None:
         self._store = store
         self._telemetry = telemetry
         self._handler = handler
@@ -177,7 +175,7 @@ _DATA_LOSS = "data loss"
 
 
 class EmptiedStore:
-    def __init__(self, store: StewardStore, health: Health) -> None:
+    def __init__(self, store: Store, health: Health) -> None:
         self._store = store
         self._health = health
         self._known = Epoch("", 0)
@@ -217,7 +215,7 @@ _ROLLBACK = "rollback"
 
 
 class StoreRollbacks:
-    def __init__(self, store: StewardStore, health: Health, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: Store, health: Health, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._health = health
         self._clock = clock

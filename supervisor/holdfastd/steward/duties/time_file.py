@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 
-from holdfast.store.protocol import StewardStore
 from holdfastd.steward.duty import Duty
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 EVERY = 1.0  # seconds
 AFTER_TROUBLE = 30.0  # seconds: a full disk must not fill the log, too
@@ -16,7 +19,7 @@ AFTER_TROUBLE = 30.0  # seconds: a full disk must not fill the log, too
 _log = structlog.get_logger("holdfast.steward")
 
 
-def time_file(store: StewardStore, path: Path) -> Duty:
+def time_file(store: Store, path: Path) -> Duty:
     """Readers always see a whole number."""
 
     async def run_once() -> float:

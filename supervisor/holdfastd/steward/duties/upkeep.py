@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
@@ -18,10 +19,12 @@ from holdfast.core.task_states import TERMINAL, State
 from holdfast.ipc import channel
 from holdfast.ipc.channel import Left
 from holdfast.store.periods import made_of_shorter
-from holdfast.store.protocol import BatchStore, StewardStore, Store
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import Duty, punctual
 from holdfastd.steward.roster import WorkerRoster
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # Promotion moves delayed tasks to their lanes when they are due, to the millisecond while the steward lives.
 
@@ -29,7 +32,7 @@ PROMOTED_AT_ONCE = 100  # some milliseconds of the store
 LONGEST_REST = 10.0  # seconds: the longest delay after a lost alarm, where no worker pulls
 
 
-def promotion(store: StewardStore, promoted_some: Callable[[], None] = lambda: None) -> Duty:
+def promotion(store: Store, promoted_some: Callable[[], None] = lambda: None) -> Duty:
     async def run_once() -> float:
         while True:
             promoted, due_in = await store.promote(PROMOTED_AT_ONCE)
@@ -51,7 +54,7 @@ NEXT_PAGE = 0.02  # seconds: a large batch must not delay other clients
 _log = structlog.get_logger("holdfast.steward")
 
 
-def batch_counts(store: BatchStore) -> Duty:
+def batch_counts(store: Store) -> Duty:
     async def run_once() -> float:
         ends, wait_ms = await store.look_at_batches(TASKS)
         if ends:
@@ -67,7 +70,7 @@ UNSERVED_AT_ONCE = 200  # gates, and tasks of each: some milliseconds of the sto
 UNSERVED_EVERY = 1.0  # seconds
 
 
-def unserved_tasks(store: StewardStore, timeout: float) -> Duty:
+def unserved_tasks(store: Store, timeout: float) -> Duty:
     """`timeout`: the seconds that such a task waits."""
 
     async def run_once() -> float:

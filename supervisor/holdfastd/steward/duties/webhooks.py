@@ -18,7 +18,7 @@ from holdfastd.steward.duty import Duty
 from holdfastd.steward.receivers import AT_ONCE, Place, Receivers
 
 if TYPE_CHECKING:
-    from holdfast.store.protocol import Store
+    from holdfast.store import Store
     from holdfast_config import Settings
 
 LONGEST_REST = 15.0  # seconds: the longest delay after a lost alarm

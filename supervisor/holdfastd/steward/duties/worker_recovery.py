@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
@@ -18,12 +19,14 @@ from holdfast.core.worker_records import MAX_CRASHES, HostFacts
 from holdfast.errors import StoreUnavailableError
 from holdfast.ipc.channel import Acknowledged, Died
 from holdfast.os.kill_points import Point, reached
-from holdfast.store.protocol import StewardStore
 from holdfast.version import installed
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.lock_files import LockFiles
 from holdfastd.steward.roster import WorkerRoster
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 LOOK_EVERY = 30.0  # seconds; deaths wake it
 
@@ -35,7 +38,7 @@ _log = structlog.get_logger("holdfast.steward")
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecovery:
-    store: StewardStore
+    store: Store
     roster: WorkerRoster
     locks: LockFiles
     acknowledge: Callable[[Acknowledged], None]
@@ -95,7 +98,7 @@ class LeaseSettings:
 
 
 class ExpiredLeases:
-    def __init__(self, store: StewardStore, watch: ClockWatch, settings: LeaseSettings, recovered: Recovered) -> None:
+    def __init__(self, store: Store, watch: ClockWatch, settings: LeaseSettings, recovered: Recovered) -> None:
         self._store = store
         self._watch = watch
         self._settings = settings
@@ -127,9 +130,7 @@ class ExpiredLeases:
 ROUNDS_PER_LEASE = 3
 
 
-def lease_renewal(
-    store: StewardStore, roster: WorkerRoster, lease: float, wall: Callable[[], float] = time.time
-) -> Duty:
+def lease_renewal(store: Store, roster: WorkerRoster, lease: float, wall: Callable[[], float] = time.time) -> Duty:
     """`lease` in seconds; `wall`: this host's time of day."""
 
     async def run_once() -> float:
@@ -155,7 +156,7 @@ SEEN_WITHIN = 0.01  # seconds after which a worker that runs sees what was writt
 
 @dataclass(frozen=True, slots=True)
 class SilentWorkers:
-    store: StewardStore
+    store: Store
     roster: WorkerRoster
     locks: LockFiles
 

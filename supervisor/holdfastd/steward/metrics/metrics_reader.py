@@ -6,13 +6,12 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import structlog
 
 from holdfast.errors import StoreError
-from holdfast.store.protocol import ServerStore
 from holdfast.telemetry import metric_table as table
 from holdfast.telemetry.metric_table import BoundedNames, Readings
 from holdfast.version import installed
@@ -21,6 +20,9 @@ from holdfastd.control.socket_protocol import ProcessStatus, SupervisorStatus
 from holdfastd.core.death import EXPECTED, Reason
 from holdfastd.core.slots import CLAIMING, ChildKind
 from holdfastd.steward.metrics.queue_report import QueueReport, Reporter
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # The host whose processes are measured: a pool, through its supervisor's control socket, or one process alone.
 
@@ -129,7 +131,7 @@ class MetricsReader:
 
     def __init__(
         self,
-        store: ServerStore,
+        store: Store,
         host: Host,
         reporter: Reporter,
         report: QueueReport,

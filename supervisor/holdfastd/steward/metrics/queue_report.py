@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import anyio
@@ -12,13 +13,15 @@ from holdfast.core.delivery import Settle
 from holdfast.core.lanes import Lanes
 from holdfast.core.rollup import MINUTE, OTHER, Figures, Rollup, Series, sum_of
 from holdfast.core.store_info import Gauges
-from holdfast.store.protocol import Ledger, MetricsStore, Store
 from holdfast.telemetry import metric_table as table
 from holdfast.telemetry import semantic_names
 from holdfast.telemetry.metric_table import BoundedNames, Exemplar, Readings
 from holdfast.telemetry.semantic_names import HOLDFAST, PROCESS
 from holdfast_config import Settings
 from holdfastd.steward.duty import Duty
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # DeliveryTotals adds up rollups to counters that only grow, from the moment at which this steward began to report.
 #
@@ -96,8 +99,8 @@ class QueueReport:
         self._set_deliveries(readings, totals)
         self._set_exemplars(readings, totals, gauges.now_ms)
         readings.report_began_ms = self._totals.began_ms
-        if isinstance(self._store, Ledger):
-            self._set_ledger(readings, await self._store.ledger())
+        if ledger := self._store.with_ledger:
+            self._set_ledger(readings, await ledger.ledger())
         return readings
 
     def _fresh_totals(self) -> DeliveryTotals:
@@ -183,7 +186,7 @@ GIVE_UP_WITHIN = 0.5  # seconds
 class Reporter:
     """`clock`: monotonic seconds."""
 
-    def __init__(self, store: MetricsStore, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
         self._id = uuid4().hex

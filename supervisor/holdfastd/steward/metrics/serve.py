@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.to_thread
@@ -21,7 +21,6 @@ from prometheus_client.samples import Exemplar as Spelled
 
 from holdfast.core.rollup import Histogram, lower_bound
 from holdfast.errors import StoreError
-from holdfast.store.protocol import ServerStore, Store
 from holdfast.telemetry.logs import is_wanted
 from holdfast.telemetry.metric_table import BOUNDS, Exemplar, Kind, Metric, Readings
 from holdfast_config import Settings
@@ -33,6 +32,9 @@ from holdfastd.steward.duty import Health, run_duty
 from holdfastd.steward.metrics.metrics_reader import LATE, STORE_TIMEOUT, Host, MetricsReader, PoolHost, ProcessHost
 from holdfastd.steward.metrics.queue_report import QueueReport, Reporter
 from holdfastd.steward.spec import StewardSpec
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # The part of HTTP that metrics need: the first line and one header of a request, and a whole answer. Pure.
 
@@ -160,7 +162,7 @@ class MetricsServer:
 
 
 class Pages:
-    def __init__(self, store: ServerStore, host: Host, reader: MetricsReader) -> None:
+    def __init__(self, store: Store, host: Host, reader: MetricsReader) -> None:
         self._store = store
         self._host = host
         self._reader = reader

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from holdfast.client.query import subscription
 from holdfast.core.delivery import EmittedPart
@@ -19,7 +20,6 @@ from holdfast.core.messages import Part, data_part, text_part
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import StoreError, StoreUnavailableError
-from holdfast.store.protocol import Store
 from holdfastd.a2a.agent_task import (
     AT_REST,
     AgentArtifact,
@@ -31,6 +31,9 @@ from holdfastd.a2a.agent_task import (
 )
 from holdfastd.a2a.task_view import shown_parts, status_of
 from holdfastd.web.queue.queue_access import QueueAccess
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # The parts that a task has emitted in this run, as the artifact of its turn until the handler has returned.
 

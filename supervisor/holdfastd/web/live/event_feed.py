@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 from starlette.datastructures import QueryParams
@@ -25,10 +25,12 @@ from holdfast.client.queue_views import MissedEvents
 from holdfast.core.activity import Happening, Happenings
 from holdfast.core.trail import EVENTS
 from holdfast.errors import StoreError
-from holdfast.store.protocol import Store
 from holdfast.why.times import moment
 from holdfastd.web.live import stream_response
 from holdfastd.web.queue.queue_access import QueueAccess
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # The events that an address asks for: `?kind=crashed&kind=settled&lane=mail&handler=send&task=t-1`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,13 +12,15 @@ from holdfast.client.arguments import check_name
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord, Wanted
 from holdfast.errors import InvalidTaskError
-from holdfast.store.protocol import Store
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents.period_report import Report
 from holdfastd.web.pages.task_pages import form_of
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.report_views import ErrorGroup, course_charts, error_groups
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 # The period that a page is asked for: `?since=24h`.
 

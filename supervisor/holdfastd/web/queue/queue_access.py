@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -16,9 +17,11 @@ from holdfast.client.manager import TaskManager
 from holdfast.core.activity import Activity
 from holdfast.core.tasks import Page
 from holdfast.errors import StoreError
-from holdfast.store.protocol import Store
 from holdfast_config import Settings
 from holdfastd.web.queue.redaction import Redaction
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
@@ -18,6 +18,11 @@ from holdfast.store.ledger.database import Database
 from holdfast.store.ledger.tables import queues
 from holdfast.store.ledger.tables.queues import Queue, RebuildPhase
 from holdfast.store.redis.connection import Value
+from holdfast.store.redis.part import RedisPart
+
+if TYPE_CHECKING:
+    from holdfast.store.ledger.replicate import Replication
+    from holdfast.store.redis.ledger import RedisLedger
 
 # Keeps the order of requests: those for one task, or changes of one setting, are numbered in the order of their
 # commits, and each is given to Redis after those before it.
@@ -70,8 +75,7 @@ async def wait_order(
 _pack = msgspec.msgpack.Encoder().encode
 _change = msgspec.msgpack.Decoder(tuple[str, tuple[Any, ...]]).decode
 
-_SCHEDULES = frozenset({"schedule_put", "schedule_pause", "schedule_resume", "schedule_remove"})
-_LANES = frozenset({"pause_lane", "resume_lane"})
+_LANES = frozenset({"bound", "pause_lane", "resume_lane"})
 _HOSTS = frozenset({"quiet_host", "resume_host"})
 
 _WAIT = "SELECT id, content FROM holdfast_requests WHERE queue = $1 AND task_id = $2 AND given IS NULL ORDER BY id"
@@ -100,15 +104,10 @@ class ChangeReceipt:
 
 
 def setting_of(operation: str, args: Sequence[Value]) -> str:
-    """The name of the setting that an operation changes; empty where the change is not written down first.
-
-    Limits from a host's settings file are not: its steward sets them again when it starts.
-    """
-    if operation in _SCHEDULES:
-        return "schedule|" + str(args[0])
+    """The name of the setting that an operation changes."""
     if operation in _HOSTS:
         return "quiet|"
-    return "rules|" if operation in _LANES or (operation == "bound" and args[0] == "asked") else ""
+    return "rules|" if operation in _LANES else "schedule|" + str(args[0])
 
 
 async def enter(sql: Any, queue: str, setting: str, operation: str, args: Sequence[Value]) -> ChangeReceipt:
@@ -162,3 +161,12 @@ class FollowedQueue:
 def epoch_of(queue: Queue | None) -> str:
     """The epoch of the Redis that this queue follows; empty while none is followed."""
     return queue.epoch if queue is not None and queue.phase is RebuildPhase.FOLLOWING else ""
+
+
+class LedgerPart(RedisPart):
+    """The base of the parts of the store that PostgreSQL has a say in; PostgresStore makes what they share."""
+
+    database: Database
+    redis_ledger: RedisLedger
+    _queue: FollowedQueue
+    _replication: Replication

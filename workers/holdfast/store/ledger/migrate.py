@@ -14,9 +14,9 @@ from typing import Any
 
 from holdfast.core.store_info import DatabaseInfo
 from holdfast.errors import StoreRefusedError
+from holdfast.store.ledger.change_requests import LedgerPart
 from holdfast.store.ledger.database import UPGRADE, Database
-from holdfast.store.ledger.replicate import Replication
-from holdfast.store.protocol import ServerStore
+from holdfast.store.redis.server_check import RedisServer
 
 _LOCK = 0x686F6C6466617374  # "holdfast"
 _TABLE = """
@@ -130,21 +130,15 @@ async def examine(database: Database) -> DatabaseInfo:
 # Checks that Redis and PostgreSQL can be used together.
 
 
-class LedgerServer:
+class LedgerServer(LedgerPart, RedisServer):
     """The checks of Redis, then those of PostgreSQL."""
 
-    def __init__(self, redis: ServerStore, database: Database, replication: Replication) -> None:
-        self._redis = redis
-        self._database = database
-        self._replication = replication
-        self.address = redis.address
-
     async def ping(self) -> None:
-        await self._redis.ping()
-        async with self._database.transaction() as sql:
+        await super().ping()
+        async with self.database.transaction() as sql:
             await sql.execute("SELECT 1")
 
     async def preflight(self, lanes: Sequence[str] = ()) -> None:
-        await self._redis.preflight(lanes)
-        await check(self._database)
+        await super().preflight(lanes)
+        await check(self.database)
         await self._replication.check_owner()

@@ -4,39 +4,31 @@ steward gives them later, in order.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from holdfast.core.acceptance import Accepted, Receipt, Submission
-from holdfast.core.counts import KeptTask
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreUnavailableError
 from holdfast.os.kill_points import Point, reached
-from holdfast.store.ledger import change_requests, deliver, lookup
-from holdfast.store.ledger.change_requests import ChangeReceipt, FollowedQueue, epoch_of
+from holdfast.store.ledger import change_requests, deliver
+from holdfast.store.ledger.change_requests import ChangeReceipt, LedgerPart, epoch_of
+from holdfast.store.ledger.remembered_tasks import remembered_task
 from holdfast.store.ledger.tables import queues, requests, tasks
-from holdfast.store.redis import RedisStore
+from holdfast.store.redis.batches import RedisBatches
 from holdfast.store.redis.connection import DAMAGED, Value
-from holdfast.store.redis.ledger import ELSEWHERE, OVERTAKEN, RedisLedger
-from holdfast.store.redis.part import Run
+from holdfast.store.redis.ledger import ELSEWHERE, OVERTAKEN
+from holdfast.store.redis.producer import RedisProducer
 
 UNKNOWN = "unknown"
 
 T = TypeVar("T")
 
 
-class LedgerProducer:
-    """The calls of producers. `most_pending`: the number of messages that may wait for one task."""
+class LedgerProducer(LedgerPart, RedisProducer, RedisBatches):
+    """The calls of producers. `_most_pending`: the number of messages that may wait for one task."""
 
-    def __init__(self, queue: FollowedQueue, redis: RedisStore, redis_ledger: RedisLedger, most_pending: int) -> None:
-        self._queue = queue
-        self._database = queue.database
-        self._connection = redis.connection
-        self._redis_ledger = redis_ledger
-        self._most_pending = most_pending
-        self.settled = redis.settled
-        self._redis_batch = redis.batch
-        self.emitted = redis.emitted
+    _most_pending: int
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
         return [receipt.accepted for receipt in await self._accept(submissions, "run")]
@@ -48,7 +40,7 @@ class LedgerProducer:
         return (await self._accept([submission], "message"))[0].accepted
 
     async def _accept(self, submissions: Sequence[Submission], verb: str) -> list[Receipt]:
-        async with self._database.transaction() as sql:
+        async with self.database.transaction() as sql:
             epoch = await self._queue.epoch(sql)
             entries = await requests.enter(sql, self._queue.name, submissions, verb, self._most_pending)
         reached(Point.WRITTEN)
@@ -57,7 +49,7 @@ class LedgerProducer:
         await self._put_back_parents(epoch, batch)
         await self._put_back_batches(epoch, batch)
         promised = [(entry.submission, entry.promised) for entry in ready]
-        receipts = await self._try(self._redis_ledger.give(epoch, promised, verb)) if epoch and batch else None
+        receipts = await self._try(self.redis_ledger.give(epoch, promised, verb)) if epoch and batch else None
         reached(Point.GIVEN)
         answered = list(zip(ready, receipts or (), strict=False))
         await self._mark(answered)
@@ -83,26 +75,26 @@ class LedgerProducer:
     async def _comes_next(self, entry: requests.Entry, ours: Sequence[int]) -> bool:
         one = entry.submission
         names = [one.task_id, *(one.options.after if one.options else ())]
-        return await change_requests.wait_order(self._database, self._queue.name, names, entry.request, ours)
+        return await change_requests.wait_order(self.database, self._queue.name, names, entry.request, ours)
 
     async def _put_back_parents(self, epoch: str, batch: Sequence[Submission]) -> None:
         """Put ended parents back into Redis, in a separate transaction: the one that accepts must not wait for
         Redis."""
         if any(one.options and one.options.after for one in batch):
             with suppress(LedgerUnavailableError):
-                async with self._database.transaction() as sql:
-                    await self._try(deliver.put_back_parents(sql, self._queue.name, self._redis_ledger, epoch, batch))
+                async with self.database.transaction() as sql:
+                    await self._try(deliver.put_back_parents(sql, self._queue.name, self.redis_ledger, epoch, batch))
 
     async def _put_back_batches(self, epoch: str, batch: Sequence[Submission]) -> None:
         """Put back ended tasks of batches that this Redis does not know, because their producers continue these
         batches."""
         named = {one.options.batch.batch for one in batch if one.options and one.options.batch}
-        unknown = [each for each in sorted(named) if await self._try(self._redis_batch(each)) is None]
+        unknown = [each for each in sorted(named) if await self._try(self.batch(each)) is None]
         if unknown and epoch:
             with suppress(LedgerUnavailableError):
-                async with self._database.transaction() as sql:
+                async with self.database.transaction() as sql:
                     async for ended in tasks.ended_of_batches(sql, self._queue.name, unknown):
-                        await self._try(self._redis_ledger.restore(epoch, ended))
+                        await self._try(self.redis_ledger.restore(epoch, ended))
 
     async def _try(self, giving: Awaitable[T]) -> T | None:
         """None if the steward must do it later: Redis is away, full, or another one."""
@@ -118,22 +110,22 @@ class LedgerProducer:
         taken = {entry.request for entry, receipt in answered if _is_taken(entry, receipt)}
         refused = [entry.request for entry, _ in answered if entry.request not in taken and not entry.promised]
         with suppress(LedgerUnavailableError):
-            async with self._database.transaction() as sql:
+            async with self.database.transaction() as sql:
                 await requests.given(sql, list(taken))
                 await requests.drop(sql, refused)
 
     async def _ask_for(self, verb: str, task_id: str, reason: str) -> str:
-        async with self._database.transaction() as sql:
+        async with self.database.transaction() as sql:
             epoch = await self._queue.epoch(sql)
             asked = await requests.ask(sql, self._queue.name, verb, task_id, reason)
         reached(Point.WRITTEN)
         if not epoch or (
             asked.blocked
-            and not await change_requests.wait_order(self._database, self._queue.name, [task_id], asked.request)
+            and not await change_requests.wait_order(self.database, self._queue.name, [task_id], asked.request)
         ):
             raise StoreUnavailableError(_kept(verb, task_id, "Redis is being rebuilt, or was away until now"))
         try:
-            word = await self._redis_ledger.ask(epoch, asked.request, verb, task_id, reason)
+            word = await self.redis_ledger.ask(epoch, asked.request, verb, task_id, reason)
         except StoreUnavailableError as error:
             raise StoreUnavailableError(_kept(verb, task_id, str(error))) from error
         if word is None:
@@ -144,14 +136,14 @@ class LedgerProducer:
     async def _answered(self, request: int, task_id: str, word: str) -> str:
         """The answer for a request that Redis has carried out. A task that Redis does not know may have ended long
         ago."""
-        async with self._database.transaction() as sql:
+        async with self.database.transaction() as sql:
             if word not in {UNKNOWN, DAMAGED}:
                 await requests.given(sql, [request])
                 return word
             await requests.drop(sql, [request])
-            found = await lookup.task(sql, self._queue.name, task_id, payloads=False)
+            found = await remembered_task(sql, self._queue.name, task_id, payloads=False)
         if word == DAMAGED:
-            await self._connection.refuse_damaged(task_id)
+            await self.connection.refuse_damaged(task_id)
         return UNKNOWN if found is None else str(found.state)
 
 
@@ -176,63 +168,46 @@ def _kept(verb: str, task_id: str, why: str) -> str:
     return f"{why}; the request to {verb} {task_id} is kept in PostgreSQL and is carried out as soon as that is over"
 
 
-# Runs changes of schedules, lanes and hosts: written to PostgreSQL first, then run by Redis.
-#
-# Once answered, a change is durable.
+# Changes of schedules, lanes and hosts are written to PostgreSQL first, then run by Redis. Once answered, a change is
+# durable.
 
 FIRST_ROUNDS = 50  # rounds for a queue that is new to the ledger: enough for an empty one
 
 
-class WriteAhead:
-    """Its `run` is that of the connection, but changes are written to PostgreSQL first. `keep`: one round of
-    replication."""
+class LedgerSettings(LedgerPart):
+    """Changes of settings: all calls that are made by `_change_setting`."""
 
-    def __init__(
-        self,
-        queue: FollowedQueue,
-        redis: RedisLedger,
-        run: Run,
-        keep: Callable[[], Awaitable[KeptTask]],
-    ) -> None:
-        self._queue = queue.name
-        self._database = queue.database
-        self._redis = redis
-        self._run = run
-        self._keep = keep
-
-    async def run(self, name: str, *args: Value) -> Any:
-        """Like Connection.run. If a change is kept and carried out later, the StoreUnavailableError says so."""
+    async def _write_ahead(self, name: str, *args: Value) -> Any:
+        """Write a change down, then run it. StoreUnavailableError says so where it is kept, and carried out later."""
         setting = change_requests.setting_of(name, args)
-        if not setting:
-            return await self._run(name, *args)
         epoch, entered = await self._enter(setting, name, args)
         reached(Point.WRITTEN)
         if not epoch or (
             entered.blocked
-            and not await change_requests.wait_order(self._database, self._queue, [setting], entered.request)
+            and not await change_requests.wait_order(self.database, self._queue.name, [setting], entered.request)
         ):
             raise StoreUnavailableError(_kept_setting(setting, "Redis is being rebuilt, or was away until now"))
         answer = await self._carry_out(epoch, setting, entered, name, args)
         reached(Point.GIVEN)
         with suppress(LedgerUnavailableError):  # its events show it as well
-            async with self._database.transaction() as sql:
+            async with self.database.transaction() as sql:
                 await requests.given(sql, [entered.request])
         return answer
 
     async def _enter(self, setting: str, operation: str, args: tuple[Value, ...]) -> tuple[str, ChangeReceipt]:
         """Accept a change; returns its receipt, and the epoch of the Redis that it may be given to (empty: none)."""
-        async with self._database.transaction() as sql:
-            if (queue := await queues.read(sql, self._queue)) is not None:
-                return epoch_of(queue), await change_requests.enter(sql, self._queue, setting, operation, args)
+        async with self.database.transaction() as sql:
+            if (queue := await queues.read(sql, self._queue.name)) is not None:
+                return epoch_of(queue), await change_requests.enter(sql, self._queue.name, setting, operation, args)
         await self._begin()
-        async with self._database.transaction() as sql:
-            queue = await queues.read(sql, self._queue)
-            return epoch_of(queue), await change_requests.enter(sql, self._queue, setting, operation, args)
+        async with self.database.transaction() as sql:
+            queue = await queues.read(sql, self._queue.name)
+            return epoch_of(queue), await change_requests.enter(sql, self._queue.name, setting, operation, args)
 
     async def _begin(self) -> None:
         """Make the queue's row if there is none: schedules may be set before the first supervisor starts."""
         for _ in range(FIRST_ROUNDS):
-            kept = await self._keep()
+            kept = await self._replication.round()
             if kept.busy or not kept.rebuilding:
                 return
 
@@ -240,11 +215,11 @@ class WriteAhead:
         self, epoch: str, setting: str, entered: ChangeReceipt, operation: str, args: tuple[Value, ...]
     ) -> object:
         try:
-            answer: object = await self._redis.request(epoch, setting, entered.request, operation, args)
+            answer: object = await self.redis_ledger.request(epoch, setting, entered.request, operation, args)
         except StoreUnavailableError as error:
             raise StoreUnavailableError(_kept_setting(setting, str(error))) from error
         except StoreError:  # refused, and will be again
-            async with self._database.transaction() as sql:
+            async with self.database.transaction() as sql:
                 await requests.drop(sql, [entered.request])
             raise
         if answer == ELSEWHERE:

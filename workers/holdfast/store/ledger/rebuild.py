@@ -15,17 +15,85 @@ from typing import Any
 
 import structlog
 
+from holdfast.errors import StoreUnavailableError
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.ledger import change_requests, deliver, kept_settings
-from holdfast.store.ledger.ingest import Ingestion
-from holdfast.store.ledger.tables import removals, requests, tasks
+from holdfast.store.ledger.tables import queues, requests, tasks
 from holdfast.store.ledger.tables.queues import Queue, RebuildPhase, moment, next_epoch
-from holdfast.store.redis.ledger import EventPage, KeptSetting, RedisLedger
-from holdfast.store.redis.task_dump import Dump
+from holdfast.store.redis.ledger import Dump, EventPage, KeptSetting, RedisLedger
 
-TASKS = 100  # put back in one step
+# Ingests events: writes tasks and settings as Redis has them, and deletes the requests that are done by that.
+
+TASKS = 100  # read from Redis in one call
+SETTINGS = 200
+EVENTS = 500  # read in one call
+
+
+class Ingestion:
+    def __init__(self, queue: str, redis: RedisLedger) -> None:
+        self._name = queue
+        self._redis = redis
+
+    async def tasks(self, sql: Any, queue: Queue, task_ids: Sequence[str]) -> Queue | None:
+        """Write the present state of these tasks; returns the queue's row after that. None if this Redis has lost
+        data."""
+        left = list(task_ids)
+        while left:
+            found = await self._redis.read(queue.epoch, queue.seen, left[:TASKS])
+            if found is None:
+                return None
+            dumps, count = found
+            queue = queue.saw(dumps.last)
+            await tasks.keep(sql, self._name, dumps)
+            await requests.confirm(sql, self._name, left[:count])
+            left = left[count:]
+        return queue
+
+    async def happened(self, sql: Any, queue: Queue, look: EventPage) -> Queue:
+        """Write the tasks in these events, and mark their settings as unread; returns the queue's row after that."""
+        after = await self.tasks(sql, replace(queue, position=look.position), look.ids)
+        if after is None:
+            raise _forgotten()
+        await tasks.note_removals(sql, self._name, look.removals, queues.moment(look.position))
+        await kept_settings.note(sql, self._name, look.settings)
+        return after
+
+    async def settings(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
+        """Read the settings that have changed, and all tasks that have changed until then. True if there are more."""
+        names = await kept_settings.unread(sql, self._name, SETTINGS)
+        if not names:
+            return queue, False
+        last = await self.these_settings(sql, queue, names)
+        if last is None:
+            raise _forgotten()
+        after = await self._catch_up(sql, queue.saw(last), last)
+        return after, bool(await kept_settings.unread(sql, self._name, 1))
+
+    async def these_settings(self, sql: Any, queue: Queue, names: Sequence[str]) -> str | None:
+        """Write the present state of these settings; returns the last event at that time. None if this Redis has lost
+        data."""
+        found = await self._redis.kept_settings(queue.epoch, queue.seen, names)
+        if found is None:
+            return None
+        last, some = found
+        await kept_settings.keep(sql, self._name, some, queues.moment(last))
+        return last
+
+    async def _catch_up(self, sql: Any, queue: Queue, last: str) -> Queue:
+        """Write the tasks of all events up to `last`, the last event when the settings were read."""
+        while queues.is_before(queue.position, last):
+            look = await self._redis.follow(queue.epoch, queue.position, queue.seen, EVENTS)
+            if look.word != "ok":
+                raise _forgotten()
+            queue = await self.happened(sql, queue, look)
+        return queue
+
+
+def _forgotten() -> StoreUnavailableError:
+    return StoreUnavailableError("Redis lost data while it was read: the data read is discarded")
+
+
 REMOVALS = 1000  # looked for in one step
-SETTINGS = 200  # put back, or read, in one step
 NOBODY_KNOWS = -1  # `since_ms` of a Redis that has lost data while it was rebuilt
 KEYS = 1000  # looked at in one step of a sweep
 
@@ -118,7 +186,7 @@ class Rebuild:
             page = await tasks.ended_since(sql, self._name, queue.since_ms, queue.cursor, TASKS)
             return await self._put_back(sql, queue, page, RebuildPhase.RESTORING)
         cursor, ids = await self._redis.known(queue.cursor, KEYS)
-        await self._redis.remove(queue.epoch, await removals.of(sql, self._name, ids))
+        await self._redis.remove(queue.epoch, await tasks.removals_of(sql, self._name, ids))
         async for ended in tasks.ended_of(sql, self._name, ids):
             await self._redis.restore(queue.epoch, ended)
         return replace(queue, cursor=cursor) if cursor else replace(queue, phase=RebuildPhase.RESTORING, cursor="")
@@ -127,7 +195,9 @@ class Rebuild:
         dumps, cursor = page
         if not dumps:
             return replace(queue, phase=following, cursor="")
-        await self._redis.remove(queue.epoch, await removals.of(sql, self._name, [dump.task_id for dump in dumps]))
+        await self._redis.remove(
+            queue.epoch, await tasks.removals_of(sql, self._name, [dump.task_id for dump in dumps])
+        )
         async for parents in tasks.ended_parents(sql, self._name, dumps):
             await self._redis.restore(queue.epoch, parents)
         await self._put_batches_back(sql, queue, {dump.batch for dump in dumps} - {""})
@@ -145,7 +215,7 @@ class Rebuild:
     async def _remove(self, sql: Any, queue: Queue) -> Queue:
         """Remove tasks again that were removed since then. By now their children are back, and know of their parents'
         end."""
-        page, cursor = await removals.since(sql, self._name, queue.since_ms, queue.cursor, REMOVALS)
+        page, cursor = await tasks.removals_since(sql, self._name, queue.since_ms, queue.cursor, REMOVALS)
         if not page:
             await self._redis.release()
             return replace(queue, phase=RebuildPhase.SCHEDULING, cursor="")
@@ -179,7 +249,7 @@ class Rebuild:
             last = (await self._redis.dump([])).last
             queue = replace(queue, position=last, witness=last)
         cursor, ids = await self._redis.known(queue.cursor, KEYS)
-        await self._redis.remove(queue.epoch, await removals.of(sql, self._name, ids))
+        await self._redis.remove(queue.epoch, await tasks.removals_of(sql, self._name, ids))
         after = await self._ingesting.tasks(sql, queue, ids)
         if after is None:
             return await self._begin_again(sql, queue)

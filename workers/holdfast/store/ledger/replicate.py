@@ -21,8 +21,7 @@ from holdfast.errors import LedgerUnavailableError, StoreRefusedError
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.ledger import change_requests, deliver
 from holdfast.store.ledger.database import Database
-from holdfast.store.ledger.ingest import Ingestion
-from holdfast.store.ledger.rebuild import Rebuild
+from holdfast.store.ledger.rebuild import Ingestion, Rebuild
 from holdfast.store.ledger.tables import queues, requests
 from holdfast.store.ledger.tables.queues import Queue, RebuildPhase
 from holdfast.store.redis.ledger import EventPage, RedisLedger

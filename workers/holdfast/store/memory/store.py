@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -19,11 +18,8 @@ from redis.exceptions import NoScriptError
 from holdfast.core.acceptance import Accepted, Receipt, Submission
 from holdfast.core.store_info import StoreInfo
 from holdfast.errors import StoreError, StoreRefusedError
-from holdfast.store.parts import ComposedStore
-from holdfast.store.protocol import InspectStore, ProducerStore
 from holdfast.store.redis import RedisStore
 from holdfast.store.redis.clients import Clients
-from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
 from holdfast_config.settings import MEMORY
 
@@ -182,10 +178,10 @@ MOST_WAITING = 100  # tasks that are submitted and not claimed, in all lanes
 T = TypeVar("T")
 
 
-class MemoryStore(ComposedStore):
-    """Implements `holdfast.store.protocol.Store` for one process and one event loop.
+class MemoryStore(RedisStore):
+    """A store for one process and one event loop: a Redis store whose commands run in this process.
 
-    It is a Redis store whose commands run in this process. `most_waiting`: the number of tasks that may wait.
+    A submit waits until there is room for its tasks. `most_waiting`: the number of tasks that may wait.
     """
 
     def __init__(
@@ -193,52 +189,25 @@ class MemoryStore(ComposedStore):
     ) -> None:
         self.engine = KeySpace()
         client = CommandClient(self.engine)
-        self.redis = RedisStore(RedisSettings(MEMORY, queue=queue), replaced, Clients(client, client, client))
-        self.connection = self.redis.connection
-        parts = self.redis.parts
-        producer = BoundedProducer(parts.producer, self.engine, self.connection.keys, most_waiting)
-        super().__init__(replace(parts, producer=producer, inspect=MemoryInspect(parts.inspect)))
-
-    @property
-    def url(self) -> str:
-        """The store's name: it has no server."""
-        return self.redis.url
-
-    async def aclose(self) -> None:
-        await self.redis.aclose()
-
-
-class BoundedProducer:
-    """The calls of producers; a submit waits until there is room for its tasks."""
-
-    def __init__(self, producer: ProducerStore, engine: KeySpace, keys: Keys, most_waiting: int) -> None:
-        self._producer = producer
-        self._engine = engine
-        self._keys = keys
+        super().__init__(RedisSettings(MEMORY, queue=queue), replaced, Clients(client, client, client))
         self._most_waiting = most_waiting
-        self._lanes: dict[str, None] = {}
-        self._turn = anyio.Lock()
-        self.message = producer.message
-        self.cancel = producer.cancel
-        self.pause = producer.pause
-        self.resume = producer.resume
-        self.settled = producer.settled
-        self.emitted = producer.emitted
+        self._submitted_lanes: dict[str, None] = {}
+        self._submit_turn = anyio.Lock()
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
-        return await self._in_steps(self._producer.submit, submissions)
+        return await self._in_steps(super().submit, submissions)
 
     async def submit_with_options(self, submissions: Sequence[Submission]) -> list[Receipt]:
         """Tasks that wait for others are not counted yet: when these have ended more may wait than the limit."""
-        return await self._in_steps(self._producer.submit_with_options, submissions)
+        return await self._in_steps(super().submit_with_options, submissions)
 
     async def _in_steps(
         self, submit: Callable[[Sequence[Submission]], Awaitable[list[T]]], submissions: Sequence[Submission]
     ) -> list[T]:
         """Submit as many at once as there is room for, one caller after the other."""
-        self._lanes |= dict.fromkeys(self._keys.name(one.lane) for one in submissions)
+        self._submitted_lanes |= dict.fromkeys(self._keys.name(one.lane) for one in submissions)
         answers: list[T] = []
-        async with self._turn:
+        async with self._submit_turn:
             while len(answers) < len(submissions):
                 room = await self._room()
                 answers += await submit(submissions[len(answers) : len(answers) + room])
@@ -247,18 +216,11 @@ class BoundedProducer:
     async def _room(self) -> int:
         """The number of tasks for which there is room; waits until there is some."""
         while (waiting := self._waiting()) >= self._most_waiting:
-            await self._engine.change()
+            await self.engine.change()
         return self._most_waiting - waiting
 
     def _waiting(self) -> int:
-        return sum(self._engine.look("ZCARD", self._keys.submitted(lane)) for lane in self._lanes)
-
-
-class MemoryInspect:
-    """The calls that look at everything; there is no server to examine."""
-
-    def __init__(self, redis: InspectStore) -> None:
-        self.snapshot = redis.snapshot
+        return sum(self.engine.look("ZCARD", self._keys.submitted(lane)) for lane in self._submitted_lanes)
 
     async def examine(self, lanes: Sequence[str], watch: float) -> StoreInfo:
         raise StoreError("the store in memory is in the process that uses it: there is no server to look at")

@@ -16,7 +16,10 @@ PAGE_OF_INDEXES = 1000  # keys looked at in one call
 
 
 class RedisAdmin(RedisPart):
+    """The calls of operators about tasks and workers as a whole."""
+
     async def counts(self) -> Counts:
+        """The queue in numbers: tasks by state, entries by lane, and what has happened since the beginning."""
         states, lanes, (dead, solo, unreadable, workers, oldest), counters = await self._run("counts", self._keys.queue)
         by_state = dict.fromkeys(State, 0) | {State(name): int(n) for name, n in decode.pairs(states)}
         since_ever = {name: int(n) for name, n in decode.pairs(counters)}
@@ -34,11 +37,13 @@ class RedisAdmin(RedisPart):
         )
 
     async def workers(self) -> list[WorkerRecord]:
+        """All living workers, with the tasks that each runs."""
         now = int((await self._command("TIME"))[0]) * 1000
         beats = dict(decode.pairs(await self._command("ZRANGE", self._keys.workers, 0, -1, "WITHSCORES")))
         return [await self._worker(incarnation, now - int(float(beat))) for incarnation, beat in beats.items()]
 
     async def incarnations(self, names: Collection[str]) -> dict[str, WorkerRecord]:
+        """The known workers among these: living ones, and those that died within a day."""
         now = int((await self._command("TIME"))[0]) * 1000
         records: dict[str, WorkerRecord] = {}
         for name in names:
@@ -54,6 +59,7 @@ class RedisAdmin(RedisPart):
         return decode.worker_record(incarnation, fields, running, beat_ago_ms)
 
     async def peek_entries(self, lane: str, limit: int) -> list[bytes]:
+        """The first entries of a lane, which stay there."""
         list_, name = self._keys.lane(lane), self._keys.name(lane)
         if await self._command("SISMEMBER", self._keys.turned, name):
             behind: list[bytes] = await self._command("LRANGE", list_, -limit, -1)
@@ -62,9 +68,11 @@ class RedisAdmin(RedisPart):
         return entries
 
     async def clear(self, lane: str, limit: int) -> int:
+        """Cancel waiting tasks from the lane's head, at most `limit` entries; the number of entries (0: empty)."""
         return await self._number("clear", self._keys.name(lane), limit)
 
     async def key_count(self) -> KeyCount:
+        """The number of keys, for the progress of work on all keys; the queue's own number is an estimate."""
         size, looked_at, ours = await self._run("key_count", KEYS_SAMPLED)
         return KeyCount(size, -(-size * ours // looked_at) if looked_at else 0)
 
@@ -77,6 +85,10 @@ class RedisAdmin(RedisPart):
     async def strays(
         self, cursor: str, page: int, silence_ms: int, *, put_back: bool, max_crashes: int = MAX_CRASHES
     ) -> Strays:
+        """Working tasks whose owner is dead, unknown, or silent for so long, among the next `page` keys ('' to begin).
+
+        With `put_back` they go back to the heads of their lanes, uncharged, and their owners are declared dead.
+        """
         if put_back and not cursor:
             await self._put_indexes_back()
         following, *rest = await self._run("strays", cursor or "0", page, silence_ms, int(put_back), max_crashes)
@@ -91,7 +103,11 @@ MOST_OF_ONE = 100  # sessions of one owner
 
 
 class RedisWebSessions(RedisPart):
+    """The calls about browsers that are logged in to the dashboard: all its processes see the same ones."""
+
     async def begin_web_session(self, session: str, now_ms: int, until_ms: int) -> None:
+        """Keep a session. Sessions that have ended by now are deleted. If the owner has more than 100, those that end
+        first are deleted. `session`: `OWNER:NAME`; `now_ms` and `until_ms`: by the caller's clock."""
         await self._command("ZREMRANGEBYSCORE", self._keys.web_sessions, "-inf", now_ms)
         await self._command("ZADD", self._keys.web_sessions, until_ms, session)
         begun: list[bytes] = await self._command("ZRANGE", self._keys.web_sessions, 0, -1)
@@ -101,7 +117,9 @@ class RedisWebSessions(RedisPart):
             await self._command("ZREM", self._keys.web_sessions, *surplus)
 
     async def end_web_session(self, session: str) -> None:
+        """Forget the session: the browser is logged out."""
         await self._command("ZREM", self._keys.web_sessions, session)
 
     async def has_web_session(self, session: str) -> bool:
+        """True until the session is ended or forgotten."""
         return await self._command("ZSCORE", self._keys.web_sessions, session) is not None

@@ -18,16 +18,21 @@ _NUMBERS = (*_COUNTS, "refused", "pass_number", "changed_in_pass", "run", "begun
 
 
 class RedisBulkChanges(RedisPart):
+    """The calls about bulk changes: one verb for all tasks that a filter finds, carried out in steps."""
+
     async def begin_bulk(self, change: BulkChange) -> BulkChange:
-        now = await self._now()
+        """Keep it, with the store's time as its beginning. The last 100 are kept."""
+        now = await self.clock_ms()  # the clock that accepts tasks: a change touches what was accepted before it began
         begun = replace(change, begun_ms=now, told_ms=now)
         facts = msgspec.to_builtins(begun) | {"wanted": msgspec.json.encode(begun.wanted)}
-        await self._write(begun.change_id, facts)
+        await self._write_bulk(begun.change_id, facts)
         await self._command("ZADD", self._keys.bulk_changes, now, begun.change_id)
         await self._keep_latest()
         return begun
 
     async def note_bulk(self, before: BulkChange, after: BulkChange) -> bool:
+        """Keep the progress of a step and add its counts, also for a run that was stopped meanwhile. False if no step
+        should follow: the change is done, was stopped, or another run goes on with it."""
         key = self._keys.bulk_change(after.change_id)
         run, state = await self._command("HMGET", key, "run", "state")
         if run is None:
@@ -37,39 +42,44 @@ class RedisBulkChanges(RedisPart):
                 await self._command("HINCRBY", key, name, more)
         if run != b"%d" % after.run:
             return False
-        facts: dict[str, Any] = {name: getattr(after, name) for name in _PLACE} | {"told_ms": await self._now()}
+        facts: dict[str, Any] = {name: getattr(after, name) for name in _PLACE} | {"told_ms": await self.clock_ms()}
         if after.state is BulkState.DONE:  # else a stop that comes now would be overwritten
             facts["state"] = after.state
-        await self._write(after.change_id, facts)
+        await self._write_bulk(after.change_id, facts)
         return after.state is BulkState.RUNNING and state == BulkState.RUNNING.encode()
 
     async def stop_bulk(self, change_id: str) -> bool:
+        """Stop the running change after its present step. False: it does not run."""
         found = await self.bulk_change(change_id)
         if found is None or found.state is not BulkState.RUNNING:
             return False
-        await self._write(change_id, {"state": BulkState.STOPPED})
+        await self._write_bulk(change_id, {"state": BulkState.STOPPED})
         return True
 
     async def resume_bulk(self, change_id: str) -> BulkChange | None:
-        now, found = await self._now(), await self.bulk_change(change_id)
+        """Begin the next run of a change; the caller carries it out. An earlier run ends after its step. None if the
+        change runs, is done, or is unknown."""
+        now, found = await self.clock_ms(), await self.bulk_change(change_id)
         if found is None or found.state_at(now) not in {BulkState.STOPPED, BulkState.INTERRUPTED}:
             return None
         run = await self._command("HINCRBY", self._keys.bulk_change(change_id), "run", 1)
         # The step in which an earlier run was cut off may have changed some without a note: this pass is no proof.
-        await self._write(change_id, {"state": BulkState.RUNNING, "told_ms": now, "changed_in_pass": 1})
+        await self._write_bulk(change_id, {"state": BulkState.RUNNING, "told_ms": now, "changed_in_pass": 1})
         resumed = await self.bulk_change(change_id)
         return resumed and replace(resumed, run=run)  # two that resume it at once have different runs
 
     async def bulk_change(self, change_id: str) -> BulkChange | None:
+        """The change as it was noted last; None where it is not known any more."""
         flat = await self._command("HGETALL", self._keys.bulk_change(change_id))
         return _read(flat) if flat else None
 
     async def bulk_changes(self, limit: int) -> tuple[BulkChange, ...]:
+        """The last ones, newest first."""
         ids = await self._command("ZRANGE", self._keys.bulk_changes, 0, limit - 1, "REV")
         found = [await self.bulk_change(each.decode()) for each in ids]
         return tuple(change for change in found if change is not None)
 
-    async def _write(self, change_id: str, facts: dict[str, Any]) -> None:
+    async def _write_bulk(self, change_id: str, facts: dict[str, Any]) -> None:
         flat = [part for name, value in facts.items() for part in (name, value)]
         await self._command("HSET", self._keys.bulk_change(change_id), *flat)
 
@@ -77,10 +87,6 @@ class RedisBulkChanges(RedisPart):
         for old in await self._command("ZRANGE", self._keys.bulk_changes, 0, -KEPT - 1):
             await self._command("UNLINK", self._keys.bulk_change(old.decode()))
             await self._command("ZREM", self._keys.bulk_changes, old)
-
-    async def _now(self) -> int:
-        """By the clock that dates acceptance: a change only touches tasks accepted before it began."""
-        return await self._number("now")
 
 
 def _read(flat: list[bytes]) -> BulkChange:

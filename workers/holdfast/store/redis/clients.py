@@ -10,14 +10,15 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import anyio.lowlevel
 from redis.asyncio.connection import BlockingConnectionPool, ConnectionPool, SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from holdfast.os.kill_points import armed
-from holdfast.store.protocol import MOST_PEEKS
+from holdfast.core.store_info import MOST_PEEKS
+from holdfast.os.kill_points import Point, armed, reached
 from holdfast.store.redis.fast_client import FastClient
-from holdfast.store.redis.kill_point_connection import watch
+from holdfast.store.redis.scripts import product
 from holdfast_config import redis_urls
 
 if TYPE_CHECKING:
@@ -114,3 +115,27 @@ def _direct(pool: Any, answer_timeout: float | None) -> FastClient:
     if armed:
         client.sent = watch
     return client
+
+
+# Kill points between a command and its answer; used only if the environment asks for one.
+
+TURNS = 3  # of the event loop, after which it has written the command
+NO_SETTLEMENTS = b"\x90"  # an empty list as MessagePack
+
+
+async def watch(command: tuple[Any, ...]) -> None:
+    """Reach this command's kill point when the command has left for the socket."""
+    point = _point(*command) if command[0] == "EVALSHA" else None
+    if point is not None:
+        for _ in range(TURNS):
+            await anyio.lowlevel.checkpoint()
+        reached(point)
+
+
+def _point(_: str, sha: str, keys: int, *arguments: Any) -> Point | None:
+    scripts, arguments = product(), arguments[keys:]
+    if sha == scripts["pull"].sha:
+        return Point.PULL_SENT if arguments[3] == NO_SETTLEMENTS else Point.SETTLE_SENT
+    sent = {"schedule_fire": Point.FIRE_SENT, "recover": Point.RECOVER_SENT}
+    sent |= {"step": Point.STEP_SENT, "sleep": Point.STEP_SENT}
+    return next((point for name, point in sent.items() if sha == scripts[name].sha), None)

@@ -11,17 +11,25 @@ NAME = "+"  # goes before the name of a field of metadata
 
 
 class RedisConversations(RedisPart):
+    """The calls of an application that keeps its conversations in the task store. Payloads are JSON."""
+
     async def note(self, task_id: str, context_id: str, owner: str, message: bytes) -> str:
+        """Keep a message before its task, or one more message for it, is submitted: a word of Noted, or the state in
+        which the task ended."""
         return await self._word("conversation_note", task_id, context_id, owner, message)
 
     async def note_state(self, task_id: str, state: str, wanted: tuple[str, ...] = ()) -> NotedWrite:
+        """Write the state of a task that is noted and not submitted; with `wanted` only if it is in one of these."""
         return NotedWrite(await self._word("conversation_state", task_id, state, *wanted))
 
     async def noted(self, limit: int, offset: int) -> tuple[dict[str, str], int]:
+        """The states of at most `limit` tasks that are noted and not submitted, by task id; and the next offset, -1 at
+        the end."""
         following, flat = await self._run("conversation_noted", offset, limit)
         return {task_id: state.decode() for task_id, state in decode.pairs(flat)}, following
 
     async def noted_state(self, task_id: str) -> str:
+        """The state that was written to a noted task; empty for one that is not noted or was submitted."""
         state = await self._command("HGET", self._keys.about(task_id), "state")
         return state.decode() if state is not None else ""
 
@@ -35,6 +43,7 @@ class RedisConversations(RedisPart):
         feedback: bytes | None = None,
         push: bytes | None = None,
     ) -> None:
+        """Keep data beside a task, as long as its record is kept. `ran`: the noted task has been submitted."""
         args: list[Value] = ["ran", ""] if ran else []
         for name, value in (metadata or {}).items():
             args += [f"{NAME}{name}", value]
@@ -48,6 +57,7 @@ class RedisConversations(RedisPart):
             await self._run("conversation_add", task_id, *args)
 
     async def about(self, task_id: str) -> About:
+        """The data that is kept beside a task."""
         flat, added, earlier = await self._run("conversation_show", task_id)
         fields = dict(decode.pairs(flat))
         return About(
@@ -63,9 +73,11 @@ class RedisConversations(RedisPart):
         )
 
     async def cancel_if(self, task_id: str, states: tuple[str, ...], reason: str) -> bool:
+        """Cancel a task that is in one of these states; True if this call did it."""
         return await self._number("cancel_if", task_id, reason, *states) == 1
 
     async def conversation(self, context_id: str) -> Conversation | None:
+        """The owner, data and task ids of a conversation; None for an unknown one."""
         key = self._keys.conversation(context_id)
         owner, data = await self._command("HMGET", key, "owner", "data")
         if owner is None:
@@ -74,25 +86,33 @@ class RedisConversations(RedisPart):
         return Conversation(context_id, owner.decode(), data, tuple(each.decode() for each in ids))
 
     async def conversations(self, owner: str | None, limit: int, offset: int) -> list[str]:
+        """Context ids, the newest conversation first: of an owner ('' for those without one), or of all."""
         key = self._keys.conversations(owner)
         ids = await self._command("ZRANGE", key, offset, offset + limit - 1, "REV")
         return [each.decode() for each in ids]
 
     async def write_conversation(self, context_id: str, data: bytes) -> None:
+        """Write a conversation's data; an unknown one is opened, without an owner."""
         await self._run("conversation_write", context_id, data)
 
     async def clear_conversation(self, context_id: str, limit: int) -> int:
+        """Cancel and delete the first tasks of a conversation; the number of tasks left, -1 for an unknown
+        conversation. With none left the conversation is deleted."""
         return await self._number("conversation_clear", context_id, limit)
 
     async def feedback(self, task_id: str) -> list[bytes]:
+        """The feedback that users gave on the task, in its order, each as JSON."""
         return list(await self._command("LRANGE", self._keys.feedback(task_id), 0, -1))
 
     async def push(self, task_id: str) -> bytes | None:
+        """The settings by which the client of a task is notified, as JSON; None without any."""
         found: bytes | None = await self._command("HGET", self._keys.pushes, task_id)
         return found
 
     async def pushes(self) -> dict[str, bytes]:
+        """The settings of `push` of all tasks, by task id."""
         return dict(decode.pairs(await self._command("HGETALL", self._keys.pushes)))
 
     async def forget_push(self, task_id: str) -> None:
+        """Delete the settings of `push`: the client is notified no more."""
         await self._command("HDEL", self._keys.pushes, task_id)

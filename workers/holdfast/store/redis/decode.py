@@ -1,8 +1,10 @@
-"""Turns answers of the Lua operations into values."""
+"""Turns answers of the Lua operations into values, and cursors between pages into places."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -12,11 +14,12 @@ from holdfast.core.delivery import Delivery, Pulled, Standing, Verdict
 from holdfast.core.identity import sha1_hex
 from holdfast.core.lanes import UnreadableEntry
 from holdfast.core.outcomes import ParentResult
+from holdfast.core.plain_json import shown
 from holdfast.core.task_states import State
-from holdfast.core.tasks import TaskRecord
+from holdfast.core.tasks import Page, TaskRecord, TextSearch
 from holdfast.core.trail import TOLD_TOGETHER
 from holdfast.core.worker_records import WorkerKind, WorkerRecord
-from holdfast.errors import UnreadableRecordError
+from holdfast.errors import InvalidTaskError, UnreadableRecordError
 
 
 def pairs(flat: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
@@ -245,3 +248,69 @@ def snapshot(answer: list[Any]) -> dict[str, object]:
             content = [dict(zip(fields[::2], fields[1::2], strict=True)) for _, fields in content]
         taken[key] = {"type": kind, "ttl": ttl, "content": content}
     return taken
+
+
+# Pages of lists: their rows, and the cursors between them, each one word.
+
+WIDTH = 4  # items of one row
+WIDTH_OF_FOUND = 6  # with operation and result
+DIGITS = 15  # of a position
+
+
+def read_cursor(cursor: str) -> str:
+    """The place in a cursor, as the script wrote it: index, score, id. Raises InvalidTaskError."""
+    try:
+        place = urlsafe_b64decode(cursor.encode()).decode()
+    except ValueError:
+        place = "unreadable"
+    if cursor and not _is_place(place):
+        raise _strange(cursor)
+    return place
+
+
+def _is_place(place: str) -> bool:
+    index, *rest = place.split("\n")
+    return len(rest) == 2 and index[:1] in set("123456") and rest[0].isdigit()
+
+
+def read_position(cursor: str) -> int:
+    """The number of rows listed before, in lists by rank. Raises InvalidTaskError."""
+    if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) <= DIGITS):
+        raise _strange(cursor)
+    return int(cursor or 0)
+
+
+def _strange(cursor: str) -> InvalidTaskError:
+    return InvalidTaskError(f"cursor {shown(cursor)}: the cursor of the page before is expected, or none to begin")
+
+
+def page(answer: list[Any], width: int = WIDTH) -> Page:
+    cursor, searched, *items = answer
+    tasks, unreadable = readable(_row(*items[start : start + width]) for start in range(0, len(items), width))
+    return Page(tasks, urlsafe_b64encode(cursor).decode(), unreadable, searched)
+
+
+def page_of_found(answer: list[Any], search: TextSearch) -> Page:
+    """The matching tasks among those that may contain the text, without payloads."""
+    read = page(answer, WIDTH_OF_FOUND)
+    found = (replace(task, operation=None, result=None) for task in read.tasks if search.fits(task))
+    return replace(read, tasks=tuple(found))
+
+
+def _row(
+    task_id: bytes, record: list[bytes], dead: int, pending: int, operation: bytes = b"", result: bytes = b""
+) -> tuple[bytes, list[Any]]:
+    return task_id, [record, dead, pending, [], operation, result, b"", []]
+
+
+def readable(rows: Iterable[tuple[bytes, list[Any]]]) -> tuple[tuple[TaskRecord, ...], tuple[str, ...]]:
+    """The tasks of these answers, and the ids of unreadable records: one of these must not hide the other tasks."""
+    tasks: list[TaskRecord] = []
+    unreadable: list[str] = []
+    for raw, answer in rows:
+        task_id = raw.decode(errors="backslashreplace")
+        try:
+            tasks.append(task_record(task_id, answer))
+        except UnreadableRecordError:
+            unreadable.append(task_id)
+    return tuple(tasks), tuple(unreadable)

@@ -19,7 +19,7 @@ from holdfast.core.store_info import (
     WorkerInfo,
 )
 from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
-from holdfast.store.redis import decode, server_report
+from holdfast.store.redis import decode, server_check
 from holdfast.store.redis.admin import RedisAdmin
 from holdfast.store.redis.clients import NAME
 from holdfast.store.redis.connection import Connection
@@ -83,16 +83,16 @@ class Examination:
             return None
 
     async def _info(self, section: str) -> dict[str, str]:
-        return server_report.info(await self._command("INFO", section))
+        return server_check.info(await self._command("INFO", section))
 
     async def _config(self, *names: str) -> dict[str, str] | None:
         """Settings of the server; None if the server or the user's rights hide them."""
         answer = await self._look("settings", lambda: self._command("CONFIG", "GET", *names))
-        return None if answer is None else server_report.settings(answer)
+        return None if answer is None else server_check.settings(answer)
 
     async def _server(self) -> ServerInfo:
         report = await self._info("server") | await self._info("replication")
-        return server_report.server(report, self._connection.found_by, self._connection.address)
+        return server_check.server(report, self._connection.found_by, self._connection.address)
 
     async def _timing(self) -> TimingInfo:
         trips: list[float] = []
@@ -107,10 +107,10 @@ class Examination:
         return TimingInfo(tuple(trips), (int(seconds) + int(microseconds) / 1e6 - ours) * 1000)
 
     async def _memory(self) -> MemoryInfo:
-        return server_report.memory(await self._info("memory"))
+        return server_check.memory(await self._info("memory"))
 
     async def _persistence(self) -> PersistenceInfo:
-        return server_report.persistence(await self._info("persistence"), await self._config("appendfsync", "save"))
+        return server_check.persistence(await self._info("persistence"), await self._config("appendfsync", "save"))
 
     async def _slow(self) -> SlowInfo:
         config = await self._config("slowlog-log-slower-than") or {}
@@ -118,7 +118,7 @@ class Examination:
         seconds, _ = await self._command("TIME")
         scripts = {script.sha: name for name, script in product().items()}
         above = config.get("slowlog-log-slower-than")
-        commands = server_report.slow_commands(entries, scripts)
+        commands = server_check.slow_commands(entries, scripts)
         return SlowInfo(int(seconds) * 1000, None if above is None else int(above), commands)
 
     async def _clients(self) -> ClientInfo:
@@ -131,7 +131,7 @@ class Examination:
             most=int(report.get("maxclients", 0)),
             idle_timeout=_number(config.get("timeout")),
             keepalive=_number(config.get("tcp-keepalive")),
-            strangers=None if listed is None else server_report.strangers(listed, NAME, database),
+            strangers=None if listed is None else server_check.strangers(listed, NAME, database),
             refused=int(report.get("rejected_connections", 0)),
         )
 
@@ -198,10 +198,15 @@ def _number(text: str | None) -> int | None:
 
 
 class RedisInspect(RedisPart):
+    """The calls that look at everything; costly."""
+
     async def snapshot(self) -> dict[str, object]:
+        """Every key with type, when it expires (`ttl`: Unix time in ms, -1: never) and content, at one moment."""
         return decode.snapshot(await self._run("snapshot"))
 
     async def examine(self, lanes: Sequence[str], watch: float) -> StoreInfo:
-        # only operators need it
+        """The state of the server and of the queue for an operator; these lanes are watched for `watch` seconds.
 
-        return await Examination(self._connection, lanes).facts(watch)
+        Changes nothing. Raises StoreUnavailableError, or StoreRefusedError if the login fails.
+        """
+        return await Examination(self.connection, lanes).facts(watch)

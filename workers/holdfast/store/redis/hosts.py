@@ -11,31 +11,42 @@ from holdfast.store.redis.part import RedisPart
 
 
 class RedisHosts(RedisPart):
+    """The calls about hosts that claim nothing: quiet hosts and halts."""
+
     async def quiet_host(self, host: str, by: str, reason: str) -> QuietOrder:
-        word, workers = await self._run("quiet_host", host, _line(by), _line(reason))
+        """Make the workers of a host (ALL_HOSTS: of all) claim nothing until it is resumed, new workers included."""
+        word, workers = await self._change_setting("quiet_host", host, _line(by), _line(reason))
         return QuietOrder(word == b"quiet", workers)
 
     async def resume_host(self, host: str, by: str) -> QuietOrder:
-        word, workers = await self._run("resume_host", host, _line(by))
+        """End `quiet_host`. An order for all hosts and one for this host are ended separately."""
+        word, workers = await self._change_setting("resume_host", host, _line(by))
         return QuietOrder(word == b"resumed", workers)
 
     async def halt_host(self, host: str, by: str, reason: str) -> QuietOrder:
-        """A halt is kept like a quiet host, under a name that no host has."""
+        """Make the workers of a host (ALL_HOSTS: of all) claim nothing and make no fires until the halt is ended.
+
+        Processes that end at halts and were started before end. Each halt is new. ValueError where `host` or `by` is
+        empty. A halt is kept like a quiet host, under a name that no host has.
+        """
         if not host.strip() or not by.strip():
             raise ValueError(f"a halt of host {host!r}, said by {by!r}: name a host, or * for all, and who says so")
-        _, workers = await self._run("quiet_host", halt_mark(host), _line(by), _line(reason))
+        _, workers = await self._change_setting("quiet_host", halt_mark(host), _line(by), _line(reason))
         return QuietOrder(is_new=True, workers=workers)
 
     async def end_halt(self, host: str, by: str) -> QuietOrder:
-        word, workers = await self._run("resume_host", halt_mark(host), _line(by))
+        """End only a halt: a host that is also quiet stays quiet."""
+        word, workers = await self._change_setting("resume_host", halt_mark(host), _line(by))
         return QuietOrder(word == b"resumed", workers)
 
     async def quiet_hosts(self) -> tuple[Quiet, ...]:
+        """The orders to claim nothing, halts last; of each kind those for all hosts first."""
         marks = pairs(await self._command("HGETALL", self._keys.quiet))
         quiet = [_quiet(mark, text.decode(errors="replace")) for mark, text in marks]
         return tuple(sorted(quiet, key=lambda one: (one.is_halt, not one.is_all, one.host)))
 
     async def last_halt(self, host: str) -> int:
+        """The number of the last halt of this host or of all hosts, ended or not; 0: there was none."""
         marks = halt_mark(ALL_HOSTS), halt_mark(host)
         lasting = await self._command("HMGET", self._keys.quiet, *marks)
         ended = await self._command("HMGET", self._keys.meta, *marks)
@@ -56,16 +67,21 @@ def _line(text: str) -> str:
 
 
 class RedisHandlers(RedisPart):
+    """The calls about the handlers that workers publish: how a task of each is submitted."""
+
     async def publish_handlers(self, handlers: Sequence[PublishedHandler]) -> None:
+        """Keep these handlers by name. When workers come or go, handlers that no live worker has are forgotten."""
         fields = [part for handler in handlers for part in (handler.name, spelled(handler))]
         if fields:
             await self._command("HSET", self._keys.published, *fields)
 
     async def published_handler(self, name: str) -> PublishedHandler | None:
+        """The handler of this name ('': of tasks that name none), as it was published last."""
         text = await self._command("HGET", self._keys.published, name)
         return None if text is None else read_published(text)
 
     async def published_handlers(self) -> tuple[PublishedHandler, ...]:
+        """All, by their names."""
         found = pairs(await self._command("HGETALL", self._keys.published))
         read = [handler for _, text in found if (handler := read_published(text))]
         return tuple(sorted(read, key=lambda handler: handler.name))

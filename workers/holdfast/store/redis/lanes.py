@@ -22,7 +22,10 @@ _limits = msgspec.json.Decoder(ServedLimits).decode
 
 
 class RedisLanes(RedisPart):
+    """The calls about lanes: their state, limits and pauses."""
+
     async def lanes(self, lanes: Sequence[str]) -> Lanes:
+        """The state of lanes: these, those that tasks came through, and those that have limits or are paused."""
         now_ms, rows, rules, living = await self._run("lanes", *map(self._keys.name, lanes))
         orders = _orders({name: value.decode(errors="replace") for name, value in pairs(rules)})
         states = sorted((_lane(row, orders) for row in rows), key=lambda lane: lane.name)
@@ -30,23 +33,33 @@ class RedisLanes(RedisPart):
         return Lanes(now_ms, tuple(states), handlers, living)
 
     async def service(self, places: Sequence[tuple[str, str]]) -> list[ServedState]:
+        """The workers that could run tasks, for each lane and handler's name ('' for tasks that name none)."""
         args = [word for lane, name in places for word in (self._keys.name(lane), name)]
         answers: list[list[Any]] = await self._run("service", *args) if args else []
         return [_service(place, answer) for place, answer in zip(places, answers, strict=True)]
 
     async def bound(self, rules: Sequence[LaneLimit]) -> int:
-        return await self._number("bound", "asked", *self._flat(rules))
+        """Set an operator's limits, which override those of settings; the number that changed."""
+        number: int = await self._change_setting("bound", "asked", *self._limits(rules))
+        return number
 
     async def declare(self, host: str, rules: Sequence[LaneLimit]) -> int:
-        return await self._number("bound", f"set@{host}", *self._flat(rules))
+        """Set all limits in the settings of this host, and remove those that it set before and no longer has. Returns
+        how many changed."""
+        # by `_run`: a ledger does not keep them, as the host's steward sets them again when it starts
+        return await self._number("bound", f"set@{host}", *self._limits(rules))
 
     async def pause_lane(self, lane: str, reason: str) -> bool:
-        return await self._word("pause_lane", self._keys.name(lane), reason) == "paused"
+        """Start no more tasks from a lane, on any host; the lane still accepts. False: it was paused before."""
+        word: bytes = await self._change_setting("pause_lane", self._keys.name(lane), reason)
+        return word == b"paused"
 
     async def resume_lane(self, lane: str) -> bool:
-        return await self._word("resume_lane", self._keys.name(lane)) == "resumed"
+        """Resume a lane. False: it was not paused."""
+        word: bytes = await self._change_setting("resume_lane", self._keys.name(lane))
+        return word == b"resumed"
 
-    def _flat(self, rules: Sequence[LaneLimit]) -> list[Value]:
+    def _limits(self, rules: Sequence[LaneLimit]) -> list[Value]:
         flat: list[Value] = []
         for rule in rules:
             subject = rule.subject if rule.bound == LaneBound.NAME else self._keys.name(rule.subject)
@@ -168,23 +181,30 @@ _PAGE = 50  # entries of up to 64 KiB looked through at once
 
 
 class RedisUnreadable(RedisPart):
+    """The calls that look through the unreadable entries, which were set aside."""
+
     async def unreadable(self, limit: int) -> list[UnreadableEntry]:
+        """The entries that were set aside, newest first."""
         items = await self._command("LRANGE", self._keys.unreadable, -limit, -1)
         return [decode.unreadable(item) for item in reversed(items)]
 
     async def unreadable_at(self, address: str) -> UnreadableEntry | None:
+        """The entry with this address; None where it is gone."""
         item = await self._find(address)
         return None if item is None else decode.unreadable(item)
 
     async def readmit(self, address: str) -> str:
+        """Put an entry back into its lane. Answers `back`, `gone`, or `cut` if only its beginning was kept."""
         item = await self._find(address)
         return "gone" if item is None else await self._word("readmit", item)
 
     async def forget_unreadable(self, address: str) -> bool:
+        """Delete one entry. False: it was gone."""
         item = await self._find(address)
         return item is not None and await self._command("LREM", self._keys.unreadable, 1, item) == 1
 
     async def purge_unreadable(self, until_ms: int, limit: int) -> int:
+        """Delete at most `limit` entries that were set aside until then, oldest first; their number."""
         return await self._number("purge_unreadable", until_ms, limit)
 
     async def _find(self, address: str) -> bytes | None:

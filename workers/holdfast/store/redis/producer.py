@@ -12,7 +12,7 @@ from holdfast.core.acceptance import Accepted, Receipt, Submission, SubmitOption
 from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
 from holdfast.store.redis.connection import DAMAGED, Connection, Value, given
 from holdfast.store.redis.keys import Keys
-from holdfast.store.redis.part import RedisPart, Run
+from holdfast.store.redis.part import RedisPart
 
 # Joins the submissions of several callers into one call of the script.
 #
@@ -158,11 +158,14 @@ def submitted_with_options(keys: Keys, s: Submission, *, promised: bool = False)
 
 
 class RedisProducer(RedisPart):
-    def __init__(self, connection: Connection, run: Run | None = None) -> None:
-        super().__init__(connection, run)
+    """The calls of producers."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
         self._joined = JoinedSubmits(self._submit)
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
+        """Submit tasks without options (dependencies, expiry …); `submit_with_options` takes those with options."""
         for one in submissions:
             if one.options:
                 raise ValueError("a submission with options: submit_with_options is for those")
@@ -174,31 +177,39 @@ class RedisProducer(RedisPart):
         return [_ACCEPTED[answer] for answer in answers]
 
     async def submit_with_options(self, submissions: Sequence[Submission]) -> list[Receipt]:
+        """Submit tasks, some with options, in their order: one may wait for another of the same call."""
         args = [value for one in submissions for value in submitted_with_options(self._keys, one)]
         answers: list[list[bytes]] = await self._run("submit_with_options", *args) if args else []
         return [Receipt(Accepted(word.decode()), task_id.decode()) for word, task_id in answers]
 
     async def message(self, submission: Submission) -> Accepted:
+        """Add a message to a task that exists; `unknown` otherwise. Lane, due time and limits of the task stay."""
         s = submission
         return Accepted(await self._word("message", s.task_id, s.message_id, f"o{s.digest}", s.operation))
 
     async def cancel(self, task_id: str, reason: str) -> str:
-        return await self._order("cancel", task_id, reason)
+        """Cancel a task; its state afterwards, or `unknown`. An unknown task is canceled if it comes within ten
+        minutes."""
+        return await self._change_task("cancel", task_id, reason)
 
     async def pause(self, task_id: str, reason: str) -> str:
-        return await self._order("pause", task_id, reason)
+        """Pause a task; its state afterwards, or `unknown`."""
+        return await self._change_task("pause", task_id, reason)
 
     async def resume(self, task_id: str, reason: str) -> str:
-        return await self._order("resume", task_id, reason)
+        """Resume a task; its state afterwards, or `unknown`."""
+        return await self._change_task("resume", task_id, reason)
 
-    async def _order(self, name: str, task_id: str, reason: str) -> str:
+    async def _change_task(self, name: str, task_id: str, reason: str) -> str:
         word = await self._word(name, task_id, reason)
         if word == DAMAGED:
-            await self._connection.refuse_damaged(task_id)
+            await self.connection.refuse_damaged(task_id)
         return word
 
     def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
-        return self._connection.notices.settled(task_ids)
+        """Ids of these tasks as their turns settle; the first item is '' once the subscription stands."""
+        return self.connection.notices.settled(task_ids)
 
     def emitted(self, task_id: str) -> AsyncGenerator[str]:
-        return self._connection.notices.emitted(task_id)
+        """Like `settled` for this task, and also its id when new parts are stored. Several notices may come as one."""
+        return self.connection.notices.emitted(task_id)

@@ -21,7 +21,7 @@ from holdfast.core.rollup import (
     unpacked,
 )
 from holdfast.core.store_info import Gauges
-from holdfast.store.redis import decode, server_report
+from holdfast.store.redis import decode, server_check
 from holdfast.store.redis.keys import PACKED_NAMES
 from holdfast.store.redis.part import RedisPart
 
@@ -29,7 +29,11 @@ from holdfast.store.redis.part import RedisPart
 
 
 class RedisEvents(RedisPart):
+    """The calls that read the event stream."""
+
     async def events(self, after: str, limit: int, timeout: float = 0.0) -> Happenings:
+        """Events after a position ('' from the first one kept), once there are some, at most `timeout` seconds. `limit`
+        counts entries of the stream; an entry that names several tasks gives one event for each."""
         if timeout > 0:
             wait = ("COUNT", 1, "BLOCK", max(1, round(timeout * 1000)))
             await self._block(timeout, "XREAD", *wait, "STREAMS", self._keys.events, after or "0-0")
@@ -37,6 +41,7 @@ class RedisEvents(RedisPart):
         return Happenings(tuple(each for entry in entries for each in decode.happenings(entry)), missed == 1)
 
     async def events_before(self, position: str, limit: int) -> tuple[Happening, ...]:
+        """Events before a position ('' from the last one), newest first."""
         newest = f"({position}" if position else "+"
         entries = await self._command("XREVRANGE", self._keys.events, newest, "-", "COUNT", limit)
         return tuple(each for entry in entries for each in reversed(tuple(decode.happenings(entry))))
@@ -46,12 +51,17 @@ class RedisEvents(RedisPart):
 
 
 class RedisMetrics(RedisPart):
+    """The calls of the steward that reports metrics."""
+
     async def report_duty(self, steward: str, ms: int) -> bool:
+        """Take or keep the duty to report the queue's figures for this long, or give it up (0). False: another steward
+        has it."""
         return await self._number("report_duty", steward, ms) == 1
 
     async def gauges(self, lease_ms: int) -> Gauges:
+        """The numbers that metrics show. A worker is silent without a heartbeat for `lease_ms`."""
         now_ms, workers, silent, webhooks, schedules, due_ms = await self._run("gauges", lease_ms)
-        memory = server_report.memory(server_report.info(await self._command("INFO", "memory")))
+        memory = server_check.memory(server_check.info(await self._command("INFO", "memory")))
         return Gauges(now_ms, workers, silent, webhooks, schedules, None if due_ms < 0 else due_ms, memory)
 
 
@@ -59,24 +69,30 @@ _AT_ONCE = {MINUTE: 10, TEN_MINUTES: 60, HOUR: 30, DAY: 8}  # read with one call
 
 
 class RedisRollups(RedisPart):
+    """The calls about rollups, by their start in milliseconds of the store's clock."""
+
     async def minutes(self, since_ms: int, until_ms: int) -> dict[int, Rollup]:
+        """The rollups of minutes that overlap this time, where there are any; they are kept for eight hours."""
         found = self.rollups(MINUTE, since_ms, until_ms)
         return {at: rollup async for at, rollup in found if rollup is not None}
 
     async def rollups(self, length_ms: int, since_ms: int, until_ms: int) -> AsyncIterator[tuple[int, Rollup | None]]:
+        """Each minute, ten minutes, hour or day (by `length_ms`) that overlaps this time: its start in milliseconds and
+        its rollup; None where there is none. Packed ones, all but minutes, are kept for thirty days."""
         first, end, most = since_ms // length_ms, -(-until_ms // length_ms), _AT_ONCE[length_ms]
         for start in range(first, end, most):
             numbers = range(start, min(start + most, end))
-            found = await self._read(length_ms, numbers)
+            found = await self._read_rollups(length_ms, numbers)
             for n in numbers:
                 yield n * length_ms, _rollup(length_ms, found[n]) if n in found else None
 
     async def keep_rollup(self, length_ms: int, start_ms: int, rollup: Rollup) -> bool:
+        """Keep a packed rollup of ten minutes, an hour or a day that is over. False where there is one already."""
         key = self._keys.packed_rollup(length_ms, start_ms // length_ms)
         text = await to_thread.run_sync(packed, rollup, PACKED_BYTES[length_ms])  # up to a second for very many series
         return await self._command("SET", key, text, "NX", "PX", PACKED_KEPT_MS) is not None
 
-    async def _read(self, length_ms: int, numbers: range) -> dict[int, Any]:
+    async def _read_rollups(self, length_ms: int, numbers: range) -> dict[int, Any]:
         flat = await self._run("rollups", PACKED_NAMES.get(length_ms, "minutes"), numbers.start, len(numbers))
         return dict(zip(flat[::2], flat[1::2], strict=True))
 
@@ -92,12 +108,16 @@ _REFUSED = "refused"
 
 
 class RedisActivity(RedisPart):
+    """The calls about Activity: the log of changes that users asked for."""
+
     async def note_activity(self, activity: Activity) -> None:
+        """Keep it. The last 10,000 are kept."""
         fields = [part for field in _FIELDS for part in (field, getattr(activity, field))]
         fields += [_REFUSED, "1"] if activity.is_refused else []
         await self._command("XADD", self._keys.activity, "MAXLEN", "~", KEPT, "*", *fields)
 
     async def activity_before(self, position: str, limit: int) -> tuple[Activity, ...]:
+        """The changes before a position ('' from the last one), newest first."""
         newest = f"({position}" if position else "+"
         entries = await self._command("XREVRANGE", self._keys.activity, newest, "-", "COUNT", limit)
         return tuple(_read(entry) for entry in entries)

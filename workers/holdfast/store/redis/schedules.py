@@ -26,9 +26,8 @@ from holdfast.core.schedule_records import (
 from holdfast.core.schedules import Bounds
 from holdfast.errors import UnreadableScheduleError
 from holdfast.store.redis.connection import DAMAGED, Value
-from holdfast.store.redis.decode import pairs
+from holdfast.store.redis.decode import pairs, read_position
 from holdfast.store.redis.keys import Keys
-from holdfast.store.redis.pages import read_position
 from holdfast.store.redis.part import RedisPart
 
 UNDECLARED_AT_ONCE = 100  # schedules
@@ -48,70 +47,92 @@ def _text(number: int | None) -> str:
 
 
 class RedisSchedules(RedisPart):
+    """The calls about schedules; producers define them, stewards fire them. Moments are milliseconds of the store's
+    clock."""
+
     async def put_schedule(
         self, definition: Definition, expected: int | None, due: int | None, *, again: bool, asked: int | None = None
     ) -> Put:
+        """Set a schedule. The same spec changes nothing; with `again` one that has ended begins anew."""
         fields = [value for pair in _fields(definition) for value in pair]
         moments = (_text(expected), _text(due), _text(asked))
-        answer = await self._run("schedule_put", definition.schedule_id, int(again), *moments, *fields)
+        answer = await self._change_setting("schedule_put", definition.schedule_id, int(again), *moments, *fields)
         word, generation, moment = answer
         return Put(word.decode(), generation, int(moment) if moment else None)
 
     async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
+        """The schedules that are due. `scope`: the halts that keep the caller from making fires; None: no halt does."""
         return found_due(await self._run("schedule_due", limit, *halts_of(scope)))
 
     async def schedules_soon(self, after: int, until: int, offset: int, limit: int) -> tuple[ScheduleRecord, ...]:
+        """A page of the schedules that are due after one moment and up to another, earliest first."""
         return _records(await self._run("schedule_soon", after, until, offset, limit))[0]
 
     async def set_schedule_aside(self, one: SpoiltSchedule) -> str:
+        """Make an unreadable schedule never due until it is set again: `aside`, or `changed` if it was set since."""
         return await self._word("schedule_aside", one.schedule_id, one.generation)
 
     async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
+        """Carry out orders; a fire is made once. The word for each order: fired, stale (decided for another moment),
+        paused, changed (the schedule was set since), gone, no-list (the key of its lane is no list, so the schedule is
+        paused), or halted."""
         answers = await self._run("schedule_fire", packed_orders(orders, self._keys), *halts_of(scope))
         return [answer.decode() for answer in answers]
 
     async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> str:
-        return await self._order("schedule_pause", schedule_id, reason, _text(until))
+        """`paused`, or `unknown`."""
+        return await self._change_schedule("schedule_pause", schedule_id, reason, _text(until))
 
     async def resume_schedule(self, schedule_id: str, generation: int, expected: int | None, due: int | None) -> str:
-        return await self._order("schedule_resume", schedule_id, generation, _text(expected), _text(due))
+        """`resumed`, `running` (it was not paused), `changed`, or `unknown`."""
+        return await self._change_schedule("schedule_resume", schedule_id, generation, _text(expected), _text(due))
 
-    async def _order(self, name: str, schedule_id: str, *arguments: Value) -> str:
-        word = await self._word(name, schedule_id, *arguments)
+    async def _change_schedule(self, name: str, schedule_id: str, *arguments: Value) -> str:
+        word: str = (await self._change_setting(name, schedule_id, *arguments)).decode()
         if word == DAMAGED:
             raise _unreadable(schedule_id, "its record cannot be read")
         return word
 
     async def remove_schedule(self, schedule_id: str) -> str:
-        return await self._word("schedule_remove", schedule_id)
+        """`removed`, or `unknown`. Its running task goes on."""
+        word: bytes = await self._change_setting("schedule_remove", schedule_id)
+        return word.decode()
 
     async def schedule(self, schedule_id: str) -> ScheduleRecord | None:
-        record = await self._read(schedule_id)
+        """The schedule; None if unknown. Raises UnreadableScheduleError if the record cannot be read."""
+        record = await self._schedule(schedule_id)
         if isinstance(record, SpoiltSchedule):
             raise _unreadable(schedule_id, record.why)
         return record
 
-    async def _read(self, schedule_id: str) -> ScheduleRecord | SpoiltSchedule | None:
+    async def _schedule(self, schedule_id: str) -> ScheduleRecord | SpoiltSchedule | None:
         fields = await self._run("schedule_show", schedule_id)
         return _readable(schedule_id, [] if fields == GONE else fields) if fields else None
 
     async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
+        """The next to fire first, those without a next fire last."""
         start = read_position(cursor)
         names = await self._command("ZRANGE", self._keys.schedules, start, start + limit - 1)
-        records = [await self._read(name.decode()) for name in names]
+        records = [await self._schedule(name.decode()) for name in names]
         following = str(start + limit) if len(names) == limit else ""
         return SchedulePage(*_sorted(records), cursor=following)
 
     async def schedules_of(self, owner: str, limit: int, cursor: str = "") -> tuple[tuple[str, ...], str]:
+        """A page of the ids of an owner's schedules, and the cursor that continues it, empty at its end."""
         start = read_position(cursor)
         ids = await self._command("ZRANGE", self._keys.owner(owner), start, start + limit - 1)
         return tuple(name.decode() for name in ids), str(start + limit) if len(ids) == limit else ""
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
+        """Remove declared schedules that no live worker declares any more, while a pool of their application serves.
+        This works in steps of about `limit` schedules. `seen` is the token of the step before, empty at first. After
+        the last step it rests until something changes or a minute has passed.
+        """
         (token, begins, more), removed, left = await self._run("schedule_retire", seen, limit)
         return Retired(token.decode(), _undeclared(removed), _undeclared(left), begins=begins == 1, more=more == 1)
 
     async def undeclared_schedules(self, limit: int) -> tuple[Undeclared, ...]:
+        """The declared schedules that no live worker declares any more, and that nothing removes."""
         undeclared: dict[Undeclared, None] = {}
         token = b""
         for _ in range(UNDECLARED_STEPS):
@@ -122,14 +143,13 @@ class RedisSchedules(RedisPart):
         return tuple(undeclared)[:limit]
 
     async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:
+        """The last fires and their outcomes, newest first; a hundred are kept."""
         lines = await self._run("schedule_history", schedule_id, limit)
         return tuple(_occurrence(line.decode()) for line in reversed(lines))
 
     async def wait_fires(self, timeout: float) -> bool:
+        """Block until an earlier fire appears, at most `timeout` seconds."""
         return await self._block(timeout, "BRPOP", self._keys.control("schedules"), timeout) is not None
-
-    async def clock_ms(self) -> int:
-        return await self._number("now")
 
 
 def _unreadable(schedule_id: str, why: str) -> UnreadableScheduleError:

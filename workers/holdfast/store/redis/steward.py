@@ -14,7 +14,7 @@ from holdfast.errors import StoreError, StoreRefusedError
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.lanes import look
 from holdfast.store.redis.part import RedisPart
-from holdfast.store.redis.server_report import info
+from holdfast.store.redis.server_check import info
 
 VOUCHED_AT_ONCE = 1000
 TENDED_AT_ONCE = 500  # lanes
@@ -24,7 +24,10 @@ _pack = msgspec.msgpack.Encoder().encode
 
 
 class RedisSteward(RedisPart):
+    """The calls of a steward: recovery, due tasks, bells, audit."""
+
     async def vouch(self, incarnations: Sequence[str], host: HostFacts | None = None) -> None:
+        """Extend the leases of workers that the steward's parent has not reported dead, and note about their host."""
         facts = (host.clock_ms, host.version) if host else ("", "")
         for first in range(0, len(incarnations), VOUCHED_AT_ONCE):
             await self._run("vouch", *facts, *incarnations[first : first + VOUCHED_AT_ONCE])
@@ -40,42 +43,70 @@ class RedisSteward(RedisPart):
         begun: Mapping[str, str] | None = None,
         lost_ms: int | None = None,
     ) -> int:
+        """Declare the incarnation dead and put back its tasks; returns their number. A second call answers 0.
+        `charged`: the death counts as a crash of its tasks. `ordered`: an operator's order caused the death, and it
+        makes no task a suspect. `begun`: the tasks that it had begun, each with the claim under which it has ended; ''
+        means it runs, and counts under every claim. For claims that had not begun the death does not count. None:
+        unknown; then its oldest claims count as begun, as many as it ran at once. `lost_ms`: how long ago it ended;
+        None: unknown, then its last heartbeat counts.
+        """
         named = b"" if begun is None else _pack(dict(begun))
         ago = "" if lost_ms is None else lost_ms
         return await self._number("recover", incarnation, cause, int(charged), int(ordered), max_crashes, named, ago)
 
     async def last_request(self, incarnation: str) -> int:
+        """The number of the last `pull` of this worker; 0 where it is not known."""
         return int(await self._command("HGET", self._keys.worker(incarnation), "request") or 0)
 
     async def take_back(self, incarnation: str, last_request: int, begun: Mapping[str, str]) -> int:
+        """Put back the tasks that a silent worker has claimed and not begun; returns their number. `begun`: see
+        `recover`. Claims of requests after `last_request` stay. The worker must not begin the others any more: see
+        `BegunTasks.is_revoked`. No crash and no release is counted for them.
+        """
         return await self._number("take_back", incarnation, last_request, _pack(dict(begun)))
 
     async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = MAX_CRASHES) -> dict[str, int]:
+        """Recover the workers whose lease has expired in two looks in a row; returns the number of tasks that each
+        owned."""
         answer = await self._run("reap", lease_ms, grace_ms, max_crashes)
         return {name: int(count) for name, count in pairs(answer)}
 
     async def promote(self, limit: int) -> tuple[int, int | None]:
+        """Submit due tasks; returns their number, and milliseconds until the next is due (None: no task is delayed)."""
         promoted, wait = await self._run("promote", limit)
         return promoted, None if wait < 0 else wait
 
     async def suspects(self, lanes: Sequence[str], workers: Sequence[str] = ()) -> Startable:
+        """The number of suspects of these lanes that may start now; a bounded number is looked at.
+
+        With `workers`, the incarnations of a pool, only suspects whose handler that pool has are counted.
+        """
         startable, alone = await self._run("suspects", len(workers), *workers, *map(self._keys.name, lanes))
         return Startable(startable, alone)
 
     async def unserved(self, timeout_ms: int, limit: int) -> int:
+        """Fail tasks that have waited this long while no live worker had their handler; returns their number. It looks
+        at `limit` gates, and at `limit` tasks of each.
+        """
         return await self._number("unserved", timeout_ms, limit)
 
     async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None, int]:
+        """Three values: True if a task of these lanes waits, runs or is due; milliseconds until a delayed task is due;
+        the number of tasks whose handler no live worker has. The first value does not count these."""
         left, wait, unserved = await self._run("left", *map(self._keys.name, lanes))
         return left == 1, None if wait < 0 else wait, unserved
 
     async def peek(self, lane: str, timeout: float) -> bytes | None:
-        """BLMOVE from the head to the head of the same list: blocks while it is empty and leaves it unchanged."""
+        """Block while the lane is empty, at most `timeout` seconds; the first entry of its list, None if it is
+        empty."""
+        # BLMOVE from the head to the head of the same list leaves it unchanged.
         key = self._keys.lane(lane)
-        entry: bytes | None = await self._connection.peek(timeout, "BLMOVE", key, key, "LEFT", "LEFT", timeout)
+        entry: bytes | None = await self.connection.peek(timeout, "BLMOVE", key, key, "LEFT", "LEFT", timeout)
         return entry
 
     async def ring(self, *lanes: str) -> tuple[int, int]:
+        """Ring the bell of these lanes if they hold entries. Answers the number of entries, and the number of lanes
+        with entries that were not rung: no worker had heard their last bell yet, or they may start no task now."""
         waiting, unrung = await self._run("ring", *map(self._keys.name, lanes))
         return waiting, unrung
 
@@ -87,39 +118,52 @@ class RedisSteward(RedisPart):
                     return
 
     async def tend(self, lanes: Sequence[str]) -> Tended:
+        """Carry out the orders (cancel, pause, resume) near both ends of these lanes, of the first ones if there are
+        many, and remove entries there that no task needs. Lanes that were looked at half a second ago are left out."""
         await self.mend()
         return Tended(*await self._run("tend", *map(self._keys.name, lanes[:TENDED_AT_ONCE])))
 
     async def look_at_front(self, lane: str, earlier: LaneHead) -> LaneHead:
-        return await look(self._connection, self._keys.name(lane), earlier)
+        """The front of the lane, with the number of foreign entries that were pushed there since the earlier look."""
+        return await look(self.connection, self._keys.name(lane), earlier)
 
     async def note_wrong_end(self, lane: str, front: LaneHead, steward: str) -> int:
+        """Count the foreign entries that a look saw pushed at the front of the lane. All stewards see the same entries,
+        so only one steward's are counted at a time. Answers the count since the lane's end was set, or since a day
+        without such entries; 0 if the lane's front was changed.
+        """
         return await self._number("wrong_end", self._keys.name(lane), front.pushed, steward, int(front.turned))
 
     async def limit_messages(self, most: int) -> None:
+        """Set how many messages may wait for one task; more are refused."""
         await self._command("HSET", self._keys.meta, "most_pending", most)
 
     async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
+        """Put back our own entries that another program took out of the lane (two looks in a row miss them); returns
+        their number, and the next cursor."""
         put_back, following = await self._run("audit", self._keys.name(lane), limit, cursor)
         return put_back, following.decode()
 
     async def wait_alarm(self, timeout: float) -> bool:
+        """Block until an earlier due time appears, at most `timeout` seconds."""
         # BRPOP, so that the clients that block in BLPOP are workers and nothing else.
         return await self._block(timeout, "BRPOP", self._keys.alarm, timeout) is not None
 
     async def run_id(self) -> str:
+        """The server's run id. Another one means a restart or a failover: leases do not count for a while."""
         report = info(await self._command("INFO", "server"))
         if "run_id" not in report:
-            raise StoreError(f"Redis at {self._connection.url} gives no run id")
+            raise StoreError(f"Redis at {self.connection.url} gives no run id")
         return report["run_id"]
 
     async def epoch(self, known: Epoch, fresh: str) -> Epoch:
+        """The store's present epoch, which gets the name `fresh` if it has none. `known` is the one that the caller saw
+        last. A store that comes back empty begins another epoch."""
         name, tasks, emptied_ago_ms, lost = await self._run("epoch", known.name, fresh, known.tasks)
         return Epoch(name.decode(), tasks, None if emptied_ago_ms < 0 else emptied_ago_ms, lost)
 
     async def latest(self, seen: str) -> tuple[str, int | None]:
+        """The id of the last event, to be passed as `seen` in the next call. If the store has lost the event `seen`
+        although it holds older ones: at least how many milliseconds of events are lost."""
         last, gone_ms = await self._run("latest", seen)
         return last.decode(), None if gone_ms < 0 else gone_ms
-
-    async def clock_ms(self) -> int:
-        return await self._number("now")

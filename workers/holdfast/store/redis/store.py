@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.store.parts import ComposedStore, StoreParts
 from holdfast.store.redis.admin import RedisAdmin, RedisWebSessions
 from holdfast.store.redis.batches import RedisBatches
 from holdfast.store.redis.bulk_changes import RedisBulkChanges
@@ -25,49 +24,58 @@ from holdfast.store.redis.worker import RedisWorker
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from holdfast.store.ledger import PostgresStore
     from holdfast.store.redis.clients import Clients
     from holdfast_config import RedisSettings
 
 
-class RedisStore(ComposedStore):
-    """Implements `holdfast.store.protocol.Store`. Connections are made when first used; never use one across a fork.
+class RedisStore(
+    RedisServer,
+    RedisWorker,
+    RedisSteward,
+    RedisProducer,
+    RedisTasks,
+    RedisUnreadable,
+    RedisAdmin,
+    RedisLanes,
+    RedisHosts,
+    RedisEvents,
+    RedisInspect,
+    RedisSchedules,
+    RedisBatches,
+    RedisWebhooks,
+    RedisConversations,
+    RedisActivity,
+    RedisWebSessions,
+    RedisBulkChanges,
+    RedisHandlers,
+    RedisRollups,
+    RedisMetrics,
+):
+    """All calls of a store. The stores in memory and with PostgreSQL are this one, with some calls of their own.
 
-    `replaced` and `clients` are those of Connection.
+    Times are milliseconds of the store's clock where a name ends in `_ms`. A call may be repeated if its answer was
+    lost: it is the same call by its request number, claim or id. A store that cannot be reached raises
+    StoreUnavailableError.
+
+    Connections are made when first used; never use one across a fork. `replaced` and `clients` are those of Connection.
     """
 
     def __init__(
         self, settings: RedisSettings, replaced: Mapping[str, str] | None = None, clients: Clients | None = None
     ) -> None:
-        self.connection = connection = Connection(settings, replaced, clients)
-        parts = StoreParts(
-            server=RedisServer(connection),
-            worker=RedisWorker(connection),
-            steward=RedisSteward(connection),
-            producer=RedisProducer(connection),
-            tasks=RedisTasks(connection),
-            unreadable=RedisUnreadable(connection),
-            admin=RedisAdmin(connection),
-            lanes=RedisLanes(connection),
-            hosts=RedisHosts(connection),
-            events=RedisEvents(connection),
-            inspect=RedisInspect(connection),
-            schedules=RedisSchedules(connection),
-            batches=RedisBatches(connection),
-            webhooks=RedisWebhooks(connection),
-            conversations=RedisConversations(connection),
-            activity=RedisActivity(connection),
-            web_sessions=RedisWebSessions(connection),
-            bulk_changes=RedisBulkChanges(connection),
-            handlers=RedisHandlers(connection),
-            rollups=RedisRollups(connection),
-            metrics=RedisMetrics(connection),
-        )
-        super().__init__(parts)
+        super().__init__(Connection(settings, replaced, clients))
 
     @property
     def url(self) -> str:
         """The server's URL, without the password."""
         return self.connection.url
 
+    @property
+    def with_ledger(self) -> PostgresStore | None:
+        """This store if PostgreSQL keeps its tasks, too."""
+        return None
+
     async def aclose(self) -> None:
+        """End all connections."""
         await self.connection.aclose()

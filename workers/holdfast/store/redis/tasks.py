@@ -6,41 +6,49 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.core.counts import Obliterated
 from holdfast.core.delivery import PartsPage, read_batch
-from holdfast.core.outcomes import ParentResult
+from holdfast.core.outcomes import MOST_PARENT_BYTES, ParentResult
 from holdfast.core.steps import StepHead, StepRecord, read_head, read_step
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Page, Place, RetryAnswer, TaskIds, TaskRecord, TextSearch, Wanted
-from holdfast.store.redis import decode, pages
+from holdfast.store.redis import decode
 from holdfast.store.redis.connection import DAMAGED, given
 from holdfast.store.redis.part import RedisPart
 
 
 class RedisTasks(RedisPart):
+    """The calls that read, retry and delete the records of tasks."""
+
     async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None:
+        """The record of a task, without operation, result and history unless `payloads`; None for an unknown one."""
         answer = await self._run("show", task_id, int(payloads))
         if answer == DAMAGED.encode():
-            await self._connection.refuse_damaged(task_id)
+            await self.connection.refuse_damaged(task_id)
         return decode.task_record(task_id, answer) if answer else None
 
     async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
-        return pages.page(await self._run("list", *self._asked(wanted, "", limit, cursor)))
+        """A page of these tasks without payloads. While tasks change their state a list may miss or repeat one."""
+        return decode.page(await self._run("list", *self._asked(wanted, "", limit, cursor)))
 
     async def search(self, wanted: Wanted, search: TextSearch, limit: int, cursor: str = "") -> Page:
+        """Like `tasks`, but only tasks that contain a text (see core/tasks.py). One call is one step: it reads at
+        most some hundred tasks and half a megabyte of their texts. So a page may be empty and still have a cursor."""
         answer = await self._run("search", *self._asked(wanted, search.probe, limit, cursor))
-        return pages.page_of_found(answer, search)
+        return decode.page_of_found(answer, search)
 
     def _asked(self, wanted: Wanted, text: str, limit: int, cursor: str) -> Iterator[str | int | float | bytes]:
         """The arguments of the scripts that list and search."""
-        yield from (pages.read_cursor(cursor), limit, self._keys.name(wanted.lane) if wanted.lane else "", wanted.name)
+        yield from (decode.read_cursor(cursor), limit, self._keys.name(wanted.lane) if wanted.lane else "", wanted.name)
         yield from (given(ms) for ms in (wanted.older_ms, wanted.newer_ms))
         yield from (wanted.batch, wanted.owner, int(wanted.newest_first), text)
         yield from wanted.states or tuple(State)
 
     async def task_ids(self, beginning: str, cursor: str, page: int) -> TaskIds:
+        """The ids of tasks that start with `beginning`, among the next `page` keys."""
         following, ids = await self._run("known", cursor or "0", page, beginning)
         return TaskIds(tuple(each.decode() for each in ids), "" if following == b"0" else following.decode())
 
     async def place(self, task_id: str) -> Place | None:
+        """The place of a submitted task in its lane; None for any other task."""
         answer = await self._run("place", task_id)
         if not answer:
             return None
@@ -48,67 +56,112 @@ class RedisTasks(RedisPart):
         return Place(None if before < 0 else before, exact == 1)
 
     async def steps(self, task_id: str, first: int = 0) -> tuple[tuple[StepRecord, ...], int | None]:
+        """The recorded steps of a task from this place on, as many as one answer holds, and the place of the next one
+        (None: there are no more)."""
         following, *flat = await self._run("steps", task_id, first)
         found = zip(flat[::2], flat[1::2], strict=True)
         return tuple(read_step(place, text) for place, text in found), None if following < 0 else following
 
+    async def recorded_steps(self, task_id: str) -> list[StepRecord]:
+        """All steps of the task, in the order of their places."""
+        steps, following = await self.steps(task_id)
+        found = list(steps)
+        while following is not None:
+            steps, following = await self.steps(task_id, following)
+            found += steps
+        return found
+
     async def parents(
         self, task_id: str, first: int = 1, *, results: bool = True
     ) -> tuple[tuple[ParentResult, ...], int | None]:
+        """The tasks that it was submitted after, in their order, from this place on, as many as one answer holds, and
+        the place of the next one (None: there are no more)."""
         following, *flat = await self._run("parents_of", task_id, first, int(results))
         found = tuple(decode.parent_result(*flat[at : at + 6]) for at in range(0, len(flat), 6))
         return found, None if following < 0 else following
 
+    async def results_of_parents(self, task_id: str, most_bytes: int = MOST_PARENT_BYTES) -> dict[str, ParentResult]:
+        """All parents of the task in the order of `after`; those behind the first `most_bytes` without their
+        results."""
+        found, left = dict[str, ParentResult](), most_bytes
+        following: int | None = 1
+        while following is not None:
+            page, following = await self.parents(task_id, following, results=left > 0)
+            for parent in page:
+                left -= parent.size
+                found[parent.task_id] = parent
+        return found
+
     async def emitted_parts(self, task_id: str, after: int) -> PartsPage:
+        """The parts of a task behind a position, as many as one answer holds."""
         state, last, more, *batches = await self._run("parts", task_id, after)
         found = (part for batch in batches for part in read_batch(batch))
         return PartsPage(state.decode(), last, more == 0, tuple(part for part in found if part.position > after))
 
     async def step_names(self, task_id: str, first: int = 0) -> tuple[tuple[StepHead, ...], int | None]:
+        """As `steps`, without the results; of a task that only the ledger remembers, too."""
         following, *flat = await self._run("step_names", task_id, first)
         found = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         return tuple(read_head(*each) for each in found), None if following < 0 else following
 
+    async def names_of_steps(self, task_id: str) -> list[StepHead]:
+        """The names of all steps of the task, in the order of their places."""
+        steps, following = await self.step_names(task_id)
+        found = list(steps)
+        while following is not None:
+            steps, following = await self.step_names(task_id, following)
+            found += steps
+        return found
+
     async def children(self, task_id: str, limit: int) -> tuple[int, tuple[str, ...]]:
+        """The number of tasks that were submitted after it and are kept, and the ids of the first."""
         number, *ids = await self._run("children", task_id, limit)
         return number, tuple(each.decode() for each in ids)
 
     async def small_results(self, task_ids: Sequence[str], most_bytes: int) -> dict[str, bytes]:
+        """The results of these tasks, at most a hundred, by their ids; a result of more bytes is left out."""
         if not task_ids:
             return {}
         found = await self._run("small_results", most_bytes, *task_ids)
         return {task_id: result for task_id, result in zip(task_ids, found, strict=True) if result}
 
     async def retry(self, task_id: str, reason: str, change: str = "") -> RetryAnswer:
-        """Retry a task. The history of a task with many turns is copied in several steps."""
-        word, new = await self._run("retry", task_id, reason, change)
-        while word == b"more":
-            word, new = await self._run("retry", task_id, reason, change)
+        """Run a failed, rejected or canceled task again, as a new task; submit a delayed task now. `change`: the bulk
+        change that does so; it does not retry a task again that it has retried before."""
+        word, new = await self._change_ended("retry", task_id, reason, change)
+        while word == b"more":  # the history of a task of many turns is copied in several steps
+            word, new = await self._change_ended("retry", task_id, reason, change)
         if word == DAMAGED.encode():
-            await self._connection.refuse_damaged(task_id, new.decode())
+            await self.connection.refuse_damaged(task_id, new.decode())
         return RetryAnswer(word.decode(), new.decode())
 
     async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:
-        """A page of dead letters, newest first. Pages are by rank, so while letters come and go a page may repeat or
-        miss one."""
-        start = pages.read_position(cursor)
+        """Dead letters that were not retried (until a moment), without payloads, newest first. They are taken by rank:
+        while letters come and go a page may repeat or miss one."""
+        start = decode.read_position(cursor)
         newest = "+inf" if before_ms is None else before_ms
         span = (newest, "-inf", "BYSCORE", "REV", "LIMIT", start, limit)
         ids: list[bytes] = await self._command("ZRANGE", self._keys.dead, *span)
         answers = [(task_id, await self._run("show", task_id, 0)) for task_id in ids]
-        tasks, unreadable = pages.readable((task_id, answer) for task_id, answer in answers if answer)
+        tasks, unreadable = decode.readable((task_id, answer) for task_id, answer in answers if answer)
         return Page(tasks, str(start + limit) if len(ids) == limit else "", unreadable)
 
     async def purge_dead(self, task_ids: Sequence[str]) -> int:
-        return await self._number("purge_dead", *task_ids)
+        """Delete the dead letters among these tasks; returns their number."""
+        number: int = await self._change_ended("purge_dead", *task_ids)
+        return number
 
     async def forget_tasks(self, task_ids: Sequence[str]) -> int:
-        return await self._number("forget_tasks", *task_ids)
+        """Delete the ended tasks among these with all their data; returns their number."""
+        number: int = await self._change_ended("forget_tasks", *task_ids)
+        return number
 
     async def trim(self, keep_ms: int, limit: int) -> int:
+        """Delete tasks that ended more than `keep_ms` ago; their number."""
         return await self._number("trim", keep_ms, limit, "")
 
     async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:
+        """One step ('' to begin) of deleting everything of the queue, schedules and settings of lanes included."""
         following, number = await self._run("obliterate", cursor or "0", page, int(force))
         if following == b"busy":
             return Obliterated(0, "", number)

@@ -10,9 +10,13 @@ from holdfast.store.redis.part import RedisPart
 
 
 class RedisWebhooks(RedisPart):
+    """The calls about webhooks: URLs that get a request when a task ends."""
+
     async def take_notices(
         self, limit: int, lease_ms: int, room: Room | None = None
     ) -> tuple[list[Notice | SpoiltNotice], int | None]:
+        """Take notices to post now; nobody else gets them for `lease_ms`. Also returns milliseconds until the next
+        (None: none waits). `room`: limits for receivers (None: no limits)."""
         room = room or Room()
         bounds = (room.unproven, room.share, room.unproven_share)
         busy = [word for pair in room.busy.items() for word in pair]
@@ -24,30 +28,40 @@ class RedisWebhooks(RedisPart):
         return taken, None if wait < 0 else wait
 
     async def note_receiver(self, receiver: str, answered: Answered) -> None:
+        """Note how a receiver answered a notice: this decides when it gets the next one."""
         await self._run("webhook_receiver", receiver, answered)
 
     async def notice_done(self, name: str, why: str = "", at_ms: int | None = None) -> bool:
+        """Mark a notice as posted, or as given up for the reason `why`. False if that was done before. `at_ms`: the
+        moment of the posted notice. If the task has made progress since, that is posted next.
+        """
         return await self._number("webhook_done", name, why, "" if at_ms is None else at_ms) == 1
 
     async def notice_later(self, name: str, delay_ms: int, *, untried: bool = False) -> None:
+        """Post a notice again after a delay. `untried`: it was not posted, and has as many tries as before."""
         await self._run("webhook_later", name, delay_ms, int(untried))
 
     async def outbox(self, offset: int, limit: int) -> Outbox:
+        """Waiting notices in the order of posting, without the first `offset`."""
         url, total, *flat = await self._run("webhooks_list", offset, limit)
         each = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         waiting = tuple(WaitingNotice(_notice(name.decode(), fields), due) for name, due, fields in each)
         return Outbox(url.decode(), total, waiting)
 
     async def notice_now(self, name: str) -> bool:
+        """Post a notice that waits now. False: it does not wait any more."""
         return await self._number("webhook_now", name) == 1
 
     async def set_webhook(self, url: str) -> None:
+        """Set the URL for all tasks without their own; '' for none."""
         await self._run("webhook_set", url)
 
     async def set_webhook_of_task(self, task_id: str, known: str, url: str) -> str:
+        """Set the URL of one task ('' for none) if it has the `known` one: `set`, `other` or `unknown`."""
         return await self._word("webhook_of_task", task_id, known, url)
 
     async def wait_notices(self, timeout: float) -> bool:
+        """Block until a new notice appears, at most `timeout` seconds."""
         return await self._block(timeout, "BRPOP", self._keys.control("webhooks"), timeout) is not None
 
 

@@ -14,6 +14,7 @@ from holdfast.core.delivery import (
     Holding,
     Pulled,
     Renewed,
+    SendPull,
     Settle,
     Settlement,
     Standing,
@@ -26,7 +27,6 @@ from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.part import RedisPart
 
 if TYPE_CHECKING:
-    from holdfast.store.protocol import SendPull
     from holdfast.store.redis.fast_client import Send
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -50,7 +50,10 @@ def _declared(service: ServedWork | None) -> tuple[str, bytes]:
 
 
 class RedisWorker(RedisPart):
+    """The calls of one worker process."""
+
     async def register(self, worker: Introduction) -> Standing:
+        """Note what a new worker serves, and answer if it may work."""
         lanes, names, limits = self._served(worker.service)
         place = (worker.host, worker.boot, worker.pid, worker.slot)
         halt = "" if worker.halt is None else worker.halt
@@ -72,6 +75,8 @@ class RedisWorker(RedisPart):
         return Standing(word)
 
     async def reconnected(self, incarnation: str) -> None:
+        """Tell that a connection of this worker has ended: if a ledger follows the store, nobody claims until the
+        steward has compared the two."""
         await self._run("reconnected", incarnation)
 
     def _served(self, service: ServedWork | None) -> tuple[bytes, bytes, bytes]:
@@ -91,6 +96,10 @@ class RedisWorker(RedisPart):
         weights: Sequence[int] = (),
         ahead: int = 0,
     ) -> Pulled:
+        """Settle, then claim up to `slots` tasks. `weights` has one number for each lane; without weights, tasks come
+        from the first lane that has any. `ahead`: how many more may be claimed, if the worker serves one lane and no
+        limit applies.
+        """
         packed = _pack([_flat(settlement) for settlement in settlements])
         shares = " ".join(map(str, weights))
         names = map(self._keys.name, lanes)
@@ -104,7 +113,12 @@ class RedisWorker(RedisPart):
         weights: Sequence[int],
         offer: Callable[[SendPull | None], None],
     ) -> tuple[Hint | None, Pulled | None]:
-        connection, names = self._connection, [self._keys.name(lane) for lane in lanes]
+        """`listen`, together with a `pull` without settlements that the store runs as soon as the wait ends. Returns
+        the hint, and the answer of the pull (None if none was sent). `offer` gets the function that sends the pull, and
+        later None when it is too late to send it. If the store cannot do this, `offer` is never called. After an error
+        the pull may have run: call `pull` again with its number.
+        """
+        connection, names = self.connection, [self._keys.name(lane) for lane in lanes]
         if not connection.sends_behind_waits:
             return await self.listen(incarnation, lanes, timeout), None
         shares = " ".join(map(str, weights))
@@ -121,26 +135,36 @@ class RedisWorker(RedisPart):
         return _hint(control, popped), None if answer is None else decode.pulled(answer)
 
     async def add_samples(self, incarnation: str, number: int, samples: Mapping[str, int | bytes]) -> None:
+        """Add what a worker has measured to the rollup of this minute, once for each number: by field a number, or a
+        histogram (see core/rollup.py)."""
         flat = [value for item in samples.items() for value in item]
         await self._word("add_samples", incarnation, number, *flat)
 
     async def earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:
+        """The last of the first `before` items of a task's history that one answer has room for, and how many items go
+        before those."""
         items, first = await self._run("earlier", task_id, before)
         return tuple(items), first
 
     async def step(self, task_id: str, claim: str, place: int, name: str, result: bytes) -> StepKept:
+        """Keep the result (JSON) of a step under the latest claim of a running task."""
         word, other = await self._run("step", task_id, claim, place, name, result)
         return StepKept(StepVerdict(word.decode()), other.decode())
 
     async def sleep(self, task_id: str, claim: str, place: int, name: str, milliseconds: int) -> SleepKept:
+        """Record a sleep under the latest claim of a running task; if one is recorded there, answer how long it still
+        lasts."""
         word, other, due, left = await self._run("sleep", task_id, claim, place, name, milliseconds)
         return SleepKept(StepVerdict(word.decode()), other.decode(), due, left)
 
     async def emit(self, batches: Sequence[EmittedBatch]) -> list[EmitVerdict]:
+        """Keep parts that running tasks have emitted, each batch under the latest claim of its task. The same batch
+        again changes nothing."""
         flat = [value for b in batches for value in (b.task_id, b.claim, b.run, b.number, b.count, b.values)]
         return [EmitVerdict(word.decode()) for word in await self._run("emit", *flat)]
 
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
+        """The lane and the bytes of the first entry of this worker's inbox; None if the inbox is empty."""
         head = await self._command("LINDEX", self._keys.inbox(incarnation), 0)
         if head is None:
             return None
@@ -148,6 +172,10 @@ class RedisWorker(RedisPart):
         return lane.decode(), raw
 
     async def admit(self, incarnation: str, admission: Admission) -> str:
+        """Take the first entry of the inbox, which the worker has parsed, as a task.
+
+        Answers a word of Accepted, `set-aside`, or `gone` (it was admitted before).
+        """
         return await self._word(
             "admit",
             incarnation,
@@ -162,6 +190,7 @@ class RedisWorker(RedisPart):
     async def renew(
         self, incarnation: str, state: str, answered: int, holdings: Sequence[Holding], lanes: Sequence[str] = ()
     ) -> Renewed:
+        """Extend the lease, compare what the worker holds with what it owns, and report if entries wait in `lanes`."""
         args: list[Value] = [incarnation, state, answered, len(lanes), *map(self._keys.name, lanes)]
         for held in holdings:
             args += (held.task_id, held.claim, held.progress, held.checkpoint or b"")
@@ -178,6 +207,10 @@ class RedisWorker(RedisPart):
         )
 
     async def listen(self, incarnation: str, lanes: Sequence[str], timeout: float) -> Hint | None:
+        """Block until a bell of these lanes rings or a hint for this worker comes, at most `timeout` seconds.
+
+        Without lanes it waits for hints alone.
+        """
         control = self._keys.control(incarnation)
         return _hint(control, await self._block(timeout, *self._wait(control, lanes, timeout)))
 
@@ -185,6 +218,7 @@ class RedisWorker(RedisPart):
         return "BLPOP", control, *(self._keys.bell(lane) for lane in lanes), timeout
 
     async def wake(self, incarnation: str) -> None:
+        """End this worker's own `listen`, so that it can be called with other lanes."""
         await self._number("wake", incarnation)
 
 
