@@ -1,6 +1,26 @@
-"""The rules of a schedule: which fires to make at a moment, which were missed, which is next. A fire is named by its
-schedule and its planned moment (`scheduled_at`), however late it is and whatever its jitter. Moments and lengths are
-milliseconds.
+"""The rules of a schedule: which fires to make at a moment, which were missed, which is next.
+
+Moments and lengths are milliseconds.
+
+Rule 1. A fire is named by its schedule and its planned moment (`scheduled_at`), however late it is made and whatever
+its jitter. So any steward may make it, and the store makes it once.
+
+Rule 2. A fire is on time for ON_TIME after its moment: a steward that died is replaced within that. Later fires are
+missed, and `misfire` says which of them are made up for.
+
+Rule 3. A fire that is later than the start deadline is not made, whatever `misfire` says.
+
+Rule 4. Jitter delays a fire, by the same length on every host. It does not move the fires behind it.
+
+Rule 5. Fires lie within `start` and `end`, and there are at most `limit` of them. Missed fires do not count.
+
+Theory of operation. `plan` looks at one schedule at one moment, and answers with the fires to make, those that were
+missed, and the next moment. The store compares that next moment before it makes the fires (`schedule_fire.lua`), so two
+stewards with the same plan make them once. `overlap` is not decided here: only the store knows if the task of the fire
+before has ended.
+
+Warning. A schedule that was due each second may have stood still for a year. Searches are binary, and MOST_AT_ONCE
+bounds what one turn makes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,22 @@
-"""Makes the settlement to report from the outcome of a delivery."""
+"""Makes the settlement that a worker reports from the outcome of a delivery.
+
+Rule 1. A delivery has one settlement, or none. A worker reports nothing of a task that was canceled, or that another
+worker owns by now.
+
+Rule 2. A settlement names the claim of its delivery. The store accepts it for that claim alone.
+
+Rule 3. Only a run that raised is charged as an attempt. A task that sleeps, or that a worker gives back, is not.
+
+Rule 4. A task that raised runs again while it has attempts left. The task's own `max_attempts` counts before the
+policy's, and a failure that is `final` ends it at once.
+
+Theory of operation. The handler yields an Outcome, which knows nothing of retries. `settlement` adds the policy, and
+answers with a word (Settle) and its details. The store (`settlement.lua`) decides what becomes of the task: other
+messages may wait for it, or a pause.
+
+Warning. Each task comes through `settlement`. Its first lines answer for a handler that has simply returned; whatever
+is added belongs behind them.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,23 @@
-"""Tasks that this worker has claimed and not begun. They begin in the order of their claims when places become free, or
-are given back; giving back counts as nothing.
+"""Tasks that this worker has claimed and not begun: they wait for a place, or go back to the store.
 
-Places that become free in one turn of the event loop are filled in the next one, all at once: with short tasks that
-costs less than one after the other.
+Rule 1. A task that waits has not begun. Giving it back is charged as nothing, neither as a run nor as a crash.
+
+Rule 2. Tasks begin in the order of their claims. Another turn of a task that runs does not wait: its claim stops the
+first turn, whose end must not count for the second one.
+
+Rule 3. Tasks wait only where the wait is short: behind no task that takes longer than LONG, and behind no task of a
+schedule, whose next fire comes before what was claimed next.
+
+Rule 4. A worker that drains, that is quiet or apart, or whose lease has ended claims nothing ahead. Past the end of its
+lease it begins nothing.
+
+Theory of operation. With short tasks a worker would mostly wait for answers of the store. So it claims up to 100 ms of
+work ahead: `TaskDurations` says how many tasks that is. The store gives them only from lanes where nothing bounds what
+runs. A worker that finds its lane empty asks the others to give theirs back (`claims_ahead.lua`). Places that become
+free in one turn of the event loop are filled in the next one, all at once: that costs less than one after the other.
+
+Warning. A worker that dies holds claims that it never began. Its page of begun tasks tells them apart, and recovery
+charges only what had begun.
 """
 
 from __future__ import annotations

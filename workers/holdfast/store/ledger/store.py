@@ -1,4 +1,24 @@
-"""The store of a queue whose tasks PostgreSQL keeps: changes are written to PostgreSQL first, then given to Redis."""
+"""The store of a queue whose tasks PostgreSQL keeps: the ledger beside Redis.
+
+Rule 1. Redis alone decides who runs a task. The ledger never claims, settles or fires.
+
+Rule 2. What a producer or an operator asks for is accepted once PostgreSQL has it. Then it is given to Redis; while
+that fails the steward gives it later, in the order of acceptance.
+
+Rule 3. The ledger learns of outcomes from Redis, by the events stream. About a task that both know, the later state
+counts.
+
+Rule 4. A Redis that has lost data is rebuilt from the ledger before its schedules fire. A fire whose task the ledger
+knows is not made again.
+
+Theory of operation. `producer` writes requests ahead and gives them. `replicate` follows the events of Redis, one round
+in one transaction, and finds out by the epoch and the last event whether data was lost. `rebuild` puts tasks and
+settings back. `lookup` answers for tasks that Redis has forgotten. The classes here put these around the calls of a
+Redis store: a change goes to PostgreSQL first, a look goes to Redis first.
+
+Warning. What Redis has done since the last round is not in the ledger yet. If Redis loses its data then, a task that
+had ended within that time runs once more.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
 -- use: workers
 -- provides: note_ahead ask_back
--- Workers that have claimed tasks ahead, which they have not begun: the hash `ahead`, incarnation → lane, '' for several. Who finds a
--- lane empty asks them to give these back, each of them once for what it has claimed since.
+-- Workers that have claimed tasks ahead, which they have not begun.
+--
+-- Rule 1. The hash `ahead` has each of them: incarnation → lane, '' for several lanes.
+-- Rule 2. A worker that finds a lane empty asks the others to give back what they hold of it, each of them once for what it has claimed
+-- since. It does not ask itself.
+--
+-- Warning. The hash is a hint. A worker in it may hold nothing any more; what counts is the claim in each task's record.
 local function note_ahead(incarnation, lane)
   local noted = call('HGET', KEY.ahead, incarnation)
   if noted ~= lane then call('HSET', KEY.ahead, incarnation, noted and '' or lane) end

@@ -1,6 +1,19 @@
 -- use: task_record lane journal task_end gates pause_requests shared_deaths damage clock limits workers rollup begun
 -- provides: recover_task recover
--- Puts back the tasks of a dead worker. Its tombstone comes first: after that this incarnation never claims again.
+-- Puts back the tasks of a dead worker.
+--
+-- Rule 1. The tombstone comes first: after that this incarnation never claims again.
+-- Rule 2. A task goes back only under the claim that the dead worker had. What another worker has claimed since stays as it is.
+-- Rule 3. Only what had begun is charged, and no death that an order has caused. The rest goes back to its place.
+-- Rule 4. The claim stays in the record: a late result of the dead worker counts until the next claim.
+-- Rule 5. A damaged record keeps no other task from going back: it alone is set aside.
+--
+-- Theory of operation. `recover` takes the tasks of the worker in the reverse order of their claims, since each goes to the head of its lane.
+-- `put_back_from` charges a death. After SUSPECT_CRASHES deaths, or SUSPECT_RECOVERIES recoveries in a row, a task is a suspect and
+-- runs alone; after more deaths than `runs` it is a dead letter.
+--
+-- Warning. Where several tasks had begun, nobody knows which of them has ended the worker, and all are charged. A suspect that ends its
+-- quarantine worker alone was the one: the others are charged with these deaths no more (shared_deaths).
 local TOMBSTONE_MS = 86400000
 local NAMED = 8   -- tasks that a tombstone names
 local NOT_BEGUN = ', before it had begun '

@@ -1,7 +1,20 @@
 -- use: task_record lane journal task_end messages gates pause_requests damage joined_messages clock webhook_outbox rollup
 -- provides: settle
--- Settles claims: records the outcome of a run, or puts the task back. The claim is compared for equality, never order: a number that regresses when Redis
--- loses writes would let a zombie commit.
+-- Settles claims: records the outcome of a run, or puts the task back.
+--
+-- Rule 1. Only the present claim of a task settles it. The claim is compared for equality, never order: a number that regresses when
+-- Redis loses writes would let a zombie commit.
+-- Rule 2. A settlement counts once. A worker that lost the answer sends it again: the record's last claim tells, and the answer is
+-- ALREADY.
+-- Rule 3. A result still counts after its worker was declared dead, until another worker claims the task. A return does not: the task
+-- was put back by then.
+-- Rule 4. A task whose record is damaged settles nothing. It is set aside, and its permits go to others.
+--
+-- Theory of operation. `settle_one` compares the claim and frees the place in the lane. `commit` records an outcome: the task ends, parks,
+-- or goes on with the next message. `put_back` does all else: retry, sleep, release, pause.
+--
+-- Warning. The task leaves the index of working tasks last. An error before that leaves a hint to what was begun, and `end_again` makes
+-- it whole.
 local COMMITS = {
   completed = 'completed', failed = 'failed', rejected = 'rejected', exhausted = 'failed', unreadable = 'rejected',
   ['input-required'] = 'input-required', ['auth-required'] = 'auth-required',
