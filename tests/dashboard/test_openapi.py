@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
+from holdfast.client.task_spec import TaskSpec
 from holdfast.core.task_states import State
 from holdfastd.documents.task_documents import TaskCounts
 from holdfastd.operations.errors import MEANINGS
@@ -83,6 +84,14 @@ def test_every_schema_says_what_it_takes() -> None:
                 assert schema.keys() & {"$ref", "anyOf"} or place in OF_USERS, place
             case one:
                 assert one in {"string", "integer", "number", "boolean", "null"}, place
+
+
+def test_each_field_of_a_task_is_explained_as_in_python() -> None:
+    fields = SCHEMAS["TaskSpec"]["properties"]
+    assert set(fields) == set(TaskSpec.__struct_fields__)
+    for name, schema in fields.items():
+        assert schema["description"].endswith("."), name
+        assert len(schema["description"].split()) > 4, name
 
 
 def test_only_values_of_users_are_any() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -11,11 +12,12 @@ import pytest
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submission import submission
-from holdfast.client.task_spec import TaskSpec
+from holdfast.client.task_spec import TaskOptions, TaskSpec
 from holdfast.core.acceptance import MOST_PARENTS, Accepted, IfParentFails, Receipt, Submission, SubmitOptions
 from holdfast.core.identity import keyed_id
 from holdfast.core.task_states import State
 from holdfast.errors import InvalidTaskError, MessageConflictError, UnknownTaskError
+from holdfast.handler.registered_handler import RegisteredHandler
 from holdfast.store import open_store
 from holdfast_config import RedisSettings
 
@@ -141,3 +143,11 @@ def test_options_keep_the_name_that_stored_requests_have() -> None:
     encoded = msgspec.msgpack.encode(given)
     assert "terms" in msgspec.msgpack.decode(encoded)
     assert msgspec.msgpack.decode(encoded, type=Submission) == given
+
+
+def test_the_keywords_of_a_submission_are_the_fields_of_a_task() -> None:
+    fields = [*inspect.signature(TaskSpec).parameters.values()]
+    of_options = [*inspect.signature(TaskOptions).parameters.values()]
+    assert [*inspect.signature(TaskManager.run_task).parameters.values()][1:] == fields
+    assert [*inspect.signature(RegisteredHandler.options).parameters.values()][1:] == of_options
+    assert [one.name for one in fields if one not in of_options] == ["text", "data", "name", "kwargs"]

@@ -13,10 +13,9 @@ StoreUnavailableError.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from holdfast.client.arguments import check_cursor, check_lane, check_limit, check_list
 from holdfast.client.batch import Batch, FlowTasks, drafts_of_batch
@@ -25,7 +24,7 @@ from holdfast.client.queue_control import DeadLetters, QueueControl, TaskControl
 from holdfast.client.queue_views import QueueViews
 from holdfast.client.submission import Draft, Registry, Submitter, raise_refusals
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.client.task_spec import TaskSpec
+from holdfast.client.task_spec import TaskSpec, keywords_of
 from holdfast.core.acceptance import Receipt, Submission
 from holdfast.core.batches import BatchPage
 from holdfast.core.plain_json import shown
@@ -132,61 +131,13 @@ class TaskManager:
 
         return Schedules(self._store, self._queue_name, self._max_bytes, self.retries)
 
-    async def run_task(
-        self,
-        text: str | None = None,
-        *,
-        data: object = None,
-        name: str | None = None,
-        kwargs: Mapping[str, object] | None = None,
-        task_id: str | None = None,
-        context_id: str | None = None,
-        message_id: str | None = None,
-        lane: str | None = None,
-        delay: float | None = None,
-        at: datetime | float | None = None,
-        max_attempts: int | None = None,
-        timeout: float | None = None,
-        concurrency_key: str | None = None,
-        metadata: Mapping[str, object] | None = None,
-        key: str | None = None,
-        after: Sequence[str] | None = None,
-        if_parent_fails: Literal["fail", "run"] | None = None,
-        expires: datetime | float | None = None,
-        debounce: str | None = None,
-        unique: str | None = None,
-        unique_for: float | None = None,
-        webhook: str | None = None,
-    ) -> str:
+    @keywords_of(TaskSpec)
+    async def run_task(self, *content: Any, **options: Any) -> str:
         """Submit one task, or one more message for the task `task_id`; returns its id. See TaskSpec for the arguments.
         If another task holds the `unique` key, returns that task's id. Raises InvalidTaskError, MessageConflictError,
         TaskEndedError, UnknownTaskError (a task in `after`), StoreFullError, StoreUnavailableError.
         """
-        spec = TaskSpec(
-            text=text,
-            data=data,
-            name=name,
-            kwargs=kwargs,
-            task_id=task_id,
-            context_id=context_id,
-            message_id=message_id,
-            lane=lane,
-            delay=delay,
-            at=at,
-            max_attempts=max_attempts,
-            timeout=timeout,
-            concurrency_key=concurrency_key,
-            metadata=metadata,
-            key=key,
-            after=after,
-            if_parent_fails=if_parent_fails,
-            expires=expires,
-            debounce=debounce,
-            unique=unique,
-            unique_for=unique_for,
-            webhook=webhook,
-        )
-        return await self.submitter.run(spec)
+        return await self.submitter.run(TaskSpec(*content, **options))
 
     async def run_tasks(
         self, specs: Iterable[TaskSpec], *, batch: str | None = None, then: TaskSpec | None = None

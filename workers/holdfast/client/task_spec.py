@@ -1,51 +1,102 @@
-"""A task as a producer asks for it: the arguments of one `run_task`, one line of `supervisor submit --jsonl`."""
+"""A task as a producer asks for it: the arguments of one `run_task`, one line of `supervisor submit --jsonl`.
+
+Each option of a task is defined here, once: its name, its type, its default and its meaning. `run_task` and the
+`options` of a registered handler take these definitions as their keywords (`keywords_of`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Literal, TypedDict, cast
+from typing import Concatenate, Literal, ParamSpec, TypedDict, TypeVar, cast
 
 import msgspec
 from msgspec.structs import force_setattr
 
 
-class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One task to run. Give at least one of `text`, `data` and `name` (of a registered handler, with `kwargs`).
+class TaskOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The options of a task: who it is, when and where it runs, and how often."""
 
-    `delay` in seconds or `at` (an aware datetime or Unix seconds; the past means now) put it off; `timeout` in seconds
-    bounds one run of the handler. Missing ids are made. With a given task id, the message id is made from that id and
-    the content, so that the same call twice is one task and one run. A `key` makes both ids.
+    task_id: str | None = None
+    """The id of the task; made up if it is missing. The same content with the same id again adds nothing. Other
+    content is one more message for the task, as long as it has not ended."""
 
-    `after`: ids of parents; this task begins when all have ended. If one does not complete, this task fails, or with
-    `if_parent_fails="run"` still runs. `expires`: seconds from acceptance, or an aware datetime; if no worker has taken
-    the task by then, it is canceled. `debounce`: a key; with a `delay`, the latest submission with this key replaces
-    the waiting one. `unique`: a key; until its task has ended, or for `unique_for` seconds, another submission with it
-    is a duplicate. Tasks with the same `concurrency_key` run one at a time (a lane may allow more), in order.
-    """
+    context_id: str | None = None
+    """The id of the conversation that the task belongs to; made up if it is missing."""
+
+    message_id: str | None = None
+    """The id of the message. Without it, a message for a given `task_id` gets its id from that id and its content. Give
+    another one to send the same content again."""
+
+    lane: str | None = None
+    """The lane in which the task waits. Default: the lane of its handler where the registry is known, else the queue
+    itself."""
+
+    delay: float | None = None
+    """The task starts after so many seconds at the earliest. Excludes `at`."""
+
+    at: datetime | float | None = None
+    """The task starts at this moment at the earliest: a datetime with its time zone, or Unix seconds. A moment in the
+    past means now."""
+
+    max_attempts: int | None = None
+    """The number of runs after which a task that fails is given up. It counts before the values of the handler and of
+    the worker."""
+
+    timeout: float | None = None
+    """The seconds that one run of the handler may take. It counts before the values of the handler, the lane and the
+    worker."""
+
+    concurrency_key: str | None = None
+    """Of all tasks with the same key one runs at a time (a lane may allow more), in the order of their submission."""
+
+    metadata: Mapping[str, object] | None = None
+    """Names with values for the handler, which reads them as `task.metadata`."""
+
+    webhook: str | None = None
+    """The URL that is told when the task ends or asks for input."""
+
+    key: str | None = None
+    """A key that makes the id of the task and of its message: the same key again adds no second task. Excludes
+    `task_id`."""
+
+    after: Sequence[str] | None = None
+    """The ids of tasks, 100 at most, that end before this one begins."""
+
+    if_parent_fails: Literal["fail", "run"] | None = None
+    """What happens if a task of `after` ends otherwise than completed: this one fails, too (`fail`, the default), or
+    runs all the same (`run`)."""
+
+    expires: datetime | float | None = None
+    """The task is canceled if no worker has taken it by then: seconds from its acceptance, or a datetime with its time
+    zone."""
+
+    debounce: str | None = None
+    """A key; needs `delay`. The latest submission with this key replaces the one that still waits."""
+
+    unique: str | None = None
+    """A key. While a task with this key has not ended, another one is its duplicate and is not added."""
+
+    unique_for: float | None = None
+    """With `unique`: another task is a duplicate for so many seconds from the submission of the first, also after that
+    has ended."""
+
+
+class TaskSpec(TaskOptions, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One task to run. Give at least one of `text`, `data` and `name`. Missing ids are made up."""
 
     text: str | None = None
+    """The text of the message."""
+
     data: object = None
+    """Any JSON value: the message, or a part of it beside `text`. Excludes `name`."""
+
     name: str | None = None
+    """The name of the registered handler that is to run."""
+
     kwargs: Mapping[str, object] | None = None
-    task_id: str | None = None
-    context_id: str | None = None
-    message_id: str | None = None
-    lane: str | None = None
-    delay: float | None = None
-    at: datetime | float | None = None
-    max_attempts: int | None = None
-    timeout: float | None = None
-    concurrency_key: str | None = None
-    metadata: Mapping[str, object] | None = None
-    webhook: str | None = None
-    key: str | None = None
-    after: Sequence[str] | None = None
-    if_parent_fails: Literal["fail", "run"] | None = None
-    expires: datetime | float | None = None
-    debounce: str | None = None
-    unique: str | None = None
-    unique_for: float | None = None
+    """The arguments of the handler `name`."""
 
     def __post_init__(self) -> None:
         """Any Mapping is taken; JSON is made of dicts."""
@@ -55,30 +106,27 @@ class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
                 force_setattr(self, name, dict(cast("Mapping[object, object]", value)))
 
 
-# The options of a submission and of a schedule, beside the task itself, as keywords for type checkers.
+K = ParamSpec("K")
+S = TypeVar("S")
+R = TypeVar("R")
 
 
-class TaskOptions(TypedDict, total=False):
-    """The fields of TaskSpec that say how and when a task of a registered handler runs."""
+def keywords_of(
+    kind: Callable[K, object],
+) -> Callable[[Callable[Concatenate[S, ...], R]], Callable[Concatenate[S, K], R]]:
+    """A decorator: for type checkers, editors and `help()` the method has the arguments of `kind`, with their types."""
 
-    task_id: str | None
-    context_id: str | None
-    message_id: str | None
-    lane: str | None
-    delay: float | None
-    at: datetime | float | None
-    max_attempts: int | None
-    timeout: float | None
-    concurrency_key: str | None
-    metadata: Mapping[str, object] | None
-    webhook: str | None
-    key: str | None
-    after: Sequence[str] | None
-    if_parent_fails: Literal["fail", "run"] | None
-    expires: datetime | float | None
-    debounce: str | None
-    unique: str | None
-    unique_for: float | None
+    def same(method: Callable[Concatenate[S, ...], R]) -> Callable[Concatenate[S, K], R]:
+        own = inspect.signature(method)
+        first, *_ = own.parameters.values()
+        shown = own.replace(parameters=[first, *inspect.signature(kind).parameters.values()])
+        method.__signature__ = shown  # type: ignore[attr-defined]  # inspect reads it of any function
+        return method
+
+    return same
+
+
+# The options of a schedule, beside its moments and its task, as keywords for type checkers.
 
 
 class ScheduleOptions(TypedDict, total=False):
@@ -96,9 +144,3 @@ class ScheduleOptions(TypedDict, total=False):
     on_failure: str
     backoff: float | str
     owner: str
-
-
-OF_ONE_TASK = frozenset({"task_id", "message_id", "key"})  # two tasks cannot both have it
-OF_SCHEDULED = frozenset(  # TaskOptions that schedules know, too
-    {"lane", "max_attempts", "timeout", "metadata", "expires", "unique", "unique_for", "concurrency_key", "webhook"}
-)

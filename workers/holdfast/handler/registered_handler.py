@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from holdfast.client.arguments import check, check_list
 from holdfast.client.flow import BoundTask, SyncTaskHandle, TaskHandle
 from holdfast.client.manager_in_scope import call_sync, current_manager
-from holdfast.client.task_spec import OF_ONE_TASK, OF_SCHEDULED, ScheduleOptions, TaskOptions, TaskSpec
+from holdfast.client.task_spec import ScheduleOptions, TaskOptions, TaskSpec, keywords_of
 from holdfast.core.plain_json import check_json, shown
 from holdfast.errors import InvalidTaskError
 from holdfast.handler.converters import returned_by
@@ -33,6 +33,11 @@ Answered = TypeVar("Answered")
 P = ParamSpec("P")
 R = TypeVar("R")
 
+OF_ONE_TASK = frozenset({"task_id", "message_id", "key"})  # two tasks cannot both have it
+OF_SCHEDULED = frozenset(  # options of a task that schedules know, too
+    {"lane", "max_attempts", "timeout", "metadata", "expires", "unique", "unique_for", "concurrency_key", "webhook"}
+)
+
 
 class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
     """The function `Called -> Answered` with its name; its tasks take the arguments `P` and return a value of type `R`.
@@ -43,7 +48,7 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         self,
         name: str,
         handler: Callable[[], HandlerFunction],
-        options: TaskOptions | None = None,
+        options: Mapping[str, Any] | None = None,
         registered: RegisteredHandler[..., Any, ..., Any] | None = None,
     ) -> None:
         """`handler` gives the present handler of this name: a lifespan that is registered later changes it.
@@ -53,7 +58,7 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         self.function: Callable[..., Any] = function
         self.name = name
         self._handler = handler
-        self._options: TaskOptions = options or {}
+        self._options = options or {}
         self._registered = registered or self
 
     def __call__(self, *args: Called.args, **kwargs: Called.kwargs) -> Answered:
@@ -68,11 +73,12 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         """Pickled by reference, like a function: by the name in its module."""
         return self.function.__qualname__ if self._registered is self else (_with, (self._registered, self._options))
 
-    def options(self, **options: Unpack[TaskOptions]) -> RegisteredHandler[Called, Answered, P, R]:
+    @keywords_of(TaskOptions)
+    def options(self, **options: Any) -> RegisteredHandler[Called, Answered, P, R]:
         """A copy of this handler that submits with these options (fields of TaskSpec) in addition to its own. Raises
         InvalidTaskError."""
-        _check_names("option", options, TaskOptions)
-        chosen: TaskOptions = {**self._options, **options}
+        _check_names(options)
+        chosen = {**self._options, **options}
         check(TaskSpec(name=self.name, **chosen))
         return RegisteredHandler(self.name, self._handler, chosen, self._registered)
 
@@ -82,7 +88,7 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         arguments = self._arguments(args, kwargs)
         check_json("kwargs", arguments)  # the options were checked when they were given
         lane = self._options.get("lane") or self._handler().options.lane
-        options: TaskOptions = {**self._options, "lane": lane}
+        options: dict[str, Any] = {**self._options, "lane": lane}
         return TaskSpec(name=self.name, kwargs=arguments, **options)
 
     def bind(self, *args: P.args, **kwargs: P.kwargs) -> BoundTask[R]:
@@ -212,7 +218,7 @@ class ScheduledHandler(Generic[P]):
 
 
 def _with(
-    handler: RegisteredHandler[Called, Answered, P, R], options: TaskOptions
+    handler: RegisteredHandler[Called, Answered, P, R], options: Mapping[str, Any]
 ) -> RegisteredHandler[Called, Answered, P, R]:
     """A handler with these options, unpickled."""
     return handler.options(**options)
@@ -226,7 +232,7 @@ def _by_name(bound: inspect.BoundArguments) -> dict[str, object]:
     return named
 
 
-def _check_names(what: str, given: Mapping[str, object], allowed: type) -> None:
-    known = allowed.__annotations__
+def _check_names(given: Mapping[str, object]) -> None:
+    known = TaskOptions.__struct_fields__
     if strange := [name for name in given if name not in known]:
-        raise InvalidTaskError(f"{what} {shown(strange[0])} is unknown: {', '.join(sorted(known))} are allowed")
+        raise InvalidTaskError(f"option {shown(strange[0])} is unknown: {', '.join(sorted(known))} are allowed")

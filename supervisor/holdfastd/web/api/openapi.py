@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+from collections.abc import Iterator
 from functools import cache
 from http import HTTPStatus
+from itertools import pairwise
 from typing import Any, TypedDict
 
 import msgspec
 from starlette.responses import Response
 
+from holdfast.client.task_spec import TaskSpec
 from holdfast.core.batches import BATCH_ID
 from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.identity import TASK_ID
@@ -101,6 +105,8 @@ def _document() -> dict[str, Any]:
     schemas = dict(zip(map(repr, [*types, Problem]), made, strict=True))
     queries = {name: components.pop(name) for name in {each[QUERY].__name__ for each in hints if QUERY in each}}
     components["Problem"]["required"] = ["type", "title", "status", "detail"]
+    for field, text in _meanings(TaskSpec):
+        components[TaskSpec.__name__]["properties"][field]["description"] = text
     for schema in (*made, *components.values(), *queries.values()):
         _complete(schema)
     paths = dict[str, Any]()
@@ -141,6 +147,20 @@ def _document() -> dict[str, Any]:
             },
         },
     }
+
+
+def _meanings(kind: type) -> Iterator[tuple[str, str]]:
+    """The fields of a class, each with the paragraph below it in the source."""
+    for each in kind.__mro__:
+        if each.__module__ == kind.__module__:
+            [defined] = ast.parse(inspect.getsource(each)).body
+            assert isinstance(defined, ast.ClassDef)
+            for field, text in pairwise(defined.body):
+                match field, text:
+                    case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(meaning))):
+                        yield name, " ".join(meaning.split())
+                    case _:
+                        pass
 
 
 def _operation(operation: ApiOperation, schemas: dict[str, Any], queries: dict[str, Any]) -> dict[str, Any]:
