@@ -10,7 +10,7 @@ import pytest
 from holdfast.core.outcomes import ParentResult
 from holdfast.core.steps import ANSWER, QUESTION, SLEEP
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Place, TaskRecord
+from holdfast.core.tasks import PlaceInLane, TaskRecord
 from holdfast.core.trail import LAYOUTS, TrailStep, read_step
 from holdfast.core.worker_records import ServedState, WorkerKind, WorkerRecord
 from holdfast.why.document import parent_documents, parent_words
@@ -199,19 +199,21 @@ KEPT = "kept until 2023-11-15T22:14:57.000Z"
 ASLEEP = [f"5 claimed {CLAIM}", f"5 step 1 {SLEEP}", f"6 sleep {CLAIM} ", "6 delayed 9"]
 
 NEXT = [
-    (facts({}, place=Place(0, True)), "is the next in lane high"),
-    (facts({}, place=Place(1, True)), "waits in lane high, 1 entry before it"),
-    (facts({}, place=Place(17, True)), "waits in lane high, 17 entries before it"),
-    (facts({}, place=Place(10_000, False)), "waits in lane high, at least 10000 entries before it"),
+    (facts({}, place=PlaceInLane(0, True)), "is the next in lane high"),
+    (facts({}, place=PlaceInLane(1, True)), "waits in lane high, 1 entry before it"),
+    (facts({}, place=PlaceInLane(17, True)), "waits in lane high, 17 entries before it"),
+    (facts({}, place=PlaceInLane(10_000, False)), "waits in lane high, at least 10000 entries before it"),
     (
-        facts({}, place=Place(None, True)),
+        facts({}, place=PlaceInLane(None, True)),
         "waits in lane high, but another program took its entry from the list: a steward will put it back",
     ),
     (facts({}), "waits in lane high"),
-    (facts({}, place=Place(0, True), service=SERVED), "is the next in lane high"),
-    (facts({}, place=Place(0, True), service=UNSERVED), f"is the first in lane high; {START}"),
+    (facts({}, place=PlaceInLane(0, True), service=SERVED), "is the next in lane high"),
+    (facts({}, place=PlaceInLane(0, True), service=UNSERVED), f"is the first in lane high; {START}"),
     (
-        facts({}, place=Place(0, True), held_up=("no host claims a task (x): supervisor resume",), service=SERVED),
+        facts(
+            {}, place=PlaceInLane(0, True), held_up=("no host claims a task (x): supervisor resume",), service=SERVED
+        ),
         "is the first in lane high; no host claims a task (x): supervisor resume",
     ),
     (
@@ -220,19 +222,19 @@ NEXT = [
         f"; {START}",
     ),
     (
-        facts({"solo": True, "crashes": 2}, place=Place(0, True)),
+        facts({"solo": True, "crashes": 2}, place=PlaceInLane(0, True)),
         "waits for quarantine because it ended its worker twice",
     ),
     (
-        facts({"solo": True, "crashes": 3}, place=Place(1, True)),
+        facts({"solo": True, "crashes": 3}, place=PlaceInLane(1, True)),
         "waits for quarantine because it ended its worker 3 times, 1 other suspect of lane high before it",
     ),
     (
-        facts({"solo": True, "crashes": 1}, place=Place(0, True)),
+        facts({"solo": True, "crashes": 1}, place=PlaceInLane(0, True)),
         "waits for quarantine because three of its workers in a row were lost",
     ),
     (
-        facts({"solo": True, "crashes": 2}, place=Place(0, True), held_back="the supervisor is draining"),
+        facts({"solo": True, "crashes": 2}, place=PlaceInLane(0, True), held_back="the supervisor is draining"),
         "waits for quarantine because it ended its worker twice"
         "; the supervisor on this host starts no quarantine worker: the supervisor is draining",
     ),

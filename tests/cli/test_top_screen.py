@@ -19,9 +19,9 @@ from holdfast.core.rollup import MINUTE, Figures, Histogram, Rollup, Series, buc
 from holdfast.core.task_states import State
 from holdfast.core.worker_records import WorkerRecord
 from holdfastd.cli.top.draw import Told, aligned, drawn
-from holdfastd.cli.top.look import Flow, Look, Rates
-from holdfastd.cli.top.panes import PANES, Row, shown_rows
-from holdfastd.cli.top.screen_state import Order, Screen, pressed
+from holdfastd.cli.top.look import LaneFlow, Look, Rates
+from holdfastd.cli.top.panes import PANES, PaneRow, shown_rows
+from holdfastd.cli.top.screen_state import RowOrder, Screen, pressed
 from holdfastd.cli.top.top import names_of
 from holdfastd.control.socket_protocol import Deaths, DeathStatus, StoreStatus, SupervisorStatus
 from tests.cli.test_story import TASK
@@ -64,9 +64,9 @@ def test_a_filter_is_typed_and_taken_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "order"), [("Q", Order.QUIET), ("U", Order.RESUME), ("R", Order.RETRY), ("C", Order.CANCEL)]
+    ("key", "order"), [("Q", RowOrder.QUIET), ("U", RowOrder.RESUME), ("R", RowOrder.RETRY), ("C", RowOrder.CANCEL)]
 )
-def test_an_order_is_carried_out_only_after_y(key: str, order: Order) -> None:
+def test_an_order_is_carried_out_only_after_y(key: str, order: RowOrder) -> None:
     assert after(key).confirmed is None
     assert after(key, "y").confirmed is order
     for other in ("n", "escape", "enter", "q"):
@@ -116,7 +116,7 @@ def service(name: str) -> SupervisorStatus:
     return SupervisorStatus("1", 1, name, 1.0, 1, 1, name, name, 1, False, store, [], deaths)
 
 
-def drawing(screen: Screen, look: Look, rows: Sequence[Row], width: int, height: int) -> list[str]:
+def drawing(screen: Screen, look: Look, rows: Sequence[PaneRow], width: int, height: int) -> list[str]:
     console = Console(width=width, height=height, file=io.StringIO(), record=True)
     told = Told(why=look.trouble, notice=look.trouble)
     console.print(drawn(screen, look, rows, width, height, told))
@@ -226,20 +226,20 @@ def ran(number: int) -> Rollup:
 
 
 def test_rates_are_those_between_two_looks() -> None:
-    flow, at = Flow(), 100 * MINUTE
+    flow, at = LaneFlow(), 100 * MINUTE
     assert flow.rates(at, {"a": 10}, {at: ran(100)}) == {}
     assert flow.rates(at + 2000, {"a": 14}, {at: ran(106)})["a"] == (5.0, 3.0)
 
 
 def test_rates_go_on_when_a_minute_ends() -> None:
-    flow, at = Flow(), 100 * MINUTE
+    flow, at = LaneFlow(), 100 * MINUTE
     flow.rates(at + 59_000, {"a": 0}, {at - MINUTE: ran(7), at: ran(100)})
     rates = flow.rates(at + 61_000, {"a": 0}, {at: ran(110), at + MINUTE: ran(10)})
     assert rates["a"] == (10.0, 10.0)
 
 
 def test_rates_are_of_the_last_ten_seconds() -> None:
-    flow, at = Flow(), 100 * MINUTE
+    flow, at = LaneFlow(), 100 * MINUTE
     for second in range(40):
         rates = flow.rates(at + second * 1000, {"a": 0}, {at: ran(1000 if second >= 5 else 0)})
     assert rates["a"].leaving == 0

@@ -8,7 +8,7 @@ from holdfast.core.acceptance import SubmitOptions
 from holdfast.core.delivery import Settle
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Place, TaskRecord, Wanted
+from holdfast.core.tasks import PlaceInLane, TaskRecord, Wanted
 from tests.conformance.stand import Stand
 from tests.lua.operations import submission
 
@@ -88,8 +88,8 @@ async def test_listed_tasks_come_without_payloads(stand: Stand) -> None:
 
 async def test_a_waiting_task_has_a_place(stand: Stand) -> None:
     await stand.submit("t1", "t2", "t3")
-    assert await stand.store.place("t1") == Place(0, exact=True)
-    assert await stand.store.place("t3") == Place(2, exact=True)
+    assert await stand.store.place("t1") == PlaceInLane(0, exact=True)
+    assert await stand.store.place("t3") == PlaceInLane(2, exact=True)
     await stand.store.cancel("t3", "x")
     assert await stand.store.place("t3") is None
     assert await stand.store.place("nobody") is None

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from holdfast.core.delivery import Settle
-from holdfast.core.tasks import Place
+from holdfast.core.tasks import PlaceInLane
 from holdfast.core.trail import read_trail
 from holdfast.store.redis.ledger import RedisLedger
 from tests.lua.namespace import CAUSE, Namespace, settlement
@@ -121,21 +121,21 @@ async def test_the_dead_are_remembered_with_what_they_held(space: Namespace) -> 
 async def test_a_place_counts_the_entries_before_it(space: Namespace) -> None:
     await space.push(run("f1"), run("f2"))
     await space.submit("t1", "t2")
-    assert [await space.store.place(name) for name in ("t1", "t2")] == [Place(2, True), Place(3, True)]
+    assert [await space.store.place(name) for name in ("t1", "t2")] == [PlaceInLane(2, True), PlaceInLane(3, True)]
     await space.do("LPOP", space.queue)
-    assert await space.store.place("t2") == Place(2, True)
+    assert await space.store.place("t2") == PlaceInLane(2, True)
 
 
 async def test_a_place_far_behind_is_told_as_the_least_it_is(space: Namespace) -> None:
     await space.push(*[b"{}"] * 10_001)
     await space.submit("t1")
-    assert await space.store.place("t1") == Place(10_000, False)
+    assert await space.store.place("t1") == PlaceInLane(10_000, False)
 
 
 async def test_a_task_whose_entry_was_taken_has_no_place(space: Namespace) -> None:
     await space.submit("t1")
     await space.do("LPOP", space.queue)
-    assert await space.store.place("t1") == Place(None, True)
+    assert await space.store.place("t1") == PlaceInLane(None, True)
 
 
 async def test_only_what_is_submitted_has_a_place(space: Namespace) -> None:
@@ -155,9 +155,9 @@ async def test_tasks_that_wait_to_run_alone_are_counted_among_each_other(space: 
     await space.clock.advance(5_000)
     await space.store.promote(10)
     assert [await space.store.place(name) for name in ("t1", "t2", "t3")] == [
-        Place(0, True),
-        Place(1, True),
-        Place(0, True),
+        PlaceInLane(0, True),
+        PlaceInLane(1, True),
+        PlaceInLane(0, True),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.lanes import LaneBound, LaneLimit
-from holdfast.core.tasks import Place
+from holdfast.core.tasks import PlaceInLane
 from holdfast.store.redis.lanes import LaneHeadWatch
 from tests.lua.namespace import CAUSE, Namespace
 from tests.lua.operations import run
@@ -108,7 +108,10 @@ async def test_its_front_is_what_is_shown_and_cleared_first(space: Namespace) ->
     await space.submit("own1", "own2", "own3")
     first, second = await space.store.peek_entries(space.queue, 2)
     assert (b"own1" in first, b"own2" in second) == (True, True)
-    assert [await space.store.place(name) for name in ("own1", "own3")] == [Place(0, exact=True), Place(2, exact=True)]
+    assert [await space.store.place(name) for name in ("own1", "own3")] == [
+        PlaceInLane(0, exact=True),
+        PlaceInLane(2, exact=True),
+    ]
     assert await space.store.clear(space.queue, 1) == 1
     assert await taken(space) == ["own2", "own3"]
     await space.check()

@@ -14,8 +14,8 @@ import anyio
 from holdfast.core.activity import Activity
 from holdfast.errors import HoldfastError
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.top.panes import Row
-from holdfastd.cli.top.screen_state import Order
+from holdfastd.cli.top.panes import PaneRow
+from holdfastd.cli.top.screen_state import RowOrder
 from holdfastd.cli.top.top import carry_out
 from holdfastd.operations.act import Act
 from tests.cli.commands import Cli
@@ -106,9 +106,9 @@ async def by_agent(_: Cli, here: Site, case: Case) -> Said:
 
 async def by_top(_: Cli, here: Site, case: Case) -> Said:
     flags = {"redis_url": here.settings.redis_url, "queue_name": here.settings.queue_name}
-    row, refusal = Row((), (), case.subject), ""
+    row, refusal = PaneRow((), (), case.subject), ""
     try:
-        await carry_out(Order(case.act.name.removeprefix("tasks/")), row, Session(flags), here.store)
+        await carry_out(RowOrder(case.act.name.removeprefix("tasks/")), row, Session(flags), here.store)
     except HoldfastError as error:
         refusal = str(error)
     return Said(None, refusal, await _note(here))

@@ -25,7 +25,7 @@ from holdfastd.steward.receivers import (
     UNPROVEN_SHARE,
     Receivers,
 )
-from holdfastd.steward.webhook_post import BusyError, Delivery, Poster
+from holdfastd.steward.webhook_post import BusyError, NoticeDelivery, Poster
 from tests.cli.test_story import TASK
 from tests.faults.webhooks import receiver as webhook_receiver
 from tests.lua.operations import run
@@ -177,7 +177,7 @@ async def test_a_silent_client_of_a_task_holds_no_place_of_another_client() -> N
         )
         place = receivers.begin(told)
         try:
-            await Delivery(cast("Any", store), cast("Any", posts), receivers, place).deliver(told)
+            await NoticeDelivery(cast("Any", store), cast("Any", posts), receivers, place).deliver(told)
         except BusyError:
             busy.append(task_id)
         finally:

@@ -140,7 +140,7 @@ class BusyError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class NoticeDelivery:
     """The delivery of one notice, which has this place."""
 
     store: Store

@@ -131,7 +131,7 @@ class RetryAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlaceInLane:
     """The place of a submitted task: how many entries of its lane (for a suspect: how many suspects) are before it,
     exactly or at least. None: its entry is missing in the lane; the steward will put it back."""
 

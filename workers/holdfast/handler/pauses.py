@@ -48,7 +48,7 @@ class Turn(Protocol):
         ...
 
 
-class Answer(NamedTuple):
+class GivenAnswer(NamedTuple):
     value: Any
 
 
@@ -99,20 +99,20 @@ class Pauses:
             raise StepError(flaw)
         return self._steps.begin(question_name(text)), self._steps.begin(ANSWER)
 
-    async def _asked(self, place: int, answer_place: int, text: str, state: str) -> Answer | Outcome:
+    async def _asked(self, place: int, answer_place: int, text: str, state: str) -> GivenAnswer | Outcome:
         name = question_name(text)
         asked = await self._steps.find(place, name)
         answered = await self._steps.find(answer_place, ANSWER)
         if answered is not None:
-            return Answer(_decode(answered.result))
+            return GivenAnswer(_decode(answered.result))
         if asked is not None and asked.turn < self._turn.turn:
-            return Answer(await self._steps.keep(answer_place, ANSWER, self._turn.answer()))
+            return GivenAnswer(await self._steps.keep(answer_place, ANSWER, self._turn.answer()))
         if asked is None:
             await self._steps.keep(place, name, {"state": state, "question": text})
         return outcome_of({"state": state, "prompt": text}, self._notes.max_bytes)
 
-    def _answered(self, answer: Answer | Outcome) -> Any:
-        if not isinstance(answer, Answer):
+    def _answered(self, answer: GivenAnswer | Outcome) -> Any:
+        if not isinstance(answer, GivenAnswer):
             self._end(answer)
             return None
         return answer.value

@@ -24,10 +24,10 @@ from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.plain_json import shown
 from holdfast.errors import HandlerError, InvalidScheduleError, InvalidTaskError
+from holdfast.handler.decorator import HandlerDecorator, L, M
 from holdfast.handler.handler import Handler, HandlerFunction, HandlerOptions, callee, inspect_middleware
 from holdfast.handler.lifespan import Lifespan, inspect_lifespan
 from holdfast.handler.registered_handler import RegisteredHandler
-from holdfast.handler.registration import L, M, Registration
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
 
@@ -64,7 +64,7 @@ class Handlers(Generic[L, M]):
         concurrency: int | None = None,
         lane: str | None = None,
         thread: Literal["main"] | None = None,
-    ) -> Registration[L, M]:
+    ) -> HandlerDecorator[L, M]:
         """A decorator: tasks that name `name` run this function, with their kwargs converted by its annotations. It
         returns a RegisteredHandler, which is called like the function, and whose `submit` takes its arguments.
         `max_attempts` and `timeout` (seconds) override the worker's settings, and a task's own values override these.
@@ -85,7 +85,7 @@ class Handlers(Generic[L, M]):
             )
             return RegisteredHandler(name, lambda: self._present(name))
 
-        return cast("Registration[L, M]", keep)
+        return cast("HandlerDecorator[L, M]", keep)
 
     def schedule(self, schedule_id: str, /, **spec: Any) -> None:
         """Define a schedule of this application, with the arguments of ScheduleSpec. Its workers declare it.

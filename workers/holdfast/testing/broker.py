@@ -27,7 +27,7 @@ from holdfast.handler.named_handler import handler_from
 from holdfast.handler.registry import Handlers, settled
 from holdfast.store.current_store import standing_in, worker_store
 from holdfast.testing.still_store import StillStore
-from holdfast.testing.submitted_task import HandlerOrName, SubmittedTask, Wanted, listed
+from holdfast.testing.submitted_task import ExpectedTask, HandlerOrName, SubmittedTask, listed
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
@@ -169,7 +169,7 @@ class MemoryBroker:
     def submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> list[SubmittedTask]:
         """The submitted tasks of this handler with at least these arguments, in order. Tasks that handlers and
         schedules have submitted are included. Raises TypeError for a parameter that the handler does not have."""
-        wanted = Wanted.of(handler, parameters)
+        wanted = ExpectedTask.of(handler, parameters)
         return [task for task in self.store.submitted if wanted.fits(task)]
 
     def assert_submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> SubmittedTask:
@@ -178,13 +178,15 @@ class MemoryBroker:
         __tracebackhide__ = True
         if found := self.submitted(handler, **parameters):
             return found[0]
-        raise AssertionError(f"{Wanted.of(handler, parameters)} was not submitted; {listed(self.store.submitted)}")
+        raise AssertionError(
+            f"{ExpectedTask.of(handler, parameters)} was not submitted; {listed(self.store.submitted)}"
+        )
 
     def assert_not_submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> None:
         """Raises AssertionError if there is a task of this handler with at least these arguments."""
         __tracebackhide__ = True
         if found := self.submitted(handler, **parameters):
-            raise AssertionError(f"{Wanted.of(handler, parameters)} was submitted; {listed(found)}")
+            raise AssertionError(f"{ExpectedTask.of(handler, parameters)} was submitted; {listed(found)}")
 
     async def run_until_idle(self) -> None:
         """Run tasks until none can run at this time. Delayed tasks and retries wait for `move_time`. Exceptions of

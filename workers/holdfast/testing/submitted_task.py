@@ -60,14 +60,14 @@ def _content(operation: Run) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedTask:
     """The tasks of a handler (None: of any) with at least these arguments."""
 
     name: str | None
     parameters: Mapping[str, Any]
 
     @classmethod
-    def of(cls, handler: object, parameters: Mapping[str, object]) -> Wanted:
+    def of(cls, handler: object, parameters: Mapping[str, object]) -> ExpectedTask:
         """Raises TypeError if `handler` is no handler, or does not have a parameter."""
         match handler:
             case None | str():

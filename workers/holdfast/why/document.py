@@ -8,7 +8,7 @@ from typing import NamedTuple, TypedDict
 
 from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Place, TaskRecord
+from holdfast.core.tasks import PlaceInLane, TaskRecord
 from holdfast.core.trail import KEPT, TrailStep, is_asleep, read_trail
 from holdfast.core.words import counted
 from holdfast.core.worker_records import ServedLimits, ServedState
@@ -325,7 +325,7 @@ def _span(of: TaskSpan) -> SpanDocument:
     return {"delivery": of.delivery, "trace_id": of.trace_id, "span_id": of.span_id, "url": of.url}
 
 
-def _place(of: Place) -> PlaceDocument:
+def _place(of: PlaceInLane) -> PlaceDocument:
     return {"before": of.before, "exact": of.exact}
 
 

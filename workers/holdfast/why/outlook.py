@@ -9,7 +9,7 @@ from holdfast.core.acceptance import IfParentFails
 from holdfast.core.batches import BatchRecord
 from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Place, TaskRecord
+from holdfast.core.tasks import PlaceInLane, TaskRecord
 from holdfast.core.trail import TrailStep, is_asleep
 from holdfast.core.words import counted
 from holdfast.core.worker_records import ServedState, WorkerRecord
@@ -72,7 +72,7 @@ class TaskSnapshot:
     now_ms: int
     keep_ms: int
     max_attempts: int
-    place: Place | None = None
+    place: PlaceInLane | None = None
     owner: WorkerRecord | None = None
     parents: tuple[TaskRecord, ...] = ()
     after: tuple[ParentResult, ...] = ()

@@ -13,7 +13,7 @@ from holdfast.core.task_states import State
 from holdfast.core.words import counted, duration
 from holdfast_config.error_text import escape
 from holdfastd.cli.top.look import Look
-from holdfastd.cli.top.panes import PANES, Column, Pane, Row, course, rate_text
+from holdfastd.cli.top.panes import PANES, Column, Pane, PaneRow, course, rate_text
 from holdfastd.cli.top.screen_state import HELP, Screen
 from holdfastd.cli.views import host_views
 
@@ -32,7 +32,7 @@ class Told(NamedTuple):
     notice: str = ""
 
 
-def drawn(screen: Screen, look: Look, rows: Sequence[Row], width: int, height: int, told: Told) -> RenderableType:
+def drawn(screen: Screen, look: Look, rows: Sequence[PaneRow], width: int, height: int, told: Told) -> RenderableType:
     """The whole screen. `rows`: of the pane."""
     head = [*_summary(look, width), _panes(screen)]
     foot = [_footer(screen, told.notice, width)]
@@ -46,7 +46,7 @@ def drawn(screen: Screen, look: Look, rows: Sequence[Row], width: int, height: i
     return Group(*(_cut(line, width) for line in (*head, *body, *blank, *foot)))
 
 
-def aligned(pane: Pane, rows: Sequence[Row], width: int) -> list[str]:
+def aligned(pane: Pane, rows: Sequence[PaneRow], width: int) -> list[str]:
     """The header and all rows of a pane as plain lines, for `--once`."""
     screen = Screen(selected=-1)
     return [line.plain.rstrip() for line in _table(pane, rows, screen, width, len(rows) + 1)]
@@ -128,7 +128,7 @@ def _footer(screen: Screen, notice: str, width: int) -> Text:
     return Text(FOOTER if width >= len(FOOTER) else SHORT_FOOTER, "dim")
 
 
-def _table(pane: Pane, rows: Sequence[Row], screen: Screen, width: int, height: int) -> list[Text]:
+def _table(pane: Pane, rows: Sequence[PaneRow], screen: Screen, width: int, height: int) -> list[Text]:
     if not rows:
         return [Text(pane.empty, "dim")]
     first = max(0, min(screen.selected - height + 2, len(rows) - height + 1))

@@ -44,7 +44,7 @@ class Seen(NamedTuple):
 
 
 @dataclass(slots=True)
-class Flow:
+class LaneFlow:
     _seen: deque[Seen] = field(default_factory=deque[Seen])
 
     def rates(self, at_ms: int, present: Mapping[str, int], minutes: Mapping[int, Rollup]) -> dict[str, Rates]:
@@ -106,7 +106,7 @@ class Observer:
     runtime_dir: Path
     timeout: float = STATUS_TIMEOUT
     _over: dict[int, Rollup] = field(default_factory=dict[int, Rollup])
-    _flow: Flow = field(default_factory=Flow)
+    _flow: LaneFlow = field(default_factory=LaneFlow)
 
     async def look(self) -> Look:
         store, now_ms = self.store, await self.store.clock_ms()

@@ -30,7 +30,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PaneRow:
     """`cells`: the text of each column; `order`: what each is sorted by. `task_id` and `host`: what orders are about,
     empty for none. `is_bad`: to be seen at once. `colours`: of single cells, by their column."""
 
@@ -45,7 +45,7 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Pane:
     columns: tuple[Column, ...]
-    rows: Callable[[Look], list[Row]]
+    rows: Callable[[Look], list[PaneRow]]
     empty: str
 
 
@@ -55,8 +55,8 @@ def _row(
     host: str = "",
     is_bad: bool = False,
     colours: tuple[tuple[int, str], ...] = (),
-) -> Row:
-    return Row(tuple(text for text, _ in cells), tuple(key for _, key in cells), task_id, host, is_bad, colours)
+) -> PaneRow:
+    return PaneRow(tuple(text for text, _ in cells), tuple(key for _, key in cells), task_id, host, is_bad, colours)
 
 
 def _text(value: str) -> tuple[str, str]:
@@ -78,7 +78,7 @@ def rate_text(value: float) -> str:
 # workers
 
 
-def _workers(look: Look) -> list[Row]:
+def _workers(look: Look) -> list[PaneRow]:
     here = {each.incarnation: each for each in look.service.processes} if look.service else {}
     rows = [_worker(worker, here.get(worker.incarnation), look) for worker in sorted(look.workers, key=_place)]
     return [_process(each) for each in here.values() if each.kind not in process_names.CLAIMING] + rows
@@ -88,7 +88,7 @@ def _place(worker: WorkerRecord) -> tuple[str, int]:
     return worker.host, worker.slot
 
 
-def _worker(worker: WorkerRecord, process: ProcessStatus | None, look: Look) -> Row:
+def _worker(worker: WorkerRecord, process: ProcessStatus | None, look: Look) -> PaneRow:
     task_id = worker.running[0] if worker.running else ""
     task = look.running.get(task_id)
     state = "quiet" if worker.quiet and worker.state == "live" else worker.state
@@ -114,7 +114,7 @@ def _worker(worker: WorkerRecord, process: ProcessStatus | None, look: Look) -> 
     )
 
 
-def _process(process: ProcessStatus) -> Row:
+def _process(process: ProcessStatus) -> PaneRow:
     return _row(
         _text("here"),
         _text(process_names.name(process.kind, process.slot)),
@@ -148,13 +148,13 @@ def _recent(look: Look, rollups: Mapping[int, Rollup]) -> tuple[Rollup, float]:
     return total, (look.now_ms - this + MINUTE) / 1000
 
 
-def _lanes(look: Look) -> list[Row]:
+def _lanes(look: Look) -> list[PaneRow]:
     if look.lanes is None:
         return []
     recent, _ = _recent(look, look.minutes)
     figures = by_lane(recent)
     courses = _courses(look, lambda series: series.lane)
-    rows: list[Row] = []
+    rows: list[PaneRow] = []
     for lane in look.lanes.lanes:
         rates, measured = look.rates.get(lane.name), figures.get(lane.name)
         wait = Percentiles.of(measured.wait) if measured else None
@@ -203,12 +203,12 @@ def _first_minute(look: Look) -> int:
     return look.now_ms // MINUTE * MINUTE - (MINUTES - 1) * MINUTE
 
 
-def _handlers(look: Look) -> list[Row]:
+def _handlers(look: Look) -> list[PaneRow]:
     total = by_handler(sum_of(look.minutes.values()))
     recent, length = _recent(look, look.minutes)
     latest = by_handler(recent)
     courses = _courses(look, lambda series: series.handler)
-    rows: list[Row] = []
+    rows: list[PaneRow] = []
     for each in statistics(total, MINUTES * 60.0):
         now = latest.get(each.name)
         rate = runs_of(now) / length if now else 0.0
@@ -235,7 +235,7 @@ def _handlers(look: Look) -> list[Row]:
 # tasks, deaths, schedules
 
 
-def _tasks(look: Look) -> list[Row]:
+def _tasks(look: Look) -> list[PaneRow]:
     tasks = [*sorted(look.running.values(), key=lambda task: task.created_ms), *look.dead]
     return [
         _row(
@@ -253,7 +253,7 @@ def _tasks(look: Look) -> list[Row]:
     ]
 
 
-def _deaths(look: Look) -> list[Row]:
+def _deaths(look: Look) -> list[PaneRow]:
     if look.service is None:
         return []
     return [
@@ -272,7 +272,7 @@ def _deaths(look: Look) -> list[Row]:
     ]
 
 
-def _schedules(look: Look) -> list[Row]:
+def _schedules(look: Look) -> list[PaneRow]:
     return [
         _row(
             _text(each.definition.schedule_id),
@@ -345,7 +345,7 @@ PANES: dict[str, Pane] = {
 }
 
 
-def shown_rows(pane: Pane, look: Look, wanted: str, sort: int | None, *, is_reversed: bool) -> Sequence[Row]:
+def shown_rows(pane: Pane, look: Look, wanted: str, sort: int | None, *, is_reversed: bool) -> Sequence[PaneRow]:
     """The rows that contain a text, in the pane's order or by a column: numbers from the highest, text from A."""
     rows = [row for row in pane.rows(look) if wanted.casefold() in " ".join(row.cells).casefold()]
     if sort is not None:

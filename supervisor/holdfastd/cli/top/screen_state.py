@@ -9,7 +9,7 @@ from enum import StrEnum
 PANES = ("workers", "lanes", "handlers", "tasks", "deaths", "schedules")
 
 
-class Order(StrEnum):
+class RowOrder(StrEnum):
     """An order of the operator; each is asked back before it is carried out."""
 
     QUIET = "quiet"
@@ -29,8 +29,8 @@ class Screen:
     is_reversed: bool = False
     filter: str = ""
     typed: str | None = None
-    asks: Order | None = None
-    confirmed: Order | None = None
+    asks: RowOrder | None = None
+    confirmed: RowOrder | None = None
     shows_why: bool = False
     shows_help: bool = False
     is_paused: bool = False
@@ -87,7 +87,7 @@ def _escape(screen: Screen) -> Screen:
     return replace(screen, filter="", selected=0)
 
 
-def _ask(order: Order) -> Callable[[Screen], Screen]:
+def _ask(order: RowOrder) -> Callable[[Screen], Screen]:
     return lambda screen: replace(screen, asks=order)
 
 
@@ -113,10 +113,10 @@ KEYS: dict[str, Callable[[Screen], Screen]] = {
     "enter": lambda screen: replace(screen, shows_why=True),
     "space": lambda screen: replace(screen, is_paused=not screen.is_paused),
     "?": lambda screen: replace(screen, shows_help=True),
-    "Q": _ask(Order.QUIET),
-    "U": _ask(Order.RESUME),
-    "R": _ask(Order.RETRY),
-    "C": _ask(Order.CANCEL),
+    "Q": _ask(RowOrder.QUIET),
+    "U": _ask(RowOrder.RESUME),
+    "R": _ask(RowOrder.RETRY),
+    "C": _ask(RowOrder.CANCEL),
     "q": _end,
     "ctrl-c": _end,
 }

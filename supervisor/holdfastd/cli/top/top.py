@@ -24,8 +24,8 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, converse, operate_in
 from holdfastd.cli.top import draw
 from holdfastd.cli.top.look import Look, Observer
-from holdfastd.cli.top.panes import PANES, Row, shown_rows
-from holdfastd.cli.top.screen_state import Order, Screen, pressed
+from holdfastd.cli.top.panes import PANES, PaneRow, shown_rows
+from holdfastd.cli.top.screen_state import RowOrder, Screen, pressed
 from holdfastd.cli.views.task_views import retried_words
 from holdfastd.cli.why import why
 from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
@@ -103,28 +103,28 @@ def names_of(typed: str) -> list[str]:
 # Carries out what an operator has confirmed in `top`.
 
 
-async def carry_out(order: Order, row: Row, session: Session, store: Store) -> str:
+async def carry_out(order: RowOrder, row: PaneRow, session: Session, store: Store) -> str:
     """One line on what was done, or why nothing was."""
     lost = list[str]()  # of the note in Activity
     match order:
-        case Order.QUIET if row.host:
+        case RowOrder.QUIET if row.host:
             given = {"host": row.host, "reason": "in top"}
             done = await operate_in(store, session, QUIET_HOSTS, given, tell=lost.append)
             return "; ".join([f"host {row.host} is quiet{'' if done['changed'] else ' already'}", *lost])
-        case Order.RESUME if row.host:
+        case RowOrder.RESUME if row.host:
             ended = await operate_in(store, session, RESUME_HOSTS, {"host": row.host}, tell=lost.append)
             return "; ".join(
                 [f"host {row.host} {'claims tasks again' if ended['changed'] else 'was not quiet'}", *lost]
             )
-        case Order.RETRY if row.task_id:
+        case RowOrder.RETRY if row.task_id:
             given = {"task_id": row.task_id, "reason": "in top"}
             retried = await operate_in(store, session, RETRY_TASK, given, tell=lost.append)
             return "; ".join([f"task {retried_words(retried)}", *lost])
-        case Order.CANCEL if row.task_id:
+        case RowOrder.CANCEL if row.task_id:
             given = {"task_id": row.task_id, "reason": "in top"}
             canceled = await operate_in(store, session, CANCEL_TASK, given, tell=lost.append)
             return "; ".join([f"task {row.task_id} is {canceled['state']}", *lost])
-        case Order.QUIET | Order.RESUME:
+        case RowOrder.QUIET | RowOrder.RESUME:
             return f"{order}: select a worker first (pane 1)"
         case _:
             return f"{order}: select a task first"
@@ -208,7 +208,7 @@ def _names(pane: str) -> list[str]:
     return [column.title or "note" for column in PANES[pane].columns]
 
 
-def _values(row: Row) -> list[object]:
+def _values(row: PaneRow) -> list[object]:
     return [
         None if cell == "" and not isinstance(key, str) else key for cell, key in zip(row.cells, row.order, strict=True)
     ]
@@ -223,7 +223,7 @@ class Top:
     host: str | None
     _screen: Screen = field(default_factory=Screen)
     _look: Look = field(default_factory=Look)
-    _rows: Sequence[Row] = ()
+    _rows: Sequence[PaneRow] = ()
     _why: str = ""
     _notice: tuple[str, int] = ("", 0)
 
@@ -280,7 +280,7 @@ class Top:
     def _told(self) -> draw.Told:
         return draw.Told(self._why, self._notice[0] if self._notice[1] else "")
 
-    async def _ordered(self, order: Order) -> str:
+    async def _ordered(self, order: RowOrder) -> str:
         if not self._rows:
             return f"{order}: nothing is selected"
         try:

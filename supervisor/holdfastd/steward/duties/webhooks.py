@@ -92,8 +92,8 @@ class Webhooks:
     async def _tell(self, notice: Notice, place: Place) -> None:
         from holdfastd.steward.webhook_post import (  # seldom needed, and slow to import
             BusyError,
-            Delivery,
             MissedError,
+            NoticeDelivery,
             Poster,
             RefusedError,
         )
@@ -102,7 +102,7 @@ class Webhooks:
         secret = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None
         poster = Poster(secret, settings.webhook_allow_private, settings.webhook_timeout)
         try:
-            await Delivery(self._store, poster, self.receivers, place).deliver(notice)
+            await NoticeDelivery(self._store, poster, self.receivers, place).deliver(notice)
         except StoreError:
             raise
         except BusyError:

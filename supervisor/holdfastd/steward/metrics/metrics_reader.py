@@ -31,7 +31,7 @@ ANSWER_TIMEOUT = 2.0  # seconds: the parent answers at once unless it is stopped
 _UNEXPECTED = [reason for reason in Reason if reason not in EXPECTED]
 
 
-class Host(Protocol):
+class MeteredHost(Protocol):
     async def read(self) -> Readings: ...
 
     async def obstacle(self) -> str:
@@ -132,7 +132,7 @@ class MetricsReader:
     def __init__(
         self,
         store: Store,
-        host: Host,
+        host: MeteredHost,
         reporter: Reporter,
         report: QueueReport,
         recovered: Mapping[str, int],

@@ -29,7 +29,14 @@ from holdfastd.control.accept_loop import AcceptLoop
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.control.open_connections import OpenConnection, OpenConnections
 from holdfastd.steward.duty import Health, run_duty
-from holdfastd.steward.metrics.metrics_reader import LATE, STORE_TIMEOUT, Host, MetricsReader, PoolHost, ProcessHost
+from holdfastd.steward.metrics.metrics_reader import (
+    LATE,
+    STORE_TIMEOUT,
+    MeteredHost,
+    MetricsReader,
+    PoolHost,
+    ProcessHost,
+)
 from holdfastd.steward.metrics.queue_report import QueueReport, Reporter
 from holdfastd.steward.spec import StewardSpec
 
@@ -162,7 +169,7 @@ class MetricsServer:
 
 
 class Pages:
-    def __init__(self, store: Store, host: Host, reader: MetricsReader) -> None:
+    def __init__(self, store: Store, host: MeteredHost, reader: MetricsReader) -> None:
         self._store = store
         self._host = host
         self._reader = reader

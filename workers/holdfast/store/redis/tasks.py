@@ -9,7 +9,7 @@ from holdfast.core.delivery import PartsPage, read_batch
 from holdfast.core.outcomes import MOST_PARENT_BYTES, ParentResult
 from holdfast.core.steps import StepHead, StepRecord, read_head, read_step
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Page, Place, RetryAnswer, TaskIds, TaskRecord, TextSearch, Wanted
+from holdfast.core.tasks import Page, PlaceInLane, RetryAnswer, TaskIds, TaskRecord, TextSearch, Wanted
 from holdfast.store.redis import decode
 from holdfast.store.redis.connection import DAMAGED, given
 from holdfast.store.redis.part import RedisPart
@@ -47,13 +47,13 @@ class RedisTasks(RedisPart):
         following, ids = await self._run("known", cursor or "0", page, beginning)
         return TaskIds(tuple(each.decode() for each in ids), "" if following == b"0" else following.decode())
 
-    async def place(self, task_id: str) -> Place | None:
+    async def place(self, task_id: str) -> PlaceInLane | None:
         """The place of a submitted task in its lane; None for any other task."""
         answer = await self._run("place", task_id)
         if not answer:
             return None
         before, exact = answer
-        return Place(None if before < 0 else before, exact == 1)
+        return PlaceInLane(None if before < 0 else before, exact == 1)
 
     async def steps(self, task_id: str, first: int = 0) -> tuple[tuple[StepRecord, ...], int | None]:
         """The recorded steps of a task from this place on, as many as one answer holds, and the place of the next one

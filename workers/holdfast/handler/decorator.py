@@ -8,9 +8,6 @@ type checkers accept any arguments for its tasks. Every form has an overload for
 the first that fits counts.
 """
 
-# A lifespan might yield a Task: the first form counts.
-# mypy: disable-error-code="overload-overlap"
-
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -19,6 +16,19 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from holdfast.handler.registered_handler import RegisteredHandler
 from holdfast.handler.signature import ParentValues
 from holdfast.handler.task import Task
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    L = TypeVarWithDefault("L", default="Unknown")
+    M = TypeVarWithDefault("M", default="Unknown")
+else:
+    L, M = TypeVar("L"), TypeVar("M")
+
+
+# A lifespan might yield a Task: the first form counts.
+# mypy: disable-error-code="overload-overlap"
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,16 +40,7 @@ class Unknown:
     """No value has this type, so a parameter that accepts it accepts anything."""
 
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar as TypeVarWithDefault
-
-    L = TypeVarWithDefault("L", default="Unknown")
-    M = TypeVarWithDefault("M", default="Unknown")
-else:
-    L, M = TypeVar("L"), TypeVar("M")
-
-
-class Registration(Protocol[L, M]):  # pyright: ignore[reportInvalidTypeVarUse]  # mypy knows that they are invariant
+class HandlerDecorator(Protocol[L, M]):  # pyright: ignore[reportInvalidTypeVarUse]  # mypy knows that they are invariant
     """A decorator for handlers. `L`, `M`: the types of the values that two lifespans yield."""
 
     @overload
