@@ -21,7 +21,7 @@ from holdfast.client.task_spec import TaskSpec
 from holdfast.core.task_states import TERMINAL
 from holdfast.core.tasks import Wanted
 from holdfast_config import RedisSettings
-from holdfastd.steward.duties import lanes, upkeep
+from holdfastd.steward.duties import lane_duties, upkeep
 
 if TYPE_CHECKING:
     from holdfast.store import Store
@@ -121,7 +121,7 @@ async def _stolen(site: Site, measured: Measured) -> None:
     """Somebody takes entries; the first look finds suspects, the next ones put back."""
 
     async def step() -> int:
-        return (await site.store.audit(QUEUE, lanes.AUDIT_WINDOW, ""))[0]
+        return (await site.store.audit(QUEUE, lane_duties.AUDIT_WINDOW, ""))[0]
 
     await site.client.lpop(QUEUE, STOLEN)
     await step()

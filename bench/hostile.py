@@ -30,7 +30,7 @@ from holdfast.core.messages import text_part
 from holdfast.core.worker_records import Admission, Introduction, ServedLane, ServedWork
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
-from holdfastd.steward.duties import schedules
+from holdfastd.steward.duties import schedule_duties
 
 LATE = 20.0  # ms: no call that reads no entry larger than a megabyte is to take so long
 MIB = 1 << 20
@@ -191,7 +191,7 @@ async def many_workers(stage: Stage) -> list[Took]:
 
     async def look() -> bool:
         nonlocal token
-        step = await stage.store.retire_schedules(token, schedules.UNDECLARED_AT_ONCE)
+        step = await stage.store.retire_schedules(token, schedule_duties.UNDECLARED_AT_ONCE)
         token = step.token
         return step.more
 

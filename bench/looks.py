@@ -14,7 +14,7 @@ from holdfast.core.tasks import Wanted
 from holdfastd.cli.events.events import PAGE as EVENTS
 from holdfastd.cli.tasks.recover import PAGE as KEYS
 from holdfastd.cli.tasks.tasks import PAGE
-from holdfastd.steward.duties import lanes, upkeep
+from holdfastd.steward.duties import lane_duties, upkeep
 
 if TYPE_CHECKING:
     from holdfast.store import Store
@@ -41,7 +41,7 @@ def looks(store: Store, hand: Hand) -> Iterator[tuple[str, Look]]:
     yield "steward: reap", lambda: store.reap(LONG_MS, LONG_MS)
     yield "steward: ring", lambda: store.ring(QUEUE)
     yield "steward: promote, nothing due", lambda: store.promote(upkeep.PROMOTED_AT_ONCE)
-    yield "steward: audit, nothing lost", lambda: store.audit(QUEUE, lanes.AUDIT_WINDOW, "")
+    yield "steward: audit, nothing lost", lambda: store.audit(QUEUE, lane_duties.AUDIT_WINDOW, "")
     yield "steward: trim, nothing old", lambda: store.trim(LONG_MS, upkeep.REMOVED_AT_ONCE)
     yield "steward: what is left", lambda: store.left([QUEUE])
     yield "steward: epoch", lambda: store.epoch(Epoch("", 0), "bench")

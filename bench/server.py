@@ -9,7 +9,7 @@ from pathlib import Path
 from socket import AF_UNIX, socket
 
 from bench.waiting import until
-from holdfastd.embedded import server_program
+from holdfastd.embedded import launch
 
 
 @contextmanager
@@ -17,9 +17,7 @@ def server(place: Path, program: str | None = None) -> Generator[str]:
     """Its URL."""
     path = place / "server.sock"
     options = ["--port", "0", "--unixsocket", str(path), "--dir", str(place), "--save", "", "--appendonly", "no"]
-    process = subprocess.Popen(
-        [program or server_program.find().path, *options, "--logfile", str(place / "server.log")]
-    )
+    process = subprocess.Popen([program or launch.find().path, *options, "--logfile", str(place / "server.log")])
     try:
         until(lambda: _listens(path), 10.0, "the server listens")
         yield f"unix://{path}"

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import redis
 
 from bench.waiting import until
-from holdfastd.embedded import server_program
+from holdfastd.embedded import launch
 
 LISTENS_WITHIN = 10.0  # seconds
 _OWN = {"info", "ping"}  # commands that the measurement sends
@@ -56,7 +56,7 @@ def _received(connection: socket, until: float) -> Iterator[bytes]:
 def programs() -> dict[str, str]:
     """By name: redis-server where the host has one, and the bundled Valkey."""
     here = shutil.which("redis-server")
-    bundled = str(server_program.find().path)
+    bundled = str(launch.find().path)
     return {"Redis": here, "Valkey": bundled} if here else {"Valkey": bundled}
 
 

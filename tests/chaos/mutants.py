@@ -69,7 +69,7 @@ def keep_the_slot_of_who_cancels_itself() -> None:
 
 def stop_at_an_impossible_webhook() -> None:
     """A webhook that cannot be sent ends the round in which the others are sent."""
-    from holdfastd.steward.duties.webhooks import Webhooks
+    from holdfastd.steward.duties.webhook_duties import Webhooks
 
     async def give_up(self: Any, notice: Any, why: str) -> None:
         raise ValueError(why)

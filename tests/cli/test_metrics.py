@@ -321,7 +321,8 @@ def test_a_place_that_cannot_be_had_ends_the_start_in_one_line(cli: Cli) -> None
 
 def test_nothing_of_it_is_imported_where_it_is_off() -> None:
     code = (
-        "import sys; import holdfastd.parent.parent_process, holdfastd.steward.steward, holdfastd.single.steward; "
+        "import sys; import holdfastd.parent.parent_process, holdfastd.steward.steward_process; "
+        "import holdfastd.single.dispatch_process; "
         "print([name for name in sys.modules if name.startswith(('prometheus_client', 'holdfastd.steward.metrics'))])"
     )
     python = SUPERVISOR.with_name("python")

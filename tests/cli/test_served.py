@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import RedisSettings
-from holdfastd.documents.times import moment
+from holdfastd.documents.printed_times import moment
 from tests.cli.commands import NOBODY, Cli
 from tests.cli.conftest import running
 

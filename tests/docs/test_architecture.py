@@ -101,7 +101,10 @@ def test_every_file_and_symbol_exists() -> None:
     [
         ("`holdfastd/core/plam.py`", "holdfastd/core/plam.py"),
         ("`holdfastd/core/decisions.py::decided`", "holdfastd/core/decisions.py::decided"),
-        ("`holdfastd/steward/steward.py::Steward.begone`", "holdfastd/steward/steward.py::Steward.begone"),
+        (
+            "`holdfastd/steward/steward_process.py::Steward.begone`",
+            "holdfastd/steward/steward_process.py::Steward.begone",
+        ),
         ("`holdfastd/dutiez/`", "holdfastd/dutiez/"),
         ("`TaskMonger`", "TaskMonger"),
         ("a ChildMonger forks", "ChildMonger"),

@@ -9,7 +9,7 @@ import pytest
 from holdfast.core.counts import LedgerStatus
 from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreRefusedError, StoreUnavailableError
-from holdfastd.doctor import database
+from holdfastd.doctor import postgres_server
 from tests.doctor.test_judgements import levels
 
 FACTS = DatabaseInfo("postgresql://db/tasks", "16.4", "me", tables=2, needed=2, lacking=(), standby=False)
@@ -29,12 +29,12 @@ STANDING = ReplicationInfo(UP_TO_DATE, "e1", "e1")
     ],
 )
 def test_a_database(facts: DatabaseInfo, expected: list[str]) -> None:
-    assert levels(database.judge(facts)) == expected
+    assert levels(postgres_server.judge(facts)) == expected
 
 
 @pytest.mark.parametrize("error", [LedgerUnavailableError("away"), StoreRefusedError("no such database")])
 def test_a_database_that_lets_nobody_in(error: StoreError) -> None:
-    assert levels(database.judge(error)) == ["problem"]
+    assert levels(postgres_server.judge(error)) == ["problem"]
 
 
 @pytest.mark.parametrize(
@@ -52,15 +52,17 @@ def test_a_database_that_lets_nobody_in(error: StoreError) -> None:
     ],
 )
 def test_how_a_ledger_stands(facts: ReplicationInfo | StoreError, expected: list[str]) -> None:
-    assert levels(database.judge_replication(facts)) == expected
+    assert levels(postgres_server.judge_replication(facts)) == expected
 
 
 def test_the_remedies_name_what_is_to_be_run() -> None:
     without = replace(FACTS, tables=0)
-    assert [finding.fix for finding in database.judge(without) if finding.level == "problem"] == [
+    assert [finding.fix for finding in postgres_server.judge(without) if finding.level == "problem"] == [
         "supervisor db upgrade"
     ]
     [lacking] = [
-        finding.fix for finding in database.judge(replace(FACTS, lacking=("SELECT on a", "DELETE on b"))) if finding.fix
+        finding.fix
+        for finding in postgres_server.judge(replace(FACTS, lacking=("SELECT on a", "DELETE on b")))
+        if finding.fix
     ]
     assert lacking == "GRANT SELECT, INSERT, UPDATE, DELETE ON a, b TO me"

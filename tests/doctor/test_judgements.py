@@ -22,12 +22,12 @@ from holdfastd.control.socket_protocol import (
     SupervisorStatus,
 )
 from holdfastd.core.capacity import Host
-from holdfastd.doctor import configuration, folders, handler_import, machine, running_service, unit
+from holdfastd.doctor import configuration, folders, handler_import, machine, running_service
 from holdfastd.doctor.finding import Finding
 from holdfastd.doctor.folders import FolderInfo
 from holdfastd.doctor.handler_import import Function, Imported, NotImported
 from holdfastd.doctor.machine import KernelInfo, Need, PythonInfo
-from holdfastd.doctor.unit import UnitInfo
+from holdfastd.doctor.running_service import UnitInfo
 
 MEBIBYTE = 1 << 20
 
@@ -152,11 +152,13 @@ UNIT = {
     ],
 )
 def test_unit(change: dict[str, str], expected: list[str]) -> None:
-    assert levels(unit.judge(UnitInfo("holdfast.service", UNIT | change), 90.0)) == expected
+    assert levels(running_service.judge_unit(UnitInfo("holdfast.service", UNIT | change), 90.0)) == expected
 
 
 def test_without_systemd_the_unit_does_not_apply() -> None:
-    assert levels(unit.judge(UnitInfo("holdfast.service", {}, absent="no systemd runs here"), 90.0)) == ["note"]
+    assert levels(
+        running_service.judge_unit(UnitInfo("holdfast.service", {}, absent="no systemd runs here"), 90.0)
+    ) == ["note"]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_without_systemd_the_unit_does_not_apply() -> None:
     [("0", 0), ("30s", 30), ("1min 30s", 90), ("1h 500ms", 3600.5), ("1d 2h", 93600), ("infinity", float("inf"))],
 )
 def test_spans_as_systemd_prints_them(text: str, seconds: float) -> None:
-    assert unit.span(text) == seconds
+    assert running_service.span(text) == seconds
 
 
 WORKER = ProcessStatus(
@@ -198,13 +200,13 @@ STATUS = SupervisorStatus(
 )
 def test_a_running_supervisor(status: SupervisorStatus, expected: list[str]) -> None:
     facts = RunningInfo(status)
-    assert levels(running_service.judge(facts, version="1.0", store_url="redis://db/0", now=1000.0)) == expected
+    assert levels(running_service.judge_running(facts, version="1.0", store_url="redis://db/0", now=1000.0)) == expected
 
 
 def test_a_supervisor_that_does_not_answer_is_worse_than_none() -> None:
     for absent, level in ((True, "note"), (False, "problem")):
         facts = RunningInfo(None, "nothing", absent=absent)
-        assert levels(running_service.judge(facts, version="1.0", store_url="", now=0.0)) == [level]
+        assert levels(running_service.judge_running(facts, version="1.0", store_url="", now=0.0)) == [level]
 
 
 HANDLER = Imported("agent:handle", [Function("", "coroutine", [])], 0.1, [], [])

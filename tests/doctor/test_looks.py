@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import load
-from holdfastd.doctor import folders, machine, unit
+from holdfastd.doctor import folders, machine, running_service
 from holdfastd.doctor.finding import Check, Finding
 from holdfastd.doctor.run_checks import run_bounded
 
@@ -63,19 +63,21 @@ def test_a_link_to_nowhere_is_blocked(tmp_path: Path) -> None:
 
 def test_systemd_is_asked_for_what_is_judged(tmp_path: Path) -> None:
     program = systemctl(tmp_path, 'echo "LoadState=loaded"; echo "Result=$1 $2 $3"')
-    facts = unit.look("holdfast.service", program, booted=tmp_path)
+    facts = running_service.look_at_unit("holdfast.service", program, booted=tmp_path)
     assert facts.properties["LoadState"] == "loaded"
-    assert facts.properties["Result"] == f"show holdfast.service --property={','.join(unit.PROPERTIES)}"
+    assert facts.properties["Result"] == f"show holdfast.service --property={','.join(running_service.PROPERTIES)}"
 
 
 def test_without_systemd_nothing_is_asked(tmp_path: Path) -> None:
-    assert unit.look("holdfast.service", "no-such-systemctl", booted=tmp_path).absent
-    assert unit.look("holdfast.service", systemctl(tmp_path, "exit 0"), booted=tmp_path / "nothing").absent
+    assert running_service.look_at_unit("holdfast.service", "no-such-systemctl", booted=tmp_path).absent
+    assert running_service.look_at_unit(
+        "holdfast.service", systemctl(tmp_path, "exit 0"), booted=tmp_path / "nothing"
+    ).absent
 
 
 def test_a_systemd_that_refuses_is_told(tmp_path: Path) -> None:
     program = systemctl(tmp_path, "echo 'Failed to connect to bus' >&2; exit 1")
-    assert "Failed to connect" in unit.look("holdfast.service", program, booted=tmp_path).absent
+    assert "Failed to connect" in running_service.look_at_unit("holdfast.service", program, booted=tmp_path).absent
 
 
 def fine() -> Iterator[Finding]:

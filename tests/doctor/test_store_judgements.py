@@ -28,7 +28,7 @@ from holdfast.core.store_info import (
 from holdfast.core.task_states import State
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfastd.doctor.finding import Finding
-from holdfastd.doctor.store import Expectation, judge
+from holdfastd.doctor.store_checks import Expectation, judge
 
 MEBIBYTE = 1 << 20
 QUEUE = "bindu:tasks"

@@ -25,7 +25,7 @@ from holdfast.core.tasks import TaskRecord
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
-from holdfastd.doctor.queue_health import judge
+from holdfastd.doctor.store_checks import judge_queue
 from tests.faults import ledger
 from tests.faults.process import PATIENCE, Pool
 from tests.faults.proxy import Proxy
@@ -226,7 +226,7 @@ class Scene:
         assert "came back empty" in self.pool.status().degraded
         facts = await PATIENT.call(self.store.examine, [QUEUE], 0.0)
         assert facts.queue
-        (finding,) = [each for each in judge(facts.queue, lease=15.0) if each.look == "data"]
+        (finding,) = [each for each in judge_queue(facts.queue, lease=15.0) if each.look == "data"]
         assert (finding.level, "came back empty" in finding.found) == ("problem", True)
 
     async def check(self) -> None:

@@ -12,8 +12,8 @@ from holdfast.errors import LedgerUnavailableError, StoreRefusedError
 from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings
 from holdfast_config.store_settings import PostgresSettings
-from holdfastd.doctor import database as check
-from holdfastd.doctor.database import Answers
+from holdfastd.doctor import postgres_server as check
+from holdfastd.doctor.postgres_server import Answers
 from tests.cli.commands import ROOT, Cli
 from tests.postgres.server import Server
 

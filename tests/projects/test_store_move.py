@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_config.projects import Project
-from holdfastd.embedded import data_move
+from holdfastd.embedded import project_data
 from holdfastd.embedded.project_data import ProjectData
 from tests.projects.conftest import Home, pool
 
@@ -74,13 +74,13 @@ def test_a_move_may_be_killed_after_any_step(home: Home, monkeypatch: pytest.Mon
         source, target = (pretended(home, f"{name}{killed_after}") for name in ("from", "to"))
         child = os.fork()
         if child == 0:
-            steps = data_move.steps(source, target, set_aside=True)
+            steps = project_data.steps(source, target, set_aside=True)
             for _ in range(killed_after):
                 next(steps, None)
             os.kill(os.getpid(), signal.SIGKILL)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
         assert content(source) | content(target) >= {source.state.name, target.state.name}
-        list(data_move.steps(source, target, set_aside=True))
+        list(project_data.steps(source, target, set_aside=True))
         assert (target.state / "store" / "engine").read_text() == source.state.name
         assert content(target) == {source.state.name, target.state.name}
         assert not source.state.exists()

@@ -67,7 +67,7 @@ PARENT = [
     ),
     Rule(
         "the first workers wait for the loader",
-        " or loader.is_awaited(view):",
+        " or loader_decisions.is_awaited(view):",
         ":",
         "tests/supervisor/test_loader.py::test_workers_wait_for_the_first_import_and_not_for_that_of_a_loader_that_has_died",
     ),

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from holdfast.client.schedule_definition import read_spec
 from holdfast.core.schedule_records import Retired, Undeclared
 from holdfast.core.worker_records import ServedLane, ServedWork, WorkerKind
-from holdfastd.steward.duties.schedules import AWAY, UndeclaredSchedules
+from holdfastd.steward.duties.schedule_duties import AWAY, UndeclaredSchedules
 from tests.lua.operations import introduction
 from tests.schedules.stage import Stage
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from holdfast.core.task_states import State
-from holdfastd.steward.duties.schedules import schedule_fires
+from holdfastd.steward.duties.schedule_duties import schedule_fires
 from tests.schedules.stage import EVERYTHING, Stage
 
 pytestmark = pytest.mark.anyio

@@ -12,8 +12,8 @@ import anyio
 from holdfast.ipc.child_end import ParentLink
 from holdfast.store import open_store
 from holdfast.telemetry.disabled import DisabledTelemetry
-from holdfastd.steward.spec import StewardSpec
-from holdfastd.steward.steward import Steward
+from holdfastd.steward.steward_process import Steward
+from holdfastd.steward.steward_spec import StewardSpec
 
 
 class DeadlyStore:

@@ -11,12 +11,12 @@ import socket
 import sys
 
 from holdfast_config import Settings
-from holdfastd.steward import main
-from holdfastd.steward.spec import StewardSpec
+from holdfastd.steward import steward_process
+from holdfastd.steward.steward_spec import StewardSpec
 from tests.supervisor import steward_deaths
 
 if __name__ == "__main__":
     descriptor, settings, boot, dies = sys.argv[1:]
     spec = StewardSpec(Settings(**json.loads(settings)), boot == "first")
     channel = socket.socket(fileno=int(descriptor))
-    os._exit(steward_deaths.run(spec, channel, dies) if dies else main.run(spec, channel))
+    os._exit(steward_deaths.run(spec, channel, dies) if dies else steward_process.run(spec, channel))

@@ -19,8 +19,7 @@ from holdfast.ipc.channel import Acknowledged
 from holdfastd.steward.duties.orphans import Orphans
 from holdfastd.steward.duties.worker_recovery import WorkerRecovery
 from holdfastd.steward.duty import Duty, Health, run_duty
-from holdfastd.steward.lock_files import LockFiles
-from holdfastd.steward.roster import WorkerRoster
+from holdfastd.steward.roster import LockFiles, WorkerRoster
 
 A, B, C = ("a" * 32, "b" * 32, "c" * 32)
 AWAY = StoreUnavailableError("the store is away")

@@ -12,7 +12,7 @@ import pytest
 
 from holdfastd.control.server import ControlServer
 from holdfastd.control.socket_protocol import Answer, AskScale, AskStatus, ControlRequest, Scaled
-from holdfastd.parent.child_listener import CallbackSelector
+from holdfastd.parent.children import CallbackSelector
 from tests.supervisor.service import PATIENCE, Service
 
 STATUS = b'{"do":"status"}\n'

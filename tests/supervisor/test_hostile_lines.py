@@ -66,11 +66,9 @@ from holdfastd.control.socket_protocol import encode as encode_control
 from holdfastd.core.commands import Log
 from holdfastd.core.parent_events import Event, MessageReceived
 from holdfastd.core.slots import LOADER, STEWARD, WATCHER, WEB, ChildKind, Slot, SupervisionPolicy
-from holdfastd.embedded.data_folder import DataFolder, EngineVersion
-from holdfastd.embedded.errors import StoreLaunchError, read_start_failure
+from holdfastd.embedded.data_folder import DataFolder, EngineVersion, StoreLaunchError, read_start_failure
 from holdfastd.parent import host, loader
-from holdfastd.parent.child_listener import CallbackSelector, ChildListener
-from holdfastd.parent.children import Children
+from holdfastd.parent.children import CallbackSelector, ChildListener, Children
 from holdfastd.parent.fork import ForkedChild, fork_by_loader
 from holdfastd.parent.loader import ForkAnswer, ForkRequest, LoaderClient
 from tests.hostile_lines import BROKEN, hostile_lines

@@ -9,8 +9,7 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed, encode
 from holdfastd.core.parent_events import Event, Exited, MessageReceived
 from holdfastd.core.slots import ChildKind, Slot
-from holdfastd.parent.child_listener import CallbackSelector, ChildListener
-from holdfastd.parent.children import Children
+from holdfastd.parent.children import CallbackSelector, ChildListener, Children
 from holdfastd.parent.fork import ForkedChild
 
 LAST = BootFailed(ChildExit.BOOT_FAILED, "no such module")

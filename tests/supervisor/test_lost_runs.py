@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.core.activity import Happening
-from holdfastd.steward.duties.store_losses import EVENTS_OF_TASK, PAGE, recovered
+from holdfastd.steward.duties.store_duties import EVENTS_OF_TASK, PAGE, recovered
 
 
 def happening(event: str, subject: str, detail: str = "", at_ms: int = 1000) -> Happening:

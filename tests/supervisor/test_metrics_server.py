@@ -11,7 +11,7 @@ from http import HTTPStatus
 import pytest
 
 from holdfast_config import Settings
-from holdfastd.steward.metrics.serve import MOST_CONNECTIONS, Answer, HttpRequest, MetricsServer, hosts_of
+from holdfastd.steward.metrics.serve import MOST_CONNECTIONS, HttpRequest, MetricsAnswer, MetricsServer, hosts_of
 
 pytestmark = pytest.mark.anyio
 
@@ -25,10 +25,10 @@ class Slow:
     def __init__(self) -> None:
         self.asked, self.may_answer = asyncio.Event(), asyncio.Event()
 
-    async def respond(self, _: HttpRequest) -> Answer:
+    async def respond(self, _: HttpRequest) -> MetricsAnswer:
         self.asked.set()
         await self.may_answer.wait()
-        return Answer.line(HTTPStatus.OK, "here")
+        return MetricsAnswer.line(HTTPStatus.OK, "here")
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfastd.control.listening_socket import LineSocket
-from holdfastd.parent.reap import OomKills
+from holdfastd.parent.children import OomKills
 from holdfastd.parent.status import Stats
 
 

@@ -13,7 +13,7 @@ from holdfast.ipc.channel import Born, Died, Silent
 from holdfast.os import locks
 from holdfast.os.processes import boot_id
 from holdfastd.steward.duties.worker_recovery import SilentWorkers
-from holdfastd.steward.lock_files import LockFiles
+from holdfastd.steward.roster import LockFiles
 from tests.supervisor.stewards import A, B, DutySurroundings
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfastd.embedded.errors import read_start_failure
+from holdfastd.embedded.data_folder import read_start_failure
 
 BEGIN = "77:C 21 Nov 2026 15:04:01.3 # WARNING Memory overcommit must be enabled!\n"
 OTHER = "78:M 21 Nov 2026 15:04:01.4 # Somebody else's trouble\n"

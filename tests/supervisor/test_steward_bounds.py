@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.core.lanes import LaneBound, LaneLimit, Lanes, LaneState, LimitOrder
 from holdfast_config import Settings
-from holdfastd.steward.duties.lanes import LaneLimits
+from holdfastd.steward.duties.lane_duties import LaneLimits
 
 pytestmark = pytest.mark.anyio
 

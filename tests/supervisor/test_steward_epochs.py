@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.core.counts import Epoch
-from holdfastd.steward.duties.store_losses import LOUD_FOR, EmptiedStore
+from holdfastd.steward.duties.store_duties import LOUD_FOR, EmptiedStore
 from holdfastd.steward.duty import Health
 from tests.supervisor.stewards import FakeStore
 

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from holdfast.core.store_info import Tended
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duties.bells import FIRST_PAUSE, LAST_PAUSE, Bell
-from holdfastd.steward.duties.lanes import AUDIT_EVERY, NEXT_PAGE, LaneAudit, lane_tending
+from holdfastd.steward.duties.lane_duties import AUDIT_EVERY, NEXT_PAGE, LaneAudit, lane_tending
 from holdfastd.steward.duties.upkeep import LONGEST_REST, PROMOTED_AT_ONCE, promotion, retention
 from holdfastd.steward.duty import GRAIN
 from tests.supervisor.stewards import DutySurroundings

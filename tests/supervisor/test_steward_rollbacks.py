@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from holdfastd.steward.duties.store_losses import LOUD_FOR, StoreRollbacks
+from holdfastd.steward.duties.store_duties import LOUD_FOR, StoreRollbacks
 from holdfastd.steward.duty import Health
 from tests.lua.namespace import Namespace, namespace
 from tests.supervisor.stewards import FakeStore

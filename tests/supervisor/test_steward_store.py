@@ -22,7 +22,7 @@ from holdfast.ipc.channel import Acknowledged, Born, Died, Ready
 from holdfast.store import open_store
 from holdfast_config import RedisSettings, Settings
 from holdfastd.steward.clock_watch import ClockWatch
-from holdfastd.steward.duties.lanes import LaneAudit
+from holdfastd.steward.duties.lane_duties import LaneAudit
 from holdfastd.steward.duties.upkeep import retention
 from holdfastd.steward.duty import Health
 from tests.servers import valkey

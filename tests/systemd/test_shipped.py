@@ -12,7 +12,7 @@ from holdfast.exits import Exit
 from holdfast_config import Settings
 from holdfastd.core import slots
 from holdfastd.parent.status import EXTENSION
-from holdfastd.steward.duties.preflight import REMOTE_TIMEOUT
+from holdfastd.steward.duties.store_duties import REMOTE_TIMEOUT
 from holdfastd.unit.access import Sandbox, Site
 from holdfastd.unit.unit_files import files, is_intact
 from tests.systemd import shipped

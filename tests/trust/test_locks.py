@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.os import locks
-from holdfastd.steward.duties.time_file import write
+from holdfastd.steward.duties.upkeep import write
 
 
 def test_a_lock_file_is_readable_for_its_owner_alone(tmp_path: Path) -> None:

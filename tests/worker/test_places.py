@@ -18,7 +18,7 @@ from holdfast.ipc.channel import Beat, Drained
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
-from holdfastd.steward.lock_files import LockFiles
+from holdfastd.steward.roster import LockFiles
 from tests.worker.processes import PATIENCE, WorkerProcess, worker
 
 pytestmark = pytest.mark.anyio

@@ -14,12 +14,12 @@ from holdfastd.a2a.agent_task import (
     AgentStatus,
     AgentTask,
     ArtifactChange,
+    PushTarget,
     Sending,
     StatusChange,
     Told,
 )
-from holdfastd.a2a.push_target import PushTarget
-from holdfastd.a2a.task_view import NAMES_0_3, canonical_base64, file_of, iso
+from holdfastd.a2a.agent_task_view import NAMES_0_3, canonical_base64, file_of, iso
 
 
 class TextPart03(msgspec.Struct, tag_field="kind", tag="text"):

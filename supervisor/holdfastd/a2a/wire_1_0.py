@@ -16,13 +16,13 @@ from holdfastd.a2a.agent_task import (
     AgentTask,
     ArtifactChange,
     Listing,
+    PushTarget,
     Sending,
     StatusChange,
     Told,
 )
-from holdfastd.a2a.push_target import PushTarget
+from holdfastd.a2a.agent_task_view import NAMES_1_0, canonical_base64, file_of, iso, states_of
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
-from holdfastd.a2a.task_view import NAMES_1_0, canonical_base64, file_of, iso, states_of
 
 _ROLES = {"ROLE_USER": "user", "ROLE_AGENT": "agent"}
 _ROLE_NAMES = {role: name for name, role in _ROLES.items()}

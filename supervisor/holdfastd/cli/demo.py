@@ -16,7 +16,7 @@ from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
-from holdfastd.demo import screen
+from holdfastd.demo import demonstration
 from holdfastd.demo.demonstration import Demonstration, DemoProgress, ShowProgress, run_demo
 from holdfastd.demo.supervisor_process import DemoError
 from holdfastd.demo.tally import ALL_KEPT, DemoResult
@@ -70,7 +70,7 @@ def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
 
 def _watched(program: Demonstration) -> DemoResult:
     with Live(console=Console(), refresh_per_second=10, transient=False) as live:
-        return run_demo(program, lambda progress: live.update(screen.progress_panel(progress)))
+        return run_demo(program, lambda progress: live.update(demonstration.progress_panel(progress)))
 
 
 def _lines(session: Session) -> ShowProgress:
@@ -90,7 +90,7 @@ def _print(session: Session, result: DemoResult, breaches: list[str]) -> None:
     if session.json:
         output.document(asdict(result) | {"lost": result.lost, "breaches": breaches})
     elif session.for_people:
-        Console().print(screen.result_panel(result, breaches))
+        Console().print(demonstration.result_panel(result, breaches))
     else:
         for name, value in result.rows():
             output.text(f"{name:<20} {value}")

@@ -13,10 +13,9 @@ from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
-from holdfastd.unit import access, plan_site
+from holdfastd.unit import access
 from holdfastd.unit.access import SETTINGS, Site
-from holdfastd.unit.install import Action, InstallStep, start_service, steps, systemctl_commands, write
-from holdfastd.unit.plan_site import SiteError
+from holdfastd.unit.install import Action, InstallStep, SiteError, site, start_service, steps, systemctl_commands, write
 from holdfastd.unit.unit_files import files
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -91,20 +90,20 @@ def install(session: Session, /, now: bool, force: bool, dry_run: bool, root: Pa
             "--now starts the service on this machine: it cannot be combined with --root or --dry-run"
         )
     root = root.absolute()
-    site = _site(session, asked, root)
-    todo = list(steps(files(site), root, force=force))
+    planned = _site(session, asked, root)
+    todo = list(steps(files(planned), root, force=force))
     if not dry_run:
         _write(todo)
-    _tell(session, todo, site, now=now, dry_run=dry_run)
+    _tell(session, todo, planned, now=now, dry_run=dry_run)
     if now:
-        start_service(site)
+        start_service(planned)
 
 
 def _site(session: Session, asked: dict[str, Any], root: Path | None) -> Site:
     settings = {**session.flags, "handler": asked["handler"]}
     supervisor = asked["supervisor"] and asked["supervisor"].absolute()
     try:
-        return plan_site.site(supervisor, asked["user"], asked["instance"], settings, root)
+        return site(supervisor, asked["user"], asked["instance"], settings, root)
     except SiteError as error:
         raise CommandError(str(error), Exit.USAGE) from error
 

@@ -36,7 +36,7 @@ class PoolOrder:
         """Run the service; its exit status."""
         _begin(self.settings)
         if self.settings.scheduler_type == "memory":
-            from holdfastd.single.main import run as run_single
+            from holdfastd.single.single_process import run as run_single
 
             return run_single(self.settings, output.announce)
         from holdfastd.parent import lean_imports
@@ -67,7 +67,7 @@ class DashboardOrder:
         _begin(self.settings)
         import_dashboard()
         from holdfastd.control.listening_socket import DASHBOARD, ListenError, ListeningSocket
-        from holdfastd.parent import dashboard_token
+        from holdfastd.parent import start_checks
         from holdfastd.parent.host import raise_descriptors
         from holdfastd.web.web_process import run_alone
 
@@ -76,7 +76,7 @@ class DashboardOrder:
             with dashboard.opened(output.announce) as listener:
                 assert listener is not None
                 raise_descriptors()
-                run_alone(dashboard_token.chosen(self.settings, output.announce), listener)
+                run_alone(start_checks.with_dashboard_token(self.settings, output.announce), listener)
         except ListenError as error:
             output.announce(str(error), "error")
             return error.code

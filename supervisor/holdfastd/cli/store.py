@@ -13,9 +13,8 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.tables import TableFit, table
-from holdfastd.embedded import data_move, project_data
-from holdfastd.embedded.data_move import DataMoveError
-from holdfastd.embedded.project_data import ProjectData
+from holdfastd.embedded import project_data
+from holdfastd.embedded.project_data import DataMoveError, ProjectData
 
 COLUMNS = ("project", "state", "MiB", "folder")
 FIT = TableFit(texts=("folder",), drop=("MiB",))
@@ -68,7 +67,7 @@ def move(session: Session, /, former: str, set_aside: bool) -> int:
     target = project_data.of(settings.project)
     source = _source(former, target)
     try:
-        done = [*data_move.steps(source, target, set_aside=set_aside)]
+        done = [*project_data.steps(source, target, set_aside=set_aside)]
     except DataMoveError as error:
         raise CommandError(str(error), error.code) from error
     if session.json:

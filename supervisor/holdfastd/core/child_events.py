@@ -18,7 +18,7 @@ from holdfast.ipc.channel import (
     Ready,
     SuspectsWaiting,
 )
-from holdfastd.core import death, drain, hang, loader, notify_steward, quarantine, reload, restart
+from holdfastd.core import death, drain, hang, loader_decisions, notify_steward, quarantine, reload, restart
 from holdfastd.core.commands import Command, Log, Print
 from holdfastd.core.death import Cause, Reason
 from holdfastd.core.parent_events import ChildStopped, Exited, Forked, ForkFailed, MessageReceived, StoreOpened
@@ -251,7 +251,7 @@ def exited(view: View, event: Exited, now: float) -> Step:
         return view, ()
     cause = death.classify(child, event.status, event.out_of_memory)
     young = restart.is_young(child, cause, now)
-    is_repeated = is_repeated_failure(view, child) or loader.has_failed(child)
+    is_repeated = is_repeated_failure(view, child) or loader_decisions.has_failed(child)
     reported = _report(child, cause, now, is_repeated=is_repeated)
     view = quarantine.failed(view, child.slot, str(cause)) if young else view
     view = _vacate(_record(view, child, cause, event, now), child, young, event.jitter, now)
@@ -264,7 +264,7 @@ def exited(view: View, event: Exited, now: float) -> Step:
 def _vacate(view: View, child: Child, young: bool, jitter: float, now: float) -> View:
     """Remove the seat of a child that left for good; otherwise leave it vacant for its successor."""
     given_up = child.leaving is not None and child.leaving.why in GIVEN_UP
-    if given_up or loader.has_failed(child) or not drain.keeps(view, child.slot):
+    if given_up or loader_decisions.has_failed(child) or not drain.keeps(view, child.slot):
         return removed(view, child.slot)
     return seated(view, child.slot, restart.vacated(child, young, jitter, now))
 
@@ -273,8 +273,8 @@ def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: f
     counted: tuple[Command, ...] = ()
     if young and child.slot.kind is ChildKind.WORKER and view.stopping is None:
         view, counted = restart.young_death(view, child, str(cause), jitter, now)
-    if loader.has_failed(child):
-        return loader.failed(view, child, cause)
+    if loader_decisions.has_failed(child):
+        return loader_decisions.failed(view, child, cause)
     if has_served(view, child) or child.slot.kind is ChildKind.LOADER:
         return view, counted
     view, ended = never_ready(view, child, cause, now)

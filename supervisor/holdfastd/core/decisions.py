@@ -15,11 +15,10 @@ from holdfastd.core import (
     child_events,
     drain,
     hang,
-    loader,
+    loader_decisions,
     notify_steward,
     quarantine,
     reload,
-    replacement,
     restart,
     scale,
     stack_dump,
@@ -72,7 +71,7 @@ def fill(view: View, now: float) -> Step:
         seat = view.seats[slot]
         assert isinstance(seat, Vacant)
         view = restart.mark_probe(seated(view, slot, Forking(seat.record, view.generation)), slot)
-        by_loader = slot.kind in CLAIMING and loader.serves(view)
+        by_loader = slot.kind in CLAIMING and loader_decisions.serves(view)
         commands.append(Fork(slot, slot.kind not in view.ready_kinds, view.generation, by_loader))
     return view, tuple(commands)
 
@@ -84,7 +83,7 @@ def openings(view: View) -> list[tuple[float, Slot]]:
         for slot, seat in view.seats.items()
         if slot.kind not in CLAIMING and isinstance(seat, Vacant) and _may_start(view, slot)
     ]
-    if view.stopping is not None or ChildKind.STEWARD not in view.ready_kinds or loader.is_awaited(view):
+    if view.stopping is not None or ChildKind.STEWARD not in view.ready_kinds or loader_decisions.is_awaited(view):
         return services
     return services + restart.candidates(view) + quarantine.candidates(view)
 
@@ -186,8 +185,8 @@ _ROUND = (
     hang.skip_if_late,
     _check_children,
     restart.close_if_recovered,
-    replacement.renew,
-    loader.renew,
+    reload.renew,
+    loader_decisions.renew,
     scale.balance,
     quarantine.balance,
     drain.proceed,

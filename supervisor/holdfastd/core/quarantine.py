@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.ipc.channel import SuspectsWaiting
-from holdfastd.core import capacity, replacement, scale
+from holdfastd.core import capacity, reload, scale
 from holdfastd.core.commands import Command, MeasureHost
 from holdfastd.core.parent_events import HostMeasured
 from holdfastd.core.slots import QUARANTINE_SHARE, ROUND, SUSPECTS_FRESH, Child, ChildKind, Seat, Slot, Vacant
@@ -133,8 +133,8 @@ def _retire(view: View, now: float) -> Step:
     within the drain timeout."""
     commands: list[Command] = []
     if view.reload is None or view.reload.proven:
-        for child in replacement.outdated(view, ChildKind.QUARANTINE):
-            view, sent = replacement.retire(view, child, now)
+        for child in reload.outdated(view, ChildKind.QUARANTINE):
+            view, sent = reload.retire(view, child, now)
             commands += sent
     surplus = sorted(_staying(view), key=scale.usefulness)[: max(0, len(_staying(view)) - most(view))]
     view, sent = scale.retire(view, surplus, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfastd.core import capacity, replacement, stop_child
+from holdfastd.core import capacity, reload, stop_child
 from holdfastd.core.capacity import BOUNDLESS, Host
 from holdfastd.core.commands import Command, Log
 from holdfastd.core.slots import GIVEN_UP, Child, ChildKind, Seat, Slot, Vacant, Why
@@ -38,7 +38,7 @@ def balance(view: View, now: float) -> Step:
     if view.stopping is not None:
         return view, ()
     staying = [(slot, seat) for slot, seat in view.workers() if not _is_leaving(seat)]
-    successor = 1 if any(replacement.outdated(view)) else 0
+    successor = 1 if any(reload.outdated(view)) else 0
     surplus = len(staying) - view.target - successor
     if surplus > 0:
         return retire(view, sorted(staying, key=usefulness)[:surplus], now)

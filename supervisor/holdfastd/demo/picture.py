@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from holdfastd.demo import screen
+from holdfastd.demo import demonstration
 from holdfastd.demo.demonstration import Demonstration, DemoProgress, run_demo
 
 WIDTH = 78
@@ -24,8 +24,8 @@ def draw(path: Path, program: Demonstration) -> bool:
     with Path("/dev/null").open("w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True)
         console.print("[bold]$ supervisor demo[/bold]")
-        console.print(screen.progress_panel(shown[-1]))
-        console.print(screen.result_panel(result, breaches))
+        console.print(demonstration.progress_panel(shown[-1]))
+        console.print(demonstration.result_panel(result, breaches))
         console.save_svg(str(path), title="supervisor demo")
     return True
 

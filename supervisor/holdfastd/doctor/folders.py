@@ -16,8 +16,8 @@ from holdfast.exits import Exit
 from holdfast_config import Settings
 from holdfast_config.trust import ServiceFolder, UntrustedError
 from holdfastd.doctor.finding import Check, Finding
-from holdfastd.embedded import server_program
-from holdfastd.embedded.errors import StoreLaunchError
+from holdfastd.embedded import launch
+from holdfastd.embedded.data_folder import StoreLaunchError
 from holdfastd.embedded.launch import data_directory
 from holdfastd.parent import start_checks
 
@@ -156,7 +156,7 @@ _PROGRAM = Check("folders", "embedded store")
 def look_for_program(settings: Settings) -> str | StoreLaunchError:
     """The engine of the program, or the error that `start` would end with."""
     try:
-        engine = server_program.find().engine
+        engine = launch.find().engine
         data_directory(settings).check(engine)
     except StoreLaunchError as error:
         return error

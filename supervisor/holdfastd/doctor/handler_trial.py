@@ -6,12 +6,15 @@ Code that is not root's is imported by its owner, when root asks.
 from __future__ import annotations
 
 import os
+import pickle
+import pwd
 import select
 import signal
 import socket
+import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -21,15 +24,91 @@ from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.errors import HandlerError
 from holdfast.handler import foreign_code
 from holdfast.handler.choose import check
-from holdfast_config import Settings
-from holdfastd.doctor import owner_child
-from holdfastd.doctor.handler_child import import_handler
+from holdfast_config import Settings, names
+from holdfast_config.file_trust import ANYBODY, Stranger
+from holdfast_config.standard_error import STREAM
+from holdfast_config.trust import user
+from holdfastd.doctor.handler_child import STDERR, STDOUT, import_handler
 from holdfastd.doctor.handler_import import NotImported, Trial
-from holdfastd.parent.child_setup import ChildSetup
+from holdfastd.parent import prctl
+from holdfastd.parent.child_setup import INCARNATION_VARIABLE, ChildSetup
+from holdfastd.parent.children import kill_leftovers
 from holdfastd.parent.fork import ForkedChild, fork
 from holdfastd.parent.prctl import become_subreaper
 from holdfastd.parent.preload import preload
-from holdfastd.parent.reap import kill_leftovers
+
+# Imports code that is not root's as its owner does, when root asks: in a process of that user.
+#
+# The process is a new interpreter: a fork of root's would have in its memory what root's has. It gets no secret of the
+# settings, a few variables, no terminal, and no way to more rights.
+
+NO_GROUP = 65_534
+PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", INCARNATION_VARIABLE)
+
+_PROGRAM = "import sys; from holdfastd.doctor.handler_trial import main; main(*map(int, sys.argv[1:]))"
+
+
+def owner_of(found: Sequence[Stranger]) -> int | NotImported:
+    """The one user whose code it is. The reason why there is none where several decide what is imported."""
+    owners = {each.owner for each in found}
+    if len(owners) == 1 and ANYBODY not in owners:
+        return owners.pop()
+    first = next((each for each in found if each.owner == ANYBODY), found[0])
+    return NotImported(f"{first}, so nobody knows whose code it is: root does not import it, under any user")
+
+
+def import_as(owner: int, settings: Settings, channel: socket.socket) -> int:
+    """Become the owner and import the handler in a new interpreter; returns only if there is none for this user."""
+    given = os.memfd_create("settings")
+    with os.fdopen(os.dup(given), "wb") as file:
+        pickle.dump(settings.model_copy(update=dict.fromkeys((*names.SECRETS, "webhook_url"))), file)
+    os.lseek(given, 0, os.SEEK_SET)
+    _leave_terminal()
+    environ = _become(owner)
+    for descriptor in (given, channel.fileno()):
+        os.set_inheritable(descriptor, True)
+    words = [sys.executable, "-c", _PROGRAM, str(given), str(channel.fileno())]
+    try:
+        os.execve(sys.executable, words, environ)  # noqa: S606 - no shell is wanted
+    except OSError as error:
+        why = f"{user(owner)}, whose code it is, cannot run {sys.executable}: {error.strerror}"
+        channel.sendall(msgspec.json.encode(NotImported(f"{why}: so no service of that user can")) + b"\n")
+        return 1
+
+
+def main(given: int, channel: int) -> None:
+    """Runs in the new interpreter."""
+    with os.fdopen(given, "rb") as file:
+        settings: Settings = pickle.load(file)  # noqa: S301 - written by our own parent
+    import_handler(settings, socket.socket(fileno=channel))
+
+
+def _leave_terminal() -> None:
+    """Closes the terminal of root to the imported code, which could type into it."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in {STDOUT, STDERR, STREAM.descriptor()}:
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
+def _become(owner: int) -> dict[str, str]:
+    """Take all rights of this user and no others; the variables of its processes."""
+    environ = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    try:
+        entry = pwd.getpwuid(owner)
+    except KeyError:  # a number without a name, as in containers
+        group, groups = NO_GROUP, list[int]()
+    else:
+        group, groups = entry.pw_gid, os.getgrouplist(entry.pw_name, entry.pw_gid)
+        environ |= {"HOME": entry.pw_dir, "USER": entry.pw_name, "LOGNAME": entry.pw_name}
+    os.setgroups(groups)
+    os.setresgid(group, group, group)
+    os.setresuid(owner, owner, owner)
+    prctl.gain_no_rights()
+    prctl.die_with_parent(signal.SIGTERM)  # forgotten by the kernel when the user changes
+    return environ
+
 
 POLL_INTERVAL = 0.1  # seconds between two checks for the end of the child
 STACK_TIMEOUT = 1.0  # seconds for a child that hangs to print its stacks
@@ -46,7 +125,7 @@ def look(settings: Settings) -> Trial:
     except HandlerError as error:
         return NotImported(str(error))
     found = foreign_code.foreign_code(settings)
-    owner = owner_child.owner_of(found) if found else None
+    owner = owner_of(found) if found else None
     if isinstance(owner, NotImported):
         return owner
     preload()  # as `start` does before it forks: the modules that a worker need not import
@@ -74,7 +153,7 @@ def owner_refusal(settings: Settings) -> str:
 
 
 def _importing(settings: Settings, owner: int | None) -> Callable[[socket.socket], int]:
-    return partial(import_handler, settings) if owner is None else partial(owner_child.import_as, owner, settings)
+    return partial(import_handler, settings) if owner is None else partial(import_as, owner, settings)
 
 
 def _answer(child: ForkedChild, deadline: float) -> bytes | None:

@@ -16,22 +16,20 @@ from holdfastd.control.report import RunningInfo
 from holdfastd.control.report import look as look_at_service
 from holdfastd.doctor import (
     configuration,
-    database,
     folders,
     handler_import,
     handler_trial,
     machine,
-    metrics_address,
+    monitoring,
+    postgres_server,
     queue_snapshot,
     running_service,
-    store,
-    telemetry_endpoint,
-    unit,
+    store_checks,
 )
 from holdfastd.doctor.finding import Check, Finding
 from holdfastd.doctor.handler_import import Imported, Trial
 from holdfastd.doctor.machine import Need
-from holdfastd.doctor.store import Expectation
+from holdfastd.doctor.store_checks import Expectation
 from holdfastd.embedded import project_data
 
 # Runs checks in threads, within a time limit: one that hangs or fails becomes one finding and hides no other.
@@ -98,8 +96,8 @@ def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False)
             "redis": lambda: _store(settings, service, deep=deep),
             "postgresql": lambda: _database(settings),
             "metrics": lambda: _metrics(settings, service),
-            "telemetry": lambda: telemetry_endpoint.judge(telemetry_endpoint.look(settings)),
-            "unit": lambda: unit.judge(unit.look(), settings.drain_timeout),
+            "telemetry": lambda: monitoring.judge_telemetry(monitoring.send_span(settings)),
+            "unit": lambda: running_service.judge_unit(running_service.look_at_unit(), settings.drain_timeout),
         },
         CHECK_TIMEOUT,
     )
@@ -157,8 +155,8 @@ def _store(settings: Settings, service: RunningInfo, *, deep: bool) -> Iterator[
         running=service.status is not None and service.status.store.url == settings.redis.masked_url,
         embedded=settings.embedded,
     )
-    info = store.look(settings.redis, settings.lane_names)
-    yield from store.judge(info, expected)
+    info = store_checks.look(settings.redis, settings.lane_names)
+    yield from store_checks.judge(info, expected)
     if isinstance(info, StoreInfo):
         snapshot = queue_snapshot.look(settings.redis, info.memory, deep=deep)
         yield from queue_snapshot.judge_invariants(snapshot)
@@ -169,16 +167,16 @@ def _database(settings: Settings) -> Iterator[Finding]:
     if settings.postgres is None:
         yield Check("postgresql", "connection").ok("not used: Redis alone keeps the tasks")
         return
-    info, replication = database.look(settings.redis, settings.postgres)
-    yield from database.judge(info)
+    info, replication = postgres_server.look(settings.redis, settings.postgres)
+    yield from postgres_server.judge(info)
     if replication is not None and not isinstance(info, StoreError):
-        yield from database.judge_replication(replication)
+        yield from postgres_server.judge_replication(replication)
 
 
 def _metrics(settings: Settings, service: RunningInfo) -> Iterator[Finding]:
-    yield from metrics_address.judge(metrics_address.look(settings, running=service.status is not None))
+    yield from monitoring.judge_metrics(monitoring.look_at_metrics(settings, running=service.status is not None))
 
 
 def _service(settings: Settings, service: RunningInfo) -> Iterator[Finding]:
     ours = {"version": installed(), "store_url": settings.redis.masked_url}
-    yield from running_service.judge(service, **ours, now=time.time())
+    yield from running_service.judge_running(service, **ours, now=time.time())

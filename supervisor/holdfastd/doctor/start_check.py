@@ -10,7 +10,7 @@ from holdfastd.doctor import configuration, folders, handler_import, handler_tri
 from holdfastd.doctor.finding import Finding, Level
 from holdfastd.doctor.folders import FolderInfo
 from holdfastd.doctor.handler_import import Imported, NotImported, Trial
-from holdfastd.embedded.errors import StoreLaunchError
+from holdfastd.embedded.data_folder import StoreLaunchError
 from holdfastd.parent.start_checks import refusal
 
 

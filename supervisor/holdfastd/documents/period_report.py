@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from holdfast.core.statistics import Percentiles, Statistic, by_handler, by_lane, in_all, runs_of, statistics
 from holdfast.store.periods import Period
-from holdfastd.documents import times
+from holdfastd.documents import printed_times
 
 STEPS = 60  # of the course of runs, at most
 
@@ -47,15 +47,15 @@ class ComparedDocument(FiguresDocument):
 
 
 class CourseStep(TypedDict):
-    at: times.Moment | None
+    at: printed_times.Moment | None
     runs: int
 
 
 class ReportDocument(TypedDict):
     """The figures of a period. `course`: the number of runs in each step of it."""
 
-    since: times.Moment | None
-    until: times.Moment | None
+    since: printed_times.Moment | None
+    until: printed_times.Moment | None
     all: ComparedDocument
     handlers: list[ComparedDocument]
     lanes: list[ComparedDocument]
@@ -101,12 +101,12 @@ class Report:
 
     def document(self) -> ReportDocument:
         return {
-            "since": times.utc(self.period.start_ms),
-            "until": times.utc(self.period.end_ms),
+            "since": printed_times.utc(self.period.start_ms),
+            "until": printed_times.utc(self.period.end_ms),
             "all": document(self.total),
             "handlers": [document(each) for each in self.handlers],
             "lanes": [document(each) for each in self.lanes],
-            "course": [{"at": times.utc(at), "runs": runs} for at, runs in self.course.items()],
+            "course": [{"at": printed_times.utc(at), "runs": runs} for at, runs in self.course.items()],
         }
 
 

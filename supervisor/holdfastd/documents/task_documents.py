@@ -1,17 +1,20 @@
-"""Tasks as documents: one of a list, one with its payloads, its result."""
+"""Tasks as documents: one of a list, one with its payloads, its result; batches; changes of many tasks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypedDict, cast
 
 import msgspec
 
+from holdfast.core.batches import BatchRecord, BatchState
+from holdfast.core.bulk_changes import BulkChange, BulkState, BulkVerb
 from holdfast.core.counts import Counts
 from holdfast.core.outcomes import read_result
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import is_asleep, read_trail
-from holdfastd.documents.times import Moment, moment
+from holdfastd.documents.printed_times import Moment, moment
 
 
 class ListedTask(TypedDict):
@@ -180,3 +183,108 @@ def decoded(payload: bytes | None) -> Any:
         return msgspec.json.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return payload.decode("utf-8", "backslashreplace")
+
+
+# Batches as documents.
+
+
+class BatchCountsDocument(TypedDict):
+    """The number of tasks by how they have ended."""
+
+    total: int
+    open: int
+    completed: int
+    failed: int
+    rejected: int
+    canceled: int
+    gone: int
+    retried: int
+    ended: int
+
+
+class BatchDocument(TypedDict):
+    """A batch. `expected`: the tasks that its producer has announced; `callback`: the id of the task that runs at its
+    end."""
+
+    batch: str
+    state: BatchState
+    expected: int
+    counts: BatchCountsDocument
+    callback: str | None
+    created: Moment | None
+    sealed: Moment | None
+    sealed_by: str | None
+    ended: Moment | None
+    canceled: Moment | None
+
+
+def batch_document(record: BatchRecord) -> BatchDocument:
+    counts = record.counts
+    return {
+        "batch": record.batch_id,
+        "state": record.state,
+        "expected": record.expected,
+        "counts": {
+            "total": counts.total,
+            "open": counts.open,
+            "completed": counts.completed,
+            "failed": counts.failed,
+            "rejected": counts.rejected,
+            "canceled": counts.canceled,
+            "gone": counts.gone,
+            "retried": counts.retried,
+            "ended": counts.ended,
+        },
+        "callback": record.then or None,
+        "created": moment(record.created_ms),
+        "sealed": moment(record.sealed_ms),
+        "sealed_by": record.sealed_by or None,
+        "ended": moment(record.ended_ms),
+        "canceled": moment(record.canceled_ms),
+    }
+
+
+# Changes of many tasks as documents.
+
+
+class BulkDocument(TypedDict):
+    """A change of many tasks. `filter`: as the address of the page of tasks has it, empty for all tasks; `changed`:
+    tasks so far, of the `searched` ones; `refused`: those that it could not change; `moved`: only those that were
+    found and had left the filter when their turn came; `pass_number`: it looks again, until a pass changes nothing;
+    `told`: when it last said how far it is."""
+
+    change_id: str
+    verb: BulkVerb
+    filter: str
+    state: BulkState
+    changed: int
+    refused: int
+    moved: int
+    searched: int
+    pass_number: int
+    reason: str | None
+    who: str
+    origin: str
+    begun: Moment | None
+    told: Moment | None
+
+
+def bulk_document(change: BulkChange, now_ms: int, shown: Callable[[str], str] = str) -> BulkDocument:
+    """`now_ms`: the store's time; a change that has not told anything for some seconds is interrupted. `shown` gives a
+    filter without what the reader may not see."""
+    return {
+        "change_id": change.change_id,
+        "verb": change.verb,
+        "filter": shown(change.query),
+        "state": change.state_at(now_ms),
+        "changed": change.changed,
+        "refused": change.refused,
+        "moved": change.moved,
+        "searched": change.searched,
+        "pass_number": change.pass_number,
+        "reason": change.reason or None,
+        "who": change.who,
+        "origin": change.origin,
+        "begun": moment(change.begun_ms),
+        "told": moment(change.told_ms),
+    }

@@ -1,13 +1,20 @@
-"""The data of each project's embedded store on this machine, and what is left of a project that was renamed."""
+"""The data of each project's embedded store on this machine: what is left of a renamed project, and how it moves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import errno
+import os
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.errors import HoldfastError
+from holdfast.exits import Exit
+from holdfast.os import locks
 from holdfast_config import Settings, projects, service_folders
-from holdfast_config.projects import Project
+from holdfast_config.projects import NOTE, Project
+from holdfast_config.trust import ServiceFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +82,117 @@ def remarks(settings: Settings) -> Iterator[str]:
             f"this project seems to be {left.project.path}, which is gone, renamed; its data is in {left.state}: "
             f"`supervisor store move --from '{left.project.path}' --set-aside`, while no supervisor runs, adopts it"
         )
+
+
+# Moves the data of a stopped pool to the folder of a project.
+#
+# Each step is one rename or removes what is not needed, and the data is in one of both folders all the time. A move
+# that was killed is done by the next one.
+
+STOP = "stop it first: supervisor stop --runtime-dir"
+STORE_LOCK = "lock"
+ASIDE = "store.aside"
+
+
+class DataMoveError(HoldfastError):
+    """The data cannot be moved; the message says what to do, `code` is the exit status."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def steps(source: ProjectData, target: ProjectData, *, set_aside: bool) -> Iterator[str]:
+    """Move the data, one step after the other, each with a line that says what was done.
+
+    `set_aside`: data that the target has is kept beside it; else it is an error. Raises DataMoveError and OSError.
+    """
+    there, here = source.state / service_folders.STORE, target.state / service_folders.STORE
+    if not service_folders.holds_data(source.state):
+        yield _nothing(source, target)
+        _forget(source)
+        return
+    with _stopped(source), _stopped(target):
+        folder = ServiceFolder(target.state, named=False, flag="--state-dir", base=target.state.parent)
+        service_folders.make_checked(folder, 0o700)
+        target.project.write_note(target.state)
+        if service_folders.holds_data(target.state):
+            if not set_aside:
+                raise DataMoveError(
+                    f"{target.project.path} has data of its own in {here}: --set-aside keeps it beside the other",
+                    Exit.FAILED,
+                )
+            aside = _free_name(target.state)
+            _rename(here, aside)
+            yield f"the data in {here} is now in {aside}"
+        _make_room(here)
+        _rename(there, here)
+        yield f"the data in {there} is now in {here}, of {target.project.path}"
+    _forget(source)
+
+
+def _nothing(source: ProjectData, target: ProjectData) -> str:
+    if service_folders.holds_data(target.state):
+        return f"nothing to move: {target.state} has the data, {source.state} has none"
+    raise DataMoveError(f"nothing to move: there is no data in {source.state}", Exit.FAILED)
+
+
+@contextmanager
+def _stopped(data: ProjectData) -> Generator[None]:
+    """Keep supervisors from starting here while the block runs. DataMoveError (73) if one runs."""
+    with ExitStack() as held:
+        store = data.state / service_folders.STORE
+        for folder, name in ((data.runtime, service_folders.SUPERVISOR_LOCK), (store, STORE_LOCK)):
+            if not folder.is_dir():
+                continue
+            lock = locks.hold(folder / name)
+            if lock is None:
+                raise DataMoveError(f"a supervisor uses {data.state}: {STOP} '{data.runtime}'", Exit.RUNNING)
+            held.callback(os.close, lock)
+        yield
+
+
+def _rename(old: Path, new: Path) -> None:
+    """Rename a folder, so that a power cut does not undo it."""
+    try:
+        old.rename(new)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        raise DataMoveError(
+            f"{old} and {new} are on different file systems: `cp -a` the one to the other and remove the first, or "
+            "name the folder by --state-dir",
+            Exit.CONFIG,
+        ) from error
+    for parent in {old.parent, new.parent}:
+        descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _free_name(folder: Path) -> Path:
+    """A name beside the store that nothing has."""
+    number = 1
+    while (path := folder / f"{ASIDE}-{number}").exists():
+        number += 1
+    return path
+
+
+def _make_room(store: Path) -> None:
+    """Remove the folder of a store that has never run: it holds a lock file, and seldom something else."""
+    if store.is_dir():
+        (store / STORE_LOCK).unlink(missing_ok=True)
+        try:
+            store.rmdir()
+        except OSError:
+            _rename(store, _free_name(store.parent))
+
+
+def _forget(source: ProjectData) -> None:
+    """Remove the former folder of a project, unless something else than the note is in it."""
+    with suppress(OSError):
+        if [path.name for path in source.state.iterdir()] == [NOTE]:
+            (source.state / NOTE).unlink()
+            source.state.rmdir()

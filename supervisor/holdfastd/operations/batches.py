@@ -11,7 +11,7 @@ from msgspec import Meta
 from holdfast.client.arguments import check_batch_id, check_reason
 from holdfast.core.batches import BatchRecord
 from holdfast.errors import UnknownBatchError
-from holdfastd.documents.batch_documents import BatchDocument, batch_document
+from holdfastd.documents.task_documents import BatchDocument, batch_document
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.known import meant
 

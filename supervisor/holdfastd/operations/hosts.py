@@ -12,12 +12,7 @@ from msgspec import Meta
 from holdfast.client.arguments import check_reason
 from holdfast.core.plain_json import shown
 from holdfast.core.quiet_hosts import ALL_HOSTS, QuietOrder
-from holdfastd.documents.host_documents import (
-    EndedOrderDocument,
-    OrderDocument,
-    ended_order_document,
-    order_document,
-)
+from holdfastd.documents.queue_documents import EndedOrderDocument, OrderDocument, ended_order_document, order_document
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.known import Create, check_known
 from holdfastd.operations.reading import InvalidArgumentError

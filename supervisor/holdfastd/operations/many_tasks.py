@@ -18,7 +18,7 @@ from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import NOT_RUNNING, NOT_STOPPED, BulkChange, BulkVerb
 from holdfast.core.task_states import State
 from holdfast.errors import StoreError
-from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
+from holdfastd.documents.task_documents import BulkDocument, bulk_document
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.errors import NotPossibleError
 from holdfastd.operations.reading import Duration, seconds

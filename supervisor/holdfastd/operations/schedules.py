@@ -12,7 +12,7 @@ from holdfast.client.schedule_definition import ScheduleSpec, check_schedule_id
 from holdfast.client.schedules import Schedules
 from holdfast.core.cadence.moments import read_moment
 from holdfast.errors import InvalidScheduleError
-from holdfastd.documents import times
+from holdfastd.documents import printed_times
 from holdfastd.operations.act import Act, Doing, Reason
 
 ScheduleId = Annotated[str, Meta(description="Id of the schedule.")]
@@ -56,7 +56,7 @@ class PutSchedule(TypedDict):
 
     schedule: str
     word: str
-    next: times.Moment | None
+    next: printed_times.Moment | None
 
 
 class ScheduleWord(TypedDict):
@@ -85,7 +85,7 @@ async def set_schedule(doing: Doing, given: SetSchedule) -> PutSchedule:
         raise InvalidScheduleError(f"schedule {name} exists already: edit it, or choose another id")
     after = None if given.after is None else read_moment(given.after, given.spec.timezone)
     put = await doing.manager.schedules.put(name, given.spec, again=True, after=after)
-    return {"schedule": name, "word": put.word, "next": times.utc(put.expected)}
+    return {"schedule": name, "word": put.word, "next": printed_times.utc(put.expected)}
 
 
 async def remove_schedule(doing: Doing, given: ChosenSchedule) -> ScheduleWord:

@@ -10,7 +10,7 @@ from msgspec import Meta
 from holdfast.core.cadence.moments import read_moment
 from holdfast.timeline.job import JobKind
 from holdfast.timeline.jobs import set_job, unset_job
-from holdfastd.documents import times
+from holdfastd.documents import printed_times
 from holdfastd.operations.act import Act, Doing
 
 JobId = Annotated[str, Meta(description="Id of the job. The part after its last colon is the lane of the job.")]
@@ -47,7 +47,7 @@ class SetJobAnswer(TypedDict):
 
     jobid: str
     word: str
-    next: times.Moment | None
+    next: printed_times.Moment | None
 
 
 async def set_one_job(doing: Doing, given: SetJob) -> SetJobAnswer:
@@ -59,7 +59,7 @@ async def set_one_job(doing: Doing, given: SetJob) -> SetJobAnswer:
     after = None if given.after is None else read_moment(given.after, "UTC")
     manner = JobKind(given.on_failure, given.max_attempts, given.timeout)
     put = await set_job(doing.manager, given.jobid, given.schedule, after, manner)
-    return {"jobid": given.jobid, "word": put.word, "next": times.utc(put.expected)}
+    return {"jobid": given.jobid, "word": put.word, "next": printed_times.utc(put.expected)}
 
 
 async def unset_one_job(doing: Doing, given: ChosenJob) -> JobWord:

@@ -1,26 +1,151 @@
-"""Executes the commands of the core: fork, send, signal, log, print. It makes no decisions."""
+"""Executes the commands of the core (fork, send, signal, log, print), and prepares each child to fork."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import random
 import signal
-from collections.abc import Callable
+import socket
+import uuid
+from collections.abc import Callable, Collection
 from typing import Any
 
 import structlog
 
-from holdfast.ipc.channel import encode
+from holdfast.exits import ChildExit
+from holdfast.ipc.channel import BootFailed, encode
 from holdfast.os.kill_points import Point, reached
 from holdfast_config import ConfigError
 from holdfastd.core.commands import Announce, Command, Fork, Kill, Log, MeasureHost, Print, ReadSettings, Send
 from holdfastd.core.parent_events import Event, Forked, ForkFailed, HostMeasured, SettingsRead
-from holdfastd.core.slots import LOADER
-from holdfastd.embedded.errors import StoreLaunchError
-from holdfastd.parent import fork, host
+from holdfastd.core.slots import LOADER, ChildKind, Slot
+from holdfastd.embedded.data_folder import StoreLaunchError
+from holdfastd.embedded.launch import StoreLaunch
+from holdfastd.parent import child_setup, fork, host
+from holdfastd.parent.child_setup import ChildSetup
 from holdfastd.parent.children import ChildProcess, Children
-from holdfastd.parent.fork import ForkedChild
-from holdfastd.parent.spawn import ChildFactory
+from holdfastd.parent.fork import LINUX, ForkedChild, Kernel, fork_by_loader
+from holdfastd.parent.loader import ForkRequest, Loader, LoaderClient
+from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
+
+# Prepares the child of each kind: the function that it runs and its process name.
+
+_SHORT = {ChildKind.WORKER: "w", ChildKind.QUARANTINE: "q"}  # the kernel keeps fifteen letters of a process's name
+
+
+class ChildFactory:
+    """Creates child setups. It holds the embedded store's command and descriptors from `prepare` until the store
+    runs."""
+
+    def __init__(self, spec: ServiceSpec) -> None:
+        self._spec = spec
+        self._work: dict[int, WorkerCode] = {0: spec.worker}  # by generation
+        self._launch: StoreLaunch | None = None
+        self._loader = LoaderClient()
+        self._requests: socket.socket | None = None  # the end of a loader that is about to be forked
+
+    def prepare(self) -> None:
+        """Prepare the first run of the embedded store, if there is one. Raises StoreLaunchError."""
+        if self._spec.store is not None:
+            self._launch = self._spec.store.prepare(True)
+
+    def reread(self, generation: int, needed: Collection[int]) -> None:
+        """Read the settings for workers of this generation, and forget all earlier generations but the `needed` ones.
+
+        Raises ConfigError, and changes nothing then.
+        """
+        code = self._spec.reread()
+        self._work = {known: work for known, work in self._work.items() if known in needed} | {generation: code}
+
+    def create(self, slot: Slot, first: bool, generation: int) -> ChildSetup:
+        """A new incarnation for this slot. Raises StoreLaunchError."""
+        incarnation = uuid.uuid4().hex
+        spec, code = self._spec, self._work[generation]
+        match slot.kind:
+            case ChildKind.WORKER | ChildKind.QUARANTINE:
+                return worker_setup(code, incarnation, slot)
+            case ChildKind.LOADER:
+                return self._loader_setup(incarnation, slot, code)
+            case ChildKind.STEWARD:
+
+                def serve(channel: socket.socket) -> int:
+                    return spec.steward(first, channel)
+
+                return ChildSetup(incarnation, "holdfast: stew", f"holdfast: {slot}", serve, spec.metrics.descriptors)
+            case ChildKind.WATCHER:
+                assert spec.watcher is not None
+                return ChildSetup(incarnation, "holdfast: watch", f"holdfast: {slot}", spec.watcher)
+            case ChildKind.WEB:
+                assert spec.web is not None
+                return ChildSetup(
+                    incarnation, "holdfast: web", f"holdfast: {slot}", spec.web, spec.dashboard.descriptors
+                )
+            case ChildKind.STORE:
+                return self._store(incarnation)
+
+    def forked(self, slot: Slot) -> None:
+        """The child runs: close the parent's copies of descriptors that were held for it."""
+        if slot.kind is ChildKind.STORE and self._launch is not None:
+            for descriptor in self._launch.inherit:
+                os.close(descriptor)
+            self._launch = None
+        if slot.kind is ChildKind.LOADER and self._requests is not None:
+            self._requests.close()
+            self._requests = None
+
+    def fork_by_loader(
+        self, slot: Slot, is_known: Callable[[int], object], kernel: Kernel = LINUX
+    ) -> tuple[str, ForkedChild]:
+        """Have the loader fork a worker; its incarnation. Raises OSError."""
+        request = ForkRequest(uuid.uuid4().hex, slot.kind, slot.number)
+        return request.incarnation, fork_by_loader(request, self._loader, is_known, kernel)
+
+    def start_failure(self, slot: Slot, pid: int) -> BootFailed | None:
+        """The error of a dead store from its log, as the store does not speak the channel protocol; None for other
+        children."""
+        store = self._spec.store
+        words = store.start_failure(pid) if store is not None and slot.kind is ChildKind.STORE else ""
+        return BootFailed(ChildExit.UNAVAILABLE, words) if words else None
+
+    def _loader_setup(self, incarnation: str, slot: Slot, code: WorkerCode) -> ChildSetup:
+        assert code.load is not None
+        requests = self._requests = self._loader.connect()
+
+        def make_setup(request: ForkRequest, kept: tuple[int, ...]) -> ChildSetup:
+            return worker_setup(code, request.incarnation, request.slot, kept)
+
+        body = Loader(code.load, make_setup, requests).run
+        return ChildSetup(incarnation, "holdfast: load", f"holdfast: {slot}", body, (requests.fileno(),))
+
+    def _store(self, incarnation: str) -> ChildSetup:
+        assert self._spec.store is not None
+        launch = self._launch = self._launch or self._spec.store.prepare(False)
+
+        def serve(_: socket.socket) -> int:
+            child_setup.execute(launch.argv, launch.inherit, incarnation)
+
+        return ChildSetup(incarnation, "holdfast: store", "holdfast: store", serve, launch.inherit)
+
+
+def worker_setup(code: WorkerCode, incarnation: str, slot: Slot, kept: tuple[int, ...] = ()) -> ChildSetup:
+    """A worker of this incarnation. `kept`: descriptors that its handler needs."""
+
+    def work(channel: socket.socket) -> int:
+        return code.run(incarnation, slot, channel)
+
+    return ChildSetup(incarnation, f"holdfast: {_SHORT[slot.kind]}{slot.number}", f"holdfast: {slot}", work, kept)
+
+
+def accepts_connections(store: EmbeddedStore) -> bool:
+    """True if the embedded store accepts connections. Connecting to a unix socket never waits."""
+    with socket.socket(socket.AF_UNIX) as trial, contextlib.suppress(OSError):
+        trial.setblocking(False)
+        trial.connect(str(store.path))
+        return True
+    return False
+
 
 _log = structlog.get_logger("holdfast.parent")
 

@@ -29,7 +29,7 @@ from holdfast.handler.failures import summary
 from holdfast.ipc.channel import Beat, BootFailed, FromChild, Ready, encode, until_next
 from holdfast_config.standard_error import STREAM
 from holdfastd.core.slots import ChildKind, Slot
-from holdfastd.parent import child_setup, memory_image, received_signals
+from holdfastd.parent import child_setup, preload, received_signals
 from holdfastd.parent.child_setup import ChildSetup
 from holdfastd.parent.fork_hazards import thread_count
 from holdfastd.parent.preload_handler import NotShareableError
@@ -142,7 +142,7 @@ class Loader:
             known = isinstance(error, NotShareableError | HandlerError)
             _send(channel, BootFailed(code, str(error) if known else summary(error)))
             os._exit(code)  # threads that the import has started must not keep this process alive
-        memory_image.freeze()
+        preload.freeze()
         _send(channel, Ready())
         return self._serve(channel, descriptors)
 

@@ -48,14 +48,12 @@ from holdfastd.core.parent_events import (
 )
 from holdfastd.core.slots import STEWARD, STORE, SupervisionPolicy
 from holdfastd.core.view import View
-from holdfastd.parent import host, spawn
-from holdfastd.parent.child_listener import CallbackSelector, ChildListener
-from holdfastd.parent.children import Children
-from holdfastd.parent.execute import CommandExecutor
+from holdfastd.parent import execute, host
+from holdfastd.parent.children import CallbackSelector, ChildListener, Children
+from holdfastd.parent.execute import ChildFactory, CommandExecutor
 from holdfastd.parent.fork import LINUX, Kernel
 from holdfastd.parent.received_signals import ReceivedSignals
 from holdfastd.parent.service_spec import ServiceSpec
-from holdfastd.parent.spawn import ChildFactory
 from holdfastd.parent.status import Stats, StatusNotifier
 from holdfastd.parent.systemd_notify import Notifier
 
@@ -200,7 +198,7 @@ class Parent:
 
     def _check_store(self) -> None:
         store = self._spec.store
-        if store is not None and self._store_boots() and spawn.accepts_connections(store):
+        if store is not None and self._store_boots() and execute.accepts_connections(store):
             self._inbox.append(StoreOpened())
 
     def _check_all(self, now: float) -> None:

@@ -28,18 +28,18 @@ from holdfast_config.standard_error import STREAM
 from holdfastd.control.listening_socket import DASHBOARD, ListenError, ListeningSocket
 from holdfastd.core.commands import Announce
 from holdfastd.core.slots import ChildKind, Slot, SupervisionPolicy
-from holdfastd.embedded.errors import StoreLaunchError, read_start_failure
+from holdfastd.embedded.data_folder import StoreLaunchError, read_start_failure
 from holdfastd.embedded.launch import data_directory, prepare
-from holdfastd.parent import dashboard_token, prctl, preload, start_checks
+from holdfastd.parent import prctl, preload, start_checks
 from holdfastd.parent.fork import LINUX, Kernel
 from holdfastd.parent.parent import Parent
 from holdfastd.parent.preload_handler import is_preloaded, preload_handler
 from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
 from holdfastd.parent.start_checks import refusal
-from holdfastd.steward.main import run as serve
-from holdfastd.steward.spec import StewardSpec
-from holdfastd.watcher.main import run as watch
-from holdfastd.watcher.spec import WatcherSpec
+from holdfastd.steward.steward_process import run as serve
+from holdfastd.steward.steward_spec import StewardSpec
+from holdfastd.watcher import WatcherSpec
+from holdfastd.watcher import run as watch
 
 # Runs one supervisor in a runtime folder: it takes the lock, handles unexpected errors, and returns the exit status.
 
@@ -166,7 +166,7 @@ def run(
         announce(why_not, "error")
         return Exit.CONFIG
     if settings.web:
-        settings = dashboard_token.chosen(settings, announce)
+        settings = start_checks.with_dashboard_token(settings, announce)
     preload.preload(telemetry=settings.otlp_endpoint is not None)
     preload.freeze()
     if settings.reload:

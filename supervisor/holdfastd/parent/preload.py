@@ -1,13 +1,40 @@
-"""Imports every module that children need before the first fork, so that children start fast and share pages."""
+"""Imports every module that children need before the first fork, and prepares the memory that they share."""
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import importlib
+import sys
 from contextlib import suppress
 
 from holdfast.store.redis.scripts import product
 from holdfast.version import installed
-from holdfastd.parent import lean_imports, memory_image
+from holdfastd.parent import lean_imports
+
+# Prepares the memory of a process for the children that it forks: what they write to is copied for each of them.
+
+
+def freeze() -> None:
+    """Collect garbage, give free memory back, and arrange what is left so that children write to few of its pages."""
+    gc.collect()
+    _forget_looked_up_names()
+    _give_back_free_memory()
+    gc.freeze()  # a collection in a child would write to all objects
+
+
+def _forget_looked_up_names() -> None:
+    """Empty the cache of attribute lookups: a child that replaces an entry would write to the page of a name."""
+    forget = getattr(sys, "_clear_internal_caches", None) or getattr(sys, "_clear_type_cache", None)
+    if forget is not None:
+        forget()
+
+
+def _give_back_free_memory() -> None:
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone
+    if trim is not None:
+        trim(0)
+
 
 MODULES = (
     "anyio._backends._asyncio",  # anyio imports it lazily, which would cost every child 70 ms
@@ -16,7 +43,7 @@ MODULES = (
     "hiredis",
     "holdfast.store.redis.store",
     "holdfast.worker.main",
-    "holdfastd.steward.main",
+    "holdfastd.steward.steward_process",
     "msgspec",
     "redis.asyncio.connection",
     "ssl",
@@ -51,8 +78,3 @@ def import_modules(*, telemetry: bool = False) -> None:
         with suppress(ImportError):  # that API is not stable: without it, logs are not sent
             for name in LOGS:
                 importlib.import_module(name)
-
-
-def freeze() -> None:
-    """Make the memory of this process cheap to share with the children that it forks from now on."""
-    memory_image.freeze()

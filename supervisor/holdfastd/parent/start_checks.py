@@ -1,11 +1,14 @@
-"""Checks before the first fork that this host can run a service with these settings."""
+"""Before the first fork: this host can run a service with these settings; its folders; the dashboard's token."""
 
 from __future__ import annotations
 
 import errno
+import secrets
 import ssl
 from importlib.util import find_spec
 from pathlib import Path
+
+from pydantic import SecretStr
 
 from holdfast.exits import Exit
 from holdfast_config import Settings, addresses, service_folders, web_users
@@ -14,6 +17,7 @@ from holdfast_config.settings import STORE_SOCKET
 from holdfast_config.trust import UntrustedError
 from holdfastd.control.socket_protocol import CONTROL_SOCKET
 from holdfastd.core import capacity
+from holdfastd.core.commands import Announce
 from holdfastd.embedded.data_folder import FULL
 from holdfastd.parent import host
 
@@ -158,3 +162,19 @@ def make_folders(settings: Settings) -> None:
     incarnations = settings.runtime_dir / INCARNATIONS
     service_folders.make(incarnations, 0o700)
     incarnations.chmod(0o700)  # also where somebody has opened it to others
+
+
+# The token to log in to the dashboard: that of the settings, else one that is made at the start.
+
+TOKEN_BYTES = 24
+
+
+def with_dashboard_token(settings: Settings, announce: Announce) -> Settings:
+    """The settings with a token. One that is made is announced, once: every web process of this start takes it. Where
+    users log in by name or at a proxy it is not, and signs their sessions only."""
+    if settings.web_token is not None:
+        return settings
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    if settings.web_users_file is None and settings.web_trust_proxy is None:
+        announce(f"token of the dashboard: {token} (HOLDFAST_WEB_TOKEN or a credential sets one that lasts)")
+    return settings.model_copy(update={"web_token": SecretStr(token)})

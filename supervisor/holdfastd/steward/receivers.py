@@ -22,6 +22,7 @@ from holdfast.core.webhook_notice import Answered, Notice, Room, SpoiltNotice
 if TYPE_CHECKING:
     from holdfast.store import Store
 
+
 AT_ONCE = 100  # notices under way
 UNPROVEN_AT_ONCE = 75  # of them to receivers that are not known to answer promptly
 SHARE = 10  # under way to one receiver
@@ -32,7 +33,7 @@ MOST_KNOWN = 1000  # prompt receivers
 
 
 @dataclass(slots=True)
-class Place:
+class ReceiverPlace:
     """The place of one notice. `held`: its receivers, one for each post that has not ended."""
 
     held: list[str]
@@ -55,20 +56,20 @@ class Receivers:
     def room(self) -> Room:
         return Room(UNPROVEN_AT_ONCE - self._unproven, SHARE, UNPROVEN_SHARE, self._busy)
 
-    def begin(self, notice: Notice | SpoiltNotice) -> Place:
+    def begin(self, notice: Notice | SpoiltNotice) -> ReceiverPlace:
         self.number += 1
         self._unproven += not notice.is_prompt
         self._busy[notice.receiver] += 1
-        return Place([notice.receiver], not notice.is_prompt)
+        return ReceiverPlace([notice.receiver], not notice.is_prompt)
 
-    def end(self, place: Place) -> None:
+    def end(self, place: ReceiverPlace) -> None:
         self.number -= 1
         self._unproven -= place.is_unproven
         for receiver in tuple(place.held):
             self._leave(place, receiver)
         self._tell_end()
 
-    def add(self, place: Place, receivers: Iterable[str]) -> bool:
+    def add(self, place: ReceiverPlace, receivers: Iterable[str]) -> bool:
         """Give a notice places at further receivers. False if one of them has none: nothing was given."""
         others = list(receivers)
         is_unproven = any(each not in self._prompt for each in others)
@@ -84,7 +85,7 @@ class Receivers:
         return True
 
     @contextmanager
-    def post(self, place: Place, receiver: str) -> Generator[None]:
+    def post(self, place: ReceiverPlace, receiver: str) -> Generator[None]:
         """One post of a notice: its receiver has the place back when it ends."""
         try:
             yield
@@ -108,7 +109,7 @@ class Receivers:
     def _share(self, receiver: str) -> int:
         return SHARE if receiver in self._prompt else UNPROVEN_SHARE
 
-    def _leave(self, place: Place, receiver: str) -> None:
+    def _leave(self, place: ReceiverPlace, receiver: str) -> None:
         if receiver not in place.held:
             return
         place.held.remove(receiver)

@@ -28,11 +28,10 @@ from holdfast_config import addresses
 from holdfast_config.addresses import WebhookUrl
 from holdfast_config.values import STANDARD_PREFIX
 from holdfastd.a2a import wire_0_3, wire_1_0
-from holdfastd.a2a.agent_task import AgentTask
-from holdfastd.a2a.push_target import PushTarget, read_targets
-from holdfastd.a2a.task_view import task_view
+from holdfastd.a2a.agent_task import AgentTask, PushTarget, read_targets
+from holdfastd.a2a.agent_task_view import task_view
 from holdfastd.steward.public_addresses import is_public
-from holdfastd.steward.receivers import Place, Receivers
+from holdfastd.steward.receivers import ReceiverPlace, Receivers
 
 if TYPE_CHECKING:
     from holdfast.store import Store
@@ -146,7 +145,7 @@ class NoticeDelivery:
     store: Store
     poster: Poster
     receivers: Receivers
-    place: Place
+    place: ReceiverPlace
     failed: list[MissedError | RefusedError] = field(default_factory=list[MissedError | RefusedError])
     answers: list[tuple[str, float | None]] = field(default_factory=list[tuple[str, float | None]])
 

@@ -21,8 +21,8 @@ from holdfast.core.words import fine_duration
 from holdfast.version import installed
 from holdfast.why.times import span
 from holdfast_config.error_text import escape
-from holdfastd.documents import lane_documents
-from holdfastd.documents.lane_documents import rate_words
+from holdfastd.documents import queue_documents
+from holdfastd.documents.queue_documents import rate_words
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.queue.redaction import Redaction
 
@@ -109,10 +109,10 @@ def environment(redaction: Redaction) -> Environment:
         "length": len,
         "span": span,
         "query_with": query_with,
-        "lane_state": lane_documents.state_words,
+        "lane_state": queue_documents.state_words,
         "rate_words": rate_words,
-        "weights": lane_documents.weight_words,
-        "timeouts": lane_documents.timeout_words,
+        "weights": queue_documents.weight_words,
+        "timeouts": queue_documents.timeout_words,
     }
     return found
 

@@ -27,9 +27,8 @@ from holdfast.store import open_store
 from holdfast_config import Settings
 from holdfast_config.addresses import parse_proxy
 from holdfast_config.standard_error import STREAM
-from holdfastd.control.accept_loop import AcceptLoop
 from holdfastd.control.allowed_hosts import AllowedHosts
-from holdfastd.control.open_connections import OpenConnection, OpenConnections
+from holdfastd.control.open_connections import AcceptLoop, OpenConnection, OpenConnections
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.application import application

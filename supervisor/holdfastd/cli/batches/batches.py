@@ -20,8 +20,8 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage, operate
 from holdfastd.cli.common.tables import TableFit, plain, table
 from holdfastd.cli.common.task_id import CUT
-from holdfastd.documents.batch_documents import batch_document
-from holdfastd.documents.times import moment, span
+from holdfastd.documents.printed_times import moment, span
+from holdfastd.documents.task_documents import batch_document
 from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, converse
 from holdfastd.cli.common.task_id import TASK_ID, whole_ids
-from holdfastd.documents import times
-from holdfastd.documents.entry_documents import event_document
+from holdfastd.documents import printed_times
+from holdfastd.documents.queue_documents import event_document
 
 if TYPE_CHECKING:
     from holdfast.store import Store
@@ -131,7 +131,7 @@ def events(
 
 
 def _show(session: Session, event: Happening, /) -> None:
-    at = times.moment(event.at_ms)
+    at = printed_times.moment(event.at_ms)
     if session.json:
         output.line(event_document(event))
     else:
@@ -142,5 +142,5 @@ def _show_missed(session: Session, missed: MissedEvents, /) -> None:
     """Reports a gap, also in the JSON output."""
     if session.json:
         output.line({"event": "missed", "after": missed.after, "before": missed.before})
-    after, before = (times.moment(int(position.partition("-")[0])) for position in missed)
+    after, before = (printed_times.moment(int(position.partition("-")[0])) for position in missed)
     output.note(f"events between {after} and {before} were deleted before they could be read")

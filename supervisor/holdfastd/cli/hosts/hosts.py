@@ -22,7 +22,7 @@ from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.views import death_views, host_views, process_names
 from holdfastd.control import client
 from holdfastd.control.socket_protocol import AskStatus
-from holdfastd.documents.host_documents import EndedOrderDocument, OrderDocument, worker_document
+from holdfastd.documents.queue_documents import EndedOrderDocument, OrderDocument, worker_document
 from holdfastd.operations.hosts import END_HALT, HALT_HOSTS, QUIET_HOSTS, RESUME_HOSTS
 
 if TYPE_CHECKING:

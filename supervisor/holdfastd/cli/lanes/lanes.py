@@ -20,9 +20,8 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, operate
 from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.views import host_views
-from holdfastd.documents import lane_documents
-from holdfastd.documents.host_documents import quiet_documents
-from holdfastd.documents.lane_documents import lane_document, rate_words
+from holdfastd.documents import queue_documents
+from holdfastd.documents.queue_documents import lane_document, quiet_documents, rate_words
 from holdfastd.operations.lanes import (
     LIMIT_HANDLER,
     LIMIT_LANE,
@@ -136,5 +135,5 @@ def _known(lane: str) -> str:
 def _cells(lane: LaneState, snapshot: Lanes) -> tuple[object, ...]:
     oldest = None if lane.oldest_ms is None else duration(max(0, snapshot.now_ms - lane.oldest_ms) / 1000)
     bounds = (lane.limit.value, lane.keys.value, rate_words(lane.rate))
-    served = (lane.workers, lane_documents.weight_words(lane) or None, lane_documents.timeout_words(lane) or None)
-    return (lane.name, lane.waiting, lane.running, oldest, *served, *bounds, lane_documents.state_words(lane))
+    served = (lane.workers, queue_documents.weight_words(lane) or None, queue_documents.timeout_words(lane) or None)
+    return (lane.name, lane.waiting, lane.running, oldest, *served, *bounds, queue_documents.state_words(lane))

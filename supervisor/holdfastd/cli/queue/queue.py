@@ -22,8 +22,8 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, ask, converse, manager_of, operate, operate_in, retries_of
 from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.common.work_progress import WorkProgress
-from holdfastd.documents import task_documents, times
-from holdfastd.documents.entry_documents import unreadable_document
+from holdfastd.documents import printed_times, task_documents
+from holdfastd.documents.queue_documents import unreadable_document
 from holdfastd.operations.act import Act
 from holdfastd.operations.errors import NotFoundError, NotPossibleError
 from holdfastd.operations.unreadable import (
@@ -183,7 +183,7 @@ def _status(answers: Mapping[str, UnreadableAnswer | HoldfastError]) -> int:
 
 def _cells(each: UnreadableEntry) -> tuple[object, ...]:
     entry = each.raw[: 4 * SHOWN].decode("utf-8", "backslashreplace")[:SHOWN]
-    return (each.address, times.moment(each.at_ms), each.lane, each.reason, each.size, entry)
+    return (each.address, printed_times.moment(each.at_ms), each.lane, each.reason, each.size, entry)
 
 
 lane_option = click.option("--lane", help="Name of the lane. Default: the queue itself.", metavar="NAME")

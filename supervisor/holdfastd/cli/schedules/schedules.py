@@ -23,9 +23,9 @@ from holdfastd.cli.common.store_session import manage, operate
 from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.schedules import apply
 from holdfastd.cli.schedules.schedule_options import limit_option, spec_of, what, when
-from holdfastd.documents import times
-from holdfastd.documents.schedule_documents import occurrence_document, schedule_document
-from holdfastd.documents.times import utc
+from holdfastd.documents import printed_times
+from holdfastd.documents.printed_times import utc
+from holdfastd.documents.queue_documents import occurrence_document, schedule_document
 from holdfastd.operations.schedules import (
     PAUSE_SCHEDULE,
     REMOVE_SCHEDULE,
@@ -70,7 +70,7 @@ def next_(session: Session, /, schedule_id: str | None, count: int, after: str |
     text = words(cadence)
     if isinstance(cadence, Cron | RecurrenceRule) and cadence.timezone != "UTC":
         timezone = cadence.timezone  # as CRON_TZ or TZID has it
-    rows = [(times.zoned(moment, timezone), times.utc(moment)) for moment in moments]
+    rows = [(printed_times.zoned(moment, timezone), printed_times.utc(moment)) for moment in moments]
     if session.json:
         output.document({"words": text, "timezone": timezone, "next": [{"local": a, "utc": b} for a, b in rows]})
         return

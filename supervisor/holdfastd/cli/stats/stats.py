@@ -20,7 +20,7 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.common.tables import TableFit, plain, table
 from holdfastd.cli.views.sparklines import sparkline
-from holdfastd.documents import times
+from holdfastd.documents import printed_times
 from holdfastd.documents.period_report import Compared, Report
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ CSV_COLUMNS = (
 def print_text(report: Report, *, wide: bool) -> None:
     length = duration(report.period.seconds)
     output.text(
-        f"{times.utc(report.period.start_ms)} to {times.utc(report.period.end_ms)}: the last {length}, "
+        f"{printed_times.utc(report.period.start_ms)} to {printed_times.utc(report.period.end_ms)}: the last {length}, "
         f"in brackets the {length} before"
     )
     plain([(name, value(report.total)) for name, value in _LINES])

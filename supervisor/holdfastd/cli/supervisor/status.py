@@ -22,7 +22,7 @@ from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.views import death_views, host_views, ledger_status, process_names
 from holdfastd.control.client import ask
 from holdfastd.control.socket_protocol import AskStatus, ProcessStatus, QuarantineStatus, SupervisorStatus
-from holdfastd.documents.host_documents import quiet_documents
+from holdfastd.documents.queue_documents import quiet_documents
 
 if TYPE_CHECKING:
     from holdfast.store import Store

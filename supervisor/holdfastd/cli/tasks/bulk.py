@@ -28,7 +28,7 @@ from holdfastd.cli.common.store_session import LONG_RETRIES, ask, converse, oper
 from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.work_progress import WorkProgress
-from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
+from holdfastd.documents.task_documents import BulkDocument, bulk_document
 from holdfastd.operations.act import Act
 from holdfastd.operations.errors import NotPossibleError
 from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, asked_bulk, note_end

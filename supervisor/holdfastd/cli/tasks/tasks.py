@@ -29,7 +29,7 @@ from holdfastd.cli.common.task_id import TASK_ID, whole_id
 from holdfastd.cli.tasks.bulk import bulk
 from holdfastd.cli.tasks.change_tasks import cancel, clean, pause, remove, resume, retry
 from holdfastd.cli.views import task_views
-from holdfastd.documents import task_documents, times
+from holdfastd.documents import printed_times, task_documents
 
 # `supervisor tasks list`: its filters, and the pages it asks for.
 
@@ -153,7 +153,7 @@ class PartPrinter:
 
     def print(self, part: EmittedPart) -> None:
         if self.session.json:
-            fields = {"position": part.position, "run": part.run, "at": times.moment(part.at_ms)}
+            fields = {"position": part.position, "run": part.run, "at": printed_times.moment(part.at_ms)}
             output.line(fields | {"value": part.value})
             return
         self._remark(part)
@@ -238,4 +238,4 @@ def describe(task: TaskRecord, parents: Sequence[ParentResult]) -> None:
     output.text("trail")
     for entry in task.trail:
         at, _, event = entry.partition(" ")
-        output.text(f"  {times.moment(int(at)) if at.isdigit() else at}  {event}")
+        output.text(f"  {printed_times.moment(int(at)) if at.isdigit() else at}  {event}")

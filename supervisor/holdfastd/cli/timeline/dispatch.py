@@ -103,6 +103,6 @@ def dispatch(session: Session, /, worker: str | None, schedules: Path | None, af
     if rows:
         number = manage(session, lambda manager: set_rows(manager, rows, moment))
         output.note(f"{counted(number, 'schedule')} set")
-    from holdfastd.single.steward import run  # slow to import; errors of the settings come first
+    from holdfastd.single.dispatch_process import run  # slow to import; errors of the settings come first
 
     return run(settings, output.note)

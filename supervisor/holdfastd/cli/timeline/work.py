@@ -35,6 +35,6 @@ def work(session: Session, /, worker: str | None) -> int:
     check_name(settings)
     check_owner(settings)
     reach(session)
-    from holdfastd.single.worker import run  # slow to import; errors of the settings come first
+    from holdfastd.single.work_process import run  # slow to import; errors of the settings come first
 
     return run(settings, output.note)

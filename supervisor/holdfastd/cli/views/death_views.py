@@ -9,7 +9,7 @@ from holdfast.core.words import duration
 from holdfastd.cli.common.tables import TableFit
 from holdfastd.cli.views import process_names
 from holdfastd.control.socket_protocol import DeathStatus
-from holdfastd.documents.times import moment
+from holdfastd.documents.printed_times import moment
 
 FIT = TableFit(texts=("detail", "last tasks"), drop=("peak MiB", "lived", "last tasks", "pid", "status"))
 COLUMNS = ("at", "process", "pid", "cause", "detail", "status", "lived", "peak MiB", "last tasks")

@@ -23,8 +23,7 @@ from holdfast.core.worker_records import MAX_CRASHES
 from holdfast.os import processes
 from holdfastd.steward.duties.worker_recovery import Recovered
 from holdfastd.steward.duty import Duty
-from holdfastd.steward.lock_files import LockFiles
-from holdfastd.steward.roster import WorkerRoster
+from holdfastd.steward.roster import LockFiles, WorkerRoster
 
 if TYPE_CHECKING:
     from holdfast.store import Store

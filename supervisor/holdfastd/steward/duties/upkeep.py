@@ -1,13 +1,15 @@
-"""Suspects counts the suspects that may start now, after each promotion and recovery, and at least every second.
+"""Upkeep of the queue: promotion, counts of batches, unserved tasks, retention, rollups, suspects, the time file.
 
-The parent gets the number when it changes, and every second while it is not 0: it forks quarantine workers.
+The parent gets the number of suspects when it changes, and every second while it is not 0: it forks quarantine workers.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -25,6 +27,7 @@ from holdfastd.steward.roster import WorkerRoster
 
 if TYPE_CHECKING:
     from holdfast.store import Store
+
 
 # Promotion moves delayed tasks to their lanes when they are due, to the millisecond while the steward lives.
 
@@ -207,3 +210,34 @@ def burst_progress(store: Store, lanes: Sequence[str], tell: Callable[[Left], No
         return BURST_EVERY
 
     return Duty("burst progress", run_once)
+
+
+# Writes the time up to which this steward has checked the store, in Unix seconds of the store, to a file.
+
+TIME_EVERY = 1.0  # seconds
+AFTER_TROUBLE = 30.0  # seconds: a full disk must not fill the log, too
+
+
+def time_file(store: Store, path: Path) -> Duty:
+    """Readers always see a whole number."""
+
+    async def run_once() -> float:
+        now = await store.clock_ms()
+        try:
+            write(path, f"{now // 1000}")
+        except OSError as error:
+            _log.warning("the time file cannot be written", file=str(path), error=error.strerror)
+            return AFTER_TROUBLE
+        return TIME_EVERY
+
+    return Duty("time file", run_once)
+
+
+def write(path: Path, text: str) -> None:
+    """Replace the file. Others may write in this folder: their file or link is never written to."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.unlink(missing_ok=True)
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(text)
+    beside.replace(path)

@@ -22,8 +22,7 @@ from holdfast.os.kill_points import Point, reached
 from holdfast.version import installed
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import Duty
-from holdfastd.steward.lock_files import LockFiles
-from holdfastd.steward.roster import WorkerRoster
+from holdfastd.steward.roster import LockFiles, WorkerRoster
 
 if TYPE_CHECKING:
     from holdfast.store import Store

@@ -24,6 +24,7 @@ from holdfastd.steward.metrics.queue_report import QueueReport, Reporter
 if TYPE_CHECKING:
     from holdfast.store import Store
 
+
 # The host whose processes are measured: a pool, through its supervisor's control socket, or one process alone.
 
 ANSWER_TIMEOUT = 2.0  # seconds: the parent answers at once unless it is stopped

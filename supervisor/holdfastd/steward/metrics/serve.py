@@ -25,9 +25,8 @@ from holdfast.telemetry.logs import is_wanted
 from holdfast.telemetry.metric_table import BOUNDS, Exemplar, Kind, Metric, Readings
 from holdfast_config import Settings
 from holdfast_config.addresses import ListenAddress
-from holdfastd.control.accept_loop import AcceptLoop
 from holdfastd.control.allowed_hosts import AllowedHosts
-from holdfastd.control.open_connections import OpenConnection, OpenConnections
+from holdfastd.control.open_connections import AcceptLoop, OpenConnection, OpenConnections
 from holdfastd.steward.duty import Health, run_duty
 from holdfastd.steward.metrics.metrics_reader import (
     LATE,
@@ -38,10 +37,11 @@ from holdfastd.steward.metrics.metrics_reader import (
     ProcessHost,
 )
 from holdfastd.steward.metrics.queue_report import QueueReport, Reporter
-from holdfastd.steward.spec import StewardSpec
+from holdfastd.steward.steward_spec import StewardSpec
 
 if TYPE_CHECKING:
     from holdfast.store import Store
+
 
 # The part of HTTP that metrics need: the first line and one header of a request, and a whole answer. Pure.
 
@@ -62,13 +62,13 @@ class HttpRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MetricsAnswer:
     status: HTTPStatus
     body: bytes
     content_type: str = PLAIN
 
     @classmethod
-    def line(cls, status: HTTPStatus, text: str) -> Answer:
+    def line(cls, status: HTTPStatus, text: str) -> MetricsAnswer:
         return cls(status, f"{text}\n".encode())
 
     def encoded(self, *, with_body: bool = True) -> bytes:
@@ -81,15 +81,15 @@ class Answer:
         return head.encode() + (self.body if with_body else b"")
 
 
-def read_request(head: bytes) -> HttpRequest | Answer:
+def read_request(head: bytes) -> HttpRequest | MetricsAnswer:
     """The request, or the answer to one that cannot be understood."""
     first, *headers = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        return Answer.line(HTTPStatus.BAD_REQUEST, "not a request of HTTP/1")
+        return MetricsAnswer.line(HTTPStatus.BAD_REQUEST, "not a request of HTTP/1")
     method, target, _ = words
     if method not in _READING:
-        return Answer.line(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are understood")
+        return MetricsAnswer.line(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are understood")
     accept, host = _header(headers, "accept"), _header(headers, "host")
     return HttpRequest(target.partition("?")[0], accept, host, method == "GET")
 
@@ -116,7 +116,9 @@ class MetricsServer:
     """`hosts`: the names under which it may be asked for, None for any. Whoever names none is no browser, and is
     served."""
 
-    def __init__(self, respond: Callable[[HttpRequest], Awaitable[Answer]], hosts: AllowedHosts | None = None) -> None:
+    def __init__(
+        self, respond: Callable[[HttpRequest], Awaitable[MetricsAnswer]], hosts: AllowedHosts | None = None
+    ) -> None:
         self._respond, self._hosts = respond, hosts
         self._connections = OpenConnections(MOST_CONNECTIONS)
 
@@ -155,11 +157,11 @@ class MetricsServer:
 
     async def _answer(self, head: bytes) -> bytes:
         request = read_request(head)
-        if isinstance(request, Answer):
+        if isinstance(request, MetricsAnswer):
             return request.encoded()
         if self._hosts is not None and request.host and not self._hosts.allows(request.host):
             text = f"host {request.host[:100]!r} is not served here: add it with --web-hosts"
-            answer = Answer.line(HTTPStatus.MISDIRECTED_REQUEST, text)
+            answer = MetricsAnswer.line(HTTPStatus.MISDIRECTED_REQUEST, text)
         else:
             answer = await self._respond(request)
         return answer.encoded(with_body=request.wants_body)
@@ -174,26 +176,26 @@ class Pages:
         self._host = host
         self._reader = reader
         self._readings = Readings()
-        self._spelled: dict[str, Answer] = {}  # by what a client accepts
-        self._pages: dict[str, Callable[[HttpRequest], Awaitable[Answer]]] = {
+        self._spelled: dict[str, MetricsAnswer] = {}  # by what a client accepts
+        self._pages: dict[str, Callable[[HttpRequest], Awaitable[MetricsAnswer]]] = {
             "/metrics": self._metrics,
             "/healthz": self._healthz,
             "/readyz": self._readyz,
         }
 
-    async def respond(self, request: HttpRequest) -> Answer:
+    async def respond(self, request: HttpRequest) -> MetricsAnswer:
         page = self._pages.get(request.path)
         if page is None:
-            return Answer.line(HTTPStatus.NOT_FOUND, f"pages: {', '.join(self._pages)}")
+            return MetricsAnswer.line(HTTPStatus.NOT_FOUND, f"pages: {', '.join(self._pages)}")
         return await page(request)
 
-    async def _healthz(self, _: HttpRequest) -> Answer:
+    async def _healthz(self, _: HttpRequest) -> MetricsAnswer:
         """An answer at all shows that the loop of the steward turns."""
-        return Answer.line(HTTPStatus.OK, "ok")
+        return MetricsAnswer.line(HTTPStatus.OK, "ok")
 
-    async def _readyz(self, _: HttpRequest) -> Answer:
+    async def _readyz(self, _: HttpRequest) -> MetricsAnswer:
         obstacle = await self._host.obstacle() or await self._store_obstacle()
-        return Answer.line(HTTPStatus.SERVICE_UNAVAILABLE if obstacle else HTTPStatus.OK, obstacle or "ready")
+        return MetricsAnswer.line(HTTPStatus.SERVICE_UNAVAILABLE if obstacle else HTTPStatus.OK, obstacle or "ready")
 
     async def _store_obstacle(self) -> str:
         try:
@@ -205,7 +207,7 @@ class Pages:
             return LATE
         return ""
 
-    async def _metrics(self, request: HttpRequest) -> Answer:
+    async def _metrics(self, request: HttpRequest) -> MetricsAnswer:
         """The last answer serves every scrape of the same reading that accepts the same."""
         readings = await self._reader.read()
         if readings is not self._readings:
@@ -219,11 +221,11 @@ class Pages:
         return answer
 
 
-def _answer(readings: Readings, accept: str) -> Answer:
+def _answer(readings: Readings, accept: str) -> MetricsAnswer:
     # the library is loaded by the first scrape
 
     content_type, body = exposed(readings, accept)
-    return Answer(HTTPStatus.OK, body, content_type)
+    return MetricsAnswer(HTTPStatus.OK, body, content_type)
 
 
 async def export_metrics(spec: StewardSpec, store: Store, health: Health, recovered: Mapping[str, int]) -> None:

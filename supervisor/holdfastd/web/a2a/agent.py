@@ -18,10 +18,19 @@ from holdfast.core.messages import call_of
 from holdfast.core.plain_json import check_json
 from holdfast.core.task_states import TERMINAL
 from holdfast.errors import InvalidTaskError, TaskEndedError, UnknownTaskError
-from holdfastd.a2a.agent_task import AgentMessage, AgentTask, Listing, Sending, Told
-from holdfastd.a2a.push_target import PushTarget, read_targets, spelled_targets, with_target
+from holdfastd.a2a.agent_task import (
+    AgentMessage,
+    AgentTask,
+    Listing,
+    PushTarget,
+    Sending,
+    Told,
+    read_targets,
+    spelled_targets,
+    with_target,
+)
+from holdfastd.a2a.agent_task_view import LONG_ID, task_view
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
-from holdfastd.a2a.task_view import LONG_ID, task_view
 from holdfastd.operations.act import Face
 from holdfastd.operations.notes import AskedChange
 from holdfastd.operations.tasks import CANCEL_TASK, ReasonedTask

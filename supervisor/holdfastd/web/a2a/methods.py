@@ -17,11 +17,11 @@ from holdfastd.a2a.agent_task import (
     AgentStatus,
     AgentTask,
     ArtifactChange,
+    PushTarget,
     Sending,
     StatusChange,
     Told,
 )
-from holdfastd.a2a.push_target import PushTarget
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.operations.notes import AskedChange
 from holdfastd.operations.tasks import CANCEL_TASK, SEND_MESSAGE

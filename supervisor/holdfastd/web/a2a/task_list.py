@@ -17,8 +17,8 @@ from holdfast.core.task_states import PARKED, TERMINAL, State
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import HoldfastError
 from holdfastd.a2a.agent_task import AgentTask, Listing
+from holdfastd.a2a.agent_task_view import changed_ms
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
-from holdfastd.a2a.task_view import changed_ms
 from holdfastd.web.queue.queue_access import QueueAccess
 
 # A page of all tasks of the queue, the last changed first, made of lists that the store has in such an order.

@@ -20,16 +20,8 @@ from holdfast.core.messages import Part, data_part, text_part
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import StoreError, StoreUnavailableError
-from holdfastd.a2a.agent_task import (
-    AT_REST,
-    AgentArtifact,
-    AgentStatus,
-    AgentTask,
-    ArtifactChange,
-    StatusChange,
-    Told,
-)
-from holdfastd.a2a.task_view import shown_parts, status_of
+from holdfastd.a2a.agent_task import AT_REST, AgentArtifact, AgentStatus, AgentTask, ArtifactChange, StatusChange, Told
+from holdfastd.a2a.agent_task_view import shown_parts, status_of
 from holdfastd.web.queue.queue_access import QueueAccess
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from holdfast.client.arguments import check_batch_id
 from holdfast.core.batches import TaskEnd
-from holdfastd.documents.batch_documents import BatchDocument, batch_document
+from holdfastd.documents.task_documents import BatchDocument, batch_document
 from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from holdfast.client.bulk_steps import CountedTasks
 from holdfast.core.bulk_changes import KEPT, BulkChange, BulkVerb
-from holdfastd.documents.bulk_documents import BulkDocument, bulk_document
+from holdfastd.documents.task_documents import BulkDocument, bulk_document
 from holdfastd.operations.errors import NotFoundError
 from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, TaskQuery, asked_bulk
 from holdfastd.web.api.act_route import route

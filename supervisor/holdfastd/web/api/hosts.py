@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from holdfastd.documents.host_documents import QuietDocument, WorkerDocument, quiet_documents, worker_document
+from holdfastd.documents.queue_documents import QuietDocument, WorkerDocument, quiet_documents, worker_document
 from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall

@@ -8,8 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from holdfast.client.arguments import check_lane
-from holdfastd.documents.host_documents import QuietDocument, quiet_documents
-from holdfastd.documents.lane_documents import LaneDocument, lane_document, rate_words
+from holdfastd.documents.queue_documents import LaneDocument, QuietDocument, lane_document, quiet_documents, rate_words
 from holdfastd.documents.task_documents import TaskCounts, decoded, task_counts
 from holdfastd.operations.errors import NotFoundError
 from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESET_HANDLER, RESET_LANE, RESUME_LANE

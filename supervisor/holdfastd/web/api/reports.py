@@ -16,9 +16,9 @@ from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS
 from holdfast.core.trail import EVENTS
 from holdfast.errors import InvalidTaskError
 from holdfastd.doctor.finding import Level
-from holdfastd.documents.entry_documents import EventDocument, event_document
 from holdfastd.documents.period_report import ComparedDocument, Report, ReportDocument
-from holdfastd.documents.times import Moment, moment
+from holdfastd.documents.printed_times import Moment, moment
+from holdfastd.documents.queue_documents import EventDocument, event_document
 from holdfastd.operations.reading import Duration, seconds
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation

@@ -10,8 +10,8 @@ from msgspec import Meta
 from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.core.cadence import restored, words
 from holdfast.core.cadence.moments import read_moment
-from holdfastd.documents import times
-from holdfastd.documents.schedule_documents import (
+from holdfastd.documents import printed_times
+from holdfastd.documents.queue_documents import (
     OccurrenceDocument,
     ScheduleDocument,
     occurrence_document,
@@ -62,7 +62,7 @@ class FireTime(TypedDict):
     """A moment in the schedule's time zone and in UTC."""
 
     local: str
-    utc: times.Moment | None
+    utc: printed_times.Moment | None
 
 
 class NextFires(TypedDict):
@@ -110,7 +110,10 @@ async def next_fires(call: ApiCall, schedule_id: str, query: NextQuery) -> NextF
     return {
         "words": words(restored(definition.cadence)),
         "timezone": definition.timezone,
-        "next": [{"local": times.zoned(each, definition.timezone), "utc": times.utc(each)} for each in moments],
+        "next": [
+            {"local": printed_times.zoned(each, definition.timezone), "utc": printed_times.utc(each)}
+            for each in moments
+        ],
     }
 
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from holdfastd.documents import task_documents
-from holdfastd.documents.entry_documents import UnreadableDocument, unreadable_document
+from holdfastd.documents.queue_documents import UnreadableDocument, unreadable_document
 from holdfastd.operations.dead import REMOVE_DEAD
 from holdfastd.operations.reading import Duration, seconds
 from holdfastd.operations.unreadable import REMOVE_UNREADABLE, RETRY_UNREADABLE, missing

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from holdfast_config.redis_urls import mask_webhook
-from holdfastd.documents.webhook_documents import WebhookDocument, webhook_document
+from holdfastd.documents.queue_documents import WebhookDocument, webhook_document
 from holdfastd.operations.webhooks import GIVE_UP_WEBHOOK, RETRY_WEBHOOK
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall

@@ -13,9 +13,8 @@ from holdfast.core.lanes import LaneState, LimitOrder
 from holdfast.errors import HoldfastError
 from holdfast_config.lanes import list_name
 from holdfast_config.redis_urls import mask_webhook
-from holdfastd.documents import lane_documents
-from holdfastd.documents.lane_documents import rate_words
-from holdfastd.documents.webhook_documents import webhook_document
+from holdfastd.documents import queue_documents
+from holdfastd.documents.queue_documents import rate_words, webhook_document
 from holdfastd.operations.lanes import knows_lane
 from holdfastd.operations.unreadable import missing
 from holdfastd.web.queue.queue_access import list_place, queue_of
@@ -95,7 +94,7 @@ def _limits(lane: LaneState) -> dict[str, str]:
 def _asked_rate(order: LimitOrder) -> dict[str, str]:
     if "/" not in order.asked:
         return {"rate": order.asked, "burst": ""}
-    rate = lane_documents.read_rate(order.asked)
+    rate = queue_documents.read_rate(order.asked)
     return {"rate": str(rate), "burst": str(rate.burst)}
 
 

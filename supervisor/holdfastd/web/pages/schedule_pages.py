@@ -13,7 +13,7 @@ from holdfast.core.cadence import restored, words
 from holdfast.core.schedule_records import ScheduleRecord
 from holdfast.core.schedules import Overlap
 from holdfast.errors import HoldfastError
-from holdfastd.documents import times
+from holdfastd.documents import printed_times
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views import schedule_form
@@ -42,7 +42,7 @@ async def schedule(request: Request) -> Response:
         schedule=record,
         words=_words(record),
         spec=access.redaction.value(stored_spec(record)),
-        following=[(times.zoned(moment, zone), moment) for moment in moments],
+        following=[(printed_times.zoned(moment, zone), moment) for moment in moments],
         history=await access.manager.schedules.history(schedule_id, FIRES),
     )
 

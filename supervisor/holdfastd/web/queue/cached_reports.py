@@ -12,8 +12,8 @@ from holdfast.core.counts import Counts
 from holdfast.core.task_states import State
 from holdfast.errors import HoldfastError
 from holdfast.store.periods import last_periods
-from holdfastd.doctor import database
-from holdfastd.doctor import store as store_check
+from holdfastd.doctor import postgres_server
+from holdfastd.doctor import store_checks as store_check
 from holdfastd.doctor.finding import Finding, Level
 from holdfastd.documents.period_report import Report
 from holdfastd.web.queue.queue_access import QueueAccess
@@ -129,7 +129,9 @@ class CurrentProblems:
         expected = store_check.Expectation(access.queue, settings.lease, 0, running=True, embedded=settings.embedded)
         found = [*store_check.judge(info, expected)]
         if settings.postgres is not None:
-            found += database.judge(await database.look_through(access.store, settings.postgres, PATIENCE))
+            found += postgres_server.judge(
+                await postgres_server.look_through(access.store, settings.postgres, PATIENCE)
+            )
         findings = [each for each in found if each.level in SHOWN]
         return sorted(findings, key=lambda each: each.level is not Level.PROBLEM)
 

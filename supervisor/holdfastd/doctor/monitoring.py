@@ -1,16 +1,23 @@
-"""The address of metrics: whether the running supervisor answers a scraper there, or a start could open it."""
+"""The address of the metrics, and the collector of telemetry."""
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
+from threading import Thread
+from typing import TYPE_CHECKING
 
 from holdfast_config import Settings
 from holdfast_config.addresses import ListenAddress, parse_listen
 from holdfastd.control.listening_socket import ListenError, ListeningSocket
 from holdfastd.doctor.finding import Check, Finding
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.export import SpanExporter
+
 
 ANSWER_TIMEOUT = 5.0  # seconds
 EVERY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where to ask a server that listens on all
@@ -30,7 +37,7 @@ class MetricsLook:
     fix: str = ""
 
 
-def look(settings: Settings, *, running: bool) -> MetricsLook:
+def look_at_metrics(settings: Settings, *, running: bool) -> MetricsLook:
     """Asks for `/metrics` where a supervisor runs, else opens the address for a moment."""
     if settings.metrics is None:
         return MetricsLook("")
@@ -86,7 +93,7 @@ class _Connection(HTTPConnection):
         self.sock.connect(str(self._path))
 
 
-def judge(seen: MetricsLook) -> Iterator[Finding]:
+def judge_metrics(seen: MetricsLook) -> Iterator[Finding]:
     if not seen.address:
         yield _ADDRESS.ok("not used: --metrics is not set")
     elif not seen.running and seen.reason:
@@ -106,3 +113,91 @@ def judge(seen: MetricsLook) -> Iterator[Finding]:
 
 
 _FIX = "check that the supervisor was started with this --metrics, and supervisor status: its steward must run"
+
+
+# The collector of OpenTelemetry: sends it one span, and judges what came back.
+
+LOGGER = "opentelemetry"  # the exporters say only there what came back
+
+_COLLECTOR = Check("telemetry", "collector")
+
+
+@dataclass(frozen=True, slots=True)
+class SentSpan:
+    """`endpoint` None: none is set. `accepted` None: no answer came in time. `said`: the words of the exporter."""
+
+    endpoint: str | None
+    accepted: bool | None = None
+    trace_id: str = ""
+    said: str = ""
+
+
+def send_span(settings: Settings) -> SentSpan:
+    """Sends a span named `holdfast doctor`; ends within ANSWER_TIMEOUT."""
+    if settings.otlp_endpoint is None:
+        return SentSpan(None)
+    words = _Words()
+    logging.getLogger(LOGGER).addHandler(words)
+    try:
+        return _sent(settings.otlp_endpoint, settings.otlp_protocol, words)
+    finally:
+        logging.getLogger(LOGGER).removeHandler(words)
+
+
+class _Words(logging.Handler):
+    """Keeps the last message of the exporter, on one line."""
+
+    last = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.last = " ".join(record.getMessage().split())
+
+
+@dataclass(slots=True)
+class _Trial:
+    """One span on its way to the collector."""
+
+    exporter: SpanExporter
+    accepted: bool | None = None
+    trace_id: str = field(default="", init=False)
+
+    def send(self) -> None:
+        from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import SpanExportResult
+
+        tracers = TracerProvider(resource=Resource.create({SERVICE_NAME: "holdfast"}), shutdown_on_exit=False)
+        span = tracers.get_tracer("holdfast").start_span("holdfast doctor")
+        self.trace_id = f"{span.get_span_context().trace_id:032x}"
+        span.end()
+        self.accepted = self.exporter.export([span]) is SpanExportResult.SUCCESS  # type: ignore[list-item]
+
+
+def _sent(endpoint: str, protocol: str, words: _Words) -> SentSpan:
+    trial = _Trial(_exporter(endpoint, protocol))
+    sender = Thread(target=trial.send, daemon=True)
+    sender.start()
+    sender.join(ANSWER_TIMEOUT)
+    return SentSpan(endpoint, trial.accepted, trial.trace_id, words.last)
+
+
+def _exporter(endpoint: str, protocol: str) -> SpanExporter:
+    if protocol == "grpc":
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as Grpc
+
+        return Grpc(endpoint, timeout=int(ANSWER_TIMEOUT))
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as Http
+
+    return Http(f"{endpoint.rstrip('/')}/v1/traces", timeout=int(ANSWER_TIMEOUT))
+
+
+def judge_telemetry(sent: SentSpan) -> Iterator[Finding]:
+    if sent.endpoint is None:
+        yield _COLLECTOR.ok("not used: OTEL_EXPORTER_OTLP_ENDPOINT is not set")
+    elif sent.accepted:
+        yield _COLLECTOR.ok(f"{sent.endpoint} accepted a span, trace {sent.trace_id}")
+    else:
+        said = f": {sent.said}" if sent.said else ""
+        answer = "did not accept a span" if sent.accepted is False else "gave no answer to a span"
+        fix = "check OTEL_EXPORTER_OTLP_ENDPOINT, _PROTOCOL and _HEADERS, and that the collector runs"
+        yield _COLLECTOR.warning(f"{sent.endpoint} {answer} within {ANSWER_TIMEOUT:g} s{said}", fix)

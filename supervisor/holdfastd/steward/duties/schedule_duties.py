@@ -19,6 +19,7 @@ from holdfastd.steward.duty import Duty, punctual
 if TYPE_CHECKING:
     from holdfast.store import Store
 
+
 HALTED_REST = 1.0  # seconds
 
 

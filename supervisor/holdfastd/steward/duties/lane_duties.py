@@ -21,6 +21,7 @@ from holdfastd.steward.duty import Duty
 if TYPE_CHECKING:
     from holdfast.store import Store
 
+
 LIMITS_EVERY = 5.0  # seconds: the longest time without limits after the store was emptied
 
 

@@ -1,5 +1,6 @@
 """Webhooks delivers the notices of the outbox, each at least once, with retries; any steward may deliver any of
-them."""
+them.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +16,12 @@ from holdfast.core.words import counted
 from holdfast.errors import StoreError
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.steward.duty import Duty
-from holdfastd.steward.receivers import AT_ONCE, Place, Receivers
+from holdfastd.steward.receivers import AT_ONCE, ReceiverPlace, Receivers
 
 if TYPE_CHECKING:
     from holdfast.store import Store
     from holdfast_config import Settings
+
 
 LONGEST_REST = 15.0  # seconds: the longest delay after a lost alarm
 LONGEST_PAUSE = 3600.0  # seconds between two attempts
@@ -72,7 +74,7 @@ class Webhooks:
             await ended.wait()
             group.cancel_scope.cancel()
 
-    async def _run(self, notice: Notice | SpoiltNotice, place: Place) -> None:
+    async def _run(self, notice: Notice | SpoiltNotice, place: ReceiverPlace) -> None:
         try:
             if isinstance(notice, SpoiltNotice):
                 await self._set_aside(notice)
@@ -89,14 +91,8 @@ class Webhooks:
             self._announced = True
             _log.info("the webhook of the queue was set", url=mask_webhook(url))
 
-    async def _tell(self, notice: Notice, place: Place) -> None:
-        from holdfastd.steward.webhook_post import (  # seldom needed, and slow to import
-            BusyError,
-            MissedError,
-            NoticeDelivery,
-            Poster,
-            RefusedError,
-        )
+    async def _tell(self, notice: Notice, place: ReceiverPlace) -> None:
+        from holdfastd.steward.webhook_post import BusyError, MissedError, NoticeDelivery, Poster, RefusedError
 
         settings = self._settings
         secret = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None

@@ -1,15 +1,22 @@
-"""The queue and its workers: waiting tasks, dead letters, unreadable entries, lanes, silent workers and stewards."""
+"""The store and the queue in it: can it be reached, is it fit, and is the queue healthy?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import anyio
 
 from holdfast.core.counts import Counts
 from holdfast.core.lanes import LaneState, wrong_end_mend, wrong_end_words
 from holdfast.core.quiet_hosts import Quiet, remedy
-from holdfast.core.store_info import LaneInfo, QueueInfo, WorkerInfo
+from holdfast.core.store_info import LaneInfo, QueueInfo, StoreInfo, WorkerInfo
 from holdfast.core.task_states import State
 from holdfast.core.words import counted
+from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
+from holdfast.store import open_store
+from holdfast_config import RedisSettings
+from holdfastd.doctor import redis_server
 from holdfastd.doctor.finding import Check, Finding
 
 LONG_WAIT = 300.0  # seconds
@@ -26,7 +33,7 @@ _WORKERS = Check("queue", "workers of all hosts")
 _STEWARDS = Check("queue", "stewards")
 
 
-def judge(queue: QueueInfo, lease: float) -> Iterator[Finding]:
+def judge_queue(queue: QueueInfo, lease: float) -> Iterator[Finding]:
     """`lease`: seconds without a heartbeat after which a worker counts as lost."""
     if queue.schema not in (None, queue.our_schema):
         text = f"the keys of the queue have schema {queue.schema}; this version needs {queue.our_schema}"
@@ -221,3 +228,104 @@ def _judge_versions(members: Sequence[WorkerInfo]) -> Iterator[Finding]:
 def _named(hosts: set[str]) -> str:
     more = f" and {len(hosts) - SHOWN} more" if len(hosts) > SHOWN else ""
     return ", ".join(sorted(hosts)[:SHOWN]) + more
+
+
+# The Redis server as a whole: connects to it, and judges everything it reports.
+#
+# `redis_server` judges the server by itself.
+
+SAMPLE_SECONDS = 1.0  # for which the lanes are watched
+LOOK_TIMEOUT = 15.0  # seconds for the whole examination
+
+# `start` checks these too and would refuse to run without them.
+NEEDED = frozenset({"rights", "queue", "server", "memory"})
+
+_CONNECTION = Check("redis", "connection")
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The demands of these settings on the store.
+
+    `running`: a supervisor on this host already uses the store. `embedded`: the store belongs to that supervisor.
+    """
+
+    queue: str
+    lease: float
+    connections: int
+    running: bool
+    embedded: bool
+
+
+def look(redis: RedisSettings, lanes: Sequence[str]) -> StoreInfo | StoreError:
+    """The store's report about itself, or the error that prevented it. Ends within LOOK_TIMEOUT."""
+    return anyio.run(_examine, redis, lanes, backend_options={"use_uvloop": True})
+
+
+async def _examine(redis: RedisSettings, lanes: Sequence[str]) -> StoreInfo | StoreError:
+    try:
+        with anyio.fail_after(LOOK_TIMEOUT):
+            async with open_store(redis) as store:
+                return await store.examine(lanes, SAMPLE_SECONDS)
+    except StoreError as error:
+        return error
+    except TimeoutError:
+        return StoreUnavailableError(f"Redis at {redis.masked_url} does not answer within {LOOK_TIMEOUT:g} s")
+
+
+def judge(info: StoreInfo | StoreError, expected: Expectation) -> Iterator[Finding]:
+    if isinstance(info, StoreError):
+        yield _judge_error(info, expected)
+        return
+    yield _CONNECTION.ok(info.url)
+    yield from _judge_server(info)
+    if info.clients is not None:
+        local = info.url.startswith("unix:")
+        yield from redis_server.judge_clients(info.clients, expected.connections, running=expected.running, local=local)
+    if info.rights is not None:
+        yield from redis_server.judge_rights(info.rights, expected.queue)
+    if info.queue is not None:
+        yield from judge_queue(info.queue, expected.lease)
+        yield from judge_hosts(info.queue.members)
+        yield from _judge_consumers(info, info.queue)
+    for part, reason in info.unseen:
+        if part != "other clients":  # reported with the queue's consumers
+            yield _judge_unseen(part, reason, expected)
+
+
+def _judge_error(error: StoreError, expected: Expectation) -> Finding:
+    if isinstance(error, StoreRefusedError):
+        return _CONNECTION.problem(str(error), "set REDIS_USERNAME and REDIS_PASSWORD, or a credential redis_password")
+    if expected.embedded and not expected.running:
+        return _CONNECTION.note("the embedded store is not running: the supervisor starts it", "supervisor start")
+    if expected.embedded:
+        return _CONNECTION.problem(str(error), "read server.log in the store's folder below --state-dir")
+    return _CONNECTION.problem(str(error), "check that Redis runs and REDIS_URL is right: redis-cli -u URL ping")
+
+
+def _judge_server(info: StoreInfo) -> Iterator[Finding]:
+    if info.server is not None:
+        yield from redis_server.judge_server(info.server)
+        yield from redis_server.judge_replicas(info.server)
+    if info.timing is not None:
+        yield from redis_server.judge_timing(info.timing)
+    if info.slow is not None:
+        yield from redis_server.judge_slow_log(info.slow)
+    if info.memory is not None:
+        yield from redis_server.judge_memory(info.memory)
+        yield from redis_server.judge_fragmentation(info.memory)
+    if info.persistence is not None:
+        yield from redis_server.judge_persistence(info.persistence)
+
+
+def _judge_consumers(info: StoreInfo, queue: QueueInfo) -> Iterator[Finding]:
+    stolen = queue.counts.counters.get("stolen", 0)
+    missing = sum(lane.suspects for lane in queue.lanes)
+    yield from redis_server.judge_strangers(info.clients.strangers if info.clients else None, stolen, missing)
+
+
+def _judge_unseen(part: str, reason: str, expected: Expectation) -> Finding:
+    check = Check("redis", part)
+    if part in NEEDED:
+        return check.problem(reason, redis_server.acl_line("holdfast", expected.queue))
+    return check.note(f"cannot be read: {reason}")

@@ -36,8 +36,8 @@ from holdfastd.core.commands import Announce
 from holdfastd.parent.start_checks import refusal
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.signals import NO_MAIN_THREAD, end_threads, ended_at_once, heed, heeded, ping_watchdog, status
-from holdfastd.steward.spec import StewardSpec
-from holdfastd.steward.steward import Steward
+from holdfastd.steward.steward_process import Steward
+from holdfastd.steward.steward_spec import StewardSpec
 
 
 def run(settings: Settings, announce: Announce) -> int:

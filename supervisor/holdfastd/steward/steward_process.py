@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import signal
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -15,18 +17,27 @@ from anyio.abc import TaskGroup
 
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Logged, Ready, Silent, until_next
+from holdfast.ipc.child_end import ParentLink
+from holdfast.store import open_store
+from holdfast.telemetry import GRPC, open_in_steward
+from holdfast.telemetry.logs import SentLogs, sent_logs
 from holdfast.telemetry.port import Telemetry
 from holdfast_config.logging import tell_left_out
+from holdfast_config.standard_error import STREAM
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duties.bells import bells
-from holdfastd.steward.duties.hosts import host_marks
-from holdfastd.steward.duties.lanes import LaneAudit, LaneLimits, lane_tending
-from holdfastd.steward.duties.ledger import LedgerDuty
+from holdfastd.steward.duties.host_duties import host_marks
+from holdfastd.steward.duties.lane_duties import LaneAudit, LaneLimits, lane_tending
 from holdfastd.steward.duties.orphans import Orphans
-from holdfastd.steward.duties.preflight import preflight, preflight_duty
-from holdfastd.steward.duties.schedules import UndeclaredSchedules, schedule_fires
-from holdfastd.steward.duties.store_losses import EmptiedStore, LostRuns, StoreRollbacks
-from holdfastd.steward.duties.time_file import time_file
+from holdfastd.steward.duties.schedule_duties import UndeclaredSchedules, schedule_fires
+from holdfastd.steward.duties.store_duties import (
+    EmptiedStore,
+    LedgerDuty,
+    LostRuns,
+    StoreRollbacks,
+    preflight,
+    preflight_duty,
+)
 from holdfastd.steward.duties.upkeep import (
     Rollups,
     Suspects,
@@ -34,9 +45,10 @@ from holdfastd.steward.duties.upkeep import (
     burst_progress,
     promotion,
     retention,
+    time_file,
     unserved_tasks,
 )
-from holdfastd.steward.duties.webhooks import Webhooks
+from holdfastd.steward.duties.webhook_duties import Webhooks
 from holdfastd.steward.duties.worker_recovery import (
     ExpiredLeases,
     LeaseSettings,
@@ -45,12 +57,12 @@ from holdfastd.steward.duties.worker_recovery import (
     lease_renewal,
 )
 from holdfastd.steward.duty import Duty, Health, run_duty
-from holdfastd.steward.lock_files import LockFiles
-from holdfastd.steward.roster import WorkerRoster
-from holdfastd.steward.spec import StewardSpec
+from holdfastd.steward.roster import LockFiles, WorkerRoster
+from holdfastd.steward.steward_spec import StewardSpec
 
 if TYPE_CHECKING:
     from holdfast.store import Store
+
 
 # StewardShutdown decides the steward's exit status: asked to leave, it first records all deaths; without a parent it
 # ends at once.
@@ -212,3 +224,30 @@ class Steward:
             self.link.send(Beat(degraded=self.health.degraded))
             tell_left_out()
             await anyio.sleep(until_next(time.monotonic()))
+
+
+# Runs the steward process, from the fork to its exit status.
+
+SAY_GOODBYE = 1.0  # seconds for the last messages to reach the parent
+
+
+def run(spec: StewardSpec, channel: socket.socket) -> int:
+    """Run the steward until it is told to end; its exit status."""
+    faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
+    settings = spec.settings
+    with sent_logs(settings.otlp_endpoint, "holdfast-steward", grpc=settings.otlp_protocol == GRPC) as logs:
+        try:
+            return anyio.run(_serve, spec, channel, logs, backend_options={"use_uvloop": True})
+        except Exception:
+            _log.exception("the steward failed")
+            return ChildExit.BUG
+
+
+async def _serve(spec: StewardSpec, channel: socket.socket, logs: SentLogs) -> ChildExit:
+    link = ParentLink(channel)
+    async with open_store(spec.settings.redis, spec.settings.postgres) as store:
+        telemetry = open_in_steward(spec.settings, store.address)
+        code = await Steward(spec, store, link, telemetry, log_of_parent=logs.relay).live()
+        await link.flush(SAY_GOODBYE)
+    logs.flush_beside(telemetry.shutdown)
+    return code

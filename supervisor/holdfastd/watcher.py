@@ -1,12 +1,13 @@
-"""Runs the watcher process, from the fork to its exit status."""
+"""The watcher process: it asks its parent for a reload when a file changes, and runs until it is told to leave."""
 
 from __future__ import annotations
 
 import faulthandler
 import importlib
+import os
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,40 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.channel import Beat, BootFailed, Changed, Leave, Ready
 from holdfast.ipc.child_end import ParentLink
 from holdfast_config.standard_error import STREAM
-from holdfastd.watcher.spec import WatcherSpec
+
+# The arguments that a watcher is started with.
+
+CODE = ".py"
+# Folders of tools, which write Python files that no handler imports.
+SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
+
+
+@dataclass(frozen=True, slots=True)
+class WatcherSpec:
+    """`folder` is watched with its subfolders; `files` are settings files, wherever they are."""
+
+    folder: Path
+    files: Collection[Path] = ()
+
+    def wants(self, path: Path) -> bool:
+        """True if a change of this path requires a reload."""
+        if path in self.files:
+            return True
+        if path.suffix != CODE or not path.is_relative_to(self.folder):
+            return False
+        return not any(part in SKIPPED or part.startswith(".") for part in path.relative_to(self.folder).parts)
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The paths to watch: the folder, and existing files outside it."""
+        outside = (file for file in self.files if not file.is_relative_to(self.folder) and file.exists())
+        return (self.folder, *outside)
+
+    @classmethod
+    def of(cls, folder: Path, files: Collection[Path]) -> WatcherSpec:
+        """A spec with the paths as the kernel reports them."""
+        return cls(folder.resolve(), frozenset(Path(os.path.realpath(file)) for file in files))
+
 
 BEAT_EVERY = 1.0  # seconds
 NAMED = 20  # changed files in one message

@@ -1,5 +1,6 @@
 """`supervisor dispatch`: a steward without a supervisor, with the same duties, for workers of any host; nobody restarts
-it."""
+it.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +24,10 @@ from holdfastd.control.listening_socket import ListenError, ListeningSocket
 from holdfastd.core.commands import Announce
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.signals import ping_watchdog
-from holdfastd.steward.duties.hosts import halt_watch
+from holdfastd.steward.duties.host_duties import halt_watch
 from holdfastd.steward.duty import Health, run_duty
-from holdfastd.steward.spec import StewardSpec
-from holdfastd.steward.steward import LEAVE_WITHIN, Steward
+from holdfastd.steward.steward_process import LEAVE_WITHIN, Steward
+from holdfastd.steward.steward_spec import StewardSpec
 
 
 def run(settings: Settings, announce: Announce) -> int:

@@ -1,19 +1,20 @@
-"""LostRuns reports the runs that were under way in a dead worker, as a killed process sends no span of them.
+"""The store: its check, its losses and rollbacks, runs that were lost in it, and its ledger.
 
-The events of the recovery say which runs these were. One script has written them all, right before the event of the
-worker's death.
+LostRuns reports the runs that were under way in a dead worker: a killed process sends no span of them. The events of
+the recovery say which runs these were. One script has written them all, right before the event of the worker's death.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import anyio
 import structlog
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from holdfast.core.activity import Happening
 from holdfast.core.counts import Epoch
@@ -21,13 +22,18 @@ from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep, read_step, read_trail
 from holdfast.core.words import counted
-from holdfast.errors import StoreUnavailableError
+from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
+from holdfast.exits import ChildExit
+from holdfast.ipc.channel import BootFailed
 from holdfast.telemetry.lost_run import LostRun, RunEvent
 from holdfast.telemetry.port import Telemetry
-from holdfastd.steward.duty import Duty, Health
+from holdfast_config import Settings
+from holdfastd.steward.duty import RETRY_WAIT, Duty, Health
 
 if TYPE_CHECKING:
     from holdfast.store import Store
+    from holdfast.store.ledger import PostgresStore
+
 
 MOST_WORKERS = 1000  # dead ones that wait to be reported; of more than these, the newest
 PAGE, MOST_PAGES = 500, 40  # events between now and the death
@@ -240,3 +246,91 @@ class StoreRollbacks:
             self._health.clear(_ROLLBACK)
         idle, self._seen = last == self._seen, last
         return IDLE if idle else ROLLBACK_EVERY
+
+
+# Checks that the store is reachable and fit for the promise: before the first worker, and regularly after that.
+#
+# At the first start of a parent the result decides if the service starts. A store that becomes unfit later (because it
+# evicts keys, say) is shown as degraded and ends nothing.
+
+PREFLIGHT_EVERY = 30.0  # seconds
+REMOTE_TIMEOUT = 9.0  # seconds: the service answers within 10
+# Share of the boot timeout: the embedded store may have a long AOF to load, and the parent watches it.
+EMBEDDED_TIMEOUT_SHARE = 0.9
+
+_PASSING = retry_if_exception_type((StoreUnavailableError, StoreFullError))
+
+
+def preflight_duty(store: Store, lanes: Sequence[str]) -> Duty:
+    async def run_once() -> float:
+        await store.preflight(lanes)
+        return PREFLIGHT_EVERY
+
+    return Duty("preflight", run_once)
+
+
+async def preflight(store: Store, settings: Settings) -> BootFailed | None:
+    """Wait a limited time until the store is fit; None if it is."""
+    trouble = f"Redis at {settings.redis.masked_url} does not answer"
+
+    def note(state: RetryCallState) -> None:
+        nonlocal trouble
+        if state.outcome is not None:
+            trouble = str(state.outcome.exception()) or trouble
+
+    retrying = AsyncRetrying(sleep=anyio.sleep, wait=RETRY_WAIT, retry=_PASSING, before_sleep=note)
+    with anyio.move_on_after(_timeout(settings)):
+        try:
+            await retrying(store.preflight, settings.lane_names)
+        except StoreError as error:
+            return BootFailed(ChildExit.BOOT_FAILED, str(error))
+        return None
+    return BootFailed(ChildExit.UNAVAILABLE, f"{trouble}; {_advice(settings)}")
+
+
+def _advice(settings: Settings) -> str:
+    if settings.embedded:
+        return f"see {settings.state_dir / 'store' / 'server.log'}"
+    return f"is it running, and is {'the URL' if settings.postgres else 'REDIS_URL'} right?"
+
+
+def _timeout(settings: Settings) -> float:
+    return settings.boot_timeout * EMBEDDED_TIMEOUT_SHARE if settings.embedded else REMOTE_TIMEOUT
+
+
+# LedgerDuty copies events to PostgreSQL, where that keeps the tasks, and rebuilds a Redis that has lost its data.
+#
+# One steward of all hosts does it at a time; the others check now and then if that one still does.
+
+GATHER = 0.05  # seconds: events in this time are ingested in one transaction
+LOOK_EVERY = 1.0  # seconds: waiting requests cause no event
+OTHERS_TURN = 1.0  # seconds
+_REBUILD = "rebuild"
+
+
+class LedgerDuty:
+    """`waits`: all events were read, so the next one is new."""
+
+    def __init__(self, ledger: PostgresStore, health: Health) -> None:
+        self._ledger = ledger
+        self._health = health
+        self._waits = False
+
+    def duty(self) -> Duty:
+        return Duty("ledger", self.run_once, self.wait)
+
+    async def run_once(self) -> float:
+        kept = await self._ledger.keep()
+        if kept.rebuilding:
+            self._health.report(_REBUILD, "Redis is being rebuilt from PostgreSQL")
+        else:
+            self._health.clear(_REBUILD)
+        self._waits = not (kept.busy or kept.more)
+        return 0.0 if kept.more else OTHERS_TURN
+
+    async def wait(self, seconds: float) -> None:
+        if self._waits:
+            await self._ledger.news(LOOK_EVERY)
+            await anyio.sleep(GATHER)
+        else:
+            await anyio.sleep(seconds)

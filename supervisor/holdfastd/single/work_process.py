@@ -35,12 +35,13 @@ from holdfast_config.standard_error import STREAM
 from holdfastd.core.commands import Announce
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.signals import NO_MAIN_THREAD, end_threads, ended_at_once, heed, heeded, ping_watchdog, status
-from holdfastd.steward.duties.hosts import halt_watch, say_host_marks
-from holdfastd.steward.duties.schedules import schedule_fires
+from holdfastd.steward.duties.host_duties import halt_watch, say_host_marks
+from holdfastd.steward.duties.schedule_duties import schedule_fires
 from holdfastd.steward.duty import Health, run_duty
 
 if TYPE_CHECKING:
     from holdfast.store import Store
+
 
 LAST_CALL = 1.0  # seconds for the store to answer, once all tasks are returned
 

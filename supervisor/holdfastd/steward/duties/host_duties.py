@@ -16,6 +16,7 @@ from holdfastd.steward.duty import Duty
 if TYPE_CHECKING:
     from holdfast.store import Store
 
+
 HALT_EVERY = 0.5  # seconds
 
 

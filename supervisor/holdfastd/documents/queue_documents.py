@@ -1,0 +1,379 @@
+"""Lanes, workers, schedules, webhooks, unreadable entries and events as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, TypedDict
+
+import msgspec
+
+from holdfast.client.schedule_definition import ScheduleSpec
+from holdfast.core.activity import Happening
+from holdfast.core.cadence import restored, words
+from holdfast.core.lanes import Lanes, LaneState, LimitOrder, UnreadableEntry
+from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, QuietOrder
+from holdfast.core.schedule_records import Occurrence, ScheduleRecord
+from holdfast.core.webhook_notice import Notice, WaitingNotice
+from holdfast.core.words import duration
+from holdfast.core.worker_records import ServedLane, WorkerRecord
+from holdfast_config.lanes import Rate, rate
+from holdfast_config.redis_urls import mask_webhook
+from holdfastd.documents.printed_times import Moment, moment, utc
+
+
+class LimitDocument(TypedDict):
+    """`value`: in force, empty for none; `asked` by an operator; `told` by the settings of a `host`."""
+
+    asked: str
+    told: str
+    host: str
+    value: str
+
+
+class ServedDocument(TypedDict):
+    """Settings that workers registered for a lane. `timeout` in seconds."""
+
+    weight: int | None
+    timeout: float | None
+
+
+class LaneDocument(TypedDict):
+    """A lane. `waiting`: tasks, of which `held` at its gates; `missing`: handlers that no worker has, with the number
+    of tasks that wait for them; `closed`: the reason why none may start now."""
+
+    lane: str
+    waiting: int
+    held: int
+    running: int
+    oldest_seconds: float | None
+    workers: int
+    weight: int | None
+    timeout: float | None
+    served: list[ServedDocument]
+    missing: dict[str, int]
+    paused: bool
+    reason: str
+    closed: str
+    limit: LimitDocument
+    per_key: LimitDocument
+    rate: LimitDocument
+    end: LimitDocument
+
+
+def lane_document(lane: LaneState, snapshot: Lanes) -> LaneDocument:
+    first = lane.served[0] if lane.served else None
+    return {
+        "lane": lane.name,
+        "waiting": lane.waiting,
+        "held": lane.held,
+        "running": lane.running,
+        "oldest_seconds": None if lane.oldest_ms is None else max(0, snapshot.now_ms - lane.oldest_ms) / 1000,
+        "workers": lane.workers,
+        "weight": first.weight if first else None,
+        "timeout": first.timeout if first else None,
+        "served": [{"weight": each.weight, "timeout": each.timeout} for each in lane.served],
+        "missing": lane.missing,
+        "paused": lane.is_paused,
+        "reason": lane.paused_because,
+        "closed": lane.closed,
+        "limit": _limit(lane.limit),
+        "per_key": _limit(lane.keys),
+        "rate": _limit(lane.rate),
+        "end": _limit(lane.end),
+    }
+
+
+def rate_words(order: LimitOrder) -> str:
+    """The rate in force as it is given, such as 100/m; empty for none."""
+    if not order.value:
+        return ""
+    count, period, burst = map(int, order.value.split("/"))
+    usual = rate(str(Rate(count, period, 1))).burst
+    return str(Rate(count, period, burst)) + ("" if burst == usual else f" burst {burst}")
+
+
+def _limit(order: LimitOrder) -> LimitDocument:
+    return {"asked": order.asked, "told": order.told, "host": order.host, "value": order.value}
+
+
+# Lanes in words: their state, and the settings with which workers serve them.
+
+
+def state_words(lane: LaneState) -> str:
+    """Open, or the reason why none of its tasks starts."""
+    if lane.is_paused:
+        return f"paused: {lane.paused_because}"
+    if not lane.workers:
+        return "no worker serves it"
+    if lane.missing:
+        return f"no worker has handler {', '.join(name or '(default)' for name in lane.missing)}"
+    return {"limit": "at its limit", "rate": "at its rate"}.get(lane.closed, "open") if lane.waiting else "open"
+
+
+def read_rate(stored: str) -> Rate:
+    """The rate of a text of the store: count/period in ms/burst."""
+    count, period, burst = map(int, stored.split("/"))
+    return Rate(count, period, burst)
+
+
+def weight_words(lane: LaneState) -> str:
+    """The weights that its workers registered, nearly always one; empty without workers."""
+    return _all(lane, lambda served: "in order" if served.weight is None else str(served.weight))
+
+
+def timeout_words(lane: LaneState) -> str:
+    """The times that one run may take; empty without workers or without a limit."""
+    return _all(lane, lambda served: duration(served.timeout) if served.timeout else "")
+
+
+def _all(lane: LaneState, text: Callable[[ServedLane], str]) -> str:
+    return " or ".join(dict.fromkeys(words for served in lane.served if (words := text(served))))
+
+
+# Workers, and the orders to hosts to claim nothing, as documents.
+
+
+class QuietDocument(TypedDict):
+    """An order in force. `host`: null for all; `word`: quiet or halt."""
+
+    host: str | None
+    word: str
+    since: Moment | None
+    by: str
+    reason: str
+
+
+class OrderDocument(TypedDict):
+    """The answer to an order. `workers`: the number that it is for."""
+
+    host: str | None
+    word: str
+    changed: bool
+    workers: int
+
+
+class EndedOrderDocument(OrderDocument):
+    """The answer to the end of an order. `quiet`: the orders that remain."""
+
+    quiet: list[QuietDocument]
+
+
+class WorkerDocument(TypedDict):
+    """A worker. A dead one is kept for a day; `died_ms`: Unix milliseconds; `held`: the tasks that it had then."""
+
+    incarnation: str
+    state: str
+    host: str
+    pid: int
+    slot: int
+    running: list[str]
+    beat_ago_ms: int
+    cause: str
+    died_ms: int | None
+    held: list[str]
+    quiet: bool
+    kind: str
+
+
+def quiet_documents(quiet: Sequence[Quiet]) -> list[QuietDocument]:
+    return [
+        {
+            "host": None if each.is_all else each.host,
+            "word": "halt" if each.is_halt else "quiet",
+            "since": moment(each.since_ms),
+            "by": each.by,
+            "reason": each.reason,
+        }
+        for each in quiet
+    ]
+
+
+def order_document(host: str, word: str, order: QuietOrder) -> OrderDocument:
+    return {
+        "host": None if host == ALL_HOSTS else host,
+        "word": word,
+        "changed": order.is_new,
+        "workers": order.workers,
+    }
+
+
+def ended_order_document(host: str, word: str, order: QuietOrder, remaining: Sequence[Quiet]) -> EndedOrderDocument:
+    return {**order_document(host, word, order), "quiet": quiet_documents(remaining)}
+
+
+def worker_document(worker: WorkerRecord) -> WorkerDocument:
+    return {
+        "incarnation": worker.incarnation,
+        "state": worker.state,
+        "host": worker.host,
+        "pid": worker.pid,
+        "slot": worker.slot,
+        "running": list(worker.running),
+        "beat_ago_ms": worker.beat_ago_ms,
+        "cause": worker.cause,
+        "died_ms": worker.died_ms,
+        "held": list(worker.held),
+        "quiet": worker.quiet,
+        "kind": str(worker.kind),
+    }
+
+
+# Schedules and their histories as documents.
+
+
+class ScheduleDocument(TypedDict):
+    """A schedule. `failures`: the tasks in a row that failed; `task`: the last one; `spec`: as it was set, without the
+    fields that have their defaults."""
+
+    schedule: str
+    state: Literal["active", "paused", "ended"]
+    next: Moment | None
+    due: Moment | None
+    words: str
+    timezone: str
+    generation: int
+    fires: int
+    failures: int
+    paused: str | None
+    until: Moment | None
+    ended: str | None
+    task: str | None
+    owner: str | None
+    declared: bool
+    created: Moment | None
+    updated: Moment | None
+    spec: ScheduleSpec
+
+
+class OccurrenceDocument(TypedDict):
+    """A line of a schedule's history."""
+
+    at: Moment | None
+    what: str
+    scheduled_at: Moment | None
+    task: str | None
+    detail: str
+
+
+def schedule_document(record: ScheduleRecord) -> ScheduleDocument:
+    definition = record.definition
+    return {
+        "schedule": definition.schedule_id,
+        "state": "paused" if record.paused else "ended" if record.ended else "active",
+        "next": utc(record.expected),
+        "due": utc(record.due),
+        "words": words(restored(definition.cadence)),
+        "timezone": definition.timezone,
+        "generation": record.generation,
+        "fires": record.fires,
+        "failures": record.streak,
+        "paused": record.paused or None,
+        "until": utc(record.until),
+        "ended": record.ended or None,
+        "task": record.task or None,
+        "owner": definition.owner or None,
+        "declared": definition.declared,
+        "created": utc(record.created),
+        "updated": utc(record.updated),
+        "spec": msgspec.json.decode(definition.spec),
+    }
+
+
+def occurrence_document(line: Occurrence) -> OccurrenceDocument:
+    return {
+        "at": utc(line.at),
+        "what": line.what,
+        "scheduled_at": utc(line.scheduled_at),
+        "task": line.task or None,
+        "detail": line.detail,
+    }
+
+
+# Webhooks that wait, as documents.
+
+
+class WebhookDocument(TypedDict):
+    """A webhook that waits. `webhook`: its name; `url`: without its secrets; `at`: when its task came to `state`;
+    `due`: the next try; `why`: the reason why its record cannot be read, else empty."""
+
+    webhook: str
+    task_id: str
+    state: str
+    url: str
+    at: Moment | None
+    tries: int
+    due: Moment | None
+    why: str
+
+
+def webhook_document(each: WaitingNotice) -> WebhookDocument:
+    notice = each.notice
+    if isinstance(notice, Notice):
+        task_id, state, url, at, tries = (
+            notice.task_id,
+            notice.state,
+            mask_webhook(notice.url),
+            notice.at_ms,
+            notice.tries,
+        )
+        why = ""
+    else:
+        task_id, state, url, at, tries = notice.name.partition("|")[0], "", "", None, 0
+        why = notice.why
+    return {
+        "webhook": notice.name,
+        "task_id": task_id,
+        "state": state,
+        "url": url,
+        "at": moment(at),
+        "tries": tries,
+        "due": moment(each.due_ms),
+        "why": why,
+    }
+
+
+# Unreadable entries and events as documents.
+
+
+class UnreadableDocument(TypedDict):
+    """An entry that was set aside. `size`: its bytes; `cut`: only its beginning is kept."""
+
+    address: str
+    at: Moment | None
+    lane: str
+    reason: str
+    size: int
+    cut: bool
+    raw: str
+
+
+class EventDocument(TypedDict):
+    """An event. `id`: of the task or worker."""
+
+    at: Moment | None
+    position: str
+    event: str
+    id: str
+    detail: str
+
+
+def unreadable_document(each: UnreadableEntry) -> UnreadableDocument:
+    return {
+        "address": each.address,
+        "at": moment(each.at_ms),
+        "lane": each.lane,
+        "reason": each.reason,
+        "size": each.size,
+        "cut": each.is_cut,
+        "raw": each.raw.decode("utf-8", "backslashreplace"),
+    }
+
+
+def event_document(event: Happening) -> EventDocument:
+    return {
+        "at": moment(event.at_ms),
+        "position": event.position,
+        "event": event.event,
+        "id": event.subject,
+        "detail": event.detail,
+    }
