@@ -11,7 +11,7 @@ from bench.producing import QUEUE
 from holdfast.core.counts import Epoch
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
-from holdfastd.cli.events.events import PAGE as EVENTS
+from holdfastd.cli.event_commands import PAGE as EVENTS
 from holdfastd.cli.tasks.recover import PAGE as KEYS
 from holdfastd.cli.tasks.tasks import PAGE
 from holdfastd.steward.duties import lane_duties, upkeep

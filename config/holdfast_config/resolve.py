@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from holdfast_config import environment, file_trust, found_files, names, redis_urls, sources
 from holdfast_config.errors import ConfigError
 from holdfast_config.origin import ValueWithOrigin, shown
-from holdfast_config.projects import Project, project_folder
+from holdfast_config.service_folders import Project, project_folder
 from holdfast_config.settings import Settings
 from holdfast_config.sources import ORDERED, FolderSource, ImpliedSource, SettingsOfSources, Source
 from holdfast_config.store_settings import checked as postgres_url

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 from holdfast_config import names, redis_urls, service_folders, values
 from holdfast_config.lanes import Lane
 from holdfast_config.origin import without_secrets
-from holdfast_config.projects import Project
+from holdfast_config.service_folders import Project
 from holdfast_config.store_settings import PostgresSettings, RedisSettings, SubmitSettings
 from holdfast_config.store_settings import checked as postgres_url
 from holdfast_config.trust import ServiceFolder

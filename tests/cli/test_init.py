@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.cli.init import init
+from holdfastd.cli import init_command
 from tests.cli.commands import ROOT, Cli, clean
 from tests.cli.conftest import running
 
@@ -117,7 +117,7 @@ def test_a_file_that_comes_meanwhile_is_kept_and_the_others_are_not_written(
 ) -> None:
     (tmp_path / "b").write_text("theirs")
     with pytest.raises(FileExistsError):
-        init.write_new(tmp_path, {"a": "1", "b": "2", "c": "3"})
+        init_command.write_new(tmp_path, {"a": "1", "b": "2", "c": "3"})
     assert listed(tmp_path) == ["b"]
     assert (tmp_path / "b").read_text() == "theirs"
 
@@ -126,11 +126,11 @@ def test_a_file_system_without_links_gets_whole_files_too(tmp_path: Path, monkey
     def refuse(*_: object) -> None:
         raise OSError(errno.EPERM, "no links here")
 
-    monkeypatch.setattr(init.os, "link", refuse)
-    init.write_new(tmp_path, {"a": "1"})
+    monkeypatch.setattr(init_command.os, "link", refuse)
+    init_command.write_new(tmp_path, {"a": "1"})
     assert (tmp_path / "a").read_text() == "1"
     with pytest.raises(FileExistsError):
-        init.write_new(tmp_path, {"a": "2"})
+        init_command.write_new(tmp_path, {"a": "2"})
     assert listed(tmp_path) == ["a"]
 
 
@@ -140,5 +140,5 @@ def test_a_disk_that_is_full_leaves_nothing(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(Path, "write_text", fill)
     with pytest.raises(OSError, match="No space"):
-        init.write_new(tmp_path, {"a": "1"})
+        init_command.write_new(tmp_path, {"a": "1"})
     assert listed(tmp_path) == []

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_config.projects import Project
-from holdfast_config.service_folders import LONGEST_SOCKET, SOCKET_PATH_LIMIT, runtime_base, state_base
+from holdfast_config.service_folders import LONGEST_SOCKET, SOCKET_PATH_LIMIT, Project, runtime_base, state_base
 from tests.config.conftest import Load, Problems
 
 SERVICE = {"STATE_DIRECTORY": "/var/lib/a:/var/lib/b", "RUNTIME_DIRECTORY": "/run/a:/run/b"}

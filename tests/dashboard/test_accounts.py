@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_config import RedisSettings, password_hash, web_users
+from holdfast_config import RedisSettings, web_users
 from holdfast_config.addresses import parse_proxy
 from holdfast_config.web_users import Role, User
 from holdfastd.web.access.accounts import Accounts, UsersFile
@@ -20,7 +20,7 @@ from tests.dashboard.site import HTML, TOKEN, site
 pytestmark = pytest.mark.anyio
 
 ADA, GRACE = "ada lovelace's", "pässword of grace"
-HASHES = {"ada": password_hash.make(ADA), "grace": password_hash.make(GRACE)}
+HASHES = {"ada": web_users.make(ADA), "grace": web_users.make(GRACE)}
 KEY = base64.b64encode(bytes(32)).decode()
 PROXY = Proxy(parse_proxy("X-User@192.0.2.7"))
 
@@ -121,7 +121,7 @@ async def test_a_session_ends_with_its_user_or_password_and_has_the_role_of_now(
         write(path, ada=Role.VIEWER)
         assert await status() == 200
         assert (await here.change("/lanes/pause", lane=redis_settings.queue)).status_code == 403
-        path.write_text(f"ada:viewer:{password_hash.make('another one')}\n")
+        path.write_text(f"ada:viewer:{web_users.make('another one')}\n")
         assert await status() == 401
         write(path, ada=Role.VIEWER)
         await log_in()
@@ -355,7 +355,7 @@ def test_a_proxy_is_an_address_a_network_or_the_unix_socket() -> None:
 
 
 def test_a_hash_has_a_salt_of_its_own_and_fits_its_password_alone() -> None:
-    assert password_hash.matches(ADA, HASHES["ada"])
-    assert not password_hash.matches(GRACE, HASHES["ada"])
-    assert password_hash.make(ADA) != HASHES["ada"]
-    assert not password_hash.matches(ADA, password_hash.unknown())
+    assert web_users.matches(ADA, HASHES["ada"])
+    assert not web_users.matches(GRACE, HASHES["ada"])
+    assert web_users.make(ADA) != HASHES["ada"]
+    assert not web_users.matches(ADA, web_users.unknown())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_config.projects import Project
+from holdfast_config.service_folders import Project
 from holdfastd.embedded import project_data
 from holdfastd.embedded.project_data import ProjectData
 from tests.projects.conftest import Home, pool

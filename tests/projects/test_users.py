@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import load
-from holdfast_config.projects import NOTE, Project, noted
-from holdfast_config.service_folders import RunningPool
+from holdfast_config.service_folders import NOTE, Project, RunningPool, noted
 from holdfastd.cli.common.service_pool import found
 from tests.cli.commands import clean
 from tests.projects.conftest import Home, pool

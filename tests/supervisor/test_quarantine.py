@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from holdfast.ipc.channel import Beat, BootFailed, Born, Died, Drain, Ready, SuspectsWaiting
-from holdfastd.cli.supervisor.status import suspect_words
+from holdfastd.cli.supervisor_status import suspect_words
 from holdfastd.control.socket_protocol import QuarantineStatus
 from holdfastd.core import quarantine as rules
 from holdfastd.core import reload

@@ -14,13 +14,13 @@ from holdfast.core.counts import LedgerStatus
 from holdfast.exits import Exit
 from holdfast.store.ledger import PostgresStore, migrate
 from holdfast.store.ledger.database import Database
+from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, ask
 from holdfastd.cli.common.work_progress import WorkProgress
-from holdfastd.cli.views import ledger_status
 
 if TYPE_CHECKING:
     from holdfast.store import Store
@@ -62,7 +62,7 @@ def status(session: Session, /) -> int:
     The exit status is 1 if the tables need an upgrade.
     """
     version = _with_database(session, migrate.version)
-    standing = ledger_status.read(session) if version == migrate.newest() else None
+    standing = shown_values.read(session) if version == migrate.newest() else None
     if session.json:
         shown = {"version": version, "needed": migrate.newest()}
         output.document(shown | ({"ledger": asdict(standing)} if standing else {}))
@@ -95,7 +95,7 @@ def adopt(session: Session, /, yes: bool) -> int:
 def _print(version: int, standing: LedgerStatus | None) -> None:
     output.text(f"the tables have version {version}; this version of Holdfast needs {migrate.newest()}")
     if standing is not None:
-        output.text(ledger_status.summary(standing))
+        output.text(shown_values.ledger_summary(standing))
     else:
         output.hint("run: supervisor db upgrade" if version < migrate.newest() else "upgrade Holdfast on this host")
 

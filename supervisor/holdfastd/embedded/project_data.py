@@ -12,8 +12,8 @@ from pathlib import Path
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
 from holdfast.os import locks
-from holdfast_config import Settings, projects, service_folders
-from holdfast_config.projects import NOTE, Project
+from holdfast_config import Settings, service_folders
+from holdfast_config.service_folders import NOTE, Project
 from holdfast_config.trust import ServiceFolder
 
 
@@ -47,7 +47,7 @@ def of_all() -> Iterator[ProjectData]:
         return
     base, sockets = Path(str(state.value)), Path(str(runtime.value))
     for folder in service_folders.folders_below(base, "*"):
-        project = projects.noted(folder)
+        project = service_folders.noted(folder)
         if project is not None and service_folders.holds_data(folder):
             yield ProjectData(folder, sockets / folder.name, project)
 

@@ -216,7 +216,7 @@ def schedules(context: click.Context, session: Session, /, as_csv: bool) -> None
         if as_csv:
             raise click.UsageError("--csv prints all schedules and cannot be combined with a command")
     elif as_csv:
-        from holdfastd.cli.views.job_csv import print_schedules  # rarely needed
+        from holdfastd.cli.job_csv import print_schedules  # rarely needed
 
         print_schedules(session)
     else:

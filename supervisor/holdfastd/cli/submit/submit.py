@@ -20,6 +20,7 @@ from holdfast.core.worker_records import ServedState
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
 from holdfast.why.outlook import waiting_reason
+from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError, single_error
 from holdfastd.cli.common.parameter_types import DURATION, JSON, WHEN
@@ -30,7 +31,6 @@ from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.submit import task_sources
 from holdfastd.cli.submit.submit_windows import ProgressBar, SubmitListener, Submitted, Tally, submit_all
 from holdfastd.cli.submit.task_sources import LineIds, path_of
-from holdfastd.cli.views import task_views
 from holdfastd.documents import task_documents
 from holdfastd.operations.submit_tasks import SUBMIT_TASKS, subject_of
 
@@ -287,7 +287,7 @@ def _listener(
         progress.show()
         with answers.writing():
             if session.for_people:
-                progress.print(output.safe(task_views.outcome_line(record), keep=output.LINE_END))
+                progress.print(output.safe(shown_values.outcome_line(record), keep=output.LINE_END))
             else:
                 progress.print(output.compact(task_documents.outcome(record)))
 

@@ -21,9 +21,9 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, converse, manager_of, operate_each, operate_in, retries_of
 from holdfastd.cli.common.task_id import TASK_ID, whole_ids_in
 from holdfastd.cli.common.work_progress import WorkProgress
+from holdfastd.cli.shown_values import retried_words
 from holdfastd.cli.tasks import bulk
 from holdfastd.cli.tasks.bulk import chosen_filter, of_tasks
-from holdfastd.cli.views.task_views import retried_words
 from holdfastd.operations.act import Act
 from holdfastd.operations.tasks import (
     CANCEL_TASK,

@@ -20,6 +20,7 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.exits import Exit
 from holdfast.why.document import parent_documents, parent_words
+from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
@@ -28,7 +29,6 @@ from holdfastd.cli.common.tables import table
 from holdfastd.cli.common.task_id import TASK_ID, whole_id
 from holdfastd.cli.tasks.bulk import bulk
 from holdfastd.cli.tasks.change_tasks import cancel, clean, pause, remove, resume, retry
-from holdfastd.cli.views import task_views
 from holdfastd.documents import printed_times, task_documents
 
 # `supervisor tasks list`: its filters, and the pages it asks for.
@@ -93,7 +93,10 @@ def list_tasks(
     else:
         now_ms = int(time.time() * 1000)
         table(
-            task_views.COLUMNS, [task_views.summary(task, now_ms) for task in tasks], task_views.FIT, wide=session.wide
+            shown_values.COLUMNS,
+            [shown_values.summary(task, now_ms) for task in tasks],
+            shown_values.FIT,
+            wide=session.wide,
         )
     if unreadable:
         output.note(f"records that cannot be read: {', '.join(unreadable)} (`supervisor tasks show ID` says why)")
@@ -233,7 +236,7 @@ def describe(task: TaskRecord, parents: Sequence[ParentResult]) -> None:
             output.text(f"{name.replace('_', ' '):<12} {output.readable(value)}", keep=output.LINE_END)
     if parents:
         output.text(f"parents      {parent_words(parents)}")
-    for line in task_views.failure(task):
+    for line in shown_values.failure(task):
         output.text(line)
     output.text("trail")
     for entry in task.trail:

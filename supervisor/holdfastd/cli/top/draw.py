@@ -12,10 +12,10 @@ from rich.text import Text
 from holdfast.core.task_states import State
 from holdfast.core.words import counted, duration
 from holdfast_config.error_text import escape
+from holdfastd.cli import shown_values
 from holdfastd.cli.top.look import Look
 from holdfastd.cli.top.panes import PANES, Column, Pane, PaneRow, course, rate_text
 from holdfastd.cli.top.screen_state import HELP, Screen
-from holdfastd.cli.views import host_views
 
 GAP = 2  # characters between columns
 WIDE = 200  # characters of a line that goes to no screen
@@ -67,7 +67,7 @@ def _summary(look: Look, width: int) -> list[Text]:
     lines = [_supervisor_line(look), _tasks_line(look, width)]
     if look.trouble:
         lines.append(Text(f"store: {escape(look.trouble)}", "bold red"))
-    return lines + [Text(escape(line), "yellow") for line in host_views.lines(tuple(look.quiet), look.now_ms)]
+    return lines + [Text(escape(line), "yellow") for line in shown_values.lines(tuple(look.quiet), look.now_ms)]
 
 
 def _supervisor_line(look: Look) -> Text:

@@ -23,6 +23,7 @@ from holdfastd.control.socket_protocol import SupervisorStatus
 if TYPE_CHECKING:
     from holdfast.store import Store
 
+
 # How many tasks come into each lane and leave it a second, by what two looks some seconds apart saw.
 
 WINDOW_MS = 10_000

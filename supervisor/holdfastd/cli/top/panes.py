@@ -10,9 +10,9 @@ from holdfast.core.statistics import Percentiles, by_handler, by_lane, runs_of, 
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import duration, fine_duration
 from holdfast.core.worker_records import WorkerRecord
+from holdfastd.cli import shown_values
+from holdfastd.cli.shown_values import sparkline
 from holdfastd.cli.top.look import MINUTES, Look
-from holdfastd.cli.views import process_names
-from holdfastd.cli.views.sparklines import sparkline
 from holdfastd.control.socket_protocol import ProcessStatus
 
 DEFAULT = "(default)"  # tasks that name no handler
@@ -81,7 +81,7 @@ def rate_text(value: float) -> str:
 def _workers(look: Look) -> list[PaneRow]:
     here = {each.incarnation: each for each in look.service.processes} if look.service else {}
     rows = [_worker(worker, here.get(worker.incarnation), look) for worker in sorted(look.workers, key=_place)]
-    return [_process(each) for each in here.values() if each.kind not in process_names.CLAIMING] + rows
+    return [_process(each) for each in here.values() if each.kind not in shown_values.CLAIMING] + rows
 
 
 def _place(worker: WorkerRecord) -> tuple[str, int]:
@@ -97,7 +97,7 @@ def _worker(worker: WorkerRecord, process: ProcessStatus | None, look: Look) -> 
     memory, cpu, restarts = usage
     return _row(
         _text(worker.host),
-        _text(process_names.name(worker.kind, worker.slot)),
+        _text(shown_values.process_name(worker.kind, worker.slot)),
         _number(worker.pid, str),
         _text(busy if state == "live" else state),
         _number(len(worker.running)),
@@ -117,7 +117,7 @@ def _worker(worker: WorkerRecord, process: ProcessStatus | None, look: Look) -> 
 def _process(process: ProcessStatus) -> PaneRow:
     return _row(
         _text("here"),
-        _text(process_names.name(process.kind, process.slot)),
+        _text(shown_values.process_name(process.kind, process.slot)),
         _number(process.pid, str),
         _text(process.state),
         _number(None),
@@ -259,7 +259,7 @@ def _deaths(look: Look) -> list[PaneRow]:
     return [
         _row(
             _number(max(0.0, look.now_ms / 1000 - death.at), duration),
-            _text(process_names.name(death.kind, death.slot)),
+            _text(shown_values.process_name(death.kind, death.slot)),
             _number(death.pid, str),
             _text(f"{death.cause} {death.detail}".strip()),
             _number(death.lived, duration),

@@ -18,16 +18,16 @@ from rich.console import Console
 
 from holdfast.errors import HoldfastError, StoreError
 from holdfast_config.environment import no_color
+from holdfastd.cli import why_command
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, converse, operate_in
+from holdfastd.cli.shown_values import retried_words
 from holdfastd.cli.top import draw
 from holdfastd.cli.top.look import Look, Observer
 from holdfastd.cli.top.panes import PANES, PaneRow, shown_rows
 from holdfastd.cli.top.screen_state import RowOrder, Screen, pressed
-from holdfastd.cli.views.task_views import retried_words
-from holdfastd.cli.why import why
 from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
 from holdfastd.operations.tasks import CANCEL_TASK, RETRY_TASK
 
@@ -293,6 +293,6 @@ class Top:
         if not task_id:
             return "no task is selected"
         try:
-            return "\n".join(await why.lines(self.session, task_id, self.store))
+            return "\n".join(await why_command.lines(self.session, task_id, self.store))
         except HoldfastError as error:
             return str(error)

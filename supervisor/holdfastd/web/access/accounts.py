@@ -12,7 +12,7 @@ from pathlib import Path
 
 import structlog
 
-from holdfast_config import Settings, password_hash
+from holdfast_config import Settings, web_users
 from holdfast_config.web_users import RESERVED, Role, User, read
 
 # The users of the dashboard's file, as it is now.
@@ -52,7 +52,7 @@ def _state_of(path: Path) -> object:
 
 MOST_AT_ONCE = 32  # logins that wait for their passwords to be checked, one after the other
 TOKEN, VIEWER_TOKEN = "token", "viewer-token"
-_NOBODY = password_hash.unknown()
+_NOBODY = web_users.unknown()
 
 
 class TooManyLoginsError(Exception):
@@ -122,7 +122,7 @@ class Accounts:
         written = user.hash if user and user.hash else _NOBODY
         mark = hmac.digest(self._salt, f"{written}\0{password}".encode("utf-8", "surrogatepass"), hashlib.sha256)
         if not hmac.compare_digest(self._verified.get(name, b""), mark):
-            if not await self._matches(password[: password_hash.LONGEST + 1], written) or written is _NOBODY:
+            if not await self._matches(password[: web_users.LONGEST + 1], written) or written is _NOBODY:
                 return None
             self._verified[name] = mark
         return self.named(name)
@@ -144,7 +144,7 @@ class Accounts:
         self._waiting += 1
         try:
             async with self._checking:
-                return await asyncio.to_thread(password_hash.matches, password, written)
+                return await asyncio.to_thread(web_users.matches, password, written)
         finally:
             self._waiting -= 1
 

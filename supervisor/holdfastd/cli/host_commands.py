@@ -14,12 +14,12 @@ from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, remedy, who
 from holdfast.core.words import counted, duration
 from holdfast.core.worker_records import WorkerKind, WorkerRecord
 from holdfast.errors import StoreError
+from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import arguments_of, command_of, given_of, print_answer
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, operate
 from holdfastd.cli.common.tables import TableFit, table
-from holdfastd.cli.views import death_views, host_views, process_names
 from holdfastd.control import client
 from holdfastd.control.socket_protocol import AskStatus
 from holdfastd.documents.queue_documents import EndedOrderDocument, OrderDocument, worker_document
@@ -27,6 +27,7 @@ from holdfastd.operations.hosts import END_HALT, HALT_HOSTS, QUIET_HOSTS, RESUME
 
 if TYPE_CHECKING:
     from holdfast.store import Store
+
 
 THIS = "this"
 
@@ -122,7 +123,7 @@ def _print_living(session: Session, /) -> None:
     if session.json:
         output.document([worker_document(worker) for worker in records])
     else:
-        for line in host_views.lines(quiet, now_ms):
+        for line in shown_values.lines(quiet, now_ms):
             output.text(line)
         rows = [_cells(worker) for worker in sorted(records, key=lambda each: (each.host, each.slot))]
         table(COLUMNS, rows, FIT, wide=session.wide)
@@ -134,13 +135,13 @@ async def _look(store: Store) -> tuple[list[WorkerRecord], tuple[Quiet, ...], in
 
 def _print_deaths(session: Session, /) -> None:
     deaths = client.ask(session.runtime_dir, AskStatus()).deaths
-    held = _held(session, [each.incarnation for each in deaths.recent if each.kind in process_names.CLAIMING])
+    held = _held(session, [each.incarnation for each in deaths.recent if each.kind in shown_values.CLAIMING])
     if session.json:
         recent = [msgspec.to_builtins(each) | {"held": held.get(each.incarnation, ())} for each in deaths.recent]
         output.document({"total": deaths.total, "recent": recent})
     else:
-        rows = [death_views.cells(each, held.get(each.incarnation, ())) for each in deaths.recent]
-        table(death_views.COLUMNS, rows, death_views.FIT, wide=session.wide)
+        rows = [shown_values.cells(each, held.get(each.incarnation, ())) for each in deaths.recent]
+        table(shown_values.DEATH_COLUMNS, rows, shown_values.DEATH_FIT, wide=session.wide)
 
 
 def _held(session: Session, incarnations: Sequence[str], /) -> dict[str, tuple[str, ...]]:

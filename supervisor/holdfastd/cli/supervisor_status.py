@@ -15,17 +15,18 @@ from holdfast.core.words import counted, duration
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
 from holdfast.why.outlook import missing
+from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask as ask_store
 from holdfastd.cli.common.tables import TableFit, table
-from holdfastd.cli.views import death_views, host_views, ledger_status, process_names
 from holdfastd.control.client import ask
 from holdfastd.control.socket_protocol import AskStatus, ProcessStatus, QuarantineStatus, SupervisorStatus
 from holdfastd.documents.queue_documents import quiet_documents
 
 if TYPE_CHECKING:
     from holdfast.store import Store
+
 
 # The line on suspects: tasks that ended their workers and wait for a quarantine worker.
 
@@ -100,7 +101,7 @@ def status(session: Session, /) -> int:
     """Show the supervisor, its processes with memory and CPU, its problems, and the number of tasks by state."""
     service = ask(session.runtime_dir, AskStatus())
     store = _numbers(session, service)
-    standing = ledger_status.read_or_error(session)
+    standing = shown_values.read_or_error(session)
     if session.json:
         numbers = {"counts": store} if isinstance(store, str) else store.document()
         kept = asdict(standing) if isinstance(standing, LedgerStatus) else standing
@@ -108,7 +109,7 @@ def status(session: Session, /) -> int:
     else:
         _print(service, store, wide=session.wide)
         if standing is not None:
-            output.text(standing if isinstance(standing, str) else ledger_status.summary(standing))
+            output.text(standing if isinstance(standing, str) else shown_values.ledger_summary(standing))
     return Exit.OK
 
 
@@ -137,7 +138,7 @@ def _print(service: SupervisorStatus, store: StoreNumbers | str, *, wide: bool) 
             output.text(f"{word}: {cause}")
     if waiting := suspect_words(service.quarantine):
         output.text(waiting)
-    for line in () if isinstance(store, str) else host_views.lines(store.quiet, store.lanes.now_ms):
+    for line in () if isinstance(store, str) else shown_values.lines(store.quiet, store.lanes.now_ms):
         output.hint(line)
     output.text("")
     table(COLUMNS, [_cells(process) for process in service.processes], FIT, wide=wide)
@@ -158,7 +159,7 @@ def _print(service: SupervisorStatus, store: StoreNumbers | str, *, wide: bool) 
 
 
 def _cells(process: ProcessStatus) -> tuple[object, ...]:
-    name = process_names.name(process.kind, process.slot)
+    name = shown_values.process_name(process.kind, process.slot)
     memory = None if process.memory_bytes is None else round(process.memory_bytes / 2**20, 1)
     done = (len(process.running), process.settled, process.restarts)
     state = f"{process.state}, silent for {duration(process.silent)}" if process.silent > SILENT else process.state
@@ -170,8 +171,8 @@ def _print_deaths(service: SupervisorStatus, *, wide: bool) -> None:
         return
     output.text("")
     output.text("1 death:" if service.deaths.total == 1 else f"{service.deaths.total} deaths, the last of them:")
-    rows = [death_views.cells(each) for each in service.deaths.recent[-5:]]
-    table(death_views.COLUMNS, rows, death_views.FIT, wide=wide)
+    rows = [shown_values.cells(each) for each in service.deaths.recent[-5:]]
+    table(shown_values.DEATH_COLUMNS, rows, shown_values.DEATH_FIT, wide=wide)
 
 
 def _print_counts(counts: Counts) -> None:

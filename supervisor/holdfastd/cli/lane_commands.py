@@ -13,13 +13,13 @@ from holdfast.core.lanes import Lanes, LaneState
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.words import duration
 from holdfast_config.lanes import list_name
+from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import command_of, given_of, print_answer
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, operate
 from holdfastd.cli.common.tables import TableFit, table
-from holdfastd.cli.views import host_views
 from holdfastd.documents import queue_documents
 from holdfastd.documents.queue_documents import lane_document, quiet_documents, rate_words
 from holdfastd.operations.lanes import (
@@ -34,6 +34,7 @@ from holdfastd.operations.lanes import (
 
 if TYPE_CHECKING:
     from holdfast.store import Store
+
 
 COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout", "limit", "per key", "rate", "state")
 FIT = TableFit(texts=("state",), drop=("weight", "timeout", "per key", "workers", "oldest", "limit", "rate"))
@@ -63,7 +64,7 @@ def list_(session: Session, /) -> None:
         document = {"lanes": [lane_document(lane, snapshot) for lane in snapshot.lanes], "handlers": handlers}
         output.document(document | {"quiet": quiet_documents(quiet)})
         return
-    for line in host_views.lines(quiet, snapshot.now_ms):
+    for line in shown_values.lines(quiet, snapshot.now_ms):
         output.hint(line)
     table(COLUMNS, [_cells(lane, snapshot) for lane in snapshot.lanes], FIT, wide=session.wide)
     if bounded := [(name, rate_words(order)) for name, order in snapshot.handlers.items() if order.value]:

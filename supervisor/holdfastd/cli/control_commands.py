@@ -1,4 +1,4 @@
-"""`supervisor stop`."""
+"""Commands for the supervisor that runs on this host: `stop`, `reload` and `scale`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.parameter_types import WAIT
 from holdfastd.cli.common.session import Session
 from holdfastd.control import client
-from holdfastd.control.socket_protocol import AskStatus
+from holdfastd.control.client import ask
+from holdfastd.control.socket_protocol import AskReload, AskScale, AskStatus, ReloadResult
 
 
 @rich_click.command(epilog="Examples: supervisor stop --timeout 120; supervisor stop --now")
@@ -76,3 +77,65 @@ def _watch(pid: int) -> Generator[int | None]:
         yield process
     finally:
         os.close(process)
+
+
+# `supervisor reload`.
+
+
+@rich_click.command(
+    epilog="Examples:\n\nsupervisor reload\n\nsupervisor reload --wait --timeout 120 || echo the old code still serves"
+)
+@click.option("--wait", is_flag=True, help="Wait until the new code runs, or has failed to start (exit status 1).")
+@click.option("--timeout", type=WAIT, metavar="SECONDS", help="Maximum time to wait; implies --wait.")
+@options.here
+@options.pass_session
+def reload(session: Session, /, wait: bool, timeout: float | None) -> int:
+    """Replace the workers by new ones that import the handler and read the settings again.
+
+    A first new worker starts while the old ones keep working. Once it is ready, the old workers are replaced one by
+    one, each after its running tasks. If the new code fails to start, the old workers stay.
+    """
+    folder = session.runtime_dir
+    if wait or timeout is not None:
+        return _print(session, _ended(client.reload(folder, timeout), timeout))
+    client.ask(folder, AskReload())
+    if session.json:
+        output.document({"reloading": True})
+    else:
+        output.hint("reloading: the log shows the result, and so does `supervisor reload --wait`")
+    return Exit.OK
+
+
+def _ended(end: ReloadResult | None, timeout: float | None) -> ReloadResult:
+    if end is None:
+        raise CommandError(f"the reload has not ended after {timeout:g} s; `supervisor status` shows its progress")
+    return end
+
+
+def _print(session: Session, end: ReloadResult) -> int:
+    status = Exit.FAILED if end.error else Exit.OK
+    if session.json:
+        output.document({"reloaded": not end.error, "draining": end.draining, "error": end.error})
+    elif end.error:
+        raise CommandError(f"{end.traceback}{end.error}")
+    else:
+        output.text(
+            f"reloaded; old workers that still finish their tasks: {end.draining}" if end.draining else "reloaded"
+        )
+    return status
+
+
+# `supervisor scale`.
+
+
+@rich_click.command(epilog="Example: supervisor scale 12")
+@click.argument("workers", type=click.IntRange(1, 10_000), metavar="N")
+@options.here
+@options.pass_session
+def scale(session: Session, /, workers: int) -> None:
+    """Run N workers from now on. If there are more, idle ones end first and busy ones after their running tasks."""
+    answer = ask(session.runtime_dir, AskScale(workers))
+    if session.json:
+        output.document({"target": answer.target})
+    else:
+        output.text(f"the target is now {counted(answer.target, 'worker')}")

@@ -12,7 +12,7 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.handler_name import check_name, check_owner
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import every_setting
-from holdfastd.cli.service_order import PoolOrder
+from holdfastd.cli.service_process import PoolOrder
 from holdfastd.embedded import project_data
 
 

@@ -27,6 +27,7 @@ from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH
 if TYPE_CHECKING:
     from holdfast.store import Store
 
+
 COLUMNS = ("batch", "state", "tasks", "open", "completed", "failed", "rejected", "canceled", "gone", "age", "callback")
 FIT = TableFit(ids=("batch", "callback"), drop=("gone", "rejected", "canceled", "age", "callback", "completed"))
 PAGE = 1000  # batches that are looked at in one step for a beginning

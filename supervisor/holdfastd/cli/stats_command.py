@@ -19,12 +19,13 @@ from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.common.tables import TableFit, plain, table
-from holdfastd.cli.views.sparklines import sparkline
+from holdfastd.cli.shown_values import sparkline
 from holdfastd.documents import printed_times
 from holdfastd.documents.period_report import Compared, Report
 
 if TYPE_CHECKING:
     from holdfast.store import Store
+
 
 # Prints a report: as text with tables and a row of bars, or as CSV.
 

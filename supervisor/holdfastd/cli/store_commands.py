@@ -8,7 +8,7 @@ import click
 import rich_click
 
 from holdfast.exits import Exit
-from holdfast_config.projects import Project
+from holdfast_config.service_folders import Project
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session

@@ -24,6 +24,7 @@ from holdfastd.documents.queue_documents import event_document
 if TYPE_CHECKING:
     from holdfast.store import Store
 
+
 # Reads the event stream: its last entries, all since a moment, or all that come; survives an absent store.
 
 

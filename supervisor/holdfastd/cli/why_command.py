@@ -26,6 +26,7 @@ from holdfastd.control.socket_protocol import SupervisorStatus
 if TYPE_CHECKING:
     from holdfast.store import Store
 
+
 STATUS_TIMEOUT = 1.0  # seconds for the supervisor to answer; its part is not essential
 
 

@@ -1,4 +1,4 @@
-"""Prints jobs as CSV, JOBID,SCHEDULE in each row; `supervisor dispatch --schedules` can read it again."""
+"""Jobs as CSV, for `statuses` and `schedules list`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""`supervisor events`."""

@@ -1,0 +1,149 @@
+"""Values as more than one command shows them: deaths, hosts, the ledger, processes, courses and tasks."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.core import quiet_hosts
+from holdfast.core.counts import LedgerStatus
+from holdfast.core.outcomes import read_result
+from holdfast.core.quiet_hosts import Quiet
+from holdfast.core.tasks import Retried, TaskRecord
+from holdfast.core.words import duration
+from holdfast.errors import StoreError
+from holdfastd.cli.common.output import readable
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import ask
+from holdfastd.cli.common.tables import TableFit
+from holdfastd.control.socket_protocol import DeathStatus
+from holdfastd.documents.printed_times import moment
+from holdfastd.operations.tasks import RetriedTask
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
+
+
+# Quiet and halted hosts as the command line shows them.
+
+
+def lines(quiet: Sequence[Quiet], now_ms: int) -> Iterator[str]:
+    """One line for each order."""
+    return (quiet_hosts.quiet_line(each, now_ms) for each in quiet)
+
+
+# The progress of the ledger in PostgreSQL.
+
+
+def read(session: Session) -> LedgerStatus:
+    """Asks both stores. Raises StoreError if one of them is away."""
+
+    async def question(store: Store) -> LedgerStatus:
+        assert store.with_ledger is not None
+        return await store.with_ledger.ledger()
+
+    return ask(session, question)
+
+
+def read_or_error(session: Session) -> LedgerStatus | str | None:
+    """The same, or the error as text; None if PostgreSQL is not used."""
+    if session.settings.postgres is None:
+        return None
+    try:
+        return read(session)
+    except StoreError as error:
+        return str(error)
+
+
+def ledger_summary(ledger: LedgerStatus) -> str:
+    """The progress in one line."""
+    behind = f"{duration(ledger.behind_ms / 1000)} behind" if ledger.behind_ms else "up to date"
+    lost = f", losses of Redis: {ledger.losses}" if ledger.losses else ""
+    waiting = f", requests waiting for Redis: {ledger.waiting}" if ledger.waiting else ""
+    return f"ledger {ledger.phase}, {behind}{waiting}{lost}, tasks put back: {ledger.restored}"
+
+
+# Names of a supervisor's processes on the command line.
+
+CLAIMING = frozenset({"worker", "quarantine"})  # there may be several, so they are numbered
+
+
+def process_name(kind: str, slot: int) -> str:
+    return f"{kind} {slot}" if kind in CLAIMING else kind
+
+
+# Deaths of this supervisor's processes as the command line shows them.
+
+DEATH_FIT = TableFit(texts=("detail", "last tasks"), drop=("peak MiB", "lived", "last tasks", "pid", "status"))
+DEATH_COLUMNS = ("at", "process", "pid", "cause", "detail", "status", "lived", "peak MiB", "last tasks")
+
+
+def cells(each: DeathStatus, held: Sequence[str] = ()) -> tuple[object, ...]:
+    """The cells under COLUMNS. `held`: the tasks it held by the store, newer than its last heartbeat."""
+    name = process_name(each.kind, each.slot)
+    peak = None if each.peak_bytes is None else round(each.peak_bytes / 2**20, 1)
+    last = " ".join(held or each.running) or "-"
+    how = (each.cause, each.detail, ended(each.status))
+    return (moment(int(each.at * 1000)), name, each.pid, *how, duration(each.lived), peak, last)
+
+
+def ended(status: int) -> str:
+    """An exit status, or a signal given as a negative number, in words."""
+    if status >= 0:
+        return f"exit {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"
+
+
+# Rows of bars that show how a number changed over time.
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(numbers: Sequence[float]) -> str:
+    """One bar for each number, the highest one as high as a line; a space for zero."""
+    highest = max(numbers, default=0)
+    return "".join(_BARS[min(7, int(8 * number / highest))] if number > 0 else " " for number in numbers)
+
+
+FIT = TableFit(
+    ids=("task",),
+    texts=("reason", "name"),
+    drop=("turn", "deliveries", "crashes", "attempts", "lane", "reason", "name", "age"),
+)
+COLUMNS = ("task", "state", "lane", "age", "turn", "attempts", "deliveries", "crashes", "name", "reason")
+
+
+def summary(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
+    """The cells under COLUMNS."""
+    age = duration((now_ms - task.created_ms) / 1000)
+    state = f"{task.state} (dead letter)" if task.dead else str(task.state)
+    counts = (task.turn, task.attempts, task.deliveries, task.crashes)
+    return (task.task_id, state, task.lane, age, *counts, task.name, task.reason)
+
+
+def failure(task: TaskRecord) -> list[str]:
+    """The last error as lines: its traceback if there is one."""
+    error = read_result(task.result).error
+    match error:
+        case None:
+            return []
+        case {"traceback": str(traceback)} if traceback:
+            return ["error", *(f"  {line}" for line in traceback.splitlines())]
+        case _:
+            return [f"error        {readable(error)}"]
+
+
+def outcome_line(task: TaskRecord) -> str:
+    """The result of a task on one line."""
+    return f"{task.task_id} {task.state}: {task.reason or readable(read_result(task.result).value)}"
+
+
+RETRIED = {Retried.NEW: "runs again as {}", Retried.AGAIN: "was already retried as {}", Retried.DUE: "is due now"}
+
+
+def retried_words(answer: RetriedTask) -> str:
+    return f"{answer['task_id']} {RETRIED[answer['answer']].format(answer['runs_as'])}"

@@ -1,1 +1,0 @@
-"""The timeline commands: schedules with the commands and formats of a timeline scheduler."""

@@ -1,0 +1,97 @@
+"""`supervisor web` and `supervisor web-user`: the dashboard in a process of its own, and the line of a user."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import rich_click
+
+from holdfast.exits import Exit
+from holdfast_config import web_users
+from holdfast_config.addresses import parse_listen
+from holdfast_config.web_users import Role, User, check_name
+from holdfastd.cli import service_process
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.error_report import CommandError
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.setting_flags import settings_of
+from holdfastd.cli.common.store_session import reach
+from holdfastd.cli.service_process import DashboardOrder
+from holdfastd.parent.start_checks import web_refusal
+
+# `supervisor web`: the dashboard of a queue, in a process of its own.
+
+DEFAULT = "8080"
+
+
+def _checked(_: click.Context, __: click.Parameter, address: str | None) -> str | None:
+    try:
+        parse_listen(address or DEFAULT)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return address
+
+
+@rich_click.command(epilog="Examples: supervisor web; supervisor web 8081; supervisor web unix:/run/holdfast/web.sock")
+@click.argument("address", required=False, metavar="[ADDRESS]", callback=_checked)
+@settings_of("Dashboard", "web")
+@settings_of("Agent")
+@options.store
+@options.pass_session
+def web(session: Session, /, address: str | None) -> int:
+    """Serve the dashboard of the queue at ADDRESS: PORT, HOST:PORT or unix:PATH; else at --web of the settings, or at
+    port 8080 of loopback. Ctrl-C ends it; tasks and workers do not need it.
+
+    Users log in with their names and passwords (--web-users-file), at a proxy (--web-trust-proxy), or with the token of
+    HOLDFAST_WEB_TOKEN. Without any of these a token is made now and printed.
+    """
+    settings = session.settings.model_copy(update={"web": address or session.settings.web or DEFAULT})
+    if why_not := web_refusal(settings):
+        raise CommandError(why_not, Exit.CONFIG)
+    reach(session)
+    return service_process.run(DashboardOrder(settings))
+
+
+EXAMPLES = """Examples:
+
+supervisor web-user ada --role operator >> web-users
+
+pass show ada | supervisor web-user ada >> web-users
+
+supervisor web-user grace --no-password >> web-users
+"""
+
+
+@rich_click.command("web-user", epilog=EXAMPLES)
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--role",
+    type=click.Choice([each.value for each in Role]),
+    default=Role.VIEWER.value,
+    show_default=True,
+    help="Role of the user.",
+)
+@click.option("--no-password", is_flag=True, help="For a user who logs in at the proxy (--web-trust-proxy) only.")
+def web_user(name: str, role: str, *, no_password: bool) -> None:
+    """Print the line of a user for the file that --web-users-file names. A viewer reads, an operator also changes.
+
+    Asks for the password, or reads it from the first line of standard input. The file must be readable by its owner
+    alone, or by its owner and group: chmod 600. A changed line counts at once.
+    """
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="NAME") from None
+    output.text(str(User(name, Role(role), "" if no_password else web_users.make(_password()))))
+
+
+def _password() -> str:
+    if sys.stdin.isatty():
+        password = str(click.prompt("Password", hide_input=True, confirmation_prompt="Password, again", err=True))
+    else:
+        password = sys.stdin.readline().rstrip("\r\n")
+    least, most = web_users.SHORTEST, web_users.LONGEST
+    if not least <= len(password) <= most:
+        raise click.UsageError(f"the password has {len(password)} characters: {least} to {most} are allowed")
+    return password

@@ -1,1 +1,0 @@
-"""`supervisor why`: history and outlook of one task, in words."""
