@@ -120,7 +120,8 @@ def test_it_is_said_wherever_somebody_may_wonder(hosts: Cli) -> None:
         first = hosts(*command).out.splitlines()[0]
         assert first.startswith("QUIET for ")
         assert ": no host claims a task; " in first
-        assert f"@{HERE} (the bank moves (ordered by " in first
+        assert "; the bank moves (ordered by " in first
+        assert first.count(f"@{HERE}") == 1, "its author is named once"
         assert first.endswith("to end it: supervisor resume")
     assert "no host claims a task (the bank moves (ordered by " in hosts("why", "t1").out
     assert "all hosts quiet for" in hosts("doctor").out
@@ -130,7 +131,7 @@ def test_it_is_said_wherever_somebody_may_wonder(hosts: Cli) -> None:
     hosts("control", "HALT")
     first = hosts("workers").out.splitlines()[0]
     assert first.startswith("HALTED for ")
-    assert first.endswith(f"@{HERE}); to end it: supervisor control RESUME")
+    assert first.endswith(f"@{HERE}; to end it: supervisor control RESUME")
     assert "all hosts halted for" in hosts("doctor").out
 
 

@@ -23,11 +23,11 @@ from holdfast.core.delivery import Holding, Settle, Settlement
 from holdfast.core.task_states import State
 from holdfast.core.worker_records import Introduction
 from holdfast_config import RedisSettings
+from holdfastd.control.local_supervisor import Found, LocalSupervisor
 from holdfastd.control.socket_protocol import Deaths, DeathStatus, ProcessStatus, StoreStatus, SupervisorStatus
 from holdfastd.web.api.endpoint import PREFIX
 from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.application import PAGES
-from holdfastd.web.queue.local_supervisor import Found, LocalSupervisor
 from tests.dashboard.handlers import publish, settings_of
 from tests.dashboard.site import Site
 from tests.dashboard.test_bulk import ended

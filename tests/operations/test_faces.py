@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import anyio
 import pytest
 
 from holdfast.core.quiet_hosts import ALL_HOSTS
@@ -210,3 +211,12 @@ async def test_a_schedule_is_run_through_each_face(redis_settings: RedisSettings
             run = Case(RUN_SCHEDULE, face, ("schedules", "run", face), ("POST", "/schedules/{}/run"))
             said = await FACES[face](cli, here, run)
             assert (said.refusal, said.note.change, said.note.subject) == ("", "schedules/run", face)
+
+
+async def test_a_lane_that_is_not_there_is_shown_nowhere(redis_settings: RedisSettings, cli: Cli) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task("x", lane=LANE)
+        refused = await anyio.to_thread.run_sync(cli, "lanes", "show", "mial")
+        assert (refused.status, "no lane mial; did you mean mail?" in refused.err) == (1, True)
+        answer = await here.program.get("/api/v1/lanes/mial")
+        assert (answer.status_code, answer.json()["detail"]) == (404, "no lane mial; did you mean mail?")

@@ -636,8 +636,8 @@ DASHBOARD = (
     ),
     Rule(
         "the supervisor of this host is scaled for no other",
-        '    if asked.subject not in {"", here := socket.gethostname()}:\n',
-        "    if asked.subject in {here := socket.gethostname()}:\n",
+        "    if given.host not in (None, here):\n",
+        "    if given.host in (here,):\n",
         "tests/dashboard/test_workers_page.py::test_workers_of_another_host_have_the_commands_to_type",
     ),
     Rule(

@@ -39,7 +39,8 @@ def test_halt_ends_work_and_dispatch_which_may_be_started_again(timeline: Timeli
     for process in (work, dispatch):
         [line] = since_ready(timeline, process)
         assert ENDS in line
-        assert "(upgrade (ordered by " in line
+        assert ", upgrade (ordered by " in line
+        assert line.count(" by ") == 1, "its author is named once"
 
     timeline.bike.set("held:A", "STOP")
     with timeline.serving("work") as work, timeline.serving("dispatch") as dispatch:

@@ -12,11 +12,11 @@ import rich_click
 from holdfast.core.lanes import Lanes, LaneState
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.words import duration
+from holdfast_config import Settings
 from holdfast_config.lanes import list_name
 from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import command_of, given_of, print_answer
-from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, operate
 from holdfastd.cli.common.tables import TableFit, table
@@ -30,6 +30,7 @@ from holdfastd.operations.lanes import (
     RESET_LANE,
     RESUME_LANE,
     ChangedSubject,
+    check_lane_exists,
 )
 
 if TYPE_CHECKING:
@@ -79,16 +80,19 @@ def list_(session: Session, /) -> None:
 def show(session: Session, /, lane: str) -> None:
     """Show one lane in full."""
     name = _known(lane)
-    snapshot, _ = ask(session, partial(_look, [name]))
-    found = next((each for each in snapshot.lanes if each.name == name), None)
-    if found is None:
-        raise CommandError(f"no lane {name} in {session.settings.queue_name}; `supervisor lanes list` has all")
+    snapshot = ask(session, partial(_look_at, session.settings, name))
+    found = next(each for each in snapshot.lanes if each.name == name)
     if session.json:
         output.document(lane_document(found, snapshot))
         return
     for column, value in zip(COLUMNS, _cells(found, snapshot), strict=True):
         if value not in (None, ""):
             output.text(f"{column:<8} {value}")
+
+
+async def _look_at(settings: Settings, name: str, store: Store) -> Lanes:
+    await check_lane_exists(store, settings, name)
+    return await store.lanes([name])
 
 
 async def _look(names: Sequence[str], store: Store) -> tuple[Lanes, tuple[Quiet, ...]]:

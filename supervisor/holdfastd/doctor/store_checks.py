@@ -117,7 +117,7 @@ def _judge_quiet(order: Quiet, now_ms: int) -> Finding:
     ago = max(0, now_ms - order.since_ms) / 1000
     hosts = "all hosts" if order.is_all else f"host {order.host}"
     word, rule = ("halted", "no claims, no fires of schedules") if order.is_halt else ("quiet", "no claims")
-    text = f"{hosts} {word} for {ago:.0f} s ({rule}), by order of {order.by} ({order.reason})"
+    text = f"{hosts} {word} for {ago:.0f} s ({rule}), {order.ordered}"
     return Check("queue", f"{word} hosts").warning(text, remedy(order))
 
 

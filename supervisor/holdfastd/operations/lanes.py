@@ -14,7 +14,8 @@ from holdfast_config import Settings
 from holdfast_config.lanes import MOST
 from holdfast_config.lanes import rate as read_rate
 from holdfastd.operations.act import Act, Doing, Reason
-from holdfastd.operations.known import Create, check_known
+from holdfastd.operations.errors import NotFoundError
+from holdfastd.operations.known import Create, check_known, meant
 from holdfastd.operations.reading import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -140,6 +141,13 @@ async def reset_handler(doing: Doing, given: ResetHandler) -> ChangedSubject:
 async def knows_lane(store: Store, settings: Settings, lane: str) -> bool:
     """True for a lane that a page may change without asking if it is meant."""
     return lane in await _known_lanes(store, settings, lane)
+
+
+async def check_lane_exists(store: Store, settings: Settings, lane: str) -> None:
+    """Raises NotFoundError, with the names that are near: the lane is only to be shown."""
+    known = await _known_lanes(store, settings, lane)
+    if lane not in known:
+        raise NotFoundError(f"no lane {lane}; {meant(lane, known)}")
 
 
 async def _known_lanes(store: Store, settings: Settings, asked: str) -> set[str]:

@@ -7,10 +7,8 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta
 
-from holdfastd.operations.act import Act, Doing, Reason
+from holdfastd.operations.act import LONGEST_REASON, Act, Doing, Reason
 from holdfastd.operations.errors import NotFoundError
-
-KEPT = 500  # characters of a reason
 
 Webhook = Annotated[str, Meta(description="Name of the webhook, as the list has it.")]
 
@@ -44,7 +42,7 @@ async def retry_webhook(doing: Doing, given: RetryWebhook) -> WebhookAnswer:
 
 async def give_up_webhook(doing: Doing, given: GiveUpWebhook) -> WebhookAnswer:
     """Give a webhook that waits up: it is not delivered."""
-    reason = doing.reason("given up", given.reason)[:KEPT]
+    reason = doing.reason("given up", given.reason)[:LONGEST_REASON]
     if not await doing.call(doing.store.notice_done, given.webhook, reason):
         raise _missing(given.webhook)
     return {"webhook": given.webhook, "answer": "given-up"}

@@ -22,7 +22,7 @@ from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.visitors import OpenSessions, SessionCookies, Visitors
 from holdfastd.web.api.endpoint import PREFIX, Api
 from holdfastd.web.changes.all_changes import CHANGES
-from holdfastd.web.changes.carry_out import carry_out
+from holdfastd.web.changes.change import carry_out
 from holdfastd.web.changes.chosen_tasks import change_chosen
 from holdfastd.web.live import event_streams as live
 from holdfastd.web.live.event_feed import EventFeed

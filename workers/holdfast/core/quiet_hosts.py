@@ -26,6 +26,11 @@ class Quiet:
     def is_all(self) -> bool:
         return self.host == ALL_HOSTS
 
+    @property
+    def ordered(self) -> str:
+        """Who gave the order, and why. A reason that names its author says both."""
+        return self.reason if self.by in self.reason else f"by order of {self.by} ({self.reason})"
+
     def counts_for(self, host: str) -> bool:
         """True if the order is for this host."""
         return self.host in (ALL_HOSTS, host)
@@ -69,7 +74,7 @@ def quiet_line(mark: Quiet, now_ms: int, seen: int = 0) -> str:
     ago = duration(max(0, now_ms - mark.since_ms) / 1000)
     spite = "; this process runs nevertheless" if mark.is_halt and mark.since_ms <= seen else ""
     word = "HALTED" if mark.is_halt else "QUIET"
-    return f"{word} for {ago}: {who(mark)}; by order of {mark.by} ({mark.reason}); to end it: {remedy(mark)}{spite}"
+    return f"{word} for {ago}: {who(mark)}; {mark.ordered}; to end it: {remedy(mark)}{spite}"
 
 
 def who(mark: Quiet) -> str:

@@ -35,7 +35,7 @@ def halt_watch(store: Store, scope: HaltScope, end: Callable[[str], None]) -> Du
 def _words(marks: Sequence[Quiet], host: str) -> str:
     halts = [mark for mark in marks if mark.is_halt and mark.counts_for(host)]
     last = max(halts, key=lambda mark: mark.since_ms, default=None)
-    who = "and resumed since" if last is None else f"by order of {last.by} ({last.reason})"
+    who = "and resumed since" if last is None else last.ordered
     return f"halted, {who}; this process finishes what it runs and ends, and may be started again"
 
 

@@ -10,8 +10,15 @@ from msgspec import Meta
 from holdfast.client.arguments import check_lane
 from holdfastd.documents.queue_documents import LaneDocument, QuietDocument, lane_document, quiet_documents, rate_words
 from holdfastd.documents.task_documents import TaskCounts, decoded, task_counts
-from holdfastd.operations.errors import NotFoundError
-from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESET_HANDLER, RESET_LANE, RESUME_LANE
+from holdfastd.operations.lanes import (
+    LIMIT_HANDLER,
+    LIMIT_LANE,
+    PAUSE_LANE,
+    RESET_HANDLER,
+    RESET_LANE,
+    RESUME_LANE,
+    check_lane_exists,
+)
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
@@ -57,10 +64,9 @@ async def list_lanes(call: ApiCall) -> LaneList:
 async def get_lane(call: ApiCall, lane: str) -> LaneDocument:
     """Show one lane in full."""
     name = check_lane(lane)
+    await check_lane_exists(call.store, call.access.settings, name)
     snapshot = await call.manager.lanes(name)
-    found = next((each for each in snapshot.lanes if each.name == name), None)
-    if found is None:
-        raise NotFoundError(f"no lane {name}")
+    found = next(each for each in snapshot.lanes if each.name == name)
     return lane_document(found, snapshot)
 
 

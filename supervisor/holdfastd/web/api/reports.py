@@ -148,7 +148,7 @@ async def list_problems(call: ApiCall) -> FindingList:
 
 
 async def list_activity(call: ApiCall, query: ActivityQuery) -> ActivityList:
-    """List the changes that were asked for on pages, over the API or of the agent, and those refused, newest first.
+    """List the changes that were asked for by commands, pages, the API or the agent, and those refused, newest first.
 
     The last 10,000 are kept.
     """

@@ -1,4 +1,4 @@
-"""A change that a page can ask for, and what a visitor gives for it."""
+"""A change that a page can ask for: what a visitor gives for it, and its endpoint."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.bulk_changes import BulkChange
 from holdfast.errors import HoldfastError
 from holdfastd.operations.act import Act, Doing, Face
 from holdfastd.operations.notes import AskedChange
-from holdfastd.web.access.forms import doing
-from holdfastd.web.queue.queue_access import QueueAccess
+from holdfastd.web.access.forms import doing, noted, read_form
+from holdfastd.web.queue.bulk_work import bulk_work_of
+from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +79,23 @@ def change_of(
         return await act.carry_out(asked.doing, act.read_texts(given))
 
     return PageChange(f"/{act.name}", act.subject, page, call, again)
+
+
+def carry_out(change: PageChange) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint of this change."""
+
+    async def endpoint(request: Request) -> Response:
+        fields = dict[str, str]()
+        try:
+            async with noted(request, change.path.removeprefix("/")) as asked:
+                form = await read_form(request)
+                asked.subject, asked.related = form.last(change.field), form.last(change.related)
+                fields = form.allowed()
+                await change.call(Asked(queue_of(request), asked.subject, fields, asked, bulk_work_of(request).start))
+        except HoldfastError as error:
+            if change.again is None:
+                raise
+            return await change.again(request, fields, error)
+        return RedirectResponse(change.page_of(asked.subject), 303)
+
+    return endpoint

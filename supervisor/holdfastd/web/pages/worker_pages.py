@@ -12,8 +12,8 @@ from starlette.responses import Response
 from holdfast.core import quiet_hosts
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.worker_records import WorkerRecord
+from holdfastd.control.local_supervisor import Found, LocalSupervisor
 from holdfastd.control.socket_protocol import DeathStatus, SupervisorStatus
-from holdfastd.web.queue.local_supervisor import Found, LocalSupervisor
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 

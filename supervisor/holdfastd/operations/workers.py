@@ -1,0 +1,51 @@
+"""Acts on the supervisor of this host: its number of workers, and the stacks of one."""
+
+from __future__ import annotations
+
+import socket
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from holdfast.core.plain_json import shown
+from holdfastd.control.local_supervisor import LocalSupervisor
+from holdfastd.control.socket_protocol import ControlError
+from holdfastd.operations.act import Act, Doing
+
+MOST_WORKERS = 10_000
+
+Workers = Annotated[int, Meta(ge=1, le=MOST_WORKERS, description="Number of workers.")]
+
+
+class ScaleWorkers(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The number of workers, and the host that is meant; null: this one."""
+
+    workers: Workers
+    host: str | None = None
+
+
+class WriteStacks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The incarnation of the worker."""
+
+    worker: str
+
+
+async def scale_workers(doing: Doing, given: ScaleWorkers) -> None:
+    """Run so many workers from now on. If there are more, idle ones end first and busy ones after their tasks."""
+    here = socket.gethostname()
+    if given.host not in (None, here):
+        raise ControlError(
+            f"host {shown(given.host)} is not the one of this dashboard, {here!r}: supervisor scale {given.workers}, "
+            "there"
+        )
+    await LocalSupervisor(doing.settings).scale(given.workers)
+
+
+async def write_stacks(doing: Doing, given: WriteStacks) -> None:
+    """Have a worker of this host write the stacks of its threads."""
+    await LocalSupervisor(doing.settings).write_stacks(given.worker)
+
+
+SCALE_WORKERS = Act("workers/scale", ScaleWorkers, scale_workers, "host")
+WRITE_STACKS = Act("workers/stacks", WriteStacks, write_stacks, "worker")
