@@ -28,7 +28,7 @@ LONG = 8.0  # seconds, to which no test comes unless it fails
 class KeptSteps:
     """A log in memory; `verdict`: its answer to each step; `now_ms`: its clock; `turn`: the one that runs."""
 
-    task_steps: dict[int, StepRecord] = field(default_factory=dict[int, StepRecord])
+    steps: dict[int, StepRecord] = field(default_factory=dict[int, StepRecord])
     verdict: StepVerdict = StepVerdict.OK
     looks: int = 0
     now_ms: int = 0
