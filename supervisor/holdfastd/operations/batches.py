@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from holdfast.client.arguments import check_batch_id, check_reason
-from holdfast.core.batches import BatchRecord
+from holdfast.core.batches import BatchRecord, Sealed
 from holdfast.errors import UnknownBatchError
 from holdfastd.documents.task_documents import BatchDocument, batch_document
 from holdfastd.operations.act import Act, Doing, Reason
@@ -50,7 +50,7 @@ async def seal_batch(doing: Doing, given: SealBatch) -> SealedBatch:
     """Seal a batch whose producer is gone: it takes no more tasks, and ends when those that it has have ended."""
     await _record(doing, given.batch)
     word = await doing.call(doing.store.seal_batch, given.batch)
-    return {**batch_document(await _record(doing, given.batch)), "sealed_now": word == "sealed"}
+    return {**batch_document(await _record(doing, given.batch)), "sealed_now": word == Sealed.SEALED}
 
 
 async def cancel_batch(doing: Doing, given: CancelBatch) -> CanceledBatch:

@@ -7,6 +7,7 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta
 
+from holdfast.core.lanes import Readmitted
 from holdfastd.operations.act import Act, Doing
 from holdfastd.operations.errors import NotFoundError, NotPossibleError
 
@@ -50,9 +51,9 @@ class Removed(TypedDict):
 async def retry_unreadable(doing: Doing, given: RetryUnreadable) -> UnreadableAnswer:
     """Put an entry back into its lane, for workers that can now read it."""
     word = await doing.call(doing.store.readmit, given.address)
-    if word == "gone":
+    if word == Readmitted.GONE:
         raise missing(given.address)
-    if word == "cut":
+    if word == Readmitted.CUT:
         raise NotPossibleError(
             f"entry {given.address[:80]} cannot be put back: only its beginning was kept; push the whole entry again"
         )

@@ -19,7 +19,16 @@ from holdfast.client.submission import ProducerTrace, submission
 from holdfast.core import schedule_records
 from holdfast.core.acceptance import Submission
 from holdfast.core.quiet_hosts import HaltScope
-from holdfast.core.schedule_records import Definition, Due, FireOrder, ScheduleRecord, SpoiltSchedule, fire_id
+from holdfast.core.schedule_records import (
+    Definition,
+    Due,
+    FireAnswer,
+    FireOrder,
+    ScheduleAnswer,
+    ScheduleRecord,
+    SpoiltSchedule,
+    fire_id,
+)
 from holdfast.core.schedules import due, expected_after
 from holdfast.errors import InvalidScheduleError, InvalidTaskError, StoreError
 from holdfast.os.kill_points import Point, reached
@@ -168,7 +177,7 @@ class ScheduleFirer:
 
     async def _set_aside(self, spoilt: Sequence[SpoiltSchedule]) -> None:
         for one in spoilt:
-            if await self._store.set_schedule_aside(one) == "aside":
+            if await self._store.set_schedule_aside(one) == ScheduleAnswer.ASIDE:
                 _log.error("a schedule cannot be read; it is set aside", schedule=one.schedule_id, reason=one.why)
 
     async def go_on(self, schedule_ids: Sequence[str]) -> list[str]:
@@ -184,7 +193,7 @@ class ScheduleFirer:
         for some in _parts(orders):
             answers = await self._store.fire(some, self._scope)
             self._tell_fired(some, answers)
-            early += [one.schedule_id for one, answer in zip(some, answers, strict=True) if answer == "stale"]
+            early += [one.schedule_id for one, answer in zip(some, answers, strict=True) if answer == FireAnswer.STALE]
         return early
 
     async def _carried_out(self, orders: Sequence[FireOrder]) -> bool:
@@ -195,14 +204,14 @@ class ScheduleFirer:
             answers = await self._store.fire(some, self._scope)
             reached(Point.FIRED)
             self._tell_fired(some, answers)
-            anything |= any(answer not in {"stale", "halted"} for answer in answers)
+            anything |= any(answer not in {FireAnswer.STALE, FireAnswer.HALTED} for answer in answers)
         return anything
 
-    def _tell_fired(self, orders: Sequence[FireOrder], answers: Sequence[str]) -> None:
+    def _tell_fired(self, orders: Sequence[FireOrder], answers: Sequence[FireAnswer]) -> None:
         if self._spans is None:
             return
         for order, answer in zip(orders, answers, strict=True):
-            if answer == "fired":
+            if answer == FireAnswer.FIRED:
                 for fire in order.fires:
                     self._spans.fired(order.schedule_id, fire)
 
@@ -269,7 +278,7 @@ def _parts(orders: Sequence[FireOrder]) -> Iterator[list[FireOrder]]:
         yield part
 
 
-async def resume(store: Store, record: ScheduleRecord, now: int) -> str:
+async def resume(store: Store, record: ScheduleRecord, now: int) -> ScheduleAnswer:
     """Resume a paused schedule with its first fire after `now`; fires missed during the pause are not made."""
     expected = record.expected
     if expected is not None and expected <= now:

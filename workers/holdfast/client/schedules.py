@@ -31,7 +31,15 @@ from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core import schedule_records
 from holdfast.core.cadence.moments import local
 from holdfast.core.plain_json import shown
-from holdfast.core.schedule_records import Occurrence, Put, SchedulePage, ScheduleRecord
+from holdfast.core.schedule_records import (
+    FireAnswer,
+    Occurrence,
+    Put,
+    PutAnswer,
+    ScheduleAnswer,
+    SchedulePage,
+    ScheduleRecord,
+)
 from holdfast.core.schedules import due, expected_after, series
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError, UnreadableScheduleError
 
@@ -71,7 +79,7 @@ class Schedules:
             known = await self._same(schedule_id, spec)
             if known is None:
                 raise
-            return Put("same", known.generation, known.expected)
+            return Put(PutAnswer.SAME, known.generation, known.expected)
         return await self._put(defined, again=again)
 
     async def declare(
@@ -254,11 +262,11 @@ def _moment(until: object) -> int | None:
 
 def _known(schedule_id: str, word: str) -> None:
     match word:
-        case "unknown" | "gone":
+        case ScheduleAnswer.UNKNOWN | FireAnswer.GONE:
             raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` names those there are")
-        case "changed" | "stale":
+        case ScheduleAnswer.CHANGED | FireAnswer.CHANGED | FireAnswer.STALE:
             raise ScheduleBusyError(f"schedule {schedule_id} was changed by another caller meanwhile; try again")
-        case "no-list":
+        case FireAnswer.NO_LIST:
             raise InvalidScheduleError(
                 f"schedule {schedule_id}: the key of its lane is not a list; nothing was submitted"
             )

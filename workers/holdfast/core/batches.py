@@ -132,6 +132,14 @@ class BatchTask:
 _STATES = frozenset({TaskEnd.COMPLETED, TaskEnd.FAILED, TaskEnd.REJECTED, TaskEnd.CANCELED})
 
 
+class Sealed(StrEnum):
+    """The store's answer to sealing a batch."""
+
+    SEALED = "sealed"
+    AGAIN = "again"  # it was sealed before
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True, slots=True)
 class Canceled:
     """A step of canceling a batch. `word`: canceled, ended or unknown; `left`: open tasks, for the next steps."""

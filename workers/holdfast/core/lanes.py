@@ -112,6 +112,14 @@ def wrong_end_mend(lane: str, *, turned: bool) -> str:
     return f"have that producer {right}{way_out}"
 
 
+class Readmitted(StrEnum):
+    """The store's answer to putting an unreadable entry back into its lane."""
+
+    BACK = "back"
+    GONE = "gone"  # it is no longer set aside
+    CUT = "cut"  # only its beginning was kept, so it stays set aside
+
+
 @dataclass(frozen=True, slots=True)
 class UnreadableEntry:
     """An entry that was set aside: the reason, the moment, and its bytes (cut at 64 KiB; `size` is the full size).

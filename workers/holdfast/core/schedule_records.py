@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from holdfast.core.acceptance import Submission
 from holdfast.core.cadence import restored
@@ -97,14 +98,45 @@ class FireOrder:
     why: str = ""
 
 
+class FireAnswer(StrEnum):
+    """The store's answer to one fire order. An order counts for the moment and the schedule that it was decided for."""
+
+    FIRED = "fired"
+    STALE = "stale"  # it was decided for another moment
+    PAUSED = "paused"
+    CHANGED = "changed"  # the schedule was set since
+    GONE = "gone"
+    NO_LIST = "no-list"  # the key of its lane is no list, so the schedule is paused
+    HALTED = "halted"  # this host is to make no fires
+
+
+class ScheduleAnswer(StrEnum):
+    """The store's answer to an order about a schedule: what it did, or why it did nothing."""
+
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    REMOVED = "removed"
+    ASIDE = "aside"
+    RUNNING = "running"  # it was not paused
+    CHANGED = "changed"  # it was set since
+    UNKNOWN = "unknown"
+
+
+class PutAnswer(StrEnum):
+    """The store's answer to setting a schedule. The last two are for a declared schedule, which they leave as it is."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    SAME = "same"
+    FOREIGN = "foreign"  # another application owns it, and its live workers declare it
+    LATER = "later"  # a newer worker of this application has declared it; this worker asks again
+
+
 @dataclass(frozen=True, slots=True)
 class Put:
-    """The answer to setting a schedule: `word` is new, changed or same; `expected` is the moment of its next fire. For
-    a declared schedule there are two more words, with nothing changed. `foreign`: another application owns it, and its
-    live workers declare it. `later`: a newer worker of this application has declared it; this worker asks again.
-    """
+    """The answer to setting a schedule; `expected` is the moment of its next fire."""
 
-    word: str
+    word: PutAnswer
     generation: int
     expected: int | None
 

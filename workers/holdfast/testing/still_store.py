@@ -10,7 +10,7 @@ import anyio
 
 from holdfast.core.acceptance import Accepted, Receipt, Submission
 from holdfast.core.quiet_hosts import HaltScope
-from holdfast.core.schedule_records import FireOrder
+from holdfast.core.schedule_records import FireAnswer, FireOrder
 from holdfast.store.current_store import worker_store
 from holdfast.store.memory import MemoryStore
 from holdfast.testing.submitted_task import SubmittedTask, submitted_task
@@ -61,10 +61,10 @@ class StillStore(MemoryStore):
         self._note_submitted(one for one, receipt in answered if receipt.accepted in MADE)
         return receipts
 
-    async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
+    async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[FireAnswer]:
         answers = await super().fire(orders, scope)
         for order, answer in zip(orders, answers, strict=True):
-            if answer == "fired":
+            if answer == FireAnswer.FIRED:
                 self._note_submitted(fire.task for fire in order.fires)
         return answers
 

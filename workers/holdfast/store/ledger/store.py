@@ -29,7 +29,7 @@ from typing import Any
 
 from holdfast.core.counts import KeptTask, LedgerStatus
 from holdfast.core.quiet_hosts import HaltScope
-from holdfast.core.schedule_records import Due, FireOrder, Retired
+from holdfast.core.schedule_records import Due, FireAnswer, FireOrder, Retired
 from holdfast.core.store_info import ReplicationInfo
 from holdfast.errors import LedgerUnavailableError, StoreUnavailableError
 from holdfast.store.ledger.change_requests import FollowedQueue, LedgerPart
@@ -61,7 +61,7 @@ class LedgerSchedules(LedgerPart, RedisSchedules):
         found = None if queue is None else await self._unless_lost("schedule_due", queue, limit, *halts_of(scope))
         return Due(await self.clock_ms(), (), AGAIN_MS) if found is None else found_due(found)
 
-    async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
+    async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[FireAnswer]:
         """Make fires. A fire whose task the ledger knows is not made again; none is made while Redis differs from the
         ledger."""
         queue = await self._queue.read()
@@ -74,10 +74,10 @@ class LedgerSchedules(LedgerPart, RedisSchedules):
             else await self._unless_lost("schedule_fire", queue, packed_orders(orders, self.connection.keys), *halts)
         )
         if answers is not None:
-            return [answer.decode() for answer in answers]
+            return [FireAnswer(answer.decode()) for answer in answers]
         if any(order.kind == "extra" for order in orders):
             raise StoreUnavailableError("Redis is being rebuilt from PostgreSQL: a schedule can be run after that")
-        return ["stale"] * len(orders)
+        return [FireAnswer.STALE] * len(orders)
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
         """Remove undeclared schedules; none while Redis differs from the ledger, because the rebuild would put them

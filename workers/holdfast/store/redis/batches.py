@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.core.batches import ENDS, BatchPage, BatchRecord, BatchTask, Canceled, batch_counts
+from holdfast.core.batches import ENDS, BatchPage, BatchRecord, BatchTask, Canceled, Sealed, batch_counts
 from holdfast.errors import UnreadableRecordError
 from holdfast.store.redis.connection import DAMAGED
 from holdfast.store.redis.decode import pairs, read_position
@@ -45,12 +45,12 @@ class RedisBatches(RedisPart):
         more, rows = answer
         return tuple(map(_task, rows)), more == 1
 
-    async def seal_batch(self, batch_id: str) -> str:
-        """Let a batch take no more tasks: `sealed`, `again` or `unknown`."""
+    async def seal_batch(self, batch_id: str) -> Sealed:
+        """Let a batch take no more tasks."""
         word = await self._word("batch_seal", batch_id)
         if word == DAMAGED:
             raise _damaged(batch_id)
-        return word
+        return Sealed(word)
 
     async def cancel_batch(self, batch_id: str, limit: int, reason: str) -> Canceled:
         """Cancel the callback and at most `limit` open tasks."""

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import msgspec
 
-from holdfast.core.lanes import LaneBound, LaneLimit, Lanes, LaneState, LimitOrder, UnreadableEntry
+from holdfast.core.lanes import LaneBound, LaneLimit, Lanes, LaneState, LimitOrder, Readmitted, UnreadableEntry
 from holdfast.core.store_info import LaneHead, LaneInfo
 from holdfast.core.worker_records import ServedLane, ServedLimits, ServedState, strictest
 from holdfast.store.redis import decode
@@ -193,10 +193,10 @@ class RedisUnreadable(RedisPart):
         item = await self._find(address)
         return None if item is None else decode.unreadable(item)
 
-    async def readmit(self, address: str) -> str:
-        """Put an entry back into its lane. Answers `back`, `gone`, or `cut` if only its beginning was kept."""
+    async def readmit(self, address: str) -> Readmitted:
+        """Put an entry back into its lane."""
         item = await self._find(address)
-        return "gone" if item is None else await self._word("readmit", item)
+        return Readmitted.GONE if item is None else Readmitted(await self._word("readmit", item))
 
     async def forget_unreadable(self, address: str) -> bool:
         """Delete one entry. False: it was gone."""

@@ -13,10 +13,13 @@ from holdfast.core.schedule_records import (
     Definition,
     Due,
     Fire,
+    FireAnswer,
     FireOrder,
     Occurrence,
     Put,
+    PutAnswer,
     Retired,
+    ScheduleAnswer,
     SchedulePage,
     ScheduleRecord,
     SpoiltSchedule,
@@ -58,7 +61,7 @@ class RedisSchedules(RedisPart):
         moments = (_text(expected), _text(due), _text(asked))
         answer = await self._change_setting("schedule_put", definition.schedule_id, int(again), *moments, *fields)
         word, generation, moment = answer
-        return Put(word.decode(), generation, int(moment) if moment else None)
+        return Put(PutAnswer(word.decode()), generation, int(moment) if moment else None)
 
     async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
         """The schedules that are due. `scope`: the halts that keep the caller from making fires; None: no halt does."""
@@ -68,35 +71,35 @@ class RedisSchedules(RedisPart):
         """A page of the schedules that are due after one moment and up to another, earliest first."""
         return _records(await self._run("schedule_soon", after, until, offset, limit))[0]
 
-    async def set_schedule_aside(self, one: SpoiltSchedule) -> str:
-        """Make an unreadable schedule never due until it is set again: `aside`, or `changed` if it was set since."""
-        return await self._word("schedule_aside", one.schedule_id, one.generation)
+    async def set_schedule_aside(self, one: SpoiltSchedule) -> ScheduleAnswer:
+        """Make an unreadable schedule never due until it is set again: ASIDE, or CHANGED."""
+        return ScheduleAnswer(await self._word("schedule_aside", one.schedule_id, one.generation))
 
-    async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
-        """Carry out orders; a fire is made once. The word for each order: fired, stale (decided for another moment),
-        paused, changed (the schedule was set since), gone, no-list (the key of its lane is no list, so the schedule is
-        paused), or halted."""
+    async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[FireAnswer]:
+        """Carry out orders; a fire is made once. The answers are in the order of the orders."""
         answers = await self._run("schedule_fire", packed_orders(orders, self._keys), *halts_of(scope))
-        return [answer.decode() for answer in answers]
+        return [FireAnswer(answer.decode()) for answer in answers]
 
-    async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> str:
-        """`paused`, or `unknown`."""
+    async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> ScheduleAnswer:
+        """Pause a schedule until a moment (None: until it is resumed): PAUSED, or UNKNOWN."""
         return await self._change_schedule("schedule_pause", schedule_id, reason, _text(until))
 
-    async def resume_schedule(self, schedule_id: str, generation: int, expected: int | None, due: int | None) -> str:
-        """`resumed`, `running` (it was not paused), `changed`, or `unknown`."""
+    async def resume_schedule(
+        self, schedule_id: str, generation: int, expected: int | None, due: int | None
+    ) -> ScheduleAnswer:
+        """Resume a schedule of this generation: RESUMED, RUNNING, CHANGED or UNKNOWN."""
         return await self._change_schedule("schedule_resume", schedule_id, generation, _text(expected), _text(due))
 
-    async def _change_schedule(self, name: str, schedule_id: str, *arguments: Value) -> str:
+    async def _change_schedule(self, name: str, schedule_id: str, *arguments: Value) -> ScheduleAnswer:
         word: str = (await self._change_setting(name, schedule_id, *arguments)).decode()
         if word == DAMAGED:
             raise _unreadable(schedule_id, "its record cannot be read")
-        return word
+        return ScheduleAnswer(word)
 
-    async def remove_schedule(self, schedule_id: str) -> str:
-        """`removed`, or `unknown`. Its running task goes on."""
+    async def remove_schedule(self, schedule_id: str) -> ScheduleAnswer:
+        """Remove a schedule: REMOVED, or UNKNOWN. Its running task goes on."""
         word: bytes = await self._change_setting("schedule_remove", schedule_id)
-        return word.decode()
+        return ScheduleAnswer(word.decode())
 
     async def schedule(self, schedule_id: str) -> ScheduleRecord | None:
         """The schedule; None if unknown. Raises UnreadableScheduleError if the record cannot be read."""
