@@ -108,7 +108,7 @@ class _Page:
         self._seen: set[int] = set()
 
     def chain(self, error: BaseException) -> None:
-        """The error, behind those that led to it."""
+        """The lines of the error, after those of the errors that led to it."""
         links = self._links(error)
         for number, (link, each) in enumerate(links):
             if number == MOST_LINKS // 2 and len(links) > MOST_LINKS:

@@ -33,7 +33,7 @@ _OPTIONS = ("weight", "rate", "burst", "limit", "keys", "timeout", "end")
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `count` starts in `period_ms`, evenly spaced; after a pause up to `burst` at once."""
+    """A rate: at most `count` starts in `period_ms`, evenly spaced; after a pause up to `burst` at once."""
 
     count: int
     period_ms: int
@@ -145,9 +145,9 @@ def _spelled(value: object) -> Lane:
 def _lane(name: object, given: Mapping[object, object]) -> Lane:
     for key in given:
         if key not in _OPTIONS:
-            raise ValueError(f"a lane has {', '.join(_OPTIONS[:-1])} and {_OPTIONS[-1]}, not {key!r}")
+            raise ValueError(f"the options of a lane are {', '.join(_OPTIONS[:-1])} and {_OPTIONS[-1]}, not {key!r}")
     if "burst" in given and "rate" not in given:
-        raise ValueError("a burst belongs to a rate")
+        raise ValueError("a burst needs a rate")
     weight = _whole("weight", given.get("weight", 1), HEAVIEST) or 1
     limit, keys = (_whole(key, given.get(key), MOST) for key in ("limit", "keys"))
     bound = rate(given["rate"], given.get("burst")) if "rate" in given else None

@@ -74,7 +74,7 @@ class RepeatLimit:
     _windows: dict[LineKind, _Window] = field(default_factory=dict[LineKind, _Window])
 
     def admits(self, kind: LineKind, most: int, now: float) -> bool:
-        """True if this line is to be written; else it is counted."""
+        """True if this line may be written; otherwise it is only counted."""
         window = self._window(kind, now)
         if window.written < most:
             window.written += 1

@@ -77,7 +77,7 @@ def _sentinel_path(path: str | None) -> tuple[str, str]:
     match = _SENTINEL_PATH.fullmatch(path or "")
     if match is None:
         raise ValueError(
-            "the path of the URL must be the master's name as Sentinel knows it, and may add the number of a database: "
+            "the path of the URL must be the master's name in Sentinel, and may add the number of a database: "
             "redis+sentinel://host:26379/mymaster/0"
         )
     return unquote(match[1]), match[2] or "0"

@@ -19,7 +19,7 @@ _PLACE_NAME = re.compile("_(FILE|PATH|DIR)$", re.IGNORECASE)  # it names where a
 
 
 def hide_secrets(settings: Settings, environ: Mapping[str, str] = os.environ) -> None:
-    """Have the secrets of these settings and of the environment masked in the log and in what commands report."""
+    """Mask the secrets of these settings and of the environment in the log and in reports of commands."""
     secret_texts.hide({*of_environment(environ), *of_settings(settings)})
 
 

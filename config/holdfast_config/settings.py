@@ -75,7 +75,7 @@ class Settings(BaseModel):
     exec: values.Text | None = _field(None, "Command that runs each task as a process, in place of a handler.")
     exec_env: values.Variables | None = _field(
         None,
-        "Variables, joined by commas, that the command inherits although the supervisor withholds them by default.",
+        "Secret variables, joined by commas, that the command of exec inherits. By default it gets none of them.",
     )
     application: values.Name | None = _field(
         None, "Owner of the schedules declared in code. If set, schedules that the code no longer declares are removed."
@@ -83,7 +83,7 @@ class Settings(BaseModel):
     app_dir: values.Place = _field(Path(), "Folder that the handler is imported from.")
     workers: _TenThousand = _field(1, "Number of worker processes.")
     concurrency: _Thousand = _field(
-        10, "Number of tasks that one worker runs at the same time. It may claim more of short ones."
+        10, "Number of tasks that one worker runs at the same time. It may claim more short ones ahead."
     )
     reload: values.Switch = _field(False, "Reload code and settings when one of their files changes, for development.")
     preload: values.Switch = _field(
@@ -91,7 +91,7 @@ class Settings(BaseModel):
     )
     loop: _Loop = _field(
         "uvloop",
-        "Event loop of the workers: uvloop, or asyncio for libraries that change the loop, as nest_asyncio does.",
+        "Event loop of the workers: uvloop, or asyncio for libraries that change the loop, such as nest_asyncio.",
     )
     burst: values.Switch = _field(False, "Exit when no task is left to run; tasks delayed for later stay in the store.")
 
@@ -162,7 +162,7 @@ class Settings(BaseModel):
 
     trust_folders: values.Folders = _field(
         (),
-        "Folders, joined by commas, whose code and settings root runs though others can change them, or none.",
+        "Folders, joined by commas, or none. Root runs their code and settings although other users can change them.",
     )
 
     task_timeout: _Positive | None = _field(None, "Maximum run time of a task; then it is canceled. Default: no limit.")
@@ -217,7 +217,7 @@ class Settings(BaseModel):
         "auto", "Format of the log: json, console, or auto (console on a terminal, else json)."
     )
     capture_output: values.Switch = _field(
-        True, "Log each line that a handler prints, with its task, and warnings of Python. Else they pass as they are."
+        True, "Log each line that a handler prints, with its task, and warnings of Python. If off, they pass unchanged."
     )
     metrics: values.Listen | None = _field(
         None,
@@ -230,16 +230,16 @@ class Settings(BaseModel):
         None, "Token to log in to the dashboard. Prefer a credential file. Default: one that is made at each start."
     )
     web_viewer_token: values.WebToken | None = _field(
-        None, "Token with which one may look at the dashboard and change nothing. Prefer a credential file."
+        None, "Token to log in to the dashboard and only read. Prefer a credential file."
     )
     web_users_file: values.Folder | None = _field(
-        None, "File of the users of the dashboard, a line of `supervisor web-user` each. Default: none."
+        None, "File of the users of the dashboard, with a line of `supervisor web-user` for each. Default: none."
     )
     web_trust_proxy: values.Proxy | None = _field(
         None, "HEADER@ADDRESS: the header in which the proxy at this address (or network, or unix) names the user."
     )
     web_proxy_role: _ProxyRole = _field(
-        "none", "Role of users whom the proxy names and the users file does not: none, viewer or operator."
+        "none", "Role of users who come from the proxy and are not in the users file: none, viewer or operator."
     )
     web_redact: values.FieldPatterns = _field(
         values.REDACTED, "Names of fields whose values the dashboard hides, with * for any letters; none hides nothing."
@@ -249,24 +249,24 @@ class Settings(BaseModel):
     )
     web_key_file: values.Place | None = _field(None, "File of the key of that certificate. Default: none.")
     web_hosts: values.HostNames | None = _field(
-        None, "Names under which browsers may reach the dashboard, beside localhost and addresses. Default: none."
+        None, "Further host names of the dashboard, beside localhost and IP addresses. Default: none."
     )
     web_read_only: values.Switch = _field(False, "Let the dashboard change nothing, whoever has logged in.")
     web_a2a: values.Switch = _field(
         False, "Serve the queue beside the dashboard as an agent that speaks A2A 1.0 and 0.3."
     )
-    web_a2a_name: values.Text = _field("Holdfast", "Name of that agent, as its public card says it.")
+    web_a2a_name: values.Text = _field("Holdfast", "Name of that agent on its public card.")
     web_a2a_description: values.Text = _field(
         "Runs tasks that survive failures.", "Description of that agent on its public card."
     )
     web_a2a_url: values.HttpUrl | None = _field(
-        None, "Public URL of that agent, which ends in /a2a. Default: the one that its card was asked for under."
+        None, "Public URL of that agent, which ends in /a2a. Default: the address from which a client gets its card."
     )
     web_a2a_lane: values.Queue | None = _field(None, "Lane in which its messages become tasks. Default: the queue.")
     otlp_endpoint: values.HttpUrl | None = _field(None, "URL of the OpenTelemetry collector. Default: nothing is sent.")
     otlp_protocol: _Protocol = _field("http/protobuf", "Protocol of the collector: http/protobuf or grpc.")
     trace_mode: _TraceMode = _field(
-        "link", "Traces of tasks: link (one each, linked to the producer's) or parent (inside of the producer's)."
+        "link", "Traces of tasks: link (their own, linked to the producer's) or parent (inside the producer's)."
     )
     trace_baggage: values.Switch = _field(False, "Carry the producer's OpenTelemetry baggage to the handler.")
     trace_url: values.TraceUrl | None = _field(

@@ -99,7 +99,7 @@ def read(text: str) -> dict[str, dict[str, str]]:
         }
     except InterpolationError as error:  # its message contains the value, which may be a password
         raise ValueError(
-            f"[{error.section}] {error.option} has a % that refers to nothing: write %% for one %"
+            f"[{error.section}] {error.option} has a % that refers to nothing: write %% for a single %"
         ) from None
     except Error as error:
         raise ValueError(" ".join(str(error).split())) from None

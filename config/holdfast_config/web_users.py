@@ -98,7 +98,7 @@ def read(path: Path) -> dict[str, User]:
             try:
                 user = parse(line.strip())
                 if user.name in users:
-                    raise ValueError(f"user {user.name} stands in an earlier line, too")
+                    raise ValueError(f"user {user.name} is in an earlier line, too")
             except ValueError as error:
                 raise ValueError(f"{path}, line {number}: {error}") from None
             users[user.name] = user

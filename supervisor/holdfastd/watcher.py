@@ -63,7 +63,7 @@ _log = structlog.get_logger("holdfast.watcher")
 
 
 def run(spec: WatcherSpec, channel: socket.socket) -> int:
-    """Watch until told to leave, or until the parent is gone; the exit status."""
+    """Watch until told to leave, or until the parent is gone; returns the exit status."""
     faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     try:
         return anyio.run(FileWatcher(spec, ParentLink(channel)).live)

@@ -53,7 +53,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"every": 5, "on_failure": "explode"}, "on_failure 'explode': continue, stop are allowed"),
     ({"every": 5, "backoff": -1}, "backoff -1.0"),
     ({"every": 5, "unique_for": 5}, "unique_for needs unique"),
-    ({"schedule": "CONTINUE", "unique": "k"}, "unique 'k': a CONTINUE goes on when its run has ended"),
+    ({"schedule": "CONTINUE", "unique": "k"}, "unique 'k': not for CONTINUE: a skipped run never ends"),
     ({"every": 5, "expires": "soon"}, "expires 'soon': seconds above 0, or 5m"),
     ({"every": 5, "webhook": "example.com"}, "webhook 'example.com'"),
     ({"every": 5, "concurrency_key": ""}, "concurrency_key ''"),

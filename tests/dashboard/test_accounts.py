@@ -234,7 +234,7 @@ def test_a_users_file_with_the_size_and_time_of_before_is_read_again(tmp_path: P
         ("token:viewer", "the name token is taken"),
         (":viewer", "a name must have"),
         ("a\x07:viewer", "printable"),
-        ("ada:viewer\nada:operator", "line 2: user ada stands in an earlier line"),
+        ("ada:viewer\nada:operator", "line 2: user ada is in an earlier line"),
     ],
 )
 def test_a_users_file_that_is_wrong_is_refused_in_a_line_without_its_secrets(

@@ -376,7 +376,7 @@ async def test_without_handlers_tasks_are_kept_and_time_moves() -> None:
 
 
 async def test_one_test_has_one_broker_and_one_queue(broker: MemoryBroker) -> None:
-    with pytest.raises(StoreRefusedError, match="stands in already"), memory_broker(handlers):
+    with pytest.raises(StoreRefusedError, match="is open already"), memory_broker(handlers):
         pass
     with pytest.raises(StoreRefusedError, match="has queue bindu:tasks"):
         async with create_broker(queue_name="another"):

@@ -212,7 +212,7 @@ async def test_a_bad_flow_writes_nothing() -> None:
         many = gather([give.bind(n) for n in range(101)], then=add.bind())
         twice = gather([give.options(task_id="a").bind(n) for n in range(2)])
         for flow, why in (
-            (many, "after 101 tasks: a task waits for 100 others at most"),
+            (many, "after 101 tasks: a task can wait for at most 100 others"),
             (twice, "two tasks of a flow"),
         ):
             with pytest.raises(InvalidTaskError, match=why):

@@ -34,5 +34,5 @@ def test_a_schedule_that_calls_nobody_is_refused() -> None:
     handlers = Handlers()
     handlers.register("tick")(lambda: None)
     handlers.schedule("j", every=5, name="tock")
-    with pytest.raises(HandlerError, match="calls 'tock', which app:handlers has not"):
+    with pytest.raises(HandlerError, match="calls 'tock', which app:handlers lacks"):
         handlers.frozen("app:handlers")

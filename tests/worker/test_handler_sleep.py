@@ -152,7 +152,7 @@ async def test_a_length_that_is_not_allowed_is_named(given: Any) -> None:
         await task.sleep(**given)
 
     told = failure(await run_with(log, handle))
-    assert "StepError: task.sleep takes numbers, which make 0 s to 366 days together" in told
+    assert "StepError: task.sleep takes numbers that add up to 0 s to 366 days" in told
     assert log.steps == {}
 
 

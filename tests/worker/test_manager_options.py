@@ -39,7 +39,7 @@ async def manager(redis_settings: RedisSettings) -> AsyncIterator[TaskManager]:
         ({"after": ["a b"]}, "task_id 'a b'"),
         ({"after": [7]}, "task_id 7"),
         ({"after": ["me"], "task_id": "me"}, "a task cannot wait for itself"),
-        ({"after": [f"t{n}" for n in range(MOST_PARENTS + 1)]}, "after 101 tasks: a task waits for 100 others at most"),
+        ({"after": [f"t{n}" for n in range(MOST_PARENTS + 1)]}, "after 101 tasks: a task can wait for at most 100"),
         ({"if_parent_fails": "run"}, "if_parent_fails needs after"),
         ({"after": ["t"], "if_parent_fails": "cry"}, "if_parent_fails 'cry': fail or run"),
         ({"expires": 0}, "expires 0: seconds above 0"),
@@ -48,7 +48,7 @@ async def manager(redis_settings: RedisSettings) -> AsyncIterator[TaskManager]:
         ({"expires": 1e12}, "expires 1000000000000.0"),
         ({"expires": datetime(2030, 1, 1)}, "has no time zone"),  # noqa: DTZ001 - that is the point
         ({"expires": datetime(1900, 1, 1, tzinfo=UTC)}, "a date from 1971 on"),
-        ({"expires": 5, "delay": 5}, "is over before the delay"),
+        ({"expires": 5, "delay": 5}, "ends before the delay"),
         ({"key": ""}, "key '': 1 to 1000 characters"),
         ({"key": 5}, "key 5: text expected"),
         ({"key": "\ud800"}, "not Unicode text"),

@@ -99,7 +99,7 @@ def create_broker(
     InvalidTaskError for settings, handlers or retries of another type.
     """
     if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
-        raise InvalidTaskError(f"settings {shown(settings)}: Settings are expected, as load() answers")
+        raise InvalidTaskError(f"settings {shown(settings)}: Settings are expected, for example load()")
     check_parts(retries, handlers)
     keywords = {
         "scheduler_type": type,

@@ -215,7 +215,8 @@ class TaskManager(WithoutAsync[asynchronous.TaskManager]):
 
 
 def _running(loop: ProcessLoop[asynchronous.TaskManager]) -> Served:
-    """The loop that serves the calls; in a test that of the test's manager, as its own may outlive the test."""
+    """The loop that serves the calls. In a test this is the loop of the test's manager, because its own may outlive the
+    test."""
     manager = manager_of_test()
     return loop.running() if manager is None else ServedByTest(manager)
 

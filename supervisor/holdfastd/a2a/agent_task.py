@@ -18,7 +18,8 @@ from holdfast.core.task_states import TERMINAL, State
 from holdfast_config import addresses
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 
-# Where clients want to be told of a task, as it is kept beside the task; the steward sends it as it sends webhooks.
+# Push settings: where clients want notifications of a task. They are kept beside the task, and the steward sends
+# notifications like webhooks.
 
 MOST = 10  # of one task
 LONGEST = 1000  # characters of an id, a token, credentials
@@ -85,7 +86,7 @@ def _check(target: PushTarget) -> None:
             text = f"{what} of the push notification settings: at most {LONGEST} printable ASCII characters"
             raise RpcError(RpcCode.INVALID_PARAMS, text)
     if not _SCHEME.fullmatch(target.scheme):
-        raise RpcError(RpcCode.INVALID_PARAMS, "scheme of the push notification settings: a scheme of HTTP as Bearer")
+        raise RpcError(RpcCode.INVALID_PARAMS, "scheme of the push notification settings: one of HTTP such as Bearer")
 
 
 AT_REST = TERMINAL | {State.INPUT_REQUIRED, State.AUTH_REQUIRED}  # a stream ends here
@@ -118,7 +119,7 @@ class AgentArtifact:
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """`at_ms`: when it came to this state, by the store's clock; `message`: what the agent says of it."""
+    """`at_ms`: when it came to this state, by the store's clock. `message`: the agent's message about it."""
 
     state: State
     at_ms: int
@@ -159,8 +160,8 @@ class StatusChange:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactChange:
-    """`append`: these parts come behind those that were told of before, else in their place; `is_whole`: no more of
-    them come."""
+    """`append`: these parts are added to the parts sent before; otherwise they replace them. `is_whole`: no more parts
+    follow."""
 
     task_id: str
     context_id: str
@@ -174,7 +175,7 @@ Told = AgentTask | StatusChange | ArtifactChange
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """A message to send. `waits`: answer when the task rests; `target`: to be told of the task."""
+    """A message to send. `waits`: answer only when the task rests. `target`: push settings for the task."""
 
     message: AgentMessage
     waits: bool = True

@@ -1,4 +1,4 @@
-"""Makes the task that clients of an agent see from Holdfast's record and what is kept beside it."""
+"""Makes an agent's task, as clients see it, from Holdfast's record and the data beside it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def canonical_base64(text: str) -> str | None:
 
 
 def file_of(part: Part) -> dict[str, Any] | None:
-    """The file of a part: its bytes in base64, or its URI; None where there is neither, or both."""
+    """The file of a part: its bytes in base64, or its URI; None if it has neither or both."""
     file: object = part.get("file")
     if part.get("kind") != "file" or not isinstance(file, dict):
         return None
@@ -135,7 +135,7 @@ _FAILS = frozenset({State.FAILED, State.REJECTED})
 
 @dataclass(frozen=True, slots=True)
 class _TurnOfTask:
-    """`result` is None where the turn has none yet, or shares that of a later one."""
+    """`result` is None if the turn has none yet, or shares that of a later message."""
 
     number: int
     run: Run | None
@@ -143,7 +143,7 @@ class _TurnOfTask:
 
 
 def task_view(record: TaskRecord, about: About) -> AgentTask:
-    """The whole task. Of an error it has type and message, as its traceback names paths of the server."""
+    """The whole task. An error has only its type and message, because the traceback names paths of the server."""
     turns = list(_turns(record, about))
     context_id = about.context_id or next((each.run.context_id for each in turns if each.run), None) or record.task_id
     messages = [message for turn in turns for message in _messages(record.task_id, context_id, turn)]
@@ -163,7 +163,7 @@ def task_view(record: TaskRecord, about: About) -> AgentTask:
 
 
 def status_of(record: TaskRecord, context_id: str, result: Result | None = None) -> AgentStatus:
-    """The state with what the agent says of it: a question, an error, or how far it has come."""
+    """The state with the agent's message: a question, an error, or the progress."""
     said = _said(record, result or read_result(record.result))
     number = f"{record.turn}.{record.state}"
     message = AgentMessage(f"{record.task_id}.{number}", said, "agent", context_id, record.task_id) if said else None
@@ -214,7 +214,7 @@ def _run(raw: bytes | None) -> Run | None:
 
 
 def _messages(task_id: str, context_id: str, turn: _TurnOfTask) -> Iterator[AgentMessage]:
-    """The messages of a turn, and the question that it ended with; what it brought about is an artifact."""
+    """The messages of a turn, and the question that it ended with. Its result is not here but in an artifact."""
     for index, message in enumerate(turn.run.messages if turn.run else ()):
         number = f"{task_id}.{turn.number}.{index}"
         message_id = turn.run.message_id if turn.run and index == 0 else number

@@ -46,7 +46,7 @@ class Part10(msgspec.Struct, rename="camel"):
         if len(given) > 1 and self.data is None:
             given.remove("data")  # of a client that writes each field
         if len(given) != 1:
-            raise RpcError(RpcCode.INVALID_PARAMS, "message.parts: a part has one of text, raw, url and data")
+            raise RpcError(RpcCode.INVALID_PARAMS, "message.parts: a part has exactly one of text, raw, url and data")
         part = self._content(given[0])
         return {**part, "metadata": self.metadata} if self.metadata else part
 

@@ -162,8 +162,8 @@ def _rows(record: BatchRecord) -> list[tuple[object, object]]:
 
 
 def _chosen(session: Session, word: str, /) -> str:
-    """The id of a batch that is to be changed. A word is a beginning only where it ends with an ellipsis: `import-7` is
-    never `import-70`."""
+    """The id of the batch to change. A word is a beginning only if it ends with an ellipsis: `import-7` never means
+    `import-70`."""
     return _whole(session, word) if word.endswith(CUT) else word
 
 

@@ -1,4 +1,4 @@
-"""`supervisor check`: what `start` would run, and the errors that would stop it. Starts nothing."""
+"""`supervisor check`: the handler that `start` would run, and the errors that would stop it. Starts nothing."""
 
 from __future__ import annotations
 

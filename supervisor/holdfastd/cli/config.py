@@ -26,7 +26,7 @@ from holdfastd.embedded import project_data
 
 
 def service_words(status: SupervisorStatus | None, settings: Settings) -> Iterator[str]:
-    """A line on the supervisor, and one on what it has otherwise than these settings; nothing if none runs."""
+    """A line about the supervisor, and a line about its settings that differ from these; nothing if none runs."""
     if status is None:
         return
     how = f"{status.state} for {duration(status.uptime)}, {status.ready} of {counted(status.target, 'worker')} ready"

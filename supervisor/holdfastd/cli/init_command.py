@@ -169,7 +169,7 @@ def _make(folder: Path) -> list[Path]:
         missing = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise CommandError(f"{folder} is not a folder: name one, or one that is to be made") from None
+        raise CommandError(f"{folder} is not a folder: name a folder, or a path where one can be made") from None
     except PermissionError:
         raise
     except OSError as error:

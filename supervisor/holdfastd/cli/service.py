@@ -139,7 +139,7 @@ def _tell(session: Session, todo: Sequence[InstallStep], site: Site, *, now: boo
 
 
 def _notes(todo: Sequence[InstallStep], site: Site) -> list[str]:
-    """Warnings: files that were kept, a missing handler, and what else would stop the service from starting."""
+    """Warnings: kept files, a missing handler, and other problems that would keep the service from starting."""
     notes = [f"{step.path} was edited and is kept: --force replaces it" for step in todo if _matters(step, site)]
     if not site.settings.keys() & {"handler", "exec"} and all(
         step.action is Action.WRITTEN for step in todo if step.file.once

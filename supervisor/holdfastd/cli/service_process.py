@@ -1,7 +1,8 @@
 """Runs a service in a process that has imported nothing of the command line.
 
-A service forks its processes, so each of them would carry what a command imports to read its arguments. A child reads
-arguments and settings, and tells the order through a pipe. Meanwhile this process imports what the service needs.
+A service forks its processes, so each would carry the modules that a command imports to read its arguments. Therefore a
+child reads arguments and settings, and sends the order through a pipe. Meanwhile this process imports what the service
+needs.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class ServiceOrder(Protocol):
     """A service to run in this process."""
 
     def serve(self) -> int:
-        """Run the service; its exit status."""
+        """Run the service; returns its exit status."""
         ...
 
 
@@ -44,7 +45,7 @@ class PoolOrder:
     files: tuple[Path, ...]
 
     def serve(self) -> int:
-        """Run the service; its exit status."""
+        """Run the service; returns its exit status."""
         _begin(self.settings)
         if self.settings.scheduler_type == "memory":
             from holdfastd.single.single_process import run as run_single
@@ -74,7 +75,7 @@ class DashboardOrder:
     settings: Settings
 
     def serve(self) -> int:
-        """Serve the dashboard until it is told to end; its exit status."""
+        """Serve the dashboard until it is told to end; returns its exit status."""
         _begin(self.settings)
         import_dashboard()
         from holdfastd.control.listening_socket import DASHBOARD, ListenError, ListeningSocket
@@ -176,7 +177,7 @@ def ordered(command: str, work: Callable[[], int]) -> ServiceOrder | int:
 
 
 def run(order: ServiceOrder) -> int:
-    """Run the service; its exit status. In a child of `ordered` the parent runs it."""
+    """Run the service; returns its exit status. In a child of `ordered` the parent runs it."""
     if _writing is None:
         return order.serve()
     with suppress(BrokenPipeError), os.fdopen(_writing, "wb") as pipe:  # the parent may be gone

@@ -48,7 +48,7 @@ SILENT = 5.0  # seconds without a heartbeat after which a process is shown as si
 
 @dataclass(frozen=True, slots=True)
 class StoreNumbers:
-    """Counts and lanes of the store, at a time of its clock."""
+    """Counts and lanes of the store, at one moment of its clock."""
 
     counts: Counts
     lanes: Lanes
@@ -118,7 +118,7 @@ async def _look(store: Store) -> StoreNumbers:
 
 
 def _numbers(session: Session, service: SupervisorStatus) -> StoreNumbers | str:
-    """The numbers, or the error of a store that is away, which must not hide the rest."""
+    """The numbers, or the error if the store is away: that must not hide the rest of the status."""
     if session.settings.embedded and not service.store.embedded:
         return f"the supervisor uses {service.store.url}: give this command the same URL (--redis-url, or REDIS_URL)"
     try:

@@ -1,5 +1,5 @@
-"""The names under which a server of this host may be asked for: another name in `Host` is a site that rebinds its own
-to our address, so that the browser of somebody here reads for it what is served to this host."""
+"""The names that `Host` may have in a request to a server of this host. Any other name may be DNS rebinding: a foreign
+site points its own name at our address, and so lets a browser here read our pages for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _FORM = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s/\\?#@\[\]%]+)(:[0-9]{0,5})?")  # o
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """`names`: allowed beside localhost and, as no site can choose them, all numeric addresses."""
+    """`names` are allowed, and so are localhost and all numeric addresses, because no site can choose these as its
+    name."""
 
     names: Collection[str] = ()
 

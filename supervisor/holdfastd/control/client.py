@@ -150,7 +150,8 @@ def _connection(runtime_dir: Path, timeout: float) -> Generator[socket.socket]:
 
 
 class _Answers:
-    """The answers on a connection, one a line. Who listens there may be anybody who could make the socket."""
+    """The answers on a connection, one on each line. They are not trusted: any user who could make the socket may
+    listen there."""
 
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
@@ -198,8 +199,8 @@ def _read(line: bytes, kind: type[T]) -> T:
 
 
 async def status_or_none(runtime_dir: Path, timeout: float) -> SupervisorStatus | None:
-    """The status of the supervisor of this runtime folder; None where none runs, where this user may not ask it, and
-    where it does not answer within `timeout` seconds."""
+    """The status of the supervisor of this runtime folder. None if none runs, this user may not ask it, or it does not
+    answer within `timeout` seconds."""
     with anyio.move_on_after(timeout):
         try:
             async with await anyio.connect_unix(runtime_dir / CONTROL_SOCKET) as stream:

@@ -41,7 +41,7 @@ class ListenError(HoldfastError):
 
 @dataclass(frozen=True, slots=True)
 class ServedService:
-    """`name`: as it is announced; `option`: that sets the address; `path`: of its first page."""
+    """`name` in announcements; `option` that sets the address; `path` of its first page."""
 
     name: str
     option: str

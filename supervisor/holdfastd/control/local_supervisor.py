@@ -39,12 +39,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class LocalSupervisor:
-    """Found anew at each call, as it may be started and ended meanwhile."""
+    """Finds the supervisor again at each call, because it may be started and ended meanwhile."""
 
     settings: Settings
 
     async def find(self) -> Found | None:
-        """None where none of this host answers that serves this queue of this store."""
+        """The supervisor of this host that serves this queue of this store; None if none answers."""
         for folder in self._folders():
             status = await status_or_none(folder, ANSWER_TIMEOUT)
             if status is not None and self._serves_the_queue(status):

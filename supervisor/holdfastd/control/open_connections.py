@@ -2,17 +2,15 @@
 
 A connection counts from its accept to its end, and is one of three:
 
-- half: its handshake or its request has not come whole. One address may have so many half ones: the next one ends the
-  one that it began first.
+- half: its handshake or its request is not complete. The number of half ones of an address is limited: one more ends
+  the oldest of them.
 - idle: it waits for its next request, or for its client to read the answer.
-- answering: a request of it has come whole. Such a one is never ended here.
+- answering: a complete request of it is being answered. Such a connection is never ended here.
 
-When all places are taken, a newcomer ends another connection: a half one before an idle one; of the address that has
-the most of them; of these the one that became so first. So a client that sends its requests at once is served, also
-behind the address of strangers.
-
-A declared proxy and the users of a unix socket stand for many clients: any number of their half connections is right,
-and when all places are taken, they give way last.
+When all places are taken, a newcomer ends another connection: a half one before an idle one, of the address with the
+most of them, the oldest first. So a client that sends its requests at once is served, even if attackers share its
+address. A declared proxy and the users of a unix socket stand for many clients: the number of their half connections
+has no limit, and they give way last.
 """
 
 from __future__ import annotations
@@ -51,8 +49,8 @@ class Share:
 
 @dataclass(slots=True, eq=False)
 class OpenConnection:
-    """`end`: ends it at once. `since`: it became half or idle as the so manieth. `is_over`: it counts no more, since it
-    has ended or has been told to."""
+    """`end()` ends it at once. `since`: the number of its last change to half or idle, for the order of age. `is_over`:
+    it does not count any more, because it has ended or must end."""
 
     share: Share
     end: Callable[[], object]
@@ -71,12 +69,12 @@ class OpenConnections:
 
     @classmethod
     def bounded(cls, proxy: TrustedProxy | None = None) -> OpenConnections:
-        """With as many places as this process may open files, less those that it needs for itself."""
+        """As many places as this process may open files, without those that it needs for itself."""
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         return cls(MOST if files < 0 else min(MOST, max(files - _KEPT, files // 4)), proxy)
 
     def begin(self, peer: Peer, end: Callable[[], object]) -> OpenConnection | None:
-        """A client has connected; None if each place is taken by a request that is being answered."""
+        """Count a new connection; None if all places are taken by requests that are being answered."""
         while self.number >= self.most:
             if not self.give_way():
                 return None
@@ -89,22 +87,22 @@ class OpenConnections:
         return connection
 
     def half(self, connection: OpenConnection) -> None:
-        """A request of it begins to come."""
+        """Note that a request of it has begun to arrive."""
         share = connection.share
         self._become(connection, share.half)
         if not share.is_many and len(share.half) > self.most_half:
             self._cut(next(iter(share.half)))
 
     def idle(self, connection: OpenConnection) -> None:
-        """Its request has been answered, or its client reads nothing."""
+        """Note that its request was answered, or its client reads nothing."""
         self._become(connection, connection.share.idle)
 
     def answering(self, connection: OpenConnection) -> None:
-        """Its request has come whole, or its client reads again."""
+        """Note that its request is complete, or its client reads again."""
         self._become(connection, None)
 
     def over(self, connection: OpenConnection) -> None:
-        """It has ended, by itself or not."""
+        """Note that it has ended, by itself or not."""
         if connection.is_over:
             return
         self._become(connection, None)
@@ -115,7 +113,7 @@ class OpenConnections:
             del self._shares[connection.share.name]
 
     def give_way(self) -> bool:
-        """End the connection that is to give way; False if there is none."""
+        """End the connection that must give way; False if there is none."""
         strangers = [share for share in self._shares.values() if not share.is_many]
         others = [share for share in self._shares.values() if share.is_many]
         for shares in (strangers, others):
@@ -142,7 +140,8 @@ class OpenConnections:
 
 
 def _first_of_most(held: Iterable[dict[OpenConnection, None]]) -> OpenConnection | None:
-    """The first of those who hold the most; of several such, the one that is so for the longest time."""
+    """The first connection of the address that has the most; of several such addresses, the one with the oldest
+    connection."""
     most = max(map(len, held := list(held)), default=0)
     firsts = [next(iter(each)) for each in held if each and len(each) == most]
     return min(firsts, key=lambda first: first.since, default=None)
@@ -160,8 +159,8 @@ _log = structlog.get_logger("holdfast.connections")
 
 
 class AcceptLoop:
-    """`connect` serves an accepted socket, or begins to. A connection is over when that fails, as a handshake may.
-    Else whoever serves it sets `connection.end`, and says when it is over."""
+    """`connect` serves an accepted socket, or begins to. A connection is over if that fails, for example in a
+    handshake. Otherwise its server sets `connection.end`, and reports when it is over."""
 
     def __init__(
         self,
@@ -205,7 +204,7 @@ class AcceptLoop:
             self._take(stream, server.peer(stream) if stream.family == socket.AF_UNIX else str(address[0]))
 
     def _look_away(self, error: OSError) -> None:
-        """No descriptor is left, or no memory: make room, and do not spin until there is some."""
+        """Called if no descriptor or memory is left: make room, and wait until there is some, without spinning."""
         _log.warning("no connection can be accepted: it is tried again in a moment", error=error.strerror)
         self._connections.give_way()
         self._loop.remove_reader(self._listener)
@@ -235,6 +234,6 @@ class AcceptLoop:
 
 
 def _hang_up(stream: socket.socket) -> None:
-    """End a connection of which no protocol knows yet. Its transport, which has the descriptor, sees the end."""
+    """End a connection that no protocol serves yet. Its transport has the descriptor and sees the end."""
     with contextlib.suppress(OSError):
         stream.shutdown(socket.SHUT_RDWR)

@@ -100,15 +100,15 @@ C = TypeVar("C", bound=Connected)
 
 
 def has_room(clients: Sequence[Connected], user: int, owners: Collection[int]) -> bool:
-    """True if this user can connect and nobody gives way. `owners`: root and the service's user."""
+    """True if this user can connect without ending another client. `owners`: root and the service's user."""
     if len(clients) >= MOST_CLIENTS:
         return False
     return user in owners or len(_strangers(clients, owners)) < MOST_CLIENTS - KEPT
 
 
 def giving_way(clients: Sequence[C], user: int, owners: Collection[int]) -> C | None:
-    """The client, of these in the order in which they came, that gives way to a newcomer of this user; None if the
-    newcomer is turned away."""
+    """The client that gives way to a newcomer of this user; None if the newcomer is turned away. `clients` are in the
+    order in which they came."""
     rivals = list(clients) if user in owners else _strangers(clients, owners)
     numbers = Counter(each.user for each in rivals)
     idle = [each for each in rivals if each.is_idle and (each.user == user or numbers[each.user] > numbers[user] + 1)]

@@ -203,7 +203,7 @@ def encode(message: ControlRequest | Answer | FinalAnswer) -> bytes:
 
 
 def decode_request(line: bytes) -> ControlRequest:
-    """Raises an error of UNREADABLE_JSON for what is no request."""
+    """Reads a request. Raises an error of UNREADABLE_JSON if the bytes are none."""
     return _requests.decode(line)
 
 
@@ -211,7 +211,7 @@ def decode_request(line: bytes) -> ControlRequest:
 
 
 class ControlError(HoldfastError):
-    """The supervisor did not do what was asked; the message says why."""
+    """The supervisor refused or failed; the message says why."""
 
 
 class DeniedError(ControlError):

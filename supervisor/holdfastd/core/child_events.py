@@ -48,7 +48,7 @@ _GIVES_UP = {
 
 
 def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
-    """A child has died before it was ready: print its error, and end the service where another attempt cannot help."""
+    """A child has died before it was ready: print its error, and end the service if another attempt cannot help."""
     view, shown = _print(view, child)
     if child.slot.kind in NEVER_ENDS_SERVICE:
         return view, shown
@@ -68,8 +68,8 @@ def has_served(view: View, child: Child) -> bool:
 
 
 def _ever_served(view: View, kind: ChildKind) -> bool:
-    """True if a child of this kind was ever ready; for a store: if a steward was ready, as its preflight has checked
-    the store."""
+    """True if a child of this kind was ever ready; for a store: if a steward was ready, because its preflight has
+    checked the store."""
     return (ChildKind.STEWARD if kind is ChildKind.STORE else kind) in view.ready_kinds
 
 
@@ -283,7 +283,7 @@ def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: f
 
 
 def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -> View:
-    """Not of one that was asked to end and did: a reload would push the deaths that matter out of the list."""
+    """Record a death. Ordered ends are left out: a reload would push the important deaths out of the list."""
     if cause.reason is Reason.REQUESTED and event.status == 0:
         return view
     death_of = Death(

@@ -1,7 +1,7 @@
 """Classifies a child's death from its wait status, and decides whether it is charged to the tasks that the child ran.
 
-A charge counts towards a task's dead letter. Deaths that the operator or the parent ordered are not charged; all others
-are, as the running task may have caused them.
+After enough charges a task becomes a dead letter. Deaths that the operator or the parent ordered are not charged. All
+others are, because the running task may have caused them.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def _finish(view: View) -> Step:
 
 
 def _cut_off_line(view: View) -> str:
-    """A line that explains the exit status where tasks were cut off; else empty."""
+    """A line that explains the exit status if tasks were cut off; else empty."""
     if not view.cut_off:
         return ""
     return "ended; interrupted tasks run again after the next start, or on another host"

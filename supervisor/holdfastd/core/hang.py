@@ -1,6 +1,6 @@
 """Detects children that hang. Each child reports every second from its event loop, so silence means that the loop does
-not turn: first its stacks are dumped, much later the child is ended. While a child starts only the boot timeout
-applies, as an import may block for long."""
+not turn: first its stacks are dumped, much later the child is ended. While a child starts, only the boot timeout
+applies, because an import may block for long."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check(child: Child, policy: SupervisionPolicy, now: float) -> ChildStep:
 
 
 def _takes_its_time(leaving: Leaving) -> bool:
-    """True for a replaced worker that finishes its tasks without a deadline: silence is still judged."""
+    """True for a replaced worker that finishes its tasks without a deadline; it must not be silent either."""
     return leaving.why in REPLACED and leaving.stage < StopStage.ABORTING
 
 
@@ -62,7 +62,8 @@ def _is_silent(child: Child, now: float) -> bool:
 
 
 def _note_silence(child: Child, now: float) -> ChildStep:
-    """Dump the child's stacks once. Tell the steward of a worker each second, as it may be given tasks meanwhile."""
+    """Dump the child's stacks once. Tell the steward every second if it is a worker, because the worker may get tasks
+    meanwhile."""
     child, commands = (child, ()) if child.dumped else _dump(child, now)
     if child.slot.kind not in CLAIMING or now - child.silence_told_at < ROUND:
         return child, commands

@@ -1,8 +1,8 @@
 """Decides about the loader: a child that imports the handler once and forks the workers, which share its memory.
 
-The first workers of a generation wait until it is ready. Where it fails (its import cannot be shared, hangs or
-crashes), the workers of this generation import the handler themselves. So do workers that start while a loader that has
-died is being replaced.
+The first workers of a generation wait until it is ready. If it fails (its import cannot be shared, hangs or crashes),
+the workers of this generation import the handler themselves. So do workers that start while a dead loader is being
+replaced.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def has_failed(child: Child) -> bool:
 
 
 def failed(view: View, child: Child, cause: Cause) -> Step:
-    """Have the workers of this generation import the handler themselves. An error of the import is theirs to report."""
+    """Have the workers of this generation import the handler themselves. They also report an error of the import."""
     why = cause.detail if cause.reason is Reason.BOOT_FAILURE else f"the import ended its process: {cause}"
     is_reported = child.boot_error is not None and child.boot_error.code == ChildExit.BOOT_FAILED
     level = "debug" if is_reported else "warning"

@@ -57,7 +57,7 @@ def _refused(view: View, event: SettingsRead) -> Step:
 
 
 def ready(view: View, child: Child) -> Step:
-    """A worker is ready: the first one of a new generation proves it."""
+    """A worker is ready. If it is the first of a new generation, it proves that the generation's code works."""
     if view.reload is None or view.reload.proven or not _is_canary(view, child):
         return view, ()
     log = Log("info", "the new code boots: the other workers are replaced", {"generation": view.generation})

@@ -1,7 +1,7 @@
 """Handles SIGUSR1: logs the state of all processes in one line, then has each one that can dump its stacks.
 
-They dump one after the other, as all write to the same stream. The store is left out, as the signal would end it, and
-so is a child that still boots.
+They dump one after the other, because all write to the same stream. The store and booting children are left out,
+because the signal would end them.
 """
 
 from __future__ import annotations

@@ -97,8 +97,8 @@ def due(leaving: Leaving) -> float:
 
 
 def _asking(child: Child, message: Drain | Leave) -> tuple[Command, ...]:
-    """The commands that ask a child to leave. A stopped child is continued, so that it reads them; a child that boots
-    gets SIGTERM, as it may be deep in an import."""
+    """The commands that ask a child to leave. A stopped child is continued, so that it reads them. A booting child gets
+    SIGTERM, because it may be deep in an import."""
     asking = (Send(child.slot, message), Kill(child.slot, signal.SIGCONT))
     return asking if child.ready_at is not None else (*asking, Kill(child.slot, signal.SIGTERM))
 

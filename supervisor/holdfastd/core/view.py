@@ -90,7 +90,7 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class UnacknowledgedDeath:
-    """A death that no steward has acknowledged yet. `cut_off`: so many of its tasks are counted already.
+    """A death that no steward has acknowledged yet. `cut_off`: how many of its tasks are counted already.
     `while_stopping`: it came after the order to stop."""
 
     message: Died
@@ -177,6 +177,6 @@ def removed(view: View, *slots: Slot) -> View:
 
 
 def known(view: View, slot: Slot, incarnation: str) -> Child | None:
-    """The child that an event is about; None if another incarnation is in its slot."""
+    """The child of an event; None if another incarnation is in its slot."""
     child = view.child(slot)
     return child if child is not None and child.incarnation == incarnation else None

@@ -70,7 +70,7 @@ class Demonstration:
 
 @dataclass(slots=True)
 class DemoProgress:
-    """The progress that is shown meanwhile; `messages` are the latest events, for people."""
+    """The progress to show; `messages` are the latest events, for people."""
 
     program: Demonstration
     submitted: int = 0

@@ -110,7 +110,7 @@ def count_words(text: str) -> int:
 
 
 def joined(before: str, after: str) -> bool:
-    """True if a word was cut in two between these pieces."""
+    """True if the cut between these pieces splits a word."""
     return not before[-1:].isspace() and not after[:1].isspace()
 
 

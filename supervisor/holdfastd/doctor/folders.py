@@ -109,7 +109,8 @@ def _error(number: int, path: Path) -> OSError:
 
 
 def _filesystem(path: Path) -> str:
-    """The file system of the mount that holds the path: the last of the longest names, as later mounts hide earlier."""
+    """The file system of the mount that holds the path: the last one with the longest name, because later mounts hide
+    earlier ones."""
     real = path.resolve()
     mounts = [mount for mount in psutil.disk_partitions(all=True) if real.is_relative_to(mount.mountpoint)]
     return max(reversed(mounts), key=lambda mount: len(mount.mountpoint)).fstype if mounts else ""

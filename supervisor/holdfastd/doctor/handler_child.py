@@ -1,4 +1,4 @@
-"""Imports the handler as a worker does, in a process of its own, and sends the result to the parent."""
+"""Imports the handler like a worker, in a separate process, and sends the result to the parent."""
 
 from __future__ import annotations
 

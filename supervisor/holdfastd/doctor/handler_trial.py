@@ -1,6 +1,5 @@
-"""Imports the handler in a fork of this process, as `start` does, since it may hang, exit or crash.
-
-Code that is not root's is imported by its owner, when root asks.
+"""Imports the handler in a fork of this process, like `start`, because it may hang, exit or crash. For root, code of
+another user is imported by its owner.
 """
 
 from __future__ import annotations
@@ -49,7 +48,8 @@ _PROGRAM = "import sys; from holdfastd.doctor.handler_trial import main; main(*m
 
 
 def owner_of(found: Sequence[Stranger]) -> int | NotImported:
-    """The one user whose code it is. The reason why there is none where several decide what is imported."""
+    """The one user who owns the code; or the reason why there is none, for example because several users can change
+    it."""
     owners = {each.owner for each in found}
     if len(owners) == 1 and ANYBODY not in owners:
         return owners.pop()
@@ -157,7 +157,7 @@ def _importing(settings: Settings, owner: int | None) -> Callable[[socket.socket
 
 
 def _answer(child: ForkedChild, deadline: float) -> bytes | None:
-    """The child's answer, as far as it came; None if it is not complete at the deadline and the child still runs."""
+    """The child's answer, perhaps incomplete; None if it is incomplete at the deadline and the child still runs."""
     answer = b""
     while not answer.endswith(b"\n"):
         left = deadline - time.monotonic()

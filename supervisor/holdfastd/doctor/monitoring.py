@@ -27,8 +27,8 @@ _ADDRESS = Check("metrics", "address")
 
 @dataclass(frozen=True, slots=True)
 class MetricsLook:
-    """`address` empty: none is set. `status`: of the answer to a scraper, None if nobody answered; `reason`: why not,
-    or why a start could not open it, with the `fix`. `running`: a supervisor runs here."""
+    """`address` is empty if none is set. `status` of the answer to a scraper; None: no answer. `reason`: why there was
+    none, or why a start could not open the address, with the `fix`. `running`: a supervisor runs here."""
 
     address: str
     running: bool = False
@@ -53,8 +53,8 @@ def look_at_metrics(settings: Settings, *, running: bool) -> MetricsLook:
 
 
 def _refused(address: ListenAddress) -> tuple[str, str]:
-    """The reason why a start could not open it, with its fix; empty if it could. Nothing is changed: a file in the way
-    stays, also a socket that a killed supervisor has left."""
+    """The reason why a start could not open the address, with its fix; empty if it could. This changes nothing: a file
+    in the way stays, even a socket that a killed supervisor has left."""
     if address.path is not None:
         return ("", "") if address.path.parent.is_dir() else ("its folder does not exist", "make it, or choose another")
     place = ListeningSocket(str(address))
@@ -124,7 +124,7 @@ _COLLECTOR = Check("telemetry", "collector")
 
 @dataclass(frozen=True, slots=True)
 class SentSpan:
-    """`endpoint` None: none is set. `accepted` None: no answer came in time. `said`: the words of the exporter."""
+    """`endpoint` None: none is set. `accepted` None: no answer came in time. `said`: the message of the exporter."""
 
     endpoint: str | None
     accepted: bool | None = None

@@ -1,6 +1,6 @@
 """All keys of a queue at one moment, for the subjects that compare them with each other.
 
-Redis answers nobody else while it takes a snapshot, so a store that holds much is left alone unless it is asked for.
+Redis answers nobody else while it takes a snapshot, so a large store is only read on request.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def judge_invariants(snapshot: QueueSnapshot | str) -> Iterator[Finding]:
 
 
 def _one_owner(snapshot: QueueSnapshot) -> Iterator[str]:
-    """A task that runs is in the hands of the worker that its record names, by the same claim."""
+    """Checks that a running task is owned by the worker in its record, by the same claim."""
     held = {task: (worker, claim) for worker, task, claim in snapshot.owned}
     for task_id, task in snapshot.tasks.items():
         named = (task.get("owner", ""), task.get("claim", "")) if task.get("state") == State.WORKING else None
@@ -133,7 +133,7 @@ def _owner_lives(snapshot: QueueSnapshot) -> Iterator[str]:
 
 
 def _indexed(snapshot: QueueSnapshot) -> Iterator[str]:
-    """Each task is in the index of its state, and in no other."""
+    """Checks that each task is in the index of its state, and in no other."""
     submitted = {task for _, held in snapshot.of_kind("submitted:") for task in held}
     indexes = {name: set(snapshot.keys.get(name, ())) for name in ("due", "waiting", "parked", "finished")}
     indexes["submitted"] = submitted
@@ -153,7 +153,7 @@ def _index_of(state: str) -> str:
 
 
 def _has_entry(snapshot: QueueSnapshot) -> Iterator[str]:
-    """A submitted task has an entry in its lane, unless it stands beside it: a suspect, or at a gate."""
+    """Checks that a submitted task has an entry in its lane. Suspects and tasks at a gate have none."""
     for lane, held in snapshot.of_kind("submitted:"):
         entries = {own[1] for raw in snapshot.entries(lane) if (own := _OWN_ENTRY.match(raw))}
         for task_id in held:
@@ -227,7 +227,7 @@ def judge_orphan_keys(snapshot: QueueSnapshot | str, prefix: str) -> Iterator[Fi
 
 
 def _owners(snapshot: QueueSnapshot) -> Mapping[str, Collection[str]]:
-    """Where the owner of a key of each kind is to be found; kinds that own themselves or expire are left out."""
+    """Where to find the owner of a key, by kind; kinds without an owner, and kinds that expire, are left out."""
     owners: dict[str, Collection[str]] = {
         kind: snapshot.keys.get(index, ()) for index, kinds in _INDEXED.items() for kind in kinds
     }
@@ -238,7 +238,7 @@ def _owners(snapshot: QueueSnapshot) -> Mapping[str, Collection[str]]:
 
 
 def _ends(parents: Mapping[str, str]) -> Iterator[str]:
-    """The outcomes that a task has of its parents."""
+    """The outcomes of its parents that a task has recorded."""
     for parent, noted in parents.items():
         _, _, ended_ms = noted.partition(" ")
         yield f"{parent}:{ended_ms}"

@@ -322,10 +322,10 @@ def _judge_idle(clients: ClientInfo, *, local: bool) -> Iterator[Finding]:
 
 
 def judge_strangers(strangers: Sequence[ForeignClient] | None, stolen: int, missing: int) -> Iterator[Finding]:
-    """Judges other programs that pop from lists. `strangers` is None where CLIENT LIST is not allowed.
+    """Judges other programs that pop from lists. `strangers` is None if CLIENT LIST is not allowed.
 
-    `stolen`: our entries that disappeared and were put back, ever; `missing`: those that are gone at this moment,
-    which the next look may find again. Entries that other producers pushed disappear without a trace.
+    `stolen`: how many of our entries have disappeared so far and were put back. `missing`: our entries that are gone
+    now; the next look may find them again. If entries of other producers disappear, nothing shows it.
     """
     evidence = _evidence(stolen, missing)
     if strangers:

@@ -38,8 +38,8 @@ class ServedDocument(TypedDict):
 
 
 class LaneDocument(TypedDict):
-    """A lane. `waiting`: tasks, of which `held` at its gates; `missing`: handlers that no worker has, with the number
-    of tasks that wait for them; `closed`: the reason why none may start now."""
+    """A lane. `waiting`: number of waiting tasks; `held`: how many of them wait at its gates. `missing`: handlers that
+    no worker has, with the number of waiting tasks. `closed`: the reason why no task may start now."""
 
     lane: str
     waiting: int
@@ -84,7 +84,7 @@ def lane_document(lane: LaneState, snapshot: Lanes) -> LaneDocument:
 
 
 def rate_words(order: LimitOrder) -> str:
-    """The rate in force as it is given, such as 100/m; empty for none."""
+    """The rate in force in the form of the settings, such as 100/m; empty for none."""
     if not order.value:
         return ""
     count, period, burst = map(int, order.value.split("/"))
@@ -100,7 +100,7 @@ def _limit(order: LimitOrder) -> LimitDocument:
 
 
 def state_words(lane: LaneState) -> str:
-    """Open, or the reason why none of its tasks starts."""
+    """`open`, or the reason why none of its tasks starts."""
     if lane.is_paused:
         return f"paused: {lane.paused_because}"
     if not lane.workers:
@@ -293,8 +293,8 @@ def occurrence_document(line: Occurrence) -> OccurrenceDocument:
 
 
 class WebhookDocument(TypedDict):
-    """A webhook that waits. `webhook`: its name; `url`: without its secrets; `at`: when its task came to `state`;
-    `due`: the next try; `why`: the reason why its record cannot be read, else empty."""
+    """A webhook that waits. `webhook`: its name. `url`: without secrets. `at`: when its task came to `state`. `due`:
+    the next try. `why`: why its record cannot be read, else empty."""
 
     webhook: str
     task_id: str

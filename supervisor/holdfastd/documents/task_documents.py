@@ -248,10 +248,10 @@ def batch_document(record: BatchRecord) -> BatchDocument:
 
 
 class BulkDocument(TypedDict):
-    """A change of many tasks. `filter`: as the address of the page of tasks has it, empty for all tasks; `changed`:
-    tasks so far, of the `searched` ones; `refused`: those that it could not change; `moved`: only those that were
-    found and had left the filter when their turn came; `pass_number`: it looks again, until a pass changes nothing;
-    `told`: when it last said how far it is."""
+    """A change of many tasks. `filter`: in the form of the address of the page of tasks, empty for all tasks.
+    `searched`, `changed`: numbers of tasks so far. `refused`: tasks that it could not change. `moved`: tasks that were
+    found and left the filter before their turn. `pass_number`: it makes passes until one changes nothing. `told`: the
+    time of its last report."""
 
     change_id: str
     verb: BulkVerb
@@ -270,7 +270,7 @@ class BulkDocument(TypedDict):
 
 
 def bulk_document(change: BulkChange, now_ms: int, shown: Callable[[str], str] = str) -> BulkDocument:
-    """`now_ms`: the store's time; a change that has not told anything for some seconds is interrupted. `shown` gives a
+    """`now_ms`: the store's time; a change without a report for some seconds counts as interrupted. `shown` gives a
     filter without what the reader may not see."""
     return {
         "change_id": change.change_id,

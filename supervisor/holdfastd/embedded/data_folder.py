@@ -78,7 +78,7 @@ class EngineVersion:
 
     @classmethod
     def reported(cls, text: str) -> Self | None:
-        """Parse the output of `valkey-server --version`; None if it is something else."""
+        """Parse the output of `valkey-server --version`; None if it has another form."""
         return cls._matched(_REPORTED.match(text))
 
     @classmethod

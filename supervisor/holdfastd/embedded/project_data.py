@@ -191,7 +191,7 @@ def _make_room(store: Path) -> None:
 
 
 def _forget(source: ProjectData) -> None:
-    """Remove the former folder of a project, unless something else than the note is in it."""
+    """Remove the former folder of a project, unless it holds anything besides the note."""
     with suppress(OSError):
         if [path.name for path in source.state.iterdir()] == [NOTE]:
             (source.state / NOTE).unlink()

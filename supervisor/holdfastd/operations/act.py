@@ -1,12 +1,12 @@
 """An act of an operator: its name, its arguments, and the function that carries it out.
 
-    PAUSE = Act("lanes/pause", PauseLane, pause_lane, subject="lane")
+PAUSE = Act("lanes/pause", PauseLane, pause_lane, subject="lane")
 
 Rule 1: A face (command, form, route, tool) reads its input into the arguments, and shows the answer. It checks nothing.
-Rule 2: The function checks what the types of its arguments cannot say. It answers with a document.
-Rule 3: Each change is noted in Activity once, under the name of its act: when it was made, and when it was refused.
+Rule 2: The function checks everything that the types of its arguments cannot express. It answers with a document. Rule
+3: Each change is noted in Activity once, under the name of its act: when it was made, and when it was refused.
 
-Warning: an act may be asked for twice, as its answer may be lost. Its function must bear that.
+Warning: an act may be repeated, because its answer may be lost. Calling its function twice must do no harm.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Reason = Annotated[str, Meta(max_length=LONGEST_REASON, description="Reason, kep
 
 
 class Face(StrEnum):
-    """Where an operator asks, as reasons name it."""
+    """The place where an operator asks, in the words of reasons."""
 
     COMMAND = "on the command line"
     WEB = "on the web"
@@ -71,7 +71,8 @@ class Operator:
 
     @property
     def by(self) -> str:
-        """As reasons name them: `ann over the API, from 10.0.0.7`. The name of one who types a command has the host."""
+        """The operator in the words of a reason: `ann over the API, from 10.0.0.7`. For a command, the name contains
+        the host."""
         return self.name if self.face is Face.COMMAND else f"{self.name} {self.face}, from {self.origin}"
 
 
@@ -100,7 +101,7 @@ class Doing:
     begun: Callable[[BulkChange], object] = left_alone
 
     async def call(self, method: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The answer of a method of the store, which is asked again while the store is away."""
+        """The answer of a method of the store; the call is retried while the store is away."""
         if self.retries is None:
             return await method(*args, **kwargs)
         return await self.retries.call(method, *args, **kwargs)
@@ -113,8 +114,8 @@ class Doing:
 
 @dataclass(frozen=True, slots=True)
 class Act(Generic[A, R]):
-    """`name`: in Activity; `subject`: the argument that says what is changed. The function's docstring is the help of
-    the command and the summary of the route."""
+    """`name`: in Activity. `subject`: the argument that names the changed thing. The function's docstring is the help
+    of the command and the summary of the route."""
 
     name: str
     arguments: type[A]
@@ -138,7 +139,7 @@ class Act(Generic[A, R]):
         return read_texts(texts, self.arguments)
 
     def subject_of(self, values: Mapping[str, Any]) -> str:
-        """The subject as it was given, also if the arguments cannot be read."""
+        """The subject from the raw input, even if the arguments cannot be read."""
         found = values.get(self.subject)
         return found if isinstance(found, str) else ""
 

@@ -37,7 +37,7 @@ from holdfastd.control.socket_protocol import ControlError, DeniedError
 
 
 class NotFoundError(HoldfastError):
-    """There is no such thing."""
+    """The thing to change does not exist."""
 
 
 class UnknownNameError(NotFoundError):
@@ -45,7 +45,7 @@ class UnknownNameError(NotFoundError):
 
 
 class NotPossibleError(HoldfastError):
-    """This cannot be done as things are; nothing was changed."""
+    """The act is not possible in the present state; nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)

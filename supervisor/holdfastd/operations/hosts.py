@@ -80,7 +80,7 @@ async def _order(
 async def _release(
     doing: Doing, given: ReleaseHosts, word: str, end: Callable[[str, str], Awaitable[QuietOrder]]
 ) -> EndedOrderDocument:
-    """With the orders that remain: they still stop claims."""
+    """End an order; the answer includes the orders that remain, because they still stop claims."""
     host = await _known_host(doing, given.host)
     order = await doing.call(end, host, doing.operator.by)
     return ended_order_document(host, word, order, await doing.call(doing.store.quiet_hosts))
@@ -99,7 +99,7 @@ async def _known_host(doing: Doing, name: str | None, create: bool = False) -> s
 
 
 async def _known_hosts(store: Store) -> set[str]:
-    """The hosts of workers, those that have an order, and this one, which may run only `dispatch`."""
+    """The hosts with workers, hosts with an order, and this host, which may run only `dispatch`."""
     ordered = {each.host for each in await store.quiet_hosts() if not each.is_all}
     return {socket.gethostname(), *ordered, *(worker.host for worker in await store.workers())}
 

@@ -16,7 +16,7 @@ MOST = 3  # names that an error suggests
 
 
 def check_known(kind: str, name: str, known: Collection[str]) -> None:
-    """Raises UnknownNameError, with the names that are near."""
+    """Raises UnknownNameError, which names similar ones."""
     if name in known:
         return
     near = meant(name, known)
@@ -24,6 +24,6 @@ def check_known(kind: str, name: str, known: Collection[str]) -> None:
 
 
 def meant(name: str, known: Collection[str]) -> str:
-    """The known names that are near: `did you mean mail?`"""
+    """A hint with similar known names: `did you mean mail?`"""
     near = get_close_matches(name, known, MOST)
     return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known)[:MOST]) or 'none'}"

@@ -56,8 +56,8 @@ class ResumeLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class LimitLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Limits over all hosts; null: none. One that is not given stays as it is. `running`: tasks that run at once;
-    `per_key`: of these, tasks of one concurrency key; `rate`: starts in a time, `burst` at once after idle time.
+    """Limits over all hosts; null: no limit. A limit that is not given stays unchanged. `running`: tasks that run at
+    once; `per_key`: of these, tasks of one concurrency key; `rate`: starts in a time, `burst` at once after idle time.
     `reset`: limits that operators have set and that the settings say again."""
 
     lane: Lane
@@ -139,7 +139,7 @@ async def reset_handler(doing: Doing, given: ResetHandler) -> ChangedSubject:
 
 
 async def knows_lane(store: Store, settings: Settings, lane: str) -> bool:
-    """True for a lane that a page may change without asking if it is meant."""
+    """True if the lane is known, so that a page may change it without `create`."""
     return lane in await _known_lanes(store, settings, lane)
 
 

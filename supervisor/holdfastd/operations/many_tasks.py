@@ -91,7 +91,7 @@ async def begin_bulk_change(doing: Doing, given: BeginBulk) -> BulkDocument:
 
 
 async def stop_bulk_change(doing: Doing, given: ChosenBulk) -> BulkDocument:
-    """Stop a change of many tasks after the step in which it is."""
+    """Stop a change of many tasks after its present step."""
     stopped = await doing.store.stop_bulk(given.change_id)
     change = await doing.call(doing.store.bulk_change, given.change_id) if stopped else None
     if change is None:

@@ -1,9 +1,9 @@
-"""A change that somebody asks for, from the request to its place in Activity.
+"""A change that a user asks for, from the request to its entry in Activity.
 
     async with noted(AskedChange(who, origin, keep, "tasks/cancel", task_id)) as asked:
         …  # all that may refuse it
 
-Each change of each face passes here, so what is refused is written down, whoever refuses it.
+All changes of all faces pass here, so a refusal is noted, whoever refuses.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ INTERNAL = "internal error: the log of the web process says more"
 
 @dataclass(slots=True)
 class AskedChange:
-    """As Activity will have it. Whoever carries it out may set what was changed and what came of it. `keep` writes it
-    down; `refusal`: why not all of it was carried out."""
+    """A change as Activity will show it. Its function may set the subject and the outcome. `keep` stores it. `refusal`:
+    why it was not carried out, or not wholly."""
 
     who: str
     origin: str
@@ -34,7 +34,7 @@ class AskedChange:
     _is_written: bool = False
 
     async def write(self) -> None:
-        """Write it down now, as the answer comes much later. What happens afterwards is no part of the change."""
+        """Note it now, because the answer comes much later. Later events are no part of the change."""
         activity = Activity(self.who, self.origin, self.change, self.subject, self.outcome, self.related)
         if self.change and not self._is_written:
             self._is_written = True
@@ -42,7 +42,7 @@ class AskedChange:
 
 
 def why(error: BaseException) -> str:
-    """An error of the queue in its own words; any other is a fault of ours."""
+    """The message of an error of the queue; for any other error, a text that says it is Holdfast's own fault."""
     return str(error) if isinstance(error, HoldfastError) else INTERNAL
 
 
@@ -50,10 +50,9 @@ def why(error: BaseException) -> str:
 async def noted(
     asked: AskedChange, why: Callable[[Exception], str] = why, unasked: tuple[type[Exception], ...] = ()
 ) -> AsyncGenerator[AskedChange]:
-    """Write the change down when it was carried out or refused. One without a name only reads: nothing is written.
-
-    `why` words a refusal. Errors of the kinds `unasked` mean that the request has not come whole: nothing was asked
-    for.
+    """Note the change when it was carried out or refused. An act without a name only reads, and is not noted. `why`
+    makes the text of a refusal. Errors of the kinds `unasked` mean that the request was incomplete, so nothing was
+    asked for.
     """
     try:
         yield asked

@@ -1,4 +1,4 @@
-"""Reads the arguments of an act from what a face was given: texts of a form or a command, values of a JSON document."""
+"""Reads the arguments of an act from the input of a face: texts of a form or a command, values of a JSON document."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNKNOWN = re.compile(r"unknown field `(.*?)`")
 
 
 class InvalidArgumentError(InvalidTaskError):
-    """An argument that does not fit; `field`: the one to mend, empty for the whole."""
+    """An argument that does not fit. `field`: its name; empty if the whole input is wrong."""
 
     def __init__(self, detail: str, field: str = "") -> None:
         super().__init__(detail)
@@ -42,7 +42,7 @@ def read(values: Mapping[str, object], wanted: type[A]) -> A:
 
 
 def read_texts(texts: Mapping[str, object], wanted: type[A]) -> A:
-    """The arguments from texts: `20` is a number and `none` no value where these are wanted. Raises
+    """The arguments from texts. Where the type wants it, `20` is read as a number and `none` as no value. Raises
     InvalidArgumentError."""
     fields = {field.name: field for field in msgspec.structs.fields(wanted)}
     values = {
@@ -84,7 +84,7 @@ def seconds(field: str, text: str | None) -> float | None:
 
 
 def kinds_of(hint: Any) -> list[Any]:
-    """The types of which an annotation is a union, without their bounds."""
+    """The members of a union type, without bounds."""
     return [get_args(kind)[0] if get_origin(kind) is Annotated else kind for kind in _kinds(hint)]
 
 
@@ -95,14 +95,14 @@ def description_of(hint: Any) -> str:
 
 
 def _kinds(hint: Any) -> list[Any]:
-    """The types of which an annotation is a union; the bounds of each stand with it."""
+    """The members of a union type, each with its bounds."""
     if get_origin(hint) in (Union, UnionType):
         return [kind for each in get_args(hint) for kind in _kinds(each)]
     return [hint]
 
 
 def _allowed(hint: Any) -> str:
-    """`a whole number from 1 to 100, or none`. Empty for what cannot be said so."""
+    """The allowed values in words: `a whole number from 1 to 100, or none`. Empty for other types."""
     said = [_said(kind) for kind in _kinds(hint) if kind is not msgspec.UnsetType]
     return "" if "" in said else ", or ".join(said)
 

@@ -126,7 +126,7 @@ async def apply_schedules(doing: Doing, given: OwnedSchedules) -> ScheduleDiffer
 
 
 async def difference(schedules: Schedules, declared: OwnedSchedules) -> ScheduleDifference:
-    """What is to be done so that the owner has exactly these. Raises InvalidScheduleError for one that cannot be."""
+    """The changes after which the owner has exactly these schedules. Raises InvalidScheduleError for an invalid one."""
     specs = declared.schedules
     await schedules.check_all(specs)
     names = {*specs, *await schedules.owned(declared.owner)}

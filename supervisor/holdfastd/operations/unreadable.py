@@ -1,4 +1,4 @@
-"""Acts on unreadable entries, which were set aside as they are no valid tasks."""
+"""Acts on unreadable entries, which were set aside because they are no valid tasks."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class ChildSetup:
 
 
 def run_child(setup: ChildSetup, channel: socket.socket, parent: int) -> int:
-    """Set the process up and run its body; the exit status, with which the caller must leave the process."""
+    """Set the process up and run its body; returns the exit status, with which the caller must leave the process."""
     try:
         _set_up(setup, channel, parent)
         return int(setup.body(channel))

@@ -123,7 +123,7 @@ def _own_events() -> Path:
 
 
 def kill_leftovers(pid: int, incarnation: str, known: Collection[int]) -> int:
-    """Kill every process that this dead, not yet reaped child has left; the number of processes found.
+    """Kill every process that this dead, not yet reaped child has left; returns the number of processes found.
 
     `known`: pids of living children, whose descendants are kept.
     """

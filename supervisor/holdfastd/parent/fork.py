@@ -64,7 +64,7 @@ def fork_by_loader(
         try:
             pid = loader.fork(request, theirs)
             if is_known(pid) or not _is_child(pid):  # the loader runs the code of users: nobody else is to be signalled
-                raise ConnectionError(f"the loader names process {pid}, which is no new child of this one")
+                raise ConnectionError(f"the loader reported process {pid}, which is no new child of this process")
             return _adopted(pid, ours, kernel)
         except OSError:
             ours.close()  # a worker that was forked nevertheless ends, as its channel does

@@ -26,7 +26,8 @@ NATIVE = "of a native library"
 
 @dataclass(frozen=True, slots=True)
 class OpenDescriptor:
-    """`target`: a path, or as in `socket:[1]`. `appends`: it can only be written to, always at the end of the file."""
+    """`target`: a path, or a text such as `socket:[1]`. `appends`: it can only be written to, always at the end of the
+    file."""
 
     target: str
     appends: bool = False
@@ -59,9 +60,9 @@ def look() -> ForkHazards:
 def look_after_fork(before: ForkHazards) -> ForkHazards:
     """The hazards that an import has left since `before`, as they are once this process has forked.
 
-    Some libraries end their threads at each fork and start them again when they are used, in both processes: so does
-    OpenBLAS, and with it numpy. Where all new threads are of libraries, a child is forked that ends at once. What then
-    still runs does not expect a fork.
+    Some libraries, for example OpenBLAS (numpy), end their threads at a fork and start them again on use, in both
+    processes. If all new threads belong to libraries, a test child is forked that ends at once. Threads that still run
+    after this do not expect a fork.
     """
     found = look()
     started = found.threads.keys() - before.threads.keys()

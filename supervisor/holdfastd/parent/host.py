@@ -33,7 +33,7 @@ def groups(root: Path = ROOT, membership: Path = MEMBERSHIP) -> Iterator[Path]:
 
 
 def number(folder: Path, name: str) -> int | None:
-    """A value of a control group; None where the file is missing or says `max`."""
+    """A value of a control group; None if the file is missing or says `max`."""
     try:
         return int((folder / name).read_text("ascii"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Imports libraries without others that they would import as well, although no process of a service uses them."""
+"""Imports libraries without those of their own imports that no process of a service uses."""
 
 from __future__ import annotations
 

@@ -96,8 +96,8 @@ class LoaderClient:
 
 
 def receive_request(connection: socket.socket) -> tuple[ForkRequest, socket.socket] | ForkAnswer | None:
-    """The next request with the worker's channel; the answer to what is no request; None once the parent has closed its
-    end."""
+    """The next request with the worker's channel. An error answer if the message is no request; None after the parent
+    has closed its end."""
     data, descriptors, _, _ = socket.recv_fds(connection, LONGEST, 1)
     if not data:
         return None
@@ -132,7 +132,7 @@ class Loader:
     requests: socket.socket
 
     def run(self, channel: socket.socket) -> int:
-        """Import the handler, then fork workers until told to leave or the parent is gone; the exit status."""
+        """Import the handler, then fork workers until told to leave or the parent is gone; returns the exit status."""
         faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
         channel.setblocking(False)
         try:
@@ -177,7 +177,7 @@ class Loader:
 
 
 def _fork_orphan(setup: ChildSetup, channel: socket.socket) -> int:
-    """Fork a worker that is the child of this process's parent; its pid. Raises OSError."""
+    """Fork a worker that is the child of this process's parent; returns its pid. Raises OSError."""
     assert thread_count() == 1, "a thread in the loader would be half a thread in the worker"
     parent = os.getppid()
     reading, writing = os.pipe()
@@ -197,7 +197,8 @@ def _fork_orphan(setup: ChildSetup, channel: socket.socket) -> int:
 
 
 def _fork_and_end(setup: ChildSetup, channel: socket.socket, parent: int, writing: int) -> NoReturn:
-    """Fork the worker and end, so that the worker is an orphan. Tells its pid, or minus the number of an error."""
+    """Fork the worker and end, so that the worker becomes an orphan. Sends its pid, or the negative number of an
+    error."""
     try:
         middle = os.getpid()
         pid = os.fork()

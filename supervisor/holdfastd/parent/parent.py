@@ -76,7 +76,7 @@ class LogRelay:
         self._waiting.append(encode(Logged({_text(name): _plain(value) for name, value in event.items()})))
 
     def pass_on(self) -> None:
-        """Send what waits, as far as the steward reads it now."""
+        """Send waiting records, as far as the steward reads them now."""
         steward = self._children.of_slot(STEWARD)
         while steward is not None and self._waiting and not steward.lines.is_pending:
             steward.lines.send(self._waiting.popleft())
@@ -111,7 +111,7 @@ class Terminal:
         self._was_there = _is_there()
 
     def is_gone(self) -> bool:
-        """True once the terminal has been closed; always False where there was none."""
+        """True after the terminal was closed; always False if there was none."""
         return self._was_there and not _is_there()
 
 
@@ -156,7 +156,8 @@ class Parent:
         self._selector.watch(self._signals.descriptor, self._take_signals)
 
     def run(self) -> int:
-        """Supervise until the service has ended; its exit status. No child survives this call, even after an error."""
+        """Supervise until the service has ended; returns its exit status. No child survives this call, even after an
+        error."""
         try:
             if self._spec.sends_logs:
                 set_sink(self._log_relay.take)

@@ -45,7 +45,7 @@ from holdfastd.watcher import run as watch
 
 
 def supervise(spec: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> int:
-    """Supervise this service, as the only supervisor of its runtime folder; the exit status."""
+    """Supervise this service, as the only supervisor of its runtime folder; returns the exit status."""
     announce = _without_errors(announce)
     try:
         lock = locks.hold(spec.runtime_dir / service_folders.SUPERVISOR_LOCK)
@@ -77,7 +77,7 @@ def _guarded(spec: ServiceSpec, announce: Announce, kernel: Kernel) -> int:
 
 
 def _without_errors(announce: Announce) -> Announce:
-    """The same function, which ignores that the terminal is gone: that is no reason to end."""
+    """Wraps the function to ignore errors of a closed terminal: they are no reason to end."""
 
     def announce_if_possible(text: str, level: str = "info") -> None:
         with contextlib.suppress(OSError):
@@ -152,7 +152,7 @@ WORKER_KINDS = {ChildKind.WORKER: WorkerKind.WORKER, ChildKind.QUARANTINE: Worke
 def run(
     settings: Settings, announce: Announce, reread: Callable[[], Settings] | None = None, files: Sequence[Path] = ()
 ) -> int:
-    """Run the supervisor with these settings until it is told to stop; its exit status.
+    """Run the supervisor with these settings until it is told to stop; returns its exit status.
 
     `announce` prints a line for people. `reread` gives the settings for a reload, and raises ConfigError. `files` are
     the files that the settings came from; with --reload they are watched.
@@ -221,7 +221,7 @@ def service_spec(
 
 
 def _serve_dashboard(settings: Settings, dashboard: ListeningSocket, channel: socket.socket) -> int:
-    """Runs in the child, which alone imports the packages of the extra `web`."""
+    """Serve the dashboard. This runs in the child, and only the child imports the packages of the extra `web`."""
     serve_in_child: Callable[[Settings, socket.socket | None, socket.socket], int]
     serve_in_child = importlib.import_module("holdfastd.web.web_process").run
     return serve_in_child(settings, dashboard.listener, channel)

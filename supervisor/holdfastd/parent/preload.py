@@ -12,11 +12,12 @@ from holdfast.store.redis.scripts import product
 from holdfast.version import installed
 from holdfastd.parent import lean_imports
 
-# Prepares the memory of a process for the children that it forks: what they write to is copied for each of them.
+# Prepares the memory of a process for the children that it forks, so that they write to few pages: each written page is
+# copied.
 
 
 def freeze() -> None:
-    """Collect garbage, give free memory back, and arrange what is left so that children write to few of its pages."""
+    """Collect garbage, give free memory back, and arrange the rest so that children write to few of its pages."""
     gc.collect()
     _forget_looked_up_names()
     _give_back_free_memory()

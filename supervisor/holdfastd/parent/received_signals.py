@@ -64,7 +64,7 @@ class ReceivedSignals:
 
 
 def is_ignored(number: signal.Signals) -> bool:
-    """True where the process was started with this signal ignored, as nohup does with SIGHUP."""
+    """True if the process was started with this signal ignored, for example SIGHUP under nohup."""
     return signal.getsignal(number) is signal.SIG_IGN
 
 

@@ -21,7 +21,7 @@ class ScriptBuilder:
 
     @classmethod
     def start(cls) -> Self | None:
-        """Fork the child; None where no other processor is known of."""
+        """Fork the child; None if there is no other processor."""
         if sys.platform != "linux" or len(os.sched_getaffinity(0)) == 1:
             return None
         reading, writing = os.pipe()
@@ -34,7 +34,7 @@ class ScriptBuilder:
         return cls(pid, reading)
 
     def take(self) -> None:
-        """Wait for the scripts and keep them. What a child that failed has not sent is built when it is wanted."""
+        """Wait for the scripts and keep them. If the child failed, missing scripts are built at first use."""
         with os.fdopen(self.reading, "rb") as pipe:
             packed = pipe.read()
         _, status = os.waitpid(self.pid, 0)

@@ -170,8 +170,8 @@ TOKEN_BYTES = 24
 
 
 def with_dashboard_token(settings: Settings, announce: Announce) -> Settings:
-    """The settings with a token. One that is made is announced, once: every web process of this start takes it. Where
-    users log in by name or at a proxy it is not, and signs their sessions only."""
+    """The settings with a token. One that is made is announced, once: every web process of this start takes it. If
+    users log in by name or at a proxy, it is not announced, and only signs their sessions."""
     if settings.web_token is not None:
         return settings
     token = secrets.token_urlsafe(TOKEN_BYTES)

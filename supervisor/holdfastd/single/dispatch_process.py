@@ -31,7 +31,7 @@ from holdfastd.steward.steward_spec import StewardSpec
 
 
 def run(settings: Settings, announce: Announce) -> int:
-    """Run the steward until it is told to stop; the exit status."""
+    """Run the steward until it is told to stop; returns the exit status."""
     faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     try:
         with ListeningSocket(settings.metrics).opened(announce) as listener, _sent_logs(settings):

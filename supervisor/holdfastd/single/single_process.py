@@ -41,7 +41,7 @@ from holdfastd.steward.steward_spec import StewardSpec
 
 
 def run(settings: Settings, announce: Announce) -> int:
-    """Execute the tasks that this process itself submits, until it is told to stop; the exit status."""
+    """Execute the tasks that this process itself submits, until it is told to stop; returns the exit status."""
     faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     leave_worker_at_fork()
     if why_not := refusal(settings):

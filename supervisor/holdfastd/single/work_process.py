@@ -47,7 +47,7 @@ LAST_CALL = 1.0  # seconds for the store to answer, once all tasks are returned
 
 
 def run(settings: Settings, announce: Announce) -> int:
-    """Run the worker until it is told to stop; the exit status."""
+    """Run the worker until it is told to stop; returns the exit status."""
     faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     leave_worker_at_fork()
     belong_to_process(settings)

@@ -1,9 +1,9 @@
 """The places for posts of webhooks, and how their receivers have answered: many posts to one receiver, or to receivers
 that do not answer, keep no other waiting.
 
-A receiver is a host and port. It is prompt once it has taken a notice within PROMPT seconds, until it is slow or misses
-one. All others (new, slow or failing ones) share UNPROVEN_AT_ONCE of the places, a few each; the rest of the places is
-always there for prompt receivers. The store orders the receivers (`webhooks_take.lua`).
+A receiver is a host and port. It becomes prompt when it takes a notice within PROMPT seconds, until it is slow or
+misses one. All others (new, slow or failing ones) share UNPROVEN_AT_ONCE of the places, a few each. The rest of the
+places is reserved for prompt receivers. The store orders the receivers (`webhooks_take.lua`).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Receivers:
 
     @contextmanager
     def post(self, place: ReceiverPlace, receiver: str) -> Generator[None]:
-        """One post of a notice: its receiver has the place back when it ends."""
+        """One post of a notice; at its end the receiver's place is free again."""
         try:
             yield
         finally:
@@ -94,7 +94,7 @@ class Receivers:
             self._tell_end()
 
     async def note(self, receiver: str, seconds: float | None) -> None:
-        """A receiver has taken a notice after this time; None: it has missed it."""
+        """Note that a receiver took a notice after this time; None: it missed it."""
         if seconds is None or seconds > PROMPT:
             self._prompt.pop(receiver, None)
             return await self.store.note_receiver(receiver, Answered.MISSED if seconds is None else Answered.SLOW)

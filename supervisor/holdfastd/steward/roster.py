@@ -55,7 +55,8 @@ class WorkerRoster:
         self._announce()
 
     def worker_lost(self, incarnation: str) -> None:
-        """This worker is dead and recovered, though the parent has not reported it: nobody vouches for it any more."""
+        """Remove a worker that is dead and recovered, although the parent has not reported it: nobody must vouch for
+        it."""
         self._living.pop(incarnation, None)
         self._announce()
 
@@ -121,13 +122,13 @@ class LockFiles:
         return pid if is_dead else None
 
     def begun(self, incarnation: str) -> dict[str, str] | None:
-        """The tasks that a worker had begun and not reported, each with the claim under which it has ended, '' while it
-        runs; None if its page does not tell."""
+        """The tasks that a worker had begun and not reported, each with the claim under which it has ended; '' means it
+        runs. None if its page cannot be used."""
         return begun_page.read(locks.read_mapped(self._page(incarnation)), boot_id())
 
     def revoke(self, incarnation: str, request: int) -> bool:
-        """Have this worker begin no claim of this request or an earlier one any more; False where it has no page. A
-        task of these that it has begun all the same is on the page when a worker that runs has had a moment."""
+        """Forbid this worker to begin claims of this request or earlier ones; False if it has no page. A task that it
+        began just before is on the page a moment later."""
         return locks.write_mapped(self._page(incarnation), begun_page.REVOKED, begun_page.revoked(request))
 
     def remove(self, incarnation: str) -> None:

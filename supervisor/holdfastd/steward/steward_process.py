@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 
 class StewardShutdown:
-    """The first code given counts."""
+    """Ends the steward; the first exit status given counts."""
 
     def __init__(self) -> None:
         self.code = ChildExit.BUG
@@ -115,7 +115,8 @@ class Steward:
         object.__setattr__(self, "lost_runs", lost_runs)
 
     async def live(self) -> ChildExit:
-        """Run until told to leave, until the parent is gone, or until the first preflight fails; the exit status."""
+        """Run until told to leave, until the parent is gone, or until the first preflight fails; returns the exit
+        status."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._heed_parent, group)
             if self.own_process:
@@ -232,7 +233,7 @@ SAY_GOODBYE = 1.0  # seconds for the last messages to reach the parent
 
 
 def run(spec: StewardSpec, channel: socket.socket) -> int:
-    """Run the steward until it is told to end; its exit status."""
+    """Run the steward until it is told to end; returns its exit status."""
     faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     settings = spec.settings
     with sent_logs(settings.otlp_endpoint, "holdfast-steward", grpc=settings.otlp_protocol == GRPC) as logs:

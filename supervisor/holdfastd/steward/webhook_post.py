@@ -56,8 +56,8 @@ class Poster:
     lookup: Callable[..., Any] = socket.getaddrinfo
 
     async def post(self, notice: Notice, content: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Deliver the notice, with these headers as well: the receiver has answered 2xx. Raises MissedError,
-        RefusedError, or ValueError where its URL or content is invalid."""
+        """Deliver the notice, with these additional headers. Returns when the receiver has answered 2xx. Raises
+        MissedError, RefusedError, or ValueError if its URL or content is invalid."""
         url = addresses.parse_webhook(notice.url)
         try:
             with anyio.fail_after(self.timeout):
@@ -80,7 +80,7 @@ class Poster:
         addresses = [str(entry[4][0]) for entry in entries]
         private = [address for address in addresses if not is_public(address)]
         if private and not self.allow_private:
-            raise RefusedError(f"{url.host} is {private[0]}, no public address; webhook_allow_private lets it through")
+            raise RefusedError(f"{url.host} is {private[0]}, no public address; webhook_allow_private allows it")
         return addresses[0]
 
     async def _send(self, url: WebhookUrl, address: str, content: bytes, headers: Mapping[str, str]) -> int:
@@ -114,13 +114,13 @@ class Poster:
 
 @cache
 def _lookups() -> anyio.CapacityLimiter:
-    """No bound beyond that of the notices under way."""
+    """Threads for name lookups. Their number is only limited by the number of notices under way."""
     return anyio.CapacityLimiter(math.inf)
 
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Read once: that takes longer than a post."""
+    """The trusted certificates. They are read once, because this takes longer than a post."""
     return httpx.create_ssl_context(trust_env=False)
 
 
@@ -150,8 +150,8 @@ class NoticeDelivery:
     answers: list[tuple[str, float | None]] = field(default_factory=list[tuple[str, float | None]])
 
     async def deliver(self, notice: Notice) -> None:
-        """All are tried at once; then MissedError is raised if one has missed it, so that all are tried again, or
-        RefusedError. BusyError, and none is tried, if one of them has no place."""
+        """Post to all receivers at once. If one has missed it, raises MissedError, so that all are tried again; else
+        RefusedError if one refused. If one has no place, raises BusyError, and none is tried."""
         record = await self.store.get(notice.task_id)
         if notice.state == State.WORKING and (not record or record.state is not State.WORKING):
             return  # a later notice says what came of it
@@ -197,5 +197,5 @@ class NoticeDelivery:
 
 
 def _content(target: PushTarget, task: AgentTask) -> bytes:
-    """As an item of a stream: the task as it is."""
+    """The content: the present task in the form of a stream's item."""
     return msgspec.json.encode((wire_1_0 if target.version == "1.0" else wire_0_3).told(task))

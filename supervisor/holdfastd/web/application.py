@@ -39,7 +39,7 @@ from holdfastd.web.rendering import page
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """An HTTPException: the status and the sentence that it has."""
+    """The answer to an HTTPException: its status and sentence."""
     assert isinstance(error, HTTPException)
     answer = _answer(request, error.status_code, str(error.detail))
     answer.headers.update(error.headers or {})
@@ -47,12 +47,12 @@ async def refused(request: Request, error: Exception) -> Response:
 
 
 async def failed(request: Request, error: Exception) -> Response:
-    """An error of the queue. While the store is away the page asks again by itself."""
+    """The answer to an error of the queue. While the store is away the page reloads by itself."""
     return _answer(request, meaning_of(error).status, str(error))
 
 
 async def broken(request: Request, _: Exception) -> Response:
-    """An error that nobody has foreseen; the server logs it."""
+    """The answer to an unexpected error; the server logs the error."""
     text = "the service has failed: its log says how"
     return problem(500, text) if request.url.path.startswith(API) else PlainTextResponse(f"{text}\n", 500)
 

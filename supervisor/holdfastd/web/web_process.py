@@ -41,9 +41,8 @@ _NOT_ANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
 
 
 class PageConnection(H11Protocol):
-    """A client that sends a request slowly, or does not read its answer, loses its connection.
-
-    So does one that gives way to others, see OpenConnections.
+    """Closes the connection of a client that sends a request slowly, or does not read its answer. It also closes a
+    connection that must give way to others: see OpenConnections.
     """
 
     request_within = 20.0  # seconds from the beginning of a connection, or of a later request, to the request's end
@@ -206,7 +205,7 @@ _log = structlog.get_logger("holdfast.web")
 
 
 def run(settings: Settings, listener: socket.socket | None, channel: socket.socket) -> int:
-    """Serve until told to leave, or until the parent is gone; the exit status."""
+    """Serve until told to leave, or until the parent is gone; returns the exit status."""
     assert listener is not None
     faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     try:

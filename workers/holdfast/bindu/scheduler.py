@@ -270,7 +270,7 @@ class HoldfastScheduler(Scheduler):
         return await self._manager.queue_length(self._settings.queue_name)
 
     async def clear_queue(self) -> int:
-        """Cancel the waiting tasks; their number."""
+        """Cancel the waiting tasks; returns their number."""
         return await self._manager.clear_queue()
 
     async def health_check(self) -> bool:

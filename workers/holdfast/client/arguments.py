@@ -88,7 +88,7 @@ def check_batch(values: object) -> list[Submission]:
     batch = check_list("batch", values, "what `prepare` answered")
     for value in batch:
         if not isinstance(value, Submission):
-            raise InvalidTaskError(f"batch: {shown(value)} is not what `prepare` answers")
+            raise InvalidTaskError(f"batch: {shown(value)} a value of `prepare` is expected")
     return cast("list[Submission]", batch)
 
 
@@ -338,7 +338,7 @@ def _check_options(spec: TaskSpec) -> None:
         _check_debounce(spec)
     if spec.unique_for is not None:
         if spec.unique is None:
-            raise InvalidTaskError("unique_for needs unique: the key of which there is to be one task for so long")
+            raise InvalidTaskError("unique_for needs unique: the key that is held for this time")
         check_seconds("unique_for", spec.unique_for, positive=True)
 
 
@@ -347,7 +347,7 @@ def _check_parents(spec: TaskSpec) -> None:
     if spec.task_id is not None and spec.task_id in after:
         raise InvalidTaskError(f"after {spec.task_id}: a task cannot wait for itself")
     if len(set(after)) > MOST_PARENTS:
-        raise InvalidTaskError(f"after {len(set(after))} tasks: a task waits for {MOST_PARENTS} others at most")
+        raise InvalidTaskError(f"after {len(set(after))} tasks: a task can wait for at most {MOST_PARENTS} others")
     policy: object = spec.if_parent_fails
     if policy is not None and policy not in tuple(IfParentFails):
         raise InvalidTaskError(f"if_parent_fails {shown(policy)}: fail or run is allowed")
@@ -376,7 +376,7 @@ def _check_expiry(spec: TaskSpec) -> None:
         return
     check_seconds("expires", expires, positive=True)
     if spec.delay is not None and spec.delay >= expires:
-        raise InvalidTaskError(f"expires {shown(expires)}: is over before the delay of {shown(spec.delay)} s is")
+        raise InvalidTaskError(f"expires {shown(expires)}: ends before the delay of {shown(spec.delay)} s is")
 
 
 def check_key(what: str, key: object) -> None:

@@ -185,7 +185,7 @@ class FlowTasks:
     """The tasks of a flow, each behind those that it runs after."""
 
     def __init__(self, nodes: Sequence[Node], ends: Sequence[int] = (0,), *, is_single: bool = True) -> None:
-        """`ends`: the places of the last tasks. Raises InvalidTaskError."""
+        """`ends`: the places of the flow's last tasks. Raises InvalidTaskError."""
         self.nodes, self.ends, self.is_single = tuple(nodes), tuple(ends), is_single
         for parent in {place for node in nodes for place in node.parents}:
             _check_has_an_id(nodes[parent].spec)

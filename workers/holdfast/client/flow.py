@@ -231,7 +231,7 @@ class TaskHandle(Generic[R_co]):
         return replace(await self.manager.get_task(self.task_id), read=self.read)
 
     async def cancel(self, reason: str = "canceled by a producer") -> State:
-        """End the task if it has not ended; its state afterwards."""
+        """End the task if it has not ended; returns its state afterwards."""
         return await self.manager.cancel_task(self.task_id, reason)
 
 
@@ -270,7 +270,7 @@ class SyncTaskHandle(Generic[R_co]):
         return call_sync(self._record)
 
     def cancel(self, reason: str = "canceled by a producer") -> State:
-        """End the task if it has not ended; its state afterwards."""
+        """End the task if it has not ended; returns its state afterwards."""
         return call_sync(self._cancel, reason)
 
     async def _handle(self) -> TaskHandle[R_co]:

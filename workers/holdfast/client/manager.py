@@ -166,7 +166,7 @@ class TaskManager:
         same flow again adds no tasks. Raises the errors of `run_tasks`; all tasks are checked before the first is
         written."""
         if not isinstance(flow, FlowTasks):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
-            raise InvalidTaskError(f"flow {shown(flow)}: a flow is expected, as chain() and gather() make them")
+            raise InvalidTaskError(f"flow {shown(flow)}: a flow is expected, made by chain() or gather()")
         return await self.run_tasks(flow.specs(self._queue_name))
 
     async def _run_batch(self, drafts: Sequence[Draft], number: int) -> list[str]:

@@ -93,8 +93,8 @@ class QueueControl:
                 return canceled
 
     async def remove_task(self, task_id: str) -> None:
-        """Delete an ended task with all its data; its id may be used again. Raises UnknownTaskError, or TaskOpenError
-        if the task has not ended: cancel it first."""
+        """Delete an ended task with all its data; returns its id may be used again. Raises UnknownTaskError, or
+        TaskOpenError if the task has not ended: cancel it first."""
         turn = 0
         while not await self._call(self._store.forget_tasks, [check_id(task_id)]):
             task = await self._call(self._store.get, task_id, payloads=False)
@@ -136,9 +136,10 @@ class QueueControl:
         return await self._call(self._store.forget_tasks, task_ids) if task_ids else 0
 
     async def obliterate_queue(self, *, force: bool = False, on_step: OnStep = None) -> int:
-        """Delete everything of this queue: tasks in every state, lanes and their limits, schedules, dead letters; the
-        number of keys. It cannot be undone. Raises QueueBusyError if the queue has workers, unless forced: then the
-        results of their running tasks are lost. Raises StoreRefusedError if PostgreSQL keeps the tasks."""
+        """Delete everything of this queue: tasks in every state, lanes and their limits, schedules, dead letters.
+        Returns the number of deleted keys. It cannot be undone. Raises QueueBusyError if the queue has workers, unless
+        forced: then the results of their running tasks are lost. Raises StoreRefusedError if PostgreSQL keeps the
+        tasks."""
         deleted, cursor, forced = 0, "", check_flag("force", force)
         check_callback("on_step", on_step)
         while True:

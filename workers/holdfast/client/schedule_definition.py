@@ -167,7 +167,7 @@ def first_expected(definition: Definition, after: int) -> int | None:
 
 
 def read_spec(values: Mapping[str, object]) -> ScheduleSpec:
-    """A spec from names with values; InvalidScheduleError names what does not fit."""
+    """A spec from names with values. Raises InvalidScheduleError, which names the value that does not fit."""
     dates = {name: one.isoformat() for name, one in values.items() if name in _MOMENTS and isinstance(one, date)}
     try:
         return msgspec.convert({**values, **dates}, ScheduleSpec)
@@ -329,7 +329,7 @@ def _backoff(spec: ScheduleSpec, cadence: Cadence) -> int:
         return 0
     if spec.unique is not None:
         raise InvalidScheduleError(
-            f"unique {shown(spec.unique)}: a CONTINUE goes on when its run has ended, which a skipped one never does"
+            f"unique {shown(spec.unique)}: not for CONTINUE: a skipped run never ends, so the schedule would stop"
         )
     return backoff
 

@@ -64,7 +64,7 @@ class RunningSupervisor:
         """`given`, completed by this supervisor's settings. Raises ConfigError if a secret is missing, because the
         supervisor tells none."""
         if MASKED in self.url:
-            raise ConfigError([f"{self} gives away no password of its Redis: set REDIS_URL ({self.url})"])
+            raise ConfigError([f"{self} does not tell the password of its Redis: set REDIS_URL ({self.url})"])
         if self.storage == "postgres" and given.postgres is None:
             raise ConfigError([f"{self} keeps its tasks in PostgreSQL: set STORAGE_TYPE=postgres and DATABASE_URL"])
         changed: dict[str, object] = {} if self.embedded else {"redis_url": self.url}

@@ -365,7 +365,7 @@ class Submitter:
 
 
 class _Call:
-    """A call in a task group, whose error is raised as it is."""
+    """A call in a task group. Its error is raised itself, not inside an exception group."""
 
     def __init__(self, submit: Callable[[Sequence[Submission]], Awaitable[list[Receipt]]], chunk: list[Submission]):
         self._submit = submit

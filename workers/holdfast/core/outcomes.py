@@ -18,7 +18,7 @@ from holdfast.errors import ParentResultError
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error as it is kept: type, message and traceback, each bounded."""
+    """The stored form of an error: type, message and traceback, each bounded."""
 
     type: str
     message: str

@@ -117,7 +117,7 @@ def statistics(groups: Mapping[str, Figures], seconds: float) -> list[Statistic]
 
 
 def runs_over_time(rollups: Mapping[int, Rollup], start_ms: int, step_ms: int, steps: int) -> list[int]:
-    """The number of runs in each of so many steps from a moment on."""
+    """The number of runs in each of this many steps, from a moment on."""
     counts = [0] * steps
     for at, rollup in rollups.items():
         step = (at - start_ms) // step_ms

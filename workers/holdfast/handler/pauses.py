@@ -140,7 +140,7 @@ def milliseconds(seconds: float | timedelta, minutes: float, hours: float, days:
     except (TypeError, OverflowError):
         pass
     raise StepError(
-        f"task.sleep takes numbers, which make 0 s to {DAYS} days together, not seconds={seconds!r:.40}, "
+        f"task.sleep takes numbers that add up to 0 s to {DAYS} days, not seconds={seconds!r:.40}, "
         f"minutes={minutes!r:.40}, hours={hours!r:.40}, days={days!r:.40}"
     )
 

@@ -167,7 +167,7 @@ class Handlers(Generic[L, M]):
             raise HandlerError(f"{target} is a registry without handlers: register at least one")
         for schedule_id, spec in self._schedules.items():
             if spec.name is not None and spec.name not in self._named:
-                raise HandlerError(f"schedule {shown(schedule_id)} calls {shown(spec.name)}, which {target} has not")
+                raise HandlerError(f"schedule {shown(schedule_id)} calls {shown(spec.name)}, which {target} lacks")
         around = tuple(inspect_middleware(each, self._types) for each in self._middleware)
         default = self._default and replace(self._default, middleware=around)
         functions = self.named()
@@ -182,7 +182,7 @@ def _refuse_unknown(functions: Iterable[HandlerFunction]) -> None:
             listed = "; ".join(f"{name}: {', '.join(names)}" for name, names in sorted(unknown.items()))
             raise HandlerError(
                 f"{function.what} has annotations that cannot be looked up ({listed}): import or define these names in "
-                "its module, not for type checkers alone, or annotate with Any what is not to be checked"
+                "its module, not for type checkers alone, or annotate parameters that need no check with Any"
             )
 
 

@@ -69,7 +69,7 @@ class RunNotes:
         self.ending = self.ended_by() or outcome_of_error(error)
 
     def show(self, value: object) -> None:
-        """Any value a generator yields is progress: a text as it is, others in brief."""
+        """Show a value that a generator yields as progress: a text unchanged, any other value shortened."""
         text = value[: 4 * PROGRESS_BYTES] if isinstance(value, str) else reprlib.repr(value)
         self.progress = bounded(one_line(text), PROGRESS_BYTES)
 

@@ -21,7 +21,8 @@ GRACE = 5.0  # seconds that a thread has to stop once it is asked to
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """`limiter` bounds how many run at once; `grace` is the seconds a thread has to stop once it is asked to."""
+    """`limiter` bounds how many threads run at once. `grace`: the seconds that a thread has to stop after it was asked
+    to."""
 
     limiter: anyio.CapacityLimiter
     on_stuck: Callable[[], None]

@@ -1,7 +1,6 @@
-"""The messages of a delivery: those of its turn, those before it, and those of the turn that it answers.
-
-A turn has one message, or several where more joined it after a pause had interrupted it. In a delivery's history those
-before the last one have no result of their own: they share the outcome of the turn.
+"""The messages of a delivery: those of its turn, of earlier turns, and of the turn that it answers. A turn has one
+message, or several if more joined it after a pause had interrupted it. In a delivery's history only the last of them
+has a result: all share the outcome of the turn.
 
 A pull carries only so many bytes of a history. What a delivery lacks of it is read here, the newest first: all messages
 of the turn before the handler is known, and the earlier ones that the operation asks for before the handler is called.
@@ -186,8 +185,8 @@ class Reader(Protocol):
 
 
 async def with_turn(delivery: Delivery, task: Reader, read_earlier: ReadEarlier) -> Delivery:
-    """The delivery with all messages of its turn; of one that answers a question, as it was in the turn whose handler
-    goes on: the first of a row of questions."""
+    """The delivery with all messages of its turn. If it answers a question: the delivery of the turn whose handler goes
+    on, which asked the first of several questions."""
     while not task.unreadable and not is_whole(delivery):
         delivery = await _with_more(delivery, read_earlier)
         task.take(delivery)

@@ -171,7 +171,7 @@ def threads_left(loop: object, owners: Collection[int]) -> int:
 
 
 def heed_exits(loop: asyncio.AbstractEventLoop) -> None:
-    """From now on the tasks of this loop know their owners, who are told of exits."""
+    """From now on the asyncio tasks of this loop have owners, and an owner is notified if its task exits."""
     loop.set_task_factory(_owned)
     loop.set_exception_handler(_on_exception)
 

@@ -46,8 +46,8 @@ def is_thread_of_loop() -> bool:
 
 
 def on_loop(function: Callable[[*Ts], Coroutine[Any, Any, R]], *args: *Ts) -> R:
-    """Run a coroutine function on the event loop while this thread, one of the loop's, waits; its value or error.
-    Raises ForkedProcessError."""
+    """Run a coroutine function on the event loop while this thread, one of the loop's, waits; returns its value or
+    error. Raises ForkedProcessError."""
     if copied:
         raise ForkedProcessError(
             "this process was forked by a handler and has no event loop: make this call in the handler itself"

@@ -66,7 +66,7 @@ def standing_in(store: Store, queue: str) -> Generator[None]:
     """Give this store to all code of this process while the block runs. Raises StoreRefusedError if another one stands
     in."""
     if substituted():
-        raise StoreRefusedError("a store of a test stands in already: one test has one broker")
+        raise StoreRefusedError("a broker of a test is open already: one test has one broker")
     _standing_in.append(Substitute(store, queue, os.getpid()))
     try:
         yield

@@ -1,7 +1,7 @@
 """LogSender sends log records to the collector, with the ids of the span in which they were written.
 
-Python's API of logs for OpenTelemetry is not stable yet, as the underscore in its packages says. Only this module uses
-it, and with an SDK that has another one, records go to standard error alone.
+Python's logs API of OpenTelemetry is not stable yet: its packages begin with an underscore. Only this module uses it.
+With an SDK that has a different API, records go to standard error only.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ SEND_EVERY = 1000  # milliseconds, unless OTEL_BSP_SCHEDULE_DELAY says otherwise
 
 
 class SpanProvider(NamedTuple):
-    """`end` sends what is left."""
+    """A provider of spans. `end` sends the rest."""
 
     tracers: TracerProvider
     end: Callable[[], object]
@@ -87,8 +87,8 @@ class Providers:
 
     @classmethod
     def towards(cls, endpoint: str, service: str, *, grpc: bool, is_global: bool = False) -> Providers:
-        """Providers that send to the collector at `endpoint`. `is_global`: spans of others in this process are sent,
-        too, through a provider that is there or through ours."""
+        """Providers that send to the collector at `endpoint`. `is_global`: spans of other code in this process are
+        sent, too, through an existing provider or ours."""
         about = resource(service)
         exporter = (span_exporters.grpc if grpc else span_exporters.http)(endpoint, about)
         return cls(global_one(exporter, about) if is_global else own(exporter, about))

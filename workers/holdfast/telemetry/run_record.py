@@ -1,4 +1,5 @@
-"""RunRecord: the facts about a delivery that its span holds, as a plain record; sending makes attributes of them."""
+"""RunRecord: the facts about a delivery for its span, as a plain record. They become attributes when the span is
+sent."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class MemoryBroker:
         if moment.utcoffset() is None:
             raise ValueError(f"{moment.isoformat()}: a time with a zone is expected, as {moment.isoformat()}+00:00")
         if self._has_begun or self.store.submitted:
-            raise HoldfastError("begin_at comes first in a test: now move_time(to=…) lets the time pass until then")
+            raise HoldfastError("begin_at comes first in a test; now use move_time(to=…)")
         self.store.set_clock(round(moment.timestamp() * 1000))
 
     def submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> list[SubmittedTask]:
@@ -236,7 +236,7 @@ class MemoryBroker:
         if to is None:
             until = self.store.now_ms + round(length.total_seconds() * 1000)
         elif to.utcoffset() is None or length:
-            raise ValueError(f"to {to.isoformat()}: a time with a zone is expected, and no length of time beside it")
+            raise ValueError(f"to {to.isoformat()}: a time with a zone is expected, and no length of time with it")
         else:
             until = round(to.timestamp() * 1000)
         if until < self.store.now_ms:

@@ -18,7 +18,7 @@ PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class JobAnswer:
-    """A job: `next_run` in Unix seconds, None where none is known."""
+    """A job. `next_run` in Unix seconds; None if unknown."""
 
     jobid: str
     status: JobStatus

@@ -1,9 +1,9 @@
 """What bounds a delivery: its time limit, the tries of its task, and the number of tasks of one handler at once.
 
 A worker cannot choose what it claims, so it may hold more tasks of a handler than may run. A few wait here for the next
-place, so that none is left empty. As they take slots that others could use, they are at most a quarter of all. Each of
-the rest is deferred: it is given back uncharged, and is due again about when its turn should come, at most LONGEST
-later.
+place, so that no place stays empty. Because they take slots that others could use, they are at most a quarter of all.
+Each of the rest is deferred: it is given back uncharged, and is due again about when its turn should come, at most
+LONGEST later.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ class DeliveryBounds:
         self.limits = HandlerLimits(settings.concurrency, self.clock)
 
     def unbounded(self, handler: Handler, delivery: Delivery, task: Task) -> HandlerFunction | None:
-        """The function for this delivery, if it is a coroutine that nothing bounds and nothing is to be waited for."""
+        """The function for this delivery, if it is a coroutine without limits, and the delivery need not wait for
+        anything."""
         is_plain = not (task.unreadable or delivery.has_steps)
         if not is_plain or delivery.earlier or delivery.is_child or delivery.timeout_ms is not None:
             return None

@@ -31,8 +31,8 @@ GIVE_BACK = 1.0  # seconds for cancelled handlers to save a checkpoint
 
 @dataclass(slots=True)
 class InProcessWorker:
-    """`drained` is set when it claims and settles no more, having given back `released` tasks unfinished; `over` when
-    it has ended, threads included, with the status `code`."""
+    """`drained` is set when it claims and settles no more; it has given back `released` unfinished tasks. `over` is set
+    when it has ended, threads included, with the status `code`."""
 
     context: WorkerContext
     link: InProcessLink = field(default_factory=InProcessLink)
@@ -52,7 +52,7 @@ class InProcessWorker:
             self.context.seek()
 
     def drain(self, seconds: float) -> None:
-        """Finish within so many seconds. A later call can only hasten an earlier one."""
+        """Finish within this many seconds. A later call can only hasten an earlier one."""
         now = time.monotonic()
         self.link.tell(Drain(now + seconds * (1 - CANCEL_SHARE), now + seconds))
 

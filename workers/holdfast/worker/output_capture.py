@@ -97,7 +97,7 @@ class TaskStream:
         return len(text)
 
     def write_bytes(self, task: LoggedTask, data: bytes) -> None:
-        """Take what a handler writes to the stream below; bytes that are no UTF-8 are escaped."""
+        """Take bytes that a handler writes to the binary stream; bytes that are no UTF-8 are escaped."""
         writer = self._writer(task)
         decoder = self._decoders.pop(writer, None) or codecs.getincrementaldecoder("utf-8")("backslashreplace")
         self._take(task, decoder.decode(data))

@@ -1,8 +1,8 @@
 """The tasks that run in this worker, and the watch over them: none is left behind, none ends without its end.
 
-Deliveries are plain asyncio tasks, as one of an anyio group costs several times as much to begin. But they are only
-cancelled through their scopes, the last ones too: that reaches handlers in threads, and waits for them. The scope is
-there from the beginning, as a thread that a handler starts takes it along, to be told of a cancel.
+Deliveries are plain asyncio tasks, because one of an anyio group costs several times as much to begin. They are
+cancelled only through their scopes: this reaches handlers in threads, and waits for them. The scope is there from the
+beginning, as a thread that a handler starts takes it along, to be told of a cancel.
 """
 
 from __future__ import annotations

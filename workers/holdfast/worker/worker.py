@@ -180,7 +180,7 @@ class QueueWorker:
         self._lifespans = Lifespans(handler.lifespans, self._end_without_lifespans)
 
     async def run(self) -> ChildExit:
-        """Serve until drained, fenced, stuck or orphaned; the exit status."""
+        """Serve until drained, fenced, stuck or orphaned; returns the exit status."""
         self._begin(
             self._runner.serve,
             self._runner.parts.serve,

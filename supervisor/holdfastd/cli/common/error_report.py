@@ -19,7 +19,7 @@ UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELO
 
 
 class CommandError(Exception):
-    """A command cannot do what it was asked; `status` is its exit status."""
+    """The command cannot be carried out; `status` is its exit status."""
 
     def __init__(self, message: str, status: int = Exit.FAILED) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class CommandError(Exception):
 
 
 def report(error: BaseException, *, debug: bool) -> int:
-    """Print the error; the exit status."""
+    """Print the error; returns the exit status."""
     error = single_error(error)
     lines, status = _explained(error)
     if isinstance(error, BrokenPipeError | OutputError):

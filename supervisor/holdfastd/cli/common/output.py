@@ -38,7 +38,7 @@ def compact(value: object) -> str:
 
 
 def readable(value: object) -> str:
-    """A value inside a text for people: a string as it is, anything else as JSON with its letters kept."""
+    """A value inside a text for people: a string unchanged, anything else as JSON without escaped letters."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

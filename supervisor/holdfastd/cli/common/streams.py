@@ -53,7 +53,7 @@ def prepare() -> None:
 
 
 def silence() -> None:
-    """Discard what is still buffered for standard output, and all that follows: it must not raise again."""
+    """Discard buffered and further standard output, so that it does not raise again."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
@@ -69,7 +69,7 @@ def _open_if_closed(descriptor: int) -> None:
 
 
 def _text(raw: io.FileIO, *, line_buffering: bool) -> TextIO:
-    """Text in the locale's encoding; written through where Python was told to buffer nothing (PYTHONUNBUFFERED)."""
+    """Text in the locale's encoding; unbuffered if PYTHONUNBUFFERED is set."""
     unbuffered = bool(getattr(sys.__stdout__, "write_through", False))
     buffer = cast(BinaryIO, raw) if unbuffered else io.BufferedWriter(raw)
     return io.TextIOWrapper(  # noqa: PLW1514 - that is what is wanted

@@ -170,7 +170,7 @@ def aligned(rows: Sequence[Row], right: Collection[int] = ()) -> list[str]:
 
 
 def _drawn(columns: Sequence[str], rows: Sequence[Sequence[str]], to_right: Sequence[bool]) -> None:
-    """Draws columns at full width: what is too wide all the same is wrapped by the terminal and can be copied."""
+    """Draws columns at full width: text that is still too wide is wrapped by the terminal, so that it can be copied."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column, right in zip(columns, to_right, strict=True):
         drawn.add_column(column, justify="right" if right else "left", no_wrap=True)

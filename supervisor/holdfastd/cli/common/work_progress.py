@@ -22,8 +22,8 @@ SLOW = 10.0  # a second: below it, the rate is shown with a decimal
 
 
 class WorkRate:
-    """`noun` and `verb`: such as `task` and `cleared`. `total`: None where it is not known; `is_estimate`: it may be
-    wrong. `clock`: monotonic, in seconds."""
+    """`noun` and `verb`, for example `task` and `cleared`. `total`: None if unknown; `is_estimate`: it may be wrong.
+    `clock`: monotonic, in seconds."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class WorkProgress:
 
 
 def _bar(total: int | None) -> Progress:
-    """It vanishes with the work: what was done is said by the command itself."""
+    """The progress bar. It vanishes at the end of the work, because the command itself prints the result."""
     from rich.console import Console  # slow to import, and most commands show no progress
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -126,7 +126,7 @@ def _named(file: Path) -> Generator[None]:
 
 
 def _changed(changes: ScheduleDifference) -> list[tuple[str, str]]:
-    """What becomes of each schedule that does not stay as it is."""
+    """The change for each schedule that must change."""
     named = (("create", changes["create"]), ("change", changes["change"]), ("prune", changes["prune"]))
     return [(word, name) for word, names in named for name in names]
 

@@ -146,8 +146,8 @@ def submit(
 ) -> int:
     """Submit one task for each TEXT, or for each line of a file. Prints the ids, or with --wait the results.
 
-    The lines of a file have ids that come from its path, their numbers and contents: to submit it again adds nothing
-    twice. Lines of standard input have such ids only with --key.
+    The id of a line's task is made from the path of the file, the number of the line and its content. So submitting the
+    file again adds nothing twice. Lines of standard input have such ids only with --key.
     """
     _check_flags(given)
     template = _template(given | {"after": given["after"] or None})
@@ -236,7 +236,7 @@ def _check_again(again: bool, template: TaskSpec, stream: BinaryIO | None) -> No
         raise click.UsageError("--again is for the lines of a file: give --lines or --jsonl")
     if again and template.key is not None:
         raise click.UsageError(
-            "--again and --key exclude each other: one submits the same lines once more, one does not"
+            "--again and --key exclude each other: --again submits the same lines once more, --key does not"
         )
 
 

@@ -50,7 +50,8 @@ class Tally:
     places: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def upto(self) -> str:
-        """The part of a stream that need not be submitted again, in words; empty if none was accepted."""
+        """In words: up to which line the tasks were accepted, so that these need not be submitted again; empty if none
+        was."""
         if not self.line:
             return ""
         known = f"; {self.settled} settled" if self.settled else ""
@@ -173,8 +174,8 @@ class SubmitRate:
 class ProgressBar:
     """Shows how many tasks were accepted and, with `wait`, how many of them have settled; a context manager.
 
-    `is_stream`: the tasks come from a file or a pipe. Only for those, or with `wait`, lines are printed where there is
-    no terminal.
+    `is_stream`: the tasks come from a file or a pipe. Without a terminal, lines are printed only for such a stream, or
+    with `wait`.
     """
 
     def __init__(self, tally: Tally, *, wait: bool, is_stream: bool) -> None:

@@ -41,7 +41,7 @@ class LineIds:
 
 
 def path_of(stream: BinaryIO) -> str | None:
-    """The path of the file that is read; None for standard input and for what is no file, such as a pipe."""
+    """The path of the file that is read; None for standard input, or if it is no regular file, for example a pipe."""
     if stream.name == "<stdin>" or not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         return None
     return os.path.realpath(stream.name)

@@ -68,7 +68,7 @@ FIELDS = ("state", "lane", "name", "text", "batch", "owner", "older", "newer")
 
 @dataclass(frozen=True, slots=True)
 class ChosenFilter:
-    """The filter of a command's options, as the act takes it; `yes`: it need not be confirmed."""
+    """The filter from a command's options, in the form of the act. `yes`: do not ask for confirmation."""
 
     given: dict[str, object]
     yes: bool
@@ -94,7 +94,7 @@ def chosen_filter(task_ids: Sequence[str], chosen: Mapping[str, Any]) -> ChosenF
 
 
 def begin(session: Session, verb: BulkVerb, chosen: ChosenFilter, reason: str = "") -> int:
-    """Change all tasks that the filter finds, after a question with their number."""
+    """Change all tasks that the filter finds. Their number is shown first, for confirmation."""
     texts = {**chosen.given, "verb": verb, "reason": reason}
     if not chosen.yes and sys.stdin.isatty():
         given = BEGIN_BULK.read_texts(texts)
@@ -106,7 +106,7 @@ def begin(session: Session, verb: BulkVerb, chosen: ChosenFilter, reason: str = 
 
 
 def carry_out(session: Session, act: Act[Any, BulkDocument], texts: Mapping[str, object]) -> int:
-    """Carry out what the act begins, or goes on with, and print what came of it."""
+    """Carry out the change that the act begins or continues, and print its counts."""
 
     async def work(store: Store) -> tuple[BulkChange, int]:
         begun = list[BulkChange]()
@@ -133,7 +133,7 @@ def carry_out(session: Session, act: Act[Any, BulkDocument], texts: Mapping[str,
 async def _to_its_end(
     steps: BulkSteps, store: Store, change: BulkChange, stop_it: Callable[[], Awaitable[None]]
 ) -> BulkChange:
-    """Carry it out until it is done, somebody stops it, another process goes on with it, or this one is interrupted."""
+    """Carry out the change until it is done or stopped, another process continues it, or this one is interrupted."""
     try:
         with WorkProgress("task", "searched", await _about(store, change), is_estimate=True) as progress:
             going_on = True
@@ -158,7 +158,7 @@ async def _to_its_end(
 
 
 async def _step_to_its_end(steps: BulkSteps, change: BulkChange) -> tuple[BulkChange, bool]:
-    """One step, which an interrupt does not break off between a change and the note of it."""
+    """One step. An interrupt waits until its changes are noted."""
     taken: tuple[BulkChange, bool] | None = None
     with anyio.CancelScope(shield=True):
         taken = await steps.noted_step(change)
@@ -176,7 +176,7 @@ async def _count(session: Session, store: Store, change: BulkChange) -> int:
 
 
 async def _about(store: Store, change: BulkChange) -> int | None:
-    """About how many tasks it looks at."""
+    """About how many tasks the change will search."""
     known = (await store.counts()).states
     return sum(known.get(state, 0) for state in change.wanted.states) or None
 
@@ -186,7 +186,7 @@ def _redaction(session: Session) -> Redaction:
 
 
 def _steps(session: Session, store: Store) -> BulkSteps:
-    """The steps of a change. As in the web process, no hidden value is searched."""
+    """The steps of a change. Like in the web process, hidden values are not searched."""
     return BulkSteps(store, SubmitRetries(attempts=1), _redaction(session).value)
 
 

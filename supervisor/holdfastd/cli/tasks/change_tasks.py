@@ -57,8 +57,8 @@ def command_on_tasks(
     verb: BulkVerb | None = None,
     own: Mapping[str, options.Decorator[Any]] = NO_OWN,
 ) -> click.Command:
-    """A command that changes tasks which are named, each by itself. `more`: what its help says beside that of the act;
-    `verb`: it also changes all tasks that a filter finds, in one change of many."""
+    """A command that changes the named tasks one by one. `more`: text for its help after that of the act. `verb`: with
+    a filter, the command changes all matching tasks in one bulk change."""
 
     @(of_tasks if verb else TASK_IDS)
     @arguments_of(act, (act.subject,), own)
@@ -80,7 +80,7 @@ def change(
     given: Mapping[str, object],
     show: Show[R],
 ) -> int:
-    """Carries the act out on each task that is meant, and prints what came of it; the exit status."""
+    """Carry out the act on each of these tasks, and print the results; returns the exit status."""
 
     async def each(store: Store) -> dict[str, R | HoldfastError]:
         return await operate_each(store, session, act, await whole_ids_in(store, session, words), given)

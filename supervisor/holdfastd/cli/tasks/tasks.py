@@ -147,7 +147,7 @@ def follow(session: Session, /, task_id: str, after: int) -> int:
 
 @dataclass(slots=True)
 class PartPrinter:
-    """`position`: that of the last part; `run`: its run, 0 before the first one; `is_open`: a line has begun."""
+    """`position` and `run` of the last printed part; `run` is 0 before the first part. `is_open`: a line has begun."""
 
     session: Session
     position: int
@@ -173,7 +173,7 @@ class PartPrinter:
             self.is_open = False
 
     def _remark(self, part: EmittedPart) -> None:
-        """Say that parts are missing, or that the task runs again."""
+        """Print a remark if parts are missing, or the task runs again."""
         if part.position > self.position + 1:
             self.end_line()
             output.note(f"parts {self.position + 1} to {part.position - 1} are not kept any more")

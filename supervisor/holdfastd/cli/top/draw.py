@@ -26,7 +26,7 @@ FOOTER = "1-6 pane  / filter  s sort  Enter why  Q quiet  U resume  R retry  C c
 
 
 class Told(NamedTuple):
-    """`why`: the history of the selected task; `notice`: the answer to the last order."""
+    """Texts on the screen. `why`: the history of the selected task. `notice`: the answer to the last order."""
 
     why: str = ""
     notice: str = ""
@@ -89,7 +89,7 @@ def _supervisor_line(look: Look) -> Text:
 
 
 def _tasks_line(look: Look, width: int) -> Text:
-    """Where it is too wide, the bars of the first minutes are left out, not that of now."""
+    """The line of tasks. If it is too wide, the bars of the oldest minutes are left out."""
     if look.counts is None:
         return Text("no answer from the store yet")
     states = look.counts.states
@@ -160,8 +160,8 @@ def _line(
 
 
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> dict[int, int]:
-    """The widths of the columns that are shown. Long texts are shortened first, then the columns that matter least go,
-    until the rest fits; the columns that matter most get what is left. A column without a text goes first."""
+    """The widths of the columns that are shown. If they do not fit, long texts are shortened first; then the least
+    important columns are left out, empty ones before all others. The most important columns get the remaining room."""
     full = {
         i: max(len(column.title), *(len(row[i]) for row in cells))
         for i, column in enumerate(columns)

@@ -37,7 +37,7 @@ class Rates(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """`present`: tasks that wait in each lane or run; `left`: runs that ended, by the start of a minute and lane."""
+    """`present`: the number of waiting and running tasks of each lane. `left`: ended runs, by minute and lane."""
 
     at_ms: int
     present: Mapping[str, int]
@@ -81,8 +81,8 @@ STATUS_TIMEOUT = 1.0  # seconds
 @dataclass(frozen=True, slots=True)
 class Look:
     """The pool and its queue as seen at `now_ms` of the store's clock. `running`: tasks by id; `minutes`: rollups by
-    their start in milliseconds; `rates`: of each lane. `trouble`: why the store could not be asked; then all but
-    `service` is of earlier."""
+    their start in milliseconds; `rates`: of each lane. `trouble`: why the store could not be asked; then all values but
+    `service` are from an earlier look."""
 
     now_ms: int = 0
     service: SupervisorStatus | None = None
@@ -100,8 +100,8 @@ class Look:
 
 @dataclass(slots=True)
 class Observer:
-    """Looks again and again; minutes that are over are read once. `timeout`: seconds for which the supervisor of this
-    host is waited for."""
+    """Looks again and again; past minutes are read only once. `timeout`: seconds to wait for the supervisor of this
+    host."""
 
     store: Store
     runtime_dir: Path

@@ -21,8 +21,8 @@ WAITS = ((60.0, "red"), (10.0, "yellow"), (0.0, "green"))  # seconds from which 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`keeps`: on a narrow screen columns go in the order of this number, the lowest first. Right-aligned if it holds
-    numbers."""
+    """`keeps`: on a narrow screen, the column with the lowest number is left out first. A column of numbers is
+    right-aligned."""
 
     title: str
     keeps: int
@@ -31,8 +31,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class PaneRow:
-    """`cells`: the text of each column; `order`: what each is sorted by. `task_id` and `host`: what orders are about,
-    empty for none. `is_bad`: to be seen at once. `colours`: of single cells, by their column."""
+    """`cells`: the text of each column; `order`: the values to sort by. `task_id` and `host`: the target of orders,
+    empty for none. `is_bad`: the row is highlighted. `colours`: of single cells, by column."""
 
     cells: tuple[str, ...]
     order: tuple[float | str, ...]
@@ -185,12 +185,12 @@ def _wait_colour(wait: float | None) -> str:
 
 
 def course(look: Look) -> str:
-    """The runs of the last minutes, a bar for each."""
+    """The runs of the last minutes, one bar for each minute."""
     return sparkline(runs_over_time(look.minutes, _first_minute(look), MINUTE, MINUTES))
 
 
 def _courses(look: Look, name_of: Callable[[Series], str]) -> dict[str, str]:
-    """The same for each lane or handler, in one pass over all figures."""
+    """The bars of each lane or handler, made in one pass over all figures."""
     counts: dict[str, list[int]] = {}
     for at, rollup in look.minutes.items():
         step = (at - _first_minute(look)) // MINUTE

@@ -10,7 +10,7 @@ PANES = ("workers", "lanes", "handlers", "tasks", "deaths", "schedules")
 
 
 class RowOrder(StrEnum):
-    """An order of the operator; each is asked back before it is carried out."""
+    """An order of the operator; `top` asks for confirmation before it carries one out."""
 
     QUIET = "quiet"
     RESUME = "resume"

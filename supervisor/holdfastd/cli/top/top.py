@@ -62,7 +62,7 @@ _ESCAPE = "\x1b"
 
 @contextmanager
 def unbuffered(descriptor: int) -> Generator[None]:
-    """Keys arrive one by one and are not shown, until the end."""
+    """Until the end of the block, keys arrive one by one and are not echoed."""
     before = termios.tcgetattr(descriptor)
     try:
         tty.setraw(descriptor, termios.TCSADRAIN)
@@ -75,7 +75,7 @@ def unbuffered(descriptor: int) -> Generator[None]:
 
 
 def read_keys(descriptor: int) -> list[str]:
-    """The names of the keys that were pressed; empty where the terminal is gone."""
+    """The names of the pressed keys; empty if the terminal is gone."""
     try:
         raw = os.read(descriptor, 1024)
     except OSError:
@@ -84,7 +84,7 @@ def read_keys(descriptor: int) -> list[str]:
 
 
 def names_of(typed: str) -> list[str]:
-    """A character for each key that prints one, else a name. An unknown sequence is passed over."""
+    """The pressed keys: a printable key is its character, any other has a name. An unknown sequence is ignored."""
     keys: list[str] = []
     while typed:
         first, rest = typed[0], typed[1:]
@@ -104,7 +104,7 @@ def names_of(typed: str) -> list[str]:
 
 
 async def carry_out(order: RowOrder, row: PaneRow, session: Session, store: Store) -> str:
-    """One line on what was done, or why nothing was."""
+    """Carry out an order; returns one line with the result, or why it was refused."""
     lost = list[str]()  # of the note in Activity
     match order:
         case RowOrder.QUIET if row.host:
@@ -216,7 +216,7 @@ def _values(row: PaneRow) -> list[object]:
 
 @dataclass(slots=True)
 class Top:
-    """The screen, and what it shows now. `_notice`: the answer to the last order, and for how many looks it stays."""
+    """The screen and its present contents. `_notice`: the answer to the last order, and for how many looks it stays."""
 
     session: Session
     store: Store
@@ -228,7 +228,7 @@ class Top:
     _notice: tuple[str, int] = ("", 0)
 
     async def run(self) -> None:
-        """Until the operator ends it."""
+        """Show the screen until the operator ends it."""
         console = Console(no_color=no_color() or None)
         keys = sys.stdin.fileno()
         with unbuffered(keys), console.screen(hide_cursor=True) as screen:

@@ -2,11 +2,10 @@
 
 While a lane is empty, the duty blocks in `peek`. For an entry of another producer it rings at once. Our own producers
 have rung already: for their entry it rings only if entries are still there 30 ms later, as the bell may have been lost.
-While no worker hears its bells, all are busy and find the rest by themselves, and the duty checks less and less often;
-likewise while the lane starts nothing.
-While bells are heard, workers are idle, and each new entry needs a bell soon. Where entries wait it also checks for
-pushes at the wrong end. Each lane that is peeked at takes a connection, so their number is
-limited; the lanes beyond it are checked in one call every 200 ms.
+If no worker hears its bells, all are busy and will find the entries themselves, so the duty checks less and less often.
+The same holds if the lane may start no task. If bells are heard, workers are idle, and a new entry needs a bell soon.
+If entries wait, the duty also checks for pushes at the wrong end. Each lane that is peeked at takes a connection, so
+their number is limited; the lanes beyond it are checked in one call every 200 ms.
 """
 
 from __future__ import annotations
@@ -127,7 +126,7 @@ class Bell:
             await self._peek()
 
     def _is_rung(self) -> bool:
-        """True if the entry that has come to the empty lane is one for which its producer has just rung."""
+        """True if the producer of the new entry in the empty lane has just rung itself."""
         return is_own(self._head) and self._pause <= TRUSTING_PAUSE
 
     async def _peek(self) -> None:

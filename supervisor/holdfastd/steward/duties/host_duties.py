@@ -43,7 +43,7 @@ def _words(marks: Sequence[Quiet], host: str) -> str:
 
 
 def host_marks(store: Store, scope: HaltScope, say: Callable[[str], None]) -> Duty:
-    """Say once, for each mark of this host, since when it holds, who set it, and how to remove it."""
+    """Log once, for each mark of this host, since when it holds, who set it, and the command that removes it."""
 
     async def run_once() -> float:
         await say_host_marks(store, scope, say)

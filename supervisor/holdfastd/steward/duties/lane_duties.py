@@ -92,7 +92,7 @@ class LaneAudit:
 
 
 def lane_tending(store: Store, lanes: Sequence[str]) -> Duty:
-    """Workers take entries as slots free. An order must not wait for that."""
+    """The duty that tends lanes: workers take entries only when slots are free, and an order must not wait for that."""
 
     async def run_once() -> float:
         await tend(store, lanes)

@@ -1,12 +1,12 @@
 """Orphans recovers dead workers on this host whose deaths no parent reports, which it knows by their lock files.
 
-Their parent is an earlier one that was killed, or this steward's own that stands still. What a dead worker has started
-is killed first: it is gone before the worker's tasks run again.
+Their parent was killed earlier, or it is this steward's own parent and is frozen. Processes that a dead worker has
+started are killed before the worker's tasks run again.
 
 A lock file may belong to a worker of this parent whose start is not reported yet, so an unknown worker is judged only
-when it is seen a second time. Files that existed before this parent's first worker need no second look. A parent that
-does not stand still reports a death within milliseconds, with its cause; so the death of a worker of its own is judged
-here only when it was seen several times and is still not reported.
+when it is seen a second time. Files that existed before this parent's first worker need no second look. A running
+parent reports a death within milliseconds, with its cause. So the death of its own worker is judged here only if it was
+seen several times and is still not reported.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ if TYPE_CHECKING:
 
 
 def kill_orphans(incarnations: Collection[str], leaders: Collection[int] = ()) -> set[int]:
-    """Kill all processes of this host that these dead incarnations have started or forked; those that were found.
-    `leaders`: dead workers that nobody has reaped, whose process groups are killed as well.
-
-    Each process of the host is looked at, which takes longer than all the rest of a recovery."""
+    """Kill all processes of this host that these dead incarnations have started or forked; returns them. `leaders`:
+    dead workers that nobody has reaped; their process groups are killed as well. This reads every process of the host,
+    and is the slowest part of a recovery."""
     return processes.kill_all(lambda: _left_by(incarnations, leaders))
 
 
@@ -104,8 +103,8 @@ class Orphans:
         return {name: pid for name, pid in dead.items() if self._seen_dead[name] >= SEEN_DEAD}
 
     def _kill(self, dead: Collection[str], pids: Iterable[int]) -> set[int]:
-        """Kill what these have left, before anybody else runs their tasks. The number of a worker that nobody has
-        reaped is still that of its process group alone."""
+        """Kill the processes that these workers have left, before other workers run their tasks. An unreaped worker's
+        pid is not used again, so its process group can be killed safely."""
         left = kill_orphans(dead, [pid for pid in pids if processes.unreaped_child(pid, os.getppid())])
         if left:
             _log.info("killed the processes that orphaned workers had started", incarnations=dead, processes=len(left))

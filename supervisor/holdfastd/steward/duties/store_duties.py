@@ -59,7 +59,7 @@ class LostRuns:
         return Duty("lost runs", self.run_once, self._wait)
 
     def add(self, incarnation: str) -> None:
-        """This worker's tasks were put back."""
+        """Report the runs of a dead worker whose tasks were put back."""
         self._dead.append(incarnation)
         self._announce()
 
@@ -134,7 +134,7 @@ def recovered(events: list[Happening], incarnation: str) -> list[tuple[str, Trai
 
 
 def _lost_run(record: TaskRecord, step: TrailStep, handler: str) -> LostRun | None:
-    """None if its operation cannot be read."""
+    """The lost run of a task; None if its operation cannot be read."""
     try:
         operation = read(record.operation or b"", ANY_SIZE)
     except UnreadableError:

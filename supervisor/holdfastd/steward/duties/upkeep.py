@@ -219,7 +219,7 @@ AFTER_TROUBLE = 30.0  # seconds: a full disk must not fill the log, too
 
 
 def time_file(store: Store, path: Path) -> Duty:
-    """Readers always see a whole number."""
+    """The duty that writes the file. Readers always see a whole number."""
 
     async def run_once() -> float:
         now = await store.clock_ms()

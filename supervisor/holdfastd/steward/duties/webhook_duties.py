@@ -42,8 +42,8 @@ class Webhooks:
         return Duty("webhooks", self.run_once, self._store.wait_notices)
 
     async def run_once(self) -> float:
-        """Post what is due until nothing is under way. What comes meanwhile is posted beside it, so a receiver that
-        answers slowly keeps no other waiting."""
+        """Post due notices until none is under way. Newly due ones are posted at the same time, so a slow receiver
+        keeps no other waiting."""
         await self._announce()
         # Longer than an attempt may take: no other steward attempts it meanwhile.
         lease = round(self._settings.webhook_timeout * 2000) + 1000
@@ -61,7 +61,7 @@ class Webhooks:
         return rest
 
     async def _until_next(self, rest: float) -> None:
-        """Wait until one that is under way ends, or, while there is room for more, the next is due."""
+        """Wait until a post ends, or, if there is room for more, until the next notice is due."""
         ended = self.receivers.ended
         async with anyio.create_task_group() as group:
 

@@ -1,1 +1,1 @@
-"""Metrics for Prometheus: a small HTTP server in the steward. Nothing here is imported where no address is set."""
+"""Metrics for Prometheus: a small HTTP server in the steward. Nothing here is imported if no address is set."""

@@ -48,7 +48,7 @@ class PoolHost:
         self._processes = BoundedNames()
 
     async def read(self) -> Readings:
-        """Without an answer of the supervisor there are no readings of it."""
+        """The readings of a pool; without an answer of the supervisor, none about it."""
         status = await self._status()
         readings = Readings()
         readings.set(table.SUPERVISOR_INFO, 1, status.version if status else installed())
@@ -151,7 +151,7 @@ class MetricsReader:
         self._readings = Readings()
 
     async def read(self, fresh: float = FRESH) -> Readings:
-        """Calls at the same time share one reading. `fresh`: seconds for which an earlier reading is answered again."""
+        """Read the metrics. Simultaneous calls share one reading. `fresh`: for how many seconds a reading is reused."""
         async with self._reading:
             if self._clock() - self._read_at >= fresh:
                 self._readings = await self._read()
@@ -183,7 +183,7 @@ class MetricsReader:
         self._trouble = trouble
 
     async def _read_queue(self) -> Readings | None:
-        """None where another steward reports the queue."""
+        """Read the metrics of the queue; None if another steward reports it."""
         if await self._reporter.ask():
             return await self._report.read()
         self._report.forget()

@@ -113,7 +113,7 @@ def _exemplar(given: Exemplar) -> Spelled:
 
 
 def _attributes(metric: Metric, labels: Labels) -> dict[str, str | int]:
-    """Those that have a value."""
+    """The attributes that have a value."""
     given = zip(metric.labels, labels, strict=True)
     return {name: int(value) if name == SERVER_PORT else value for name, value in given if value}
 

@@ -47,7 +47,7 @@ class DeliveryTotals:
         return this if self._next is None else max(self._next, this - LONGEST_GAP)
 
     def add(self, minutes: Mapping[int, Rollup], now_ms: int) -> Rollup:
-        """Take in the minutes from `since` to now; the totals."""
+        """Add the minutes from `since` to now; returns the totals."""
         this = now_ms // MINUTE * MINUTE
         for start, rollup in sorted(minutes.items()):
             if start < this:
@@ -84,7 +84,7 @@ class QueueReport:
         self._totals = self._fresh_totals()
 
     def forget(self) -> None:
-        """Another steward reports the queue: counters begin anew when this one does again."""
+        """Forget all counts, because another steward reports the queue now: later, counters begin again."""
         self._totals = self._fresh_totals()
 
     async def read(self) -> Readings:

@@ -113,8 +113,8 @@ _GONE = (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverru
 
 
 class MetricsServer:
-    """`hosts`: the names under which it may be asked for, None for any. Whoever names none is no browser, and is
-    served."""
+    """`hosts`: the allowed names in `Host`; None: any. A request without `Host` is served, because no browser sends
+    one."""
 
     def __init__(
         self, respond: Callable[[HttpRequest], Awaitable[MetricsAnswer]], hosts: AllowedHosts | None = None
@@ -190,7 +190,7 @@ class Pages:
         return await page(request)
 
     async def _healthz(self, _: HttpRequest) -> MetricsAnswer:
-        """An answer at all shows that the loop of the steward turns."""
+        """The health page: any answer shows that the steward's event loop turns."""
         return MetricsAnswer.line(HTTPStatus.OK, "ok")
 
     async def _readyz(self, _: HttpRequest) -> MetricsAnswer:
@@ -208,7 +208,7 @@ class Pages:
         return ""
 
     async def _metrics(self, request: HttpRequest) -> MetricsAnswer:
-        """The last answer serves every scrape of the same reading that accepts the same."""
+        """The metrics page. Scrapes of the same reading in the same format share one answer."""
         readings = await self._reader.read()
         if readings is not self._readings:
             self._readings = readings
@@ -292,8 +292,8 @@ def exposed(readings: Readings, accept: str) -> tuple[str, bytes]:
 
 
 def cumulative(histogram: Histogram) -> list[tuple[str, float]]:
-    """The buckets by their upper bounds. A bucket of ours across a bound counts above it, so a duration seems to be up
-    to 9 % longer than it was, never shorter."""
+    """The buckets by their upper bounds. If one of our buckets crosses a bound, it counts above the bound. So a
+    duration may seem up to 9 % longer than it was, never shorter."""
     counts = [0] * (len(BOUNDS) + 1)
     for bucket, number in histogram.buckets.items():
         above = lower_bound(bucket + 1)

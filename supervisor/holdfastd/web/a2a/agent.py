@@ -60,7 +60,7 @@ def submission_of(
     max_bytes: int,
     target: PushTarget | None = None,
 ) -> Submission:
-    """Raises InvalidTaskError for a message that cannot be one, or is too large."""
+    """The submission for a message. Raises InvalidTaskError if the message is invalid or too large."""
     _check(message)
     run = build_run_of(
         task_id,
@@ -113,8 +113,8 @@ def _encoded(message: AgentMessage) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class PushTargets:
-    """Those of the tasks of a queue. A task with some has a webhook, so that its end and its questions are told; where
-    it has one of its producer's own, that one is told, too."""
+    """The push settings of a queue's tasks. A task with push settings also has a webhook, so that its end and its
+    questions are notified. If its producer gave it one, that one is called, too."""
 
     access: QueueAccess
 
@@ -122,7 +122,7 @@ class PushTargets:
         return read_targets(await self.access.store.push(task_id))
 
     async def one(self, task_id: str, target_id: str) -> PushTarget:
-        """Without an id the first. Raises RpcError."""
+        """The settings with this id; without an id the first. Raises RpcError."""
         for each in await self.of(task_id):
             if target_id in ("", each.target_id):
                 return each
@@ -141,7 +141,7 @@ class PushTargets:
         return kept
 
     async def remove(self, task_id: str, target_id: str) -> None:
-        """Nothing is wrong with one that is not there."""
+        """Remove settings; if there are none with this id, nothing happens."""
         before = await self.of(task_id)
         rest = [each for each in before if each.target_id != target_id]
         await self._tell(task_id, before, rest)  # first: a notice for a URL without settings goes out as a webhook
@@ -151,7 +151,7 @@ class PushTargets:
             await self.access.store.forget_push(task_id)
 
     async def _tell(self, task_id: str, before: list[PushTarget], now: list[PushTarget]) -> None:
-        """The webhook of the task is the URL of the first."""
+        """Set the webhook of the task to the URL of its first push settings."""
         old, new = (targets[0].url if targets else "" for targets in (before, now))
         if old != new:
             await self.access.store.set_webhook_of_task(task_id, old, new)
@@ -173,7 +173,7 @@ class Agent:
     access: QueueAccess
 
     async def accept(self, sending: Sending, client: AgentClient) -> str:
-        """Submit the message; the id of its task. The same message again is the same task, or changes nothing."""
+        """Submit the message; returns the id of its task. Sending the same message again changes nothing."""
         if sending.message.task_id:
             return await self._go_on(sending, client)
         return await self._begin(sending, client)
@@ -207,8 +207,8 @@ class Agent:
         return changes(self.access, task_id, self.view)
 
     async def subscribe(self, task_id: str) -> AsyncGenerator[Told]:
-        """As `follow`, of a task that asks for something until it rests again. Raises RpcError for one that has
-        ended."""
+        """Like `follow`, but if the task asks for something now, it goes on until the task rests again. Raises RpcError
+        for an ended task."""
         task = await self.view(task_id)
         if task.status.state in TERMINAL:
             text = f"task {task_id} is {task.status.state}: it has no more changes; get it instead"
@@ -241,7 +241,7 @@ class Agent:
         return task_id
 
     async def _lane(self, message: AgentMessage) -> str:
-        """That of the handler which the message names, if it was registered with one."""
+        """The lane of the handler that the message names, if it was registered with one; else the agent's lane."""
         access = self.access
         name, _ = call_of([{"parts": message.parts}])
         handler = await access.manager.retries.call(access.store.published_handler, name) if name else None

@@ -61,8 +61,8 @@ async def extended_agent_card(request: Request) -> Response:
 
 
 def _seen(request: Request, tag: str) -> float:
-    """When this process has made this card first; the card changes with the handlers, and with the name that it was
-    asked for under."""
+    """When this process first made this card. A card changes with the handlers, and with the host name in the
+    request."""
     seen: dict[str, float] = request.app.state.cards
     if len(seen) >= MOST_CARDS and tag not in seen:
         seen.clear()
@@ -85,8 +85,8 @@ def card(
     *,
     is_extended: bool = False,
 ) -> dict[str, Any]:
-    """The card in the words of a version. Of another or none: with those of both, of which each client passes over what
-    it does not know."""
+    """The card in the form of a version. For any other version, or none, with the fields of both: a client ignores
+    unknown fields."""
     url = settings.web_a2a_url or base_url.rstrip("/") + PATH
     arguments = [_arguments(handlers)] if is_extended else []
     of_all, newer, older = _of_all(settings, handlers), _of_1_0(url, arguments), _of_0_3(url, arguments)
@@ -152,7 +152,7 @@ def _arguments(handlers: Sequence[PublishedHandler]) -> dict[str, Any]:
 
 
 def _skill(handler: PublishedHandler, description: str) -> dict[str, Any]:
-    """A handler as a skill; the one that takes messages which name none is called `message`."""
+    """A handler as a skill; the default handler is called `message`."""
     name = handler.name or "message"
     said = handler.summary or (f"Runs {name}." if handler.name else description)
     return {"id": name, "name": name, "description": said, "tags": ["handler"]}

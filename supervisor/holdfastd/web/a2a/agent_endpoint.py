@@ -139,7 +139,7 @@ _log = structlog.get_logger("holdfast.web")
 
 
 async def endpoint(request: Request) -> Response:
-    """Answers with a result or an error of JSON-RPC, whatever comes."""
+    """Answers every request with a result or an error of JSON-RPC."""
     call = RpcCall()
     try:
         return await _answer(request, call)
@@ -169,8 +169,8 @@ async def _answer(request: Request, call: RpcCall) -> Response:
 
 
 async def _method(request: Request, call: RpcCall) -> Method | StreamMethod:
-    """The method that is called. A request that is refused before it is known may have asked for a change: it is
-    written down, unless its method only reads."""
+    """The called method. A request that is refused before its method is known may have asked for a change, so it is
+    noted in Activity."""
     async with noted(request, UNKNOWN) as asked:
         if visitor_of(request).login is not Login.HEADER:
             raise RpcError(RpcCode.INVALID_REQUEST, "a program logs in with Authorization: Bearer TOKEN", 403)
@@ -186,7 +186,7 @@ async def _method(request: Request, call: RpcCall) -> Method | StreamMethod:
 
 @asynccontextmanager
 async def _asking(request: Request, call: RpcCall, method: Method | StreamMethod) -> AsyncGenerator[Asking]:
-    """The call of a method. A change is written down, also one that is refused here."""
+    """The call of a method. A change is noted in Activity, even if it is refused here."""
     visitor = visitor_of(request)
     async with noted(request, call.change, call.about) as asked:
         if method.change and not visitor.may_change:
@@ -208,7 +208,8 @@ def _as_it_is(value: Any) -> Any:
 
 
 async def _events(request: Request, call: RpcCall, method: StreamMethod) -> AsyncGenerator[bytes]:
-    """Errors of the beginning are raised, and are the answer; a later one is the last event."""
+    """The events of a stream. An error at the beginning is raised, and is the answer; a later error is the last
+    event."""
     async with _asking(request, call, method) as asking:
         results = await method.call(asking)
     async with aclosing(results):
@@ -228,13 +229,13 @@ def _without_stream(error: RpcError, method: StreamMethod) -> RpcError:
 
 
 def _told(request: Request, error: Exception) -> RpcError:
-    """The error without secrets: it may quote what a damaged record holds."""
+    """The error without secrets, because it may quote a damaged record."""
     known = _known(error)
     return RpcError(known.code, queue_of(request).redaction.text(known.message), known.status)
 
 
 def _known(error: Exception) -> RpcError:
-    """The error that the client is told; one that nobody expected is logged, and its text stays here."""
+    """The error for the client. An unexpected error is logged, and its text is not sent."""
     match error:
         case RpcError():
             return error

@@ -34,7 +34,7 @@ Hide = Callable[[Any], Any]
 
 
 def task_without(hide: Hide, task: AgentTask) -> AgentTask:
-    """The task with what `hide` leaves of its values."""
+    """The task with its values passed through `hide`."""
     return replace(
         task,
         context_id=hide(task.context_id),
@@ -46,13 +46,13 @@ def task_without(hide: Hide, task: AgentTask) -> AgentTask:
 
 
 def target_without(hide: Hide, target: PushTarget) -> PushTarget:
-    """The push settings with what `hide` leaves of their token, by which a receiver knows the sender, and with the
-    server of their URL alone: its path may be a secret."""
+    """The push settings with their token passed through `hide`, and without the path of their URL, which may be a
+    secret."""
     return msgspec.structs.replace(target, url=mask_webhook(target.url), **hide({"token": target.token}))
 
 
 def told_without(hide: Hide, told: Told) -> Told:
-    """The item of a stream with what `hide` leaves of its values."""
+    """The item of a stream with its values passed through `hide`."""
     match told:
         case AgentTask():
             return task_without(hide, told)
@@ -87,9 +87,9 @@ Stream = AsyncGenerator[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A call of a method: by whom, at which URL, with which parameters. `patiently` has a place to wait for something,
-    no longer than the client waits for the answer. `asked`: the change as Activity will have it; `may_change`: the
-    client is no viewer; `hide`: leaves of a value what it may see."""
+    """A call of a method: by whom, at which URL, with which parameters. `patiently` waits for something, at most as
+    long as the client waits for its answer. `asked`: the change for Activity. `may_change`: the client is no viewer.
+    `hide` removes from a value what the client may not see."""
 
     agent: Agent
     client: AgentClient
@@ -118,7 +118,7 @@ class Method(_NamedMethod):
 
 @dataclass(frozen=True, slots=True)
 class StreamMethod(_NamedMethod):
-    """Its change is made when the stream begins."""
+    """A method that answers with a stream; its change is made when the stream begins."""
 
     call: Callable[[Asking], Awaitable[Stream]]
 
@@ -288,7 +288,7 @@ def change_of(name: str, is_of_task: bool) -> str:
 
 
 async def _accept(asking: Asking, sending: Sending) -> str:
-    """The id of the task. It is written down now, as the task may take long."""
+    """Submit the message; returns the id of the task. It is noted in Activity now, because the task may take long."""
     task_id = asking.asked.subject = await asking.agent.accept(sending, asking.client)
     await asking.asked.write()
     return task_id

@@ -109,12 +109,12 @@ class QueueOrder:
         return _Front(name, records, rest, len(head), behind_first)
 
     async def _with_trails(self, records: Sequence[TaskRecord]) -> list[TaskRecord]:
-        """A list has no trails, and the trail says when a task has come to its state."""
+        """Read the tasks of a list again with their trails, because the trail says when a task came to its state."""
         found = await asyncio.gather(*(self.access.store.get(each.task_id, payloads=False) for each in records))
         return [whole or listed for whole, listed in zip(found, records, strict=True)]
 
     async def _listed(self, name: str, place: str, size: int) -> tuple[list[TaskRecord], str]:
-        """So many tasks of a list; fewer at its end, and where few of many are in the wanted states."""
+        """Up to so many tasks of a list; fewer at its end, or if few tasks are in the wanted states."""
         kind, _, lane = name.partition(" ")
         states = (State.SUBMITTED,) if lane else tuple(_BY_STATE[kind] & frozenset(self.states or State))
         records = list[TaskRecord]()
@@ -232,8 +232,8 @@ async def _of_context(access: QueueAccess, wanted: Listing) -> _Cut:
 
 
 def _page_of(records: list[TaskRecord], wanted: Listing) -> _Cut:
-    """The next of all these tasks, the last changed first. A token names the last task of the page before, so what
-    changes meanwhile, and comes to the beginning, moves none behind it. Raises RpcError."""
+    """The next page of these tasks, the last changed first. A token names the last task of the page before, so tasks
+    that change meanwhile, and move to the beginning, shift no later page. Raises RpcError."""
     if wanted.token and not _PLACE.fullmatch(wanted.token):
         raise RpcError(RpcCode.INVALID_PARAMS, "in pageToken the nextPageToken of the page before is expected")
     places = sorted(((place_of(each), each) for each in records), key=lambda placed: placed[0], reverse=True)
@@ -244,7 +244,7 @@ def _page_of(records: list[TaskRecord], wanted: Listing) -> _Cut:
 
 
 async def _view(view: View, record: TaskRecord) -> AgentTask | None:
-    """None for a task that was deleted meanwhile."""
+    """The view of a task; None if it was deleted meanwhile."""
     try:
         return await view(record.task_id)
     except (RpcError, HoldfastError):

@@ -1,8 +1,8 @@
 """Follows one task: first the whole task, then each change, until it has ended or asks for something.
 
-The store is read again at each notice of the task (its turn has ended, parts were emitted) and, as not each change
-comes with a notice, now and then; less often the longer nothing has changed. The answer follows from what was read,
-so a notice that was lost costs seconds, and a client that comes back later is told the same state.
+The store is read again at each notice of the task (its turn has ended, parts were emitted). Not every change has a
+notice, so it is also read now and then, less often the longer nothing changes. Answers are made from the store, so a
+lost notice costs only seconds, and a client that comes back later sees the same state.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BEHIND_ALL = (1 << 53) - 1  # a position
 
 
 async def with_emitted(store: Store, record: TaskRecord, task: AgentTask) -> AgentTask:
-    """The task with what its run has emitted, if it runs, or has completed and returned nothing."""
+    """The task with its emitted parts, if it runs, or has completed without a value."""
     artifact_id = AgentArtifact.of_turn(record.turn, ()).artifact_id
     if record.state not in (State.WORKING, State.COMPLETED) or artifact_id in {
         each.artifact_id for each in task.artifacts
@@ -62,7 +62,7 @@ async def last_position(store: Store, task_id: str) -> int:
 
 
 def parts_of(emitted: Iterable[EmittedPart]) -> list[Part]:
-    """As parts of an artifact; texts that follow each other are one."""
+    """Emitted parts as parts of an artifact; consecutive texts are joined."""
     parts: list[Part] = []
     for each in emitted:
         if not isinstance(each.value, str):
@@ -130,7 +130,7 @@ class _StreamFollower:
         return [*told, *self._moved(status_of(record, self._task.context_id))]
 
     def _emitted(self, record: TaskRecord, emitted: list[EmittedPart]) -> Iterator[Told]:
-        """A run that begins anew replaces what the one before has emitted."""
+        """The change for new parts. A new run replaces the parts of the run before."""
         for run, parts in groupby(emitted, lambda part: part.run):
             artifact = AgentArtifact.of_turn(record.turn, parts_of(parts))
             yield ArtifactChange(self._task.task_id, self._task.context_id, artifact, append=run == self._run)
@@ -138,7 +138,7 @@ class _StreamFollower:
         self._position = emitted[-1].position if emitted else self._position
 
     def _result(self, task: AgentTask, record: TaskRecord) -> Iterator[Told]:
-        """The value that the handler returned stands in the place of what it emitted."""
+        """The change for the result: the returned value replaces the emitted parts."""
         if record.state is not State.COMPLETED or not task.artifacts:
             return
         artifact = task.artifacts[-1]

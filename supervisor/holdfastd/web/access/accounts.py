@@ -22,7 +22,8 @@ _log = structlog.get_logger("holdfast.web")
 
 @dataclass(slots=True)
 class UsersFile:
-    """Read again when it has changed. While it is away or wrong it has no users, and the log says why."""
+    """The file of users; it is read again after a change. While it is missing or wrong, there are no users, and the log
+    says why."""
 
     path: Path
     _users: dict[str, User] = field(default_factory=dict[str, User])
@@ -106,7 +107,7 @@ class Accounts:
         return self._account(user.name, user.role, user.hash) if user else None
 
     def with_token(self, token: str) -> Account | None:
-        """None for a token that is not known. Takes as long for any token of one length."""
+        """The account of a token; None if it is unknown. Takes equally long for all tokens of the same length."""
         given = token.encode("utf-8", "surrogatepass")
         fits = [
             account
@@ -116,8 +117,8 @@ class Accounts:
         return fits[0] if fits else None
 
     async def with_password(self, name: str, password: str) -> Account | None:
-        """None for a wrong password, and after the same time for a user who is not known or has none. Raises
-        TooManyLoginsError."""
+        """The account, if the password is right. None for a wrong password, and after the same time for an unknown user
+        or one without a password. Raises TooManyLoginsError."""
         user = self.users.user(name) if self.users else None
         written = user.hash if user and user.hash else _NOBODY
         mark = hmac.digest(self._salt, f"{written}\0{password}".encode("utf-8", "surrogatepass"), hashlib.sha256)

@@ -33,20 +33,20 @@ def visitor_of(request: Request) -> Visitor:
 
 
 async def login_counts(request: Request) -> bool:
-    """True if the login of this request counts still, as it did when the guard let it in."""
+    """True if the login of this request is still valid, as it was when the guard let it in."""
     return bool(await request.app.state.visitors.keeps(visitor_of(request), request.scope))
 
 
 async def check_login_counts(request: Request) -> None:
-    """Of a request that has waited long. Raises HTTPException 401."""
+    """Check the login of a request that has waited long. Raises HTTPException 401."""
     if not await login_counts(request):
-        raise HTTPException(401, "the login of this request counts no more: log in again")
+        raise HTTPException(401, "the login of this request has ended: log in again")
 
 
 @dataclass(frozen=True, slots=True)
 class SentForm:
-    """A form as it has come. `last` and `every` tell what it is about, for the note of a change that may be refused.
-    Its fields are for changes that are allowed."""
+    """A form as sent, not checked yet. `last` and `every` read fields for Activity, even if the change is refused.
+    `allowed` gives the fields to a change."""
 
     _visitor: Visitor
     _pairs: list[tuple[str, str]]

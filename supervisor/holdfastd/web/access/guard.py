@@ -85,7 +85,8 @@ class Guard:
         return None
 
     def _is_of_another_site(self, headers: Headers) -> bool:
-        """True if the browser says so. Older ones name the origin alone; programs say nothing."""
+        """True if the browser says that another site sent the request. Older browsers only send the origin; programs
+        send neither."""
         if (site := headers.get("sec-fetch-site")) is not None:
             return site not in {"same-origin", "none"}
         if (origin := headers.get("origin")) is None:
@@ -98,8 +99,8 @@ class Guard:
 
 
 def _two_ends(scope: Scope, headers: Headers) -> Response | None:
-    """The answer to a request that names its end in two ways: a proxy in front may have believed the other one, so that
-    the next request on this connection would be one that it has not seen."""
+    """The answer to a request with both Content-Length and Transfer-Encoding: a proxy may have used the other one, and
+    then the next request here would be one that the proxy has not seen."""
     if "transfer-encoding" not in headers or "content-length" not in headers:
         return None
     answer = _refused(scope, 400, "Content-Length and Transfer-Encoding: one of them is expected")
@@ -108,7 +109,7 @@ def _two_ends(scope: Scope, headers: Headers) -> Response | None:
 
 
 async def _note(scope: Scope, why: str) -> None:
-    """Write down a change that is refused before anything has looked at it. Strangers' requests are none."""
+    """Note in Activity a change that is refused before its form is read. Requests of strangers are not noted."""
     request, visitor = Request(scope), scope["visitor"]
     if visitor is not None:
         asked = Activity(visitor.name, origin(request), scope["path"].removeprefix("/"), "")

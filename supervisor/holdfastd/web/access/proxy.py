@@ -59,7 +59,7 @@ class Proxy:
             scope["scheme"] = scheme
 
     def _client(self, headers: Headers) -> str:
-        """The last address of X-Forwarded-For that is not the proxy's own: those before it anyone may have written."""
+        """The last address in X-Forwarded-For that is not the proxy's own: anyone can forge the earlier ones."""
         assert self.trusted is not None
         chain = ",".join(headers.getlist("x-forwarded-for")).split(",")
         for each in reversed(chain):

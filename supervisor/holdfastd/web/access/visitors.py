@@ -53,8 +53,8 @@ class SessionCookies:
         return self._signer.dumps([account.name, self._mark("session", account), secrets.token_urlsafe(16)])
 
     def read(self, value: str) -> Visitor | None:
-        """None for a cookie that was not issued here, was changed, is older than LASTS, or is of an account that has
-        changed since. The role is that of the account now."""
+        """The visitor of a cookie, with the account's present role. None if the cookie was forged or changed, is older
+        than LASTS, or its account has changed since."""
         try:
             name, mark, csrf = self._signer.loads(value, max_age=LASTS)
         except (BadSignature, ValueError, TypeError):
@@ -79,8 +79,8 @@ class SessionCookies:
 
 @dataclass(slots=True)
 class OpenSessions:
-    """A session is named by a digest of its secret: who reads the store can make no cookie and no form of it. Each call
-    raises StoreError."""
+    """The list of open sessions. A session is stored as a digest of its secret, so a reader of the store can make no
+    cookie or form from it. Each call raises StoreError."""
 
     access: QueueAccess
 
@@ -183,14 +183,14 @@ class Visitors:
     )
 
     async def of(self, scope: Scope, headers: Headers) -> Visitor | None:
-        """None for a stranger, who may log in. Raises RequestRefusedError, and StoreError for a session of a browser,
-        which counts if the store has it. For a request of the proxy the scope has the address of the proxy's client
-        afterwards."""
+        """The visitor who sends the request; None for a stranger, who may log in. Raises RequestRefusedError, or
+        StoreError if the store cannot confirm a browser's session. For a request of the proxy, this puts the address of
+        the proxy's client into the scope."""
         if self.proxy.sends(scope):
             self.proxy.see_through(scope, headers)
             return await self._through_proxy(scope, headers)
         if not self.proxy.may_connect(scope):
-            raise RequestRefusedError(403, "logins would come in clear: connect to the proxy in front")
+            raise RequestRefusedError(403, "logins would be sent in clear: connect to the proxy in front")
         if headers.get("authorization"):
             return await self._of_header(scope, headers)
         if scope["path"].startswith(OPEN):
@@ -224,8 +224,8 @@ class Visitors:
         return account
 
     async def keeps(self, visitor: Visitor, scope: Scope) -> bool:
-        """True if the login of a visitor who has sent this request counts still, with the same role. While the store is
-        away, which tells nothing then, a session that counted does."""
+        """True if the visitor's login is still valid with the same role. While the store is away, a session that was
+        valid before stays so."""
         match visitor.login:
             case Login.PROXY:
                 account = self.accounts.of_proxy(visitor.name)
@@ -270,7 +270,7 @@ class Visitors:
 
 
 def _basic(encoded: str) -> tuple[str, str]:
-    """Name and password; empty for what is none."""
+    """Name and password of a Basic header; empty if it is none."""
     try:
         name, _, password = base64.b64decode(encoded, validate=True).decode().partition(":")
     except (binascii.Error, ValueError):

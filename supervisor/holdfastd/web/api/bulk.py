@@ -63,7 +63,7 @@ async def count_for_bulk_change(call: ApiCall, verb: str, query: BulkCountQuery)
 
 
 async def get_bulk_change(call: ApiCall, change_id: str) -> BulkDocument:
-    """Show how far a change of many tasks is."""
+    """Show the progress of a change of many tasks."""
     change = await call.store.bulk_change(change_id)
     if change is None:
         raise NotFoundError(f"no change of many tasks {change_id[:50]!r}; the last {KEPT} are kept")

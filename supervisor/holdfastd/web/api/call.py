@@ -1,4 +1,4 @@
-"""A call of the API as its function sees it: the queue, and who asks."""
+"""A call of the API as its function gets it: the queue and the caller."""
 
 from __future__ import annotations
 

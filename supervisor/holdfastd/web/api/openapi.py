@@ -82,7 +82,7 @@ _LAST_EVENT_ID = {
 
 
 class Problem(TypedDict, total=False):
-    """An error, as RFC 9457 has it. `type` names its kind; `field`: the one to mend."""
+    """An error in the form of RFC 9457. `type` names its kind; `field`: the wrong field."""
 
     type: str
     title: str
@@ -214,7 +214,7 @@ def _parameters(queries: dict[str, Any], query: Any) -> list[dict[str, Any]]:
 
 
 def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter that is not given has no value, so none is null."""
+    """A parameter for the document. It is never null: a missing parameter has no value."""
     described = {"description": schema["description"]} if "description" in schema else {}
     kept = {key: value for key, value in schema.items() if key not in ("description", "anyOf")}
     if "anyOf" in schema:
@@ -247,8 +247,8 @@ def _any(kind: type) -> dict[str, Any]:
 
 
 def _complete(schema: dict[str, Any]) -> None:
-    """Say what msgspec leaves out: that values of a list or an object are any, for generators of clients drop a list
-    without `items`; and that words are strings."""
+    """Add parts of the schema that msgspec leaves out: that items may be any value, because generators of clients drop
+    a list without `items`; and that words are strings."""
     if schema.get("type") == "array":
         schema.setdefault("items", {})
     if schema.get("type") == "object" and "properties" not in schema:

@@ -59,7 +59,7 @@ async def read_json(request: Request, wanted: Any, most: int) -> Any:
 
 
 def _document(body: bytes) -> object:
-    """The body as it was sent; None if what follows its first value is no JSON."""
+    """The raw JSON body; None if anything but JSON follows its first value."""
     try:
         return msgspec.json.decode(body or b"{}")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -28,7 +28,7 @@ ACTS: dict[BulkVerb, Act[Any, Any]] = {
 
 
 async def change_chosen(request: Request) -> Response:
-    """Change each of them, and say what was refused."""
+    """Change each chosen task, and show the refusals."""
     async with noted(request, "tasks/chosen") as asked:
         form = await read_form(request)
         ids = list(dict.fromkeys(form.every("task_id")))
@@ -44,7 +44,7 @@ async def change_chosen(request: Request) -> Response:
 
 
 async def _change(doing: Doing, act: Act[Any, Any], ids: Sequence[str]) -> list[str]:
-    """The refusals, each a sentence."""
+    """Change the tasks; returns the refusals, one sentence for each."""
     refused = list[str]()
     for task_id in ids:
         try:

@@ -3,8 +3,8 @@
 A listener has no queue of its own: it holds its place among the batches that are kept, so one that reads slowly costs
 no memory and holds up nobody. When it comes back and its place is gone, it is told how many events it has missed.
 
-The feed reads at most ten times a second, and about as many events at once as AT_ONCE says. When more happen and it
-falls behind by LAG_MS, it goes on at the end of the stream, and says so: its cost has a bound, whatever the workers do.
+The feed reads at most ten times a second, and about AT_ONCE events each time. If it falls behind by LAG_MS, it goes on
+at the end of the stream, and says so. So its cost is bounded, whatever the workers do.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class TaskPlace(NamedTuple):
 
 
 class EventSelection(NamedTuple):
-    """Empty: any. A lane's own events are of that lane; an event of no known task is of no handler."""
+    """Selects events; an empty field means any. Events about a lane itself belong to that lane. An event without a
+    known task belongs to no handler."""
 
     kinds: frozenset[str] = frozenset()
     task: str = ""
@@ -301,11 +302,11 @@ class EventFeed:
             await self._take(page)
 
     def _limit(self) -> int:
-        """Entries of the next read."""
+        """The number of entries for the next read."""
         return max(8, min(AT_ONCE, round(AT_ONCE / self._per_entry)))
 
     async def _take(self, page: Happenings) -> None:
-        """Publish a page, and leave out what follows if it lies too far behind."""
+        """Publish a page. If the feed is too far behind, skip to the end of the stream."""
         events = page.events
         entries = len({event.position for event in events})
         notice = left_out(MissedEvents(self.position, events[0].position)) if page.missed else b""

@@ -50,7 +50,8 @@ RETRY_EVERY = 0.5  # seconds between two tries while the store is away
 
 
 class TaskPosition(NamedTuple):
-    """`at_ms`: of the last step; `steps`: how many of that millisecond; `part`: the position of the last part."""
+    """A position in the updates of a task. `at_ms`: the moment of the last step; `steps`: the number of steps in that
+    millisecond; `part`: the position of the last part."""
 
     at_ms: int = 0
     steps: int = 0
@@ -143,7 +144,7 @@ class _TaskFollower:
         return self._last is not None
 
     async def look(self) -> AsyncGenerator[TaskChanged | PartEmitted]:
-        """Everything new. The record is read before the parts, so those of a task that has settled are all there."""
+        """All new changes and parts. The record is read before the parts, so a settled task's parts are complete."""
         change = None
         if self._last is None or await self.access.store.get(self.task_id, payloads=False) != self._last:
             change = await self.access.manager.get_task(self.task_id)
@@ -208,7 +209,7 @@ async def selected_messages(feed: EventFeed, selection: EventSelection, after: s
 
 
 async def change_messages(feed: EventFeed, selection: EventSelection) -> AsyncGenerator[bytes]:
-    """`changed`, when a selected event has happened."""
+    """A message `changed` after each selected event."""
     async with feed.joined(selection, CHANGED_EVERY), aclosing(feed.news()) as news:
         yield stream_response.BEGINNING
         async for batches in news:
@@ -220,7 +221,8 @@ async def change_messages(feed: EventFeed, selection: EventSelection) -> AsyncGe
 
 
 async def _earlier(feed: EventFeed, selection: EventSelection, after: str, until: str) -> AsyncGenerator[bytes]:
-    """The selected events between two positions, of a great many the first ones, and a word about the others."""
+    """The selected events between two positions. If there are very many, only the first ones, and a message about the
+    rest."""
     position, pages, is_whole = after, 0, False
     while not is_whole and pages < MOST_PAGES:
         page: Happenings = await feed.access.store.events(position, PAGE)

@@ -1,12 +1,12 @@
 """Answers with an event stream (text/event-stream), whatever its messages are about.
 
-    return await stream(request, messages)   # an async generator of bytes; an error of its first item is the answer
+return await stream(request, messages)   # an async generator of bytes; an error of its first item is the answer
 
-The stream ends with its messages, when its client has gone or its login counts no more, when the process is told to
-stop, and after an hour: then a browser connects again, and shows that it is still logged in. A stream of the agent has
-no such hour, as its clients do not come back by themselves. While nothing comes, a comment every fifteen seconds keeps
-proxies from closing it. Only so many streams are open at once, those of the dashboard, the API and the agent together;
-one counts from the moment at which it is asked for.
+The stream ends with its messages, when its client has gone, when its login has ended, or when the process must stop. It
+also ends after an hour: a browser then connects again, and so shows that it is still logged in. A stream of the agent
+has no such limit, because its clients do not reconnect by themselves. While nothing comes, a comment every fifteen
+seconds keeps proxies from closing it. Only so many streams are open at once, those of the dashboard, the API and the
+agent together; one counts from the moment at which it is asked for.
 
 A request that is answered later, when a task has come to rest, holds its connection as a stream does. So it counts as
 one, and ends as one (`held`).
@@ -49,7 +49,7 @@ def message(data: object, event: str = "", position: str = "") -> bytes:
 
 
 def place(position: str) -> bytes:
-    """Only a position: a client notes it, and is told nothing."""
+    """A message with only a position: the client remembers it, and shows nothing."""
     return _id(position) + b"\n"
 
 
@@ -108,7 +108,8 @@ class OpenStreams:
             each.cancel()
 
     async def _watch(self) -> None:
-        """End the streams whose logins count no more, while any are open. One look serves all streams of a login."""
+        """End streams whose login has ended, as long as any stream is open. All streams of a login are checked at
+        once."""
         while self.open:
             await asyncio.sleep(LOGINS_EVERY)
             logins = dict[Visitor, list[asyncio.Future[None]]]()
@@ -119,7 +120,7 @@ class OpenStreams:
 
 
 async def _end_without_login(request: Request, streams: list[asyncio.Future[None]]) -> None:
-    """End these streams if their login, which this request has sent, counts no more."""
+    """End these streams if their login (that of this request) has ended."""
     try:
         counts = await login_counts(request)
     except Exception:
@@ -242,8 +243,8 @@ class EventStreamResponse(Response):
 
 
 async def _next(messages: AsyncGenerator[bytes], shown: Callable[[str], str]) -> bytes | None:
-    """None at the end. A stream whose answer has begun says in a message why it ends; `shown`: what may be said of an
-    error."""
+    """The next message; None at the end. After an error the last message says why the stream ends; `shown` makes that
+    text."""
     try:
         return await anext(messages, None)
     except HoldfastError as error:

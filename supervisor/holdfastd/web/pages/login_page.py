@@ -63,7 +63,7 @@ class LoginPage:
         return answer
 
     async def _end_earlier(self, request: Request) -> None:
-        """The new cookie takes the place of an earlier one, of whose session nobody could log out any more."""
+        """End the session of an earlier cookie: the new cookie replaces it, so nobody could log it out any more."""
         earlier = request.scope["visitor"]
         if earlier is not None and earlier.login is Login.COOKIE:
             await self.visitors.open.end(earlier)

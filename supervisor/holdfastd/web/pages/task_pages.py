@@ -50,7 +50,7 @@ async def task(request: Request) -> Response:
 
 
 async def shown_again(request: Request, fields: Mapping[str, str], error: HoldfastError) -> Response:
-    """The page with a message that was refused, as it was typed."""
+    """The page again, with the refused message in its form."""
     return await shown_task(request, fields.get("task_id", ""), fields, error)
 
 
@@ -96,7 +96,7 @@ async def shown_task(
 
 
 async def _turns(access: QueueAccess, record: TaskRecord, is_whole: bool) -> list[MessageExchange]:
-    """Those before the present one are kept as its history; the newest of them, unless all are asked for."""
+    """The turns of a task. Earlier turns are read from its history: only the newest, unless all are asked for."""
     items: Sequence[bytes] = ()
     if record.turn > 1:
         items, _ = await access.store.earlier(record.task_id, NEWEST)
@@ -168,13 +168,13 @@ async def form_of(request: Request, name: str) -> SubmissionForm:
 
 
 async def handler_of(access: QueueAccess, name: str) -> PublishedHandler:
-    """As its workers have published it, without hidden defaults; by its name alone where none has."""
+    """The handler as its workers have published it, without hidden defaults; only its name if none has."""
     found = await access.store.published_handler(name)
     return PublishedHandler(name) if found is None else access.redaction.handler(found)
 
 
 def new_id(original: str = "") -> str:
-    """The id of the task of a form: sent twice, the form is one task."""
+    """The id of the form's task, so that a form that is sent twice makes one task."""
     return f"{original[:LONGEST_ORIGINAL]}.e{uuid4().hex[:8]}" if original else str(uuid4())
 
 

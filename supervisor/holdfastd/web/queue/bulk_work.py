@@ -38,8 +38,8 @@ class BulkWork:
         work.add_done_callback(forget)
 
     async def _carry_out(self, change: BulkChange, before: asyncio.Task[None] | None) -> None:
-        """Until it is done, somebody stops it, or another process goes on with it. The step in which an earlier run of
-        it here was stopped ends first: two that change the same tasks would both count them."""
+        """Carry out a change until it is done or stopped, or another process continues it. An earlier run here ends its
+        step first: two runs that change the same tasks would both count them."""
         if before is not None:
             await asyncio.wait((before,))
         store = self.access.store

@@ -96,7 +96,8 @@ class PeriodReports:
         return report
 
     def _finished(self, wanted: _Wanted, done: asyncio.Task[Report]) -> None:
-        """While the store is away the last report is not shown as if it were of now."""
+        """Note that a report was read. If the store is away, the old report is dropped, so that it is not shown as
+        current."""
         del self._reading[wanted]
         if not done.cancelled() and done.exception() is not None:
             self._kept.pop(wanted, None)
@@ -154,8 +155,8 @@ class QueueCounts:
         return self._counts
 
     async def looked_through(self, wanted: TaskFilter) -> int | None:
-        """About how many tasks a list with this filter looks at: those of its batch, or in its state; None where a
-        worker runs them, which are few."""
+        """About how many tasks a list with this filter looks at: those of its batch, or in its state; None if a worker
+        runs them, which are few."""
         if wanted.owner:
             return None
         if wanted.batch:

@@ -62,8 +62,8 @@ HOUR = 3600.0  # seconds
 
 @dataclass(slots=True)
 class RefusalBound:
-    """Keeps one who is refused again and again, as a viewer may be on purpose, from driving the changes of others out
-    of the list, which has room for so many. `_counts`: by name, the refusals of this hour."""
+    """Limits the noted refusals of one user. Otherwise a viewer could, on purpose, drive the changes of others out of
+    the list. `_counts`: by name, the refusals of this hour."""
 
     _counts: dict[str, int] = field(default_factory=dict[str, int])
     _until: float = 0.0
@@ -85,7 +85,7 @@ class RefusalBound:
 
 
 async def note(request: Request, activity: Activity) -> None:
-    """A change counts although the note of it fails: it was made, or refused, before."""
+    """Note a change in Activity. If the note fails, the change still stands: it was made or refused before."""
     bound = request.app.state.refusals
     assert isinstance(bound, RefusalBound)
     if (admitted := bound.admitted(activity, time.monotonic())) is not None:

@@ -27,7 +27,7 @@ from holdfastd.web.queue import secret_forms
 from holdfastd.web.queue.readings import as_read, is_odd, reading
 from holdfastd.web.queue.secret_pairs import HIDDEN, NAMES, VALUES, Hidden, is_ordinary, pairs
 
-# Writes *** in the place of each secret that is found in a text: in the text as it is spelled, then as it reads.
+# Writes *** in place of each secret found in a text: first in the raw text, then in its decoded reading.
 
 # Each sees what those before it have left.
 _FINDERS: tuple[Callable[[str, Callable[[str], bool]], Iterable[Hidden]], ...] = (
@@ -62,7 +62,7 @@ def without_values(text: str, hides: Callable[[str], bool]) -> str:
 
 
 def _masked(text: str, found: Iterable[Hidden]) -> str:
-    """Of two places that overlap, the first is shown, and both are hidden."""
+    """Hides these places of the text. Two overlapping places become one ***."""
     pieces, at = list[str](), 0
     for start, end, shown in found:
         if start >= at:
@@ -158,7 +158,8 @@ class Redaction:
         return self._list(value, deeper - 1, encodings) if _is_list(value) else value
 
     def _list(self, value: Sequence[Any], deeper: int, encodings: int) -> list[Any]:
-        """A flag of a command line hides the word behind it, and the name of a header its value."""
+        """A list with secrets hidden: the word behind a secret flag of a command line, and the value behind the name of
+        a header."""
         if deeper and _is_headers(value):
             return [self._pair(name, each, deeper, encodings) for name, each in value]
         shown, is_hidden = list[Any](), False
@@ -286,10 +287,10 @@ class Redaction:
 
 
 def _without_hidden(edited: str, original: Any) -> str:
-    """Raises ValueError for a text with something hidden that was not so before."""
+    """The text; raises ValueError if it has a hidden value that was not hidden before."""
     for remark in (HIDDEN, TOO_DEEP):
         if edited.count(remark) > str(original).count(remark):
-            raise ValueError(f"a hidden value ({remark}) stands in what was changed: write the value itself")
+            raise ValueError(f"the changed value contains a hidden one ({remark}): write the value itself")
     return edited
 
 
@@ -348,7 +349,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _spelled(document: Any) -> str:
-    """As JSON. Half of a character, which no page can have, is escaped."""
+    """The value as JSON. Half of a surrogate pair, which no page can show, is escaped."""
     text = json.dumps(document, ensure_ascii=False)
     try:
         text.encode()

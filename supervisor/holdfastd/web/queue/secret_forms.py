@@ -101,13 +101,14 @@ def hooks(text: str, hides: Hides) -> Iterator[Hidden]:
 
 
 def _is_random(key: str) -> bool:
-    """`sk-learn-contributors` and `npm_config_registry` are no keys: their parts are words."""
+    """True if a candidate looks random. `sk-learn-contributors` and `npm_config_registry` do not: their parts are
+    words."""
     parts = (part for part in re.split(r"[-_./:]", key) if len(part) >= LONG_PART)
     return any(not part.isalpha() or part not in (part.lower(), part.title(), part.upper()) for part in parts)
 
 
 def cookies(text: str, hides: Hides) -> Iterator[Hidden]:
-    """As Python writes the cookies of a client."""
+    """Cookies in the form in which Python prints a client's cookie jar."""
     if hides("cookie"):
         yield from ((*match.span(), HIDDEN) for match in _COOKIE.finditer(text))
 
@@ -142,7 +143,8 @@ def _is_login(word: str) -> bool:
 
 
 def logins(text: str, hides: Hides) -> Iterator[Hidden]:
-    """Passwords in addresses, whatever is hidden else; in those of the web the user as well, who may be a token."""
+    """Passwords in addresses, whatever else is hidden. In web addresses the user is hidden as well, because it may be a
+    token."""
     last = 0
     for match in _LOGIN.finditer(text):
         start, end = match.span(2)

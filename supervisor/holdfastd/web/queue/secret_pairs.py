@@ -263,7 +263,7 @@ def _end_of_first(text: str, start: int) -> int:
 
 
 def _end_of_line(text: str, start: int, around: str) -> int:
-    """The end of the line, or the place before the quote that closes the whole pair."""
+    """The end of a value that goes to the end of its line, or to the quote that closes the whole pair."""
     if not around:
         match = _LINE_END.search(text, start)
         return match.start() if match else len(text)

@@ -72,7 +72,7 @@ def _restored(typed: Any, stored: Any, shown: Any, field: str) -> Any:
         return [_restored(each, stored[place], shown[place], field) for place, each in enumerate(typed)]
     if shown != stored and HIDDEN in _written(typed):
         raise InvalidScheduleError(
-            f"{field}: it has {HIDDEN} for what is hidden: write that in full, or leave it as it was"
+            f"{field}: it has {HIDDEN} for a hidden value: write the value in full, or leave the field unchanged"
         )
     return typed
 

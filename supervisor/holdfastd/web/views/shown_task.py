@@ -38,7 +38,7 @@ class TaskAction:
 
     @property
     def takes_reason(self) -> bool:
-        """True where a reason can be given, which is kept with the task."""
+        """True if a reason can be given, which is kept with the task."""
         return any(field.name == "reason" for field in self.act.fields)
 
 
@@ -48,7 +48,7 @@ def allowed(task: TaskRecord) -> list[TaskAction]:
 
 
 def takes_messages(task: TaskRecord) -> bool:
-    """True where a message continues the task, or waits for its running turn."""
+    """True if a message continues the task, or waits for its running turn."""
     return _happens(TaskEvent.MESSAGE, task) or _happens(TaskEvent.MESSAGE_WAITS, task)
 
 
@@ -108,7 +108,7 @@ class TaskCall:
 
 
 def call_of(task: TaskRecord) -> TaskCall | None:
-    """The call of the present turn; None where its operation is no readable run."""
+    """The call of the present turn; None if its operation is no readable run."""
     try:
         run = envelope.read(task.operation or b"", LARGEST)
     except UnreadableError:

@@ -273,7 +273,7 @@ def _accepted(rule: Recurrence, text: str) -> Recurrence:
             )
     which = [int(number) for number in re.findall(r"[+-]?\d+", parts.get("BYDAY", ""))]
     if which and rule.frequency not in ("YEARLY", "MONTHLY"):
-        raise InvalidScheduleError(f"rule {text!r}: BYDAY may say which of a month only with FREQ=MONTHLY or YEARLY")
+        raise InvalidScheduleError(f"rule {text!r}: a number in BYDAY, such as 2MO, is only for FREQ=MONTHLY or YEARLY")
     if which and "BYWEEKNO" in parts:
         raise InvalidScheduleError(f"rule {text!r}: BYDAY with BYWEEKNO has days of that week: leave the number out")
     most = 53 if rule.frequency == "YEARLY" and "BYMONTH" not in parts else 5
@@ -404,7 +404,7 @@ def _parted(line: str) -> tuple[str, dict[str, str], str]:
     parameters, name = dict(pairs), match[1].upper()
     if len(parameters) < len(pairs) or parameters.keys() - {"TZID", "VALUE"} or (name == "RRULE" and parameters):
         raise InvalidScheduleError(
-            f"rule line {line[:200]!r}: of parameters, dates may have one TZID and one VALUE, RRULE none"
+            f"rule line {line[:200]!r}: dates may have one TZID and one VALUE parameter, RRULE none"
         )
     if parameters.get("VALUE", "DATE").upper() not in ("DATE", "DATE-TIME"):
         raise InvalidScheduleError(

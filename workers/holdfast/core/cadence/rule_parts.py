@@ -100,7 +100,8 @@ def days(within: Periods, parts: Parts, start: datetime, first: datetime, end: d
 
 
 def each_day(interval: int, parts: Parts, origin: datetime, first: datetime, end: datetime) -> Iterator[datetime]:
-    """Every `interval`th day from `origin` on that the date parts name, from `first` to `end`; all are midnights."""
+    """The days from `first` to `end` that the date parts allow, of every `interval`th day from `origin` on; all are
+    midnights."""
     dates = _dates(parts)
     if {name for name, _ in dates} <= {"WKST"}:
         late = -(first - origin).days % interval

@@ -147,7 +147,7 @@ async def _give_change(sql: Any, redis: RedisLedger, epoch: str, one: change_req
         _log.warning("Redis refused a kept change", setting=one.setting, reason=str(error))
         return await requests.drop(sql, [one.request])
     if answer == ELSEWHERE:
-        raise StoreUnavailableError("this Redis is not the one that the ledger follows, any more")
+        raise StoreUnavailableError("the ledger no longer follows this Redis")
     return await requests.given(sql, [one.request])
 
 

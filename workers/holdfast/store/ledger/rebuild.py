@@ -224,7 +224,7 @@ class Rebuild:
         return replace(queue, cursor=cursor)
 
     async def _put_batches_back(self, sql: Any, queue: Queue, batches: set[str]) -> None:
-        """Put back the ended tasks of these batches, once for each: their ends are counted anew."""
+        """Put back the ended tasks of these batches, once for each batch, so that their ends are counted again."""
         if self._counted.epoch != queue.epoch:
             self._counted = CountedBatches(queue.epoch)
         new = batches - self._counted.batches

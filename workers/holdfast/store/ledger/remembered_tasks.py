@@ -59,7 +59,7 @@ class LedgerTasks(LedgerPart, RedisTasks):
         return Page((*page.tasks, *rest.tasks), rest.cursor, page.unreadable, page.searched + rest.searched)
 
     async def search(self, wanted: Wanted, search: TextSearch, limit: int, cursor: str = "") -> Page:
-        """One step in Redis, or, when that has been searched, in what only the ledger remembers."""
+        """One step of the search: first in Redis, then among tasks that only the ledger remembers."""
         if not cursor.startswith(MARK):
             page = await super().search(wanted, search, limit, cursor)
             return page if page.cursor or not ended_of(wanted) else replace(page, cursor=MARK)

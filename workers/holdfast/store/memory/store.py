@@ -137,7 +137,7 @@ class CommandClient:
         return None
 
     async def _until(self, look: Callable[[], Any], seconds: float) -> Any:
-        """The answer of `look` once it has one, or None after so many seconds."""
+        """Wait until `look` has an answer; None after this many seconds."""
         with anyio.move_on_after(seconds):
             while (found := look()) is None:
                 await self._engine.change()
@@ -204,7 +204,7 @@ class MemoryStore(RedisStore):
     async def _in_steps(
         self, submit: Callable[[Sequence[Submission]], Awaitable[list[T]]], submissions: Sequence[Submission]
     ) -> list[T]:
-        """Submit as many at once as there is room for, one caller after the other."""
+        """Submit in parts, each as large as there is room for, one caller after the other."""
         self._submitted_lanes |= dict.fromkeys(self._keys.name(one.lane) for one in submissions)
         answers: list[T] = []
         async with self._submit_turn:
@@ -223,7 +223,7 @@ class MemoryStore(RedisStore):
         return sum(self.engine.look("ZCARD", self._keys.submitted(lane)) for lane in self._submitted_lanes)
 
     async def examine(self, lanes: Sequence[str], watch: float) -> StoreInfo:
-        raise StoreError("the store in memory is in the process that uses it: there is no server to look at")
+        raise StoreError("the store in memory has no server to examine")
 
 
 # Shares stores in memory: a caller gets the one that this process serves for its queue, else a new one.

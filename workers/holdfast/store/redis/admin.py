@@ -68,7 +68,8 @@ class RedisAdmin(RedisPart):
         return entries
 
     async def clear(self, lane: str, limit: int) -> int:
-        """Cancel waiting tasks from the lane's head, at most `limit` entries; the number of entries (0: empty)."""
+        """Cancel waiting tasks from the lane's head, at most `limit` entries; returns the number of entries (0:
+        empty)."""
         return await self._number("clear", self._keys.name(lane), limit)
 
     async def key_count(self) -> KeyCount:

@@ -69,7 +69,7 @@ class RedisBulkChanges(RedisPart):
         return resumed and replace(resumed, run=run)  # two that resume it at once have different runs
 
     async def bulk_change(self, change_id: str) -> BulkChange | None:
-        """The change as it was noted last; None where it is not known any more."""
+        """The change as it was noted last; None if it is not known any more."""
         flat = await self._command("HGETALL", self._keys.bulk_change(change_id))
         return _read(flat) if flat else None
 

@@ -33,7 +33,8 @@ Execute = Callable[..., Awaitable[Any]]
 
 
 class Redirecting:
-    """Wraps the clients of one namespace. A redirected command was not executed: sending it on is no retry."""
+    """Wraps the clients of one namespace, and follows redirects of a Cluster. A redirected command was not executed, so
+    sending it on is no retry."""
 
     def __init__(self, clients: Clients) -> None:
         assert clients.locator is not None
@@ -57,7 +58,7 @@ class Redirecting:
                     if is_passing(error):
                         await self._let_go()
                     raise
-            raise ConnectionError("sent from node to node, and none of them serves the queue")
+            raise ConnectionError("every node redirects to another one, and none serves the queue")
 
         return following
 
@@ -232,7 +233,7 @@ class Connection:
         return self._locator is None and isinstance(self.blocking, FastClient)
 
     async def wait(self, seconds: float, offer: Offer, *args: Value) -> tuple[Any, Any]:
-        """Run a command that blocks as `block` does; the answers of it, and of the operation sent behind it: see
+        """Run a blocking command like `block`; returns its answer, and the answer of the operation sent behind it: see
         `FastClient.execute_waiting`."""
         with self._explained, self._within(seconds):
             return await cast("FastClient", self.blocking).execute_waiting(args, offer, self._answer_timeout)

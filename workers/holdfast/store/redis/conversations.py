@@ -96,7 +96,7 @@ class RedisConversations(RedisPart):
         await self._run("conversation_write", context_id, data)
 
     async def clear_conversation(self, context_id: str, limit: int) -> int:
-        """Cancel and delete the first tasks of a conversation; the number of tasks left, -1 for an unknown
+        """Cancel and delete the first tasks of a conversation; returns the number of tasks left, -1 for an unknown
         conversation. With none left the conversation is deleted."""
         return await self._number("conversation_clear", context_id, limit)
 

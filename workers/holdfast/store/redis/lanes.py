@@ -39,7 +39,7 @@ class RedisLanes(RedisPart):
         return [_service(place, answer) for place, answer in zip(places, answers, strict=True)]
 
     async def bound(self, rules: Sequence[LaneLimit]) -> int:
-        """Set an operator's limits, which override those of settings; the number that changed."""
+        """Set an operator's limits, which override those of settings; returns the number that changed."""
         number: int = await self._change_setting("bound", "asked", *self._limits(rules))
         return number
 
@@ -189,7 +189,7 @@ class RedisUnreadable(RedisPart):
         return [decode.unreadable(item) for item in reversed(items)]
 
     async def unreadable_at(self, address: str) -> UnreadableEntry | None:
-        """The entry with this address; None where it is gone."""
+        """The entry with this address; None if it is gone."""
         item = await self._find(address)
         return None if item is None else decode.unreadable(item)
 
@@ -204,7 +204,7 @@ class RedisUnreadable(RedisPart):
         return item is not None and await self._command("LREM", self._keys.unreadable, 1, item) == 1
 
     async def purge_unreadable(self, until_ms: int, limit: int) -> int:
-        """Delete at most `limit` entries that were set aside until then, oldest first; their number."""
+        """Delete at most `limit` entries that were set aside until then, oldest first; returns their number."""
         return await self._number("purge_unreadable", until_ms, limit)
 
     async def _find(self, address: str) -> bytes | None:

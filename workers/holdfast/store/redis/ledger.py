@@ -247,7 +247,7 @@ class RedisLedger(RedisPart):
         return bool(await self.owner() or await self.rebuilding())
 
     async def begin_rebuild(self, epoch: str) -> None:
-        """Begin a rebuild: from now on this Redis takes only what the ledger puts back."""
+        """Begin a rebuild: from now on this Redis accepts only data that the ledger puts back."""
         await self._command("HDEL", self._keys.meta, "ledger")
         await self._command("HSET", self._keys.meta, "rebuilding", epoch)
 
@@ -301,7 +301,7 @@ class RedisLedger(RedisPart):
         return None if answer == ELSEWHERE else str(answer.decode())
 
     async def trim(self, keep_ms: int, limit: int, before_ms: int) -> int:
-        """Delete tasks that ended more than `keep_ms` ago and before `before_ms`; their number."""
+        """Delete tasks that ended more than `keep_ms` ago and before `before_ms`; returns their number."""
         return await self._number("trim", keep_ms, limit, before_ms)
 
     async def kept_settings(

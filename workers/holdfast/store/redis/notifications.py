@@ -211,7 +211,7 @@ class Notifications:
             self._wake(waiter)
 
     async def _break(self, channel: Any, error: StoreError) -> None:
-        """Give the error to every caller, as the connection has failed."""
+        """Give the error to every caller, because the connection has failed."""
         if channel is not self._channel:
             return
         for waiter in {waiter for waiters in self._waiters.values() for waiter in waiters}:

@@ -168,7 +168,7 @@ class RedisProducer(RedisPart):
         """Submit tasks without options (dependencies, expiry …); `submit_with_options` takes those with options."""
         for one in submissions:
             if one.options:
-                raise ValueError("a submission with options: submit_with_options is for those")
+                raise ValueError("a submission has options: use submit_with_options")
         return [await self._joined.submit(*submissions)] if len(submissions) == 1 else await self._submit(submissions)
 
     async def _submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
@@ -188,16 +188,16 @@ class RedisProducer(RedisPart):
         return Accepted(await self._word("message", s.task_id, s.message_id, f"o{s.digest}", s.operation))
 
     async def cancel(self, task_id: str, reason: str) -> str:
-        """Cancel a task; its state afterwards, or `unknown`. An unknown task is canceled if it comes within ten
+        """Cancel a task; returns its state afterwards, or `unknown`. An unknown task is canceled if it comes within ten
         minutes."""
         return await self._change_task("cancel", task_id, reason)
 
     async def pause(self, task_id: str, reason: str) -> str:
-        """Pause a task; its state afterwards, or `unknown`."""
+        """Pause a task; returns its state afterwards, or `unknown`."""
         return await self._change_task("pause", task_id, reason)
 
     async def resume(self, task_id: str, reason: str) -> str:
-        """Resume a task; its state afterwards, or `unknown`."""
+        """Resume a task; returns its state afterwards, or `unknown`."""
         return await self._change_task("resume", task_id, reason)
 
     async def _change_task(self, name: str, task_id: str, reason: str) -> str:

@@ -72,13 +72,13 @@ class RedisRollups(RedisPart):
     """The calls about rollups, by their start in milliseconds of the store's clock."""
 
     async def minutes(self, since_ms: int, until_ms: int) -> dict[int, Rollup]:
-        """The rollups of minutes that overlap this time, where there are any; they are kept for eight hours."""
+        """The existing rollups of minutes that overlap this time; minutes are kept for eight hours."""
         found = self.rollups(MINUTE, since_ms, until_ms)
         return {at: rollup async for at, rollup in found if rollup is not None}
 
     async def rollups(self, length_ms: int, since_ms: int, until_ms: int) -> AsyncIterator[tuple[int, Rollup | None]]:
         """Each minute, ten minutes, hour or day (by `length_ms`) that overlaps this time: its start in milliseconds and
-        its rollup; None where there is none. Packed ones, all but minutes, are kept for thirty days."""
+        its rollup; None if there is none. Packed ones, all but minutes, are kept for thirty days."""
         first, end, most = since_ms // length_ms, -(-until_ms // length_ms), _AT_ONCE[length_ms]
         for start in range(first, end, most):
             numbers = range(start, min(start + most, end))
@@ -87,7 +87,7 @@ class RedisRollups(RedisPart):
                 yield n * length_ms, _rollup(length_ms, found[n]) if n in found else None
 
     async def keep_rollup(self, length_ms: int, start_ms: int, rollup: Rollup) -> bool:
-        """Keep a packed rollup of ten minutes, an hour or a day that is over. False where there is one already."""
+        """Keep a packed rollup of past ten minutes, a past hour or day. False if there is one already."""
         key = self._keys.packed_rollup(length_ms, start_ms // length_ms)
         text = await to_thread.run_sync(packed, rollup, PACKED_BYTES[length_ms])  # up to a second for very many series
         return await self._command("SET", key, text, "NX", "PX", PACKED_KEPT_MS) is not None

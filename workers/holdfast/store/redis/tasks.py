@@ -157,7 +157,7 @@ class RedisTasks(RedisPart):
         return number
 
     async def trim(self, keep_ms: int, limit: int) -> int:
-        """Delete tasks that ended more than `keep_ms` ago; their number."""
+        """Delete tasks that ended more than `keep_ms` ago; returns their number."""
         return await self._number("trim", keep_ms, limit, "")
 
     async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:

@@ -135,8 +135,8 @@ class RedisWorker(RedisPart):
         return _hint(control, popped), None if answer is None else decode.pulled(answer)
 
     async def add_samples(self, incarnation: str, number: int, samples: Mapping[str, int | bytes]) -> None:
-        """Add what a worker has measured to the rollup of this minute, once for each number: by field a number, or a
-        histogram (see core/rollup.py)."""
+        """Add a worker's measurements to the rollup of this minute: by field, a number or a histogram (see
+        core/rollup.py). The same number of a report is added once."""
         flat = [value for item in samples.items() for value in item]
         await self._word("add_samples", incarnation, number, *flat)
 

@@ -83,7 +83,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A request that is to be given. `ended`, `known`: the ledger has seen its task end, has seen its message."""
+    """A request that waits to be given. `ended`: the ledger has seen the end of its task. `known`: the ledger has seen
+    its message."""
 
     request: int
     verb: str

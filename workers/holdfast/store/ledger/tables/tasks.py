@@ -257,7 +257,7 @@ async def ended_of(sql: Any, queue: str, task_ids: Collection[str]) -> AsyncIter
 
 
 async def ended_of_batches(sql: Any, queue: str, batches: Collection[str]) -> AsyncIterator[list[Dump]]:
-    """The tasks of these batches that have ended, in pages: Redis counts them anew."""
+    """The ended tasks of these batches, in pages; Redis counts them again."""
     cursor = ""
     while batches and (
         rows := await sql.fetch(_ENDED_OF_BATCHES, queue, list(batches), cursor, PAGE_TASKS, PAGE_BYTES)
@@ -275,7 +275,7 @@ async def ended(
 
 
 async def trim(sql: Any, queue: str, before_ms: int, limit: int) -> None:
-    """Delete tasks that ended before that moment, at most so many, the oldest first."""
+    """Delete tasks that ended before that moment, the oldest first, up to a limit."""
     await sql.execute(_TRIM, queue, before_ms, limit)
 
 
