@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from holdfastd.cli.main import run
+from holdfastd.operations.act import operator_name
 from tests.cli.commands import NOBODY, Cli, clean
 from tests.forked import SUPERVISOR
 
@@ -269,8 +270,9 @@ def test_a_family_on_the_command_line(cli: Cli) -> None:
     parent = {"task_id": "p", "state": "submitted", "has_ended": False, "reason": "", "bytes": 0}
     assert story["parents"] == record["parents"] == [parent]
     cli("tasks", "cancel", "p", "--reason", "not wanted")
-    assert "parents: p canceled: not wanted" in cli("why", child).out.splitlines()
-    assert "parents      p canceled: not wanted" in cli("tasks", "show", child).out.splitlines()
+    canceled = f"p canceled: not wanted (canceled by {operator_name()})"
+    assert f"parents: {canceled}" in cli("why", child).out.splitlines()
+    assert f"parents      {canceled}" in cli("tasks", "show", child).out.splitlines()
     assert (
         cli("why", "p", "--json").document["parents"] == cli("tasks", "show", "p", "--json").document["parents"] == []
     )
