@@ -20,7 +20,7 @@ from holdfast.core.tasks import Wanted
 from holdfast.errors import StoreRefusedError
 from holdfast.store.ledger import PostgresStore
 from holdfast.store.ledger.replicate import Replication
-from holdfast.why.explain import explain
+from holdfast.why.gather import explain
 from holdfast.why.times import moment
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.store_settings import PostgresSettings

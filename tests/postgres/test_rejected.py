@@ -14,7 +14,7 @@ from holdfast.core.delivery import Settle
 from holdfast.core.task_states import State
 from holdfast.errors import StoreUnavailableError
 from holdfast.store.ledger import PostgresStore
-from holdfast.why.explain import explain
+from holdfast.why.gather import explain
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.store_settings import PostgresSettings
 from tests.lua.operations import submission

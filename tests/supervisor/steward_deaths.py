@@ -11,7 +11,7 @@ import anyio
 
 from holdfast.ipc.child_end import ParentLink
 from holdfast.store import open_store
-from holdfast.telemetry.disabled import DisabledTelemetry
+from holdfast.telemetry.port import DisabledTelemetry
 from holdfastd.steward.steward_process import Steward
 from holdfastd.steward.steward_spec import StewardSpec
 

@@ -19,11 +19,10 @@ from holdfast.core.envelope import build_parts, build_run
 from holdfast.core.outcomes import Completed, Failure, HandlerStopped, InputAsked, Outcome, Raised
 from holdfast.core.store_info import ServerAddress
 from holdfast.handler.task import Task
-from holdfast.telemetry import GRPC, HTTP, Tracing, span_exporters
-from holdfast.telemetry.fast_span import EndedSpan, FastSpan
-from holdfast.telemetry.providers import BatchingProvider
+from holdfast.telemetry import GRPC, HTTP, Tracing, providers
+from holdfast.telemetry.delivery_span import EndedSpan, FastSpan
+from holdfast.telemetry.providers import BatchingProvider, takes_records, taking_records
 from holdfast.telemetry.resource import resource
-from holdfast.telemetry.span_exporters import takes_records, taking_records
 from holdfast.telemetry.task_tracer import TaskTracer
 from tests.worker.handlers import delivery_of
 from tests.worker.telemetry_collector import attributes
@@ -210,6 +209,6 @@ def test_every_sampler_decides(sampler: str, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("protocol", [HTTP, GRPC])
 def test_exporters_of_this_version_take_records(protocol: str) -> None:
     """Else all goes through the SDK, which is right, but slower."""
-    exporter = (span_exporters.grpc if protocol == GRPC else span_exporters.http)("http://127.0.0.1:1", ABOUT)
+    exporter = (providers.over_grpc if protocol == GRPC else providers.over_http)("http://127.0.0.1:1", ABOUT)
     assert takes_records(exporter)
     exporter.shutdown()

@@ -25,7 +25,7 @@ from holdfast.core.outcomes import (
 )
 from holdfast.handler.task import Task
 from holdfast.telemetry import Telemetry, Tracing, open_telemetry
-from holdfast.telemetry.lost_run import LostRun, RunEvent
+from holdfast.telemetry.runs import LostRun, RunEvent
 from tests.worker.handlers import delivery_of
 from tests.worker.telemetry_collector import Collector, attributes, collecting
 

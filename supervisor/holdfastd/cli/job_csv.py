@@ -9,8 +9,7 @@ import click
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.words import counted
-from holdfast.timeline.job import is_job, schedule_of
-from holdfast.timeline.jobs import records
+from holdfast.timeline.jobs import is_job, records, schedule_of
 from holdfastd.cli.common import output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, manage

@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from holdfast.bindu.task_view import document
+from holdfast.bindu.task_view import result_document
 from holdfast.core.delivery import Settlement, Verdict
 from holdfast.core.outcomes import Completed, Failed, Failure, HandlerStopped, InputAsked, Outcome, Raised, Rejected
 
@@ -60,7 +60,7 @@ class HeldTask:
             self.over.set()
 
     def _outcome(self, state: str) -> Outcome:
-        answer = document(state, self.artifacts, self.messages)
+        answer = result_document(state, self.artifacts, self.messages)
         if len(answer.encoded) > self.max_bytes:
             problem = f"the worker answered with {len(answer.encoded)} bytes: at most {self.max_bytes} are kept"
             return Raised(Failure("ResultError", problem), final=True)

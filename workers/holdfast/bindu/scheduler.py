@@ -12,8 +12,8 @@ import anyio
 import structlog
 from bindu.server.scheduler.base import Scheduler  # pyright: ignore[reportMissingModuleSource]  # the extra: needs Python 3.12
 
-from holdfast.bindu.envelopes import checked, operation_of, submission_of
 from holdfast.bindu.held_tasks import HeldTask, HeldTasks
+from holdfast.bindu.task_view import checked, operation_of, submission_of
 from holdfast.client.manager import TaskManager
 from holdfast.client.submission import raise_refusals
 from holdfast.core.messages import Message

@@ -9,9 +9,21 @@ from uuid import UUID
 import structlog
 from bindu.server.storage.base import OwnershipError, Storage  # pyright: ignore[reportMissingModuleSource]  # the extra: needs Python 3.12
 
-from holdfast.bindu.envelopes import checked, decoded, document, documents, encoded, is_uuid, message_of, named
 from holdfast.bindu.held_tasks import HeldTasks
-from holdfast.bindu.task_view import kept, noted_view, shown, view
+from holdfast.bindu.task_view import (
+    checked,
+    decoded,
+    document,
+    documents,
+    encoded,
+    is_uuid,
+    kept,
+    message_of,
+    named,
+    noted_view,
+    shown,
+    view,
+)
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.conversations import About, KeptNote, NotedWrite
 from holdfast.core.task_states import State

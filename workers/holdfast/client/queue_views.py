@@ -121,10 +121,10 @@ class QueueViews:
         named. Two facts are missing, because only a host's supervisor knows them: the moment of a worker's death, and
         why no quarantine worker is started. Raises UnknownTaskError.
         """
-        from holdfast.why import explain  # its imports are for this alone
+        from holdfast.why import gather  # its imports are for this alone
 
-        chosen = explain.usual(settings)
-        return await self._call(explain.explain, self._store, self._queue, check_id(task_id), chosen)
+        chosen = gather.usual(settings)
+        return await self._call(gather.explain, self._store, self._queue, check_id(task_id), chosen)
 
     async def workers(self) -> list[WorkerRecord]:
         """The workers of all hosts of this queue."""

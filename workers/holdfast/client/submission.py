@@ -63,7 +63,7 @@ def current_trace(*, with_baggage: bool = False) -> ProducerTrace:
     """The span in which the producer submits, so that the run appears in the same trace, or in one linked to it."""
     if "opentelemetry.trace" not in sys.modules:  # who has not imported it has made no span, and it is not small
         return _NONE
-    from holdfast.telemetry.current_span import current_span
+    from holdfast.telemetry.without_sdk import current_span
 
     header = _baggage() if with_baggage else None
     span = current_span()
@@ -91,9 +91,9 @@ def submit_spans() -> SubmitSpans | None:
 
 def _baggage() -> str | None:
     """The baggage of the current context, unless it is too large to travel with each task."""
-    from holdfast.telemetry.baggage import written
+    from holdfast.telemetry.without_sdk import baggage_header
 
-    header = written()
+    header = baggage_header()
     return header if header and len(header) <= BAGGAGE_BYTES else None
 
 

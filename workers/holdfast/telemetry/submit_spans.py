@@ -15,7 +15,7 @@ from opentelemetry.util.types import AttributeValue
 from holdfast.core.acceptance import Submission
 from holdfast.core.store_info import ServerAddress
 from holdfast.telemetry import semantic_names
-from holdfast.telemetry.global_provider import provider_in_use
+from holdfast.telemetry.without_sdk import provider_in_use
 from holdfast.version import installed
 
 

@@ -30,25 +30,20 @@ from opentelemetry.util.types import AttributeValue
 
 from holdfast.core import identity
 from holdfast.core.delivery import Delivery
-from holdfast.telemetry import baggage, semantic_names
-from holdfast.telemetry.delivery_span import DeliverySpan
-from holdfast.telemetry.fast_span import FastSpan, Plan
-from holdfast.telemetry.planned_span import PlannedSpan, producer
-from holdfast.telemetry.planned_span import context as within
+from holdfast.telemetry import semantic_names, without_sdk
+from holdfast.telemetry.delivery_span import DeliverySpan, FastSpan, Plan, PlannedSpan
 from holdfast.telemetry.providers import BatchingProvider, Providers
-from holdfast.telemetry.run_record import RunRecord, StartedRun
+from holdfast.telemetry.runs import RunRecord, StartedRun
+from holdfast.telemetry.without_sdk import context as within
+from holdfast.telemetry.without_sdk import producer
 from holdfast.version import installed
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Span, TracerProvider
-
-    from holdfast.core.delivery import Delivery
     from holdfast.core.envelope import Run
     from holdfast.core.schedule_records import Fire
     from holdfast.handler.task import Task
-    from holdfast.telemetry import Server, Tracing
-    from holdfast.telemetry.delivery_span import DeliverySpan
-    from holdfast.telemetry.lost_run import LostRun
+    from holdfast.telemetry.port import Server, Tracing
+    from holdfast.telemetry.runs import LostRun
 
 
 # A tracer whose spans have ids that we choose, and the sampling decision that their producer has made.
@@ -160,7 +155,7 @@ class TaskTracer:
     def delivery(self, delivery: Delivery, task: Task, handler: str) -> DeliverySpan:
         operation = task.operation
         span = self._spans.start_fast(StartedRun(delivery, operation, handler, time.time_ns()), self._planned)
-        given = baggage.read(operation.baggage) if self._keeps_baggage and operation.baggage else None
+        given = without_sdk.baggage_of(operation.baggage) if self._keeps_baggage and operation.baggage else None
         task.span = opened = DeliverySpan(span, given)
         if span.is_recording():
             task.notes.on_checkpoint = opened.checkpoint

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.testing.broker import MemoryBroker, memory_broker
-    from holdfast.testing.submitted_task import SubmittedTask
+    from holdfast.testing.still_store import SubmittedTask
 
 __all__ = ["MemoryBroker", "SubmittedTask", "memory_broker"]
 
 _HOMES = {
     "MemoryBroker": "holdfast.testing.broker",
     "memory_broker": "holdfast.testing.broker",
-    "SubmittedTask": "holdfast.testing.submitted_task",
+    "SubmittedTask": "holdfast.testing.still_store",
 }
 
 

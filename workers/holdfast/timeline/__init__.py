@@ -11,7 +11,6 @@ class Worker(RoundRobin):
 
 from __future__ import annotations
 
-from holdfast.timeline.bike import Bike, StopWork, UnsetJob
-from holdfast.timeline.worker_classes import RoundRobin, Worker
+from holdfast.timeline.worker_classes import Bike, RoundRobin, StopWork, UnsetJob, Worker
 
 __all__ = ["Worker", "RoundRobin", "StopWork", "UnsetJob", "Bike"]

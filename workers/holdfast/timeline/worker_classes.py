@@ -1,20 +1,116 @@
-"""Worker classes: `work(jobid)` runs a job, `queue_names()` names the lanes to take from, and how often."""
+"""Worker classes, and the jobs of their queue as they see them.
+
+`work(jobid)` runs a job, `queue_names()` says which lanes are taken from and how often. `Bike` sets, shows and removes
+jobs without async, for programs and for `work` itself: `bike.set("JOB1:A", "NOW")`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.client.arguments import check_seconds
+from holdfast.client.manager import TaskManager
+from holdfast.core.cadence.moments import read_moment
 from holdfast.core.messages import Message, text_of
-from holdfast.errors import HandlerError, InvalidTaskError
+from holdfast.core.plain_json import shown
+from holdfast.core.schedule_records import Put
+from holdfast.errors import HandlerError, InvalidScheduleError, InvalidTaskError, StopSchedule, UnsetSchedule
 from holdfast.handler.failures import summary, user_traceback
 from holdfast.handler.handler import Handler, Provider, callee
-from holdfast.timeline.bike import Bike
+from holdfast.sync import TaskManager as SyncManager
+from holdfast.timeline import jobs
 from holdfast_config import Settings, load
 from holdfast_config.lanes import Lane, by_occurrence
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+R = TypeVar("R")
+
+
+class Bike:
+    """Sets, shows and removes jobs. Close it, or use it as a context manager.
+
+    `Bike(load({"config": "x.conf"}))`; without settings it loads those of the environment and the usual files,
+    `.redbike.conf` among them.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        settings = load(timeline=True) if settings is None else settings
+        if not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]  # Redbike takes a worker
+            raise TypeError(
+                f"Bike({shown(settings)}): the Settings of holdfast_config.load(…) are expected, or nothing"
+            )
+        self._manager = SyncManager(
+            settings.redis, database=settings.postgres, max_message_bytes=settings.max_message_bytes
+        )
+
+    def set(self, jobid: str, schedule: str | None, after: float | None = None) -> int | None:
+        """Give a job its schedule: a rule, NOW, AT:<time>, CONTINUE or STOP. Returns its next run in Unix seconds. With
+        None the job is removed, like by `unset`. `after` (Unix seconds): fires of a rule up to then count as made; the
+        default is now. Raises InvalidScheduleError.
+        """
+        if schedule is None:
+            self.unset(jobid)
+            return None
+        try:
+            moment = None if after is None else read_moment(f"{after}", "UTC")
+        except InvalidScheduleError as error:
+            raise InvalidScheduleError(f"after: {error}") from None
+        put: Put = self._ask(jobs.set_job, jobid, schedule, moment)
+        return None if put.expected is None else put.expected // 1000
+
+    def unset(self, jobid: str) -> None:
+        """Remove a job; its present run is completed. Raises UnknownScheduleError."""
+        self._ask(jobs.unset_job, jobid)
+
+    def tell(self, jobid: str) -> dict[str, object]:
+        """Its status, schedule and next run. Raises UnknownScheduleError."""
+        job: jobs.JobAnswer = self._ask(jobs.tell_job, jobid)
+        return job.document
+
+    def statuses(self) -> dict[str, str]:
+        """The status of each job, as EVENT:TIMESTAMP."""
+        return {job.jobid: str(job.status) for job in self._all()}
+
+    def schedules(self) -> dict[str, str]:
+        """The schedule of each job."""
+        return {job.jobid: job.schedule for job in self._all() if job.schedule is not None}
+
+    def close(self) -> None:
+        self._manager.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ask(self, question: Callable[..., Coroutine[Any, Any, R]], *words: Any) -> R:
+        background = self._manager._running()  # pyright: ignore[reportPrivateUsage]  # a friend of that class
+        return background.call(question, background.served, *words)
+
+    def _all(self) -> list[jobs.JobAnswer]:
+        async def gather(manager: TaskManager) -> list[jobs.JobAnswer]:
+            answers: AsyncGenerator[jobs.JobAnswer] = jobs.jobs(manager)
+            return [job async for job in answers]
+
+        return self._ask(gather)
+
+
+# Handlers raise these to end their job: instructions, not errors.
+
+
+class StopWork(StopSchedule):
+    """Raised by `work`: set the job's schedule to STOP."""
+
+
+class UnsetJob(UnsetSchedule):
+    """Raised by `work`: remove the job."""
 
 
 class Worker(Provider):

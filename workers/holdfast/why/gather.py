@@ -1,4 +1,4 @@
-"""Reads a task and the facts that explain its state from the store: lane, workers, orders, limits."""
+"""Explains a task: reads it and the facts around it from the store (lane, workers, orders, limits), in one document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from holdfast.core.trail import TrailStep, read_trail
 from holdfast.core.words import duration
 from holdfast.core.worker_records import ServedLimits, WorkerRecord
 from holdfast.errors import UnknownTaskError
+from holdfast.why.document import WhyDocument, document
+from holdfast.why.history import TaskHistory, events_of
 from holdfast.why.outlook import TaskSnapshot
+from holdfast.why.task_spans import task_spans, tracing_of
 from holdfast_config import Settings
 
 if TYPE_CHECKING:
@@ -80,3 +83,15 @@ async def _parents(store: Store, task_ids: Sequence[str]) -> tuple[TaskRecord, .
 def _unknown(queue: str, task_id: str, usual: ServedLimits) -> str:
     kept = f"a task that has ended is kept for {duration(usual.keep)}"
     return f"no task {task_id} in {queue}: {kept}, and a pushed one is known once a worker has claimed it"
+
+
+def usual(settings: Settings | None) -> Settings:
+    """The given settings, else the defaults of a worker."""
+    return Settings() if settings is None else settings
+
+
+async def explain(store: Store, queue: str, task_id: str, settings: Settings) -> WhyDocument:
+    """The document of the task. Raises UnknownTaskError."""
+    snapshot, workers = await gather(store, queue, task_id, settings)
+    known = TaskHistory(workers, events=events_of(snapshot.steps))
+    return document(snapshot, known, task_spans(snapshot.task, snapshot.steps, tracing_of(settings)))

@@ -1,17 +1,17 @@
-"""RunRecord: the facts about a delivery for its span, as a plain record. They become attributes when the span is
-sent."""
+"""The facts about a run of a task that its span holds, as plain records; and about a run whose worker was lost."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from opentelemetry.util.types import AttributeValue
-
+from holdfast.core.envelope import Run
 from holdfast.telemetry import semantic_names
 
 if TYPE_CHECKING:
+    from opentelemetry.util.types import AttributeValue
+
     from holdfast.core.delivery import Delivery
-    from holdfast.core.envelope import Run
 
 
 class StartedRun(NamedTuple):
@@ -76,4 +76,61 @@ class RunRecord(NamedTuple):
             semantic_names.DELIVERY: self.delivery,
             semantic_names.ATTEMPT: self.attempts + 1,
             semantic_names.WAIT: self.waited_ms / 1000,
+        }
+
+
+# A delivery whose worker was lost, read from the store's records and events.
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """An event of the task's trail. `number`: of crashes or recoveries; `due_ms`: when it may run again."""
+
+    event: str
+    at_ms: int
+    number: int = 0
+    due_ms: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{semantic_names.HOLDFAST}.{self.event.replace('-', '_')}"
+
+    @property
+    def attributes(self) -> dict[str, AttributeValue]:
+        delay = {} if self.due_ms is None else {semantic_names.DELAY: (self.due_ms - self.at_ms) / 1000}
+        return {**delay, **({semantic_names.CRASHES: self.number} if self.number else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class LostRun:
+    """`cause`: of the worker's end. `lost_ms`: when the store took note of it and put the task back; Unix times."""
+
+    task_id: str
+    lane: str
+    turn: int
+    delivery: int
+    incarnation: str
+    operation: Run
+    size: int
+    handler: str
+    cause: str
+    claimed_ms: int
+    lost_ms: int
+    events: tuple[RunEvent, ...] = ()
+
+    def attributes(self) -> dict[str, AttributeValue]:
+        return {
+            semantic_names.CLIENT_ID: self.incarnation,
+            semantic_names.HANDLER: self.handler,
+            semantic_names.TURN: self.turn,
+            semantic_names.DELIVERY: self.delivery,
+            semantic_names.OUTCOME: semantic_names.LOST,
+            semantic_names.ERROR_TYPE: self.cause,
+        }
+
+    def recovery_attributes(self) -> dict[str, AttributeValue]:
+        return {
+            semantic_names.TASK_ID: self.task_id,
+            semantic_names.CLIENT_ID: self.incarnation,
+            semantic_names.CAUSE: self.cause,
         }

@@ -1,0 +1,139 @@
+"""What needs OpenTelemetry's API alone, and no SDK: the span and the baggage that the caller is in, the producer's span
+that a task's envelope names, and telemetry of workers inside an application that has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+from opentelemetry import trace
+from opentelemetry.context import Context, attach, detach, get_current
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    ProxyTracerProvider,
+    SpanContext,
+    TraceFlags,
+    TracerProvider,
+    get_current_span,
+    set_span_in_context,
+)
+
+if TYPE_CHECKING:
+    from opentelemetry.baggage.propagation import W3CBaggagePropagator
+
+    from holdfast.core.delivery import Delivery, Settlement, Verdict
+    from holdfast.core.envelope import Run
+    from holdfast.core.outcomes import Outcome
+    from holdfast.handler.task import Task
+    from holdfast.telemetry.runs import LostRun, RunRecord
+
+
+BAGGAGE = "baggage"  # the header of W3C
+
+
+@cache
+def _w3c() -> W3CBaggagePropagator:
+    """Imported where a task has baggage: few have."""
+    from opentelemetry.baggage.propagation import W3CBaggagePropagator
+
+    return W3CBaggagePropagator()
+
+
+def baggage_of(header: str) -> Context:
+    """A context that holds only the baggage of this header."""
+    return _w3c().extract({BAGGAGE: header}, Context())
+
+
+def baggage_header() -> str | None:
+    """The header for the baggage of the current context; None if there is none."""
+    carrier: dict[str, str] = {}
+    _w3c().inject(carrier)
+    return carrier.get(BAGGAGE)
+
+
+def current_span() -> SpanContext | None:
+    """The context of the current span; None if there is none."""
+    context = get_current()
+    if not context:  # as for most callers: the library makes several objects to find that out
+        return None
+    found = get_current_span(context).get_span_context()
+    return found if found.is_valid else None
+
+
+def provider_in_use() -> TracerProvider | None:
+    """The provider of spans that an application or a handler's module has set for its process; None if nobody has."""
+    provider = trace.get_tracer_provider()
+    return None if isinstance(provider, ProxyTracerProvider) else provider
+
+
+def producer(operation: Run | RunRecord) -> SpanContext | None:
+    """The span in which the operation was submitted. An envelope without flags counts as sampled: otherwise tasks of
+    producers that send no flags would have no traces."""
+    if operation.trace_id is None or operation.span_id is None:
+        return None
+    flags = TraceFlags(TraceFlags.SAMPLED if operation.trace_flags is None else operation.trace_flags)
+    return SpanContext(int(operation.trace_id, 16), int(operation.span_id, 16), is_remote=True, trace_flags=flags)
+
+
+def context(span: SpanContext, within: Context | None = None) -> Context:
+    """The context in which a new span has `span` as its parent."""
+    return set_span_in_context(NonRecordingSpan(span), within)
+
+
+def traceparent(span: SpanContext) -> str:
+    """The header of W3C Trace Context, version 00, that names `span`."""
+    return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"
+
+
+class _ProducersSpan:
+    __slots__ = ("_origin",)
+
+    def __init__(self, origin: SpanContext | None) -> None:
+        self._origin = origin
+
+    @property
+    def traceparent(self) -> str:
+        return ""
+
+    @contextmanager
+    def inside(self) -> Generator[None]:
+        if self._origin is None:
+            yield
+            return
+        token = attach(context(self._origin))
+        try:
+            yield
+        finally:
+            detach(token)
+
+    def ended(self, outcome: Outcome, report: Settlement | None) -> None:
+        pass
+
+    def settled(self, verdict: Verdict | None) -> None:
+        pass
+
+
+class ContextOnlyTelemetry:
+    """Holdfast sends nothing; spans of a handler belong to the span in which its task was submitted."""
+
+    __slots__ = ()
+
+    @property
+    def traces(self) -> bool:
+        return True
+
+    def delivery(self, delivery: Delivery, task: Task, handler: str) -> _ProducersSpan:
+        return _ProducersSpan(producer(task.operation))
+
+    @property
+    def fires(self) -> None:
+        return None
+
+    def lost(self, run: LostRun) -> None:
+        pass
+
+    def shutdown(self) -> None:
+        pass
