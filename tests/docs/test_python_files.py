@@ -57,7 +57,7 @@ BOUNDS = [
     ),
     Bound(
         "files that one neighbour alone reads, in percent of all files",
-        15.2,
+        15.1,
         12.5,
         "make the file a part of its reader",
         lambda tree: _share(len(tree.parts_of_a_neighbour), len(tree.files)),
@@ -65,7 +65,7 @@ BOUNDS = [
     ),
     Bound(
         "files that share their base name, in percent of all files",
-        18.5,
+        19,
         12.5,
         "name the file after what it alone holds",
         lambda tree: _share(len(tree.of_shared_name), len(tree.files)),
