@@ -8,8 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from holdfast.core.cadence.moments import read_moment
-from holdfast.timeline.job import JobKind
-from holdfast.timeline.jobs import set_job, unset_job
+from holdfast.timeline.jobs import JobKind, set_job, unset_job
 from holdfastd.documents import printed_times
 from holdfastd.operations.act import Act, Doing
 
