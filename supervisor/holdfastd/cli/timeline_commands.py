@@ -15,8 +15,7 @@ from holdfast.client.manager import TaskManager
 from holdfast.core.cadence.moments import read_moment
 from holdfast.core.words import counted
 from holdfast.errors import UnknownScheduleError
-from holdfast.timeline.job import spec_of
-from holdfast.timeline.jobs import NOTHING, jobs, set_job, tell_job
+from holdfast.timeline.jobs import NOTHING, jobs, set_job, spec_of, tell_job
 from holdfast_config import logging
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import given_of, print_answer

@@ -26,8 +26,7 @@ from holdfast.handler.handler import Handler, Provider
 from holdfast.handler.named_handler import handler_from
 from holdfast.handler.registry import Handlers, settled
 from holdfast.store.current_store import standing_in, worker_store
-from holdfast.testing.still_store import StillStore
-from holdfast.testing.still_store import ExpectedTask, HandlerOrName, SubmittedTask, listed
+from holdfast.testing.still_store import ExpectedTask, HandlerOrName, StillStore, SubmittedTask, listed
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane

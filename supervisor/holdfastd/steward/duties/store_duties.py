@@ -25,8 +25,8 @@ from holdfast.core.words import counted
 from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed
-from holdfast.telemetry.runs import LostRun, RunEvent
 from holdfast.telemetry.port import Telemetry
+from holdfast.telemetry.runs import LostRun, RunEvent
 from holdfast_config import Settings
 from holdfastd.steward.duty import RETRY_WAIT, Duty, Health
 
