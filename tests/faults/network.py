@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,10 +30,13 @@ async def behind_a_proxy(workers: int = 1, **flags: object) -> AsyncGenerator[Sc
             yield scene
 
 
-def kill_worker(scene: Scene, slot: str = "worker 0") -> None:
-    """Its death is recorded in the store when this returns, and another one is ready in its place."""
+def kill_worker(scene: Scene, killed: Callable[[], None] | None = None, slot: str = "worker 0") -> None:
+    """Its death is recorded in the store when this returns, and another one is ready in its place. `killed` is called
+    as soon as it can do no more."""
     pid = scene.pool.pid_of(slot)
     os.kill(pid, signal.SIGKILL)
+    if killed is not None:
+        killed()
     scene.pool.until("died", pid=pid)
     scene.pool.until("worker recovered")
     while scene.pool.pid_of(slot) == pid:

@@ -35,8 +35,7 @@ def die_with_an_unread_claim(scene: Scene) -> None:
     unread = scene.proxy.on("pull", Action.DELAY, times=1000)
     scene.go("t")
     scene.happened("claimed", "t", 2)
-    unread.end()
-    kill_worker(scene)
+    kill_worker(scene, unread.end)
     scene.proxy.clear()
     assert counted(scene, "t") == (0, 0)
 

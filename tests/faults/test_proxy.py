@@ -13,6 +13,7 @@ from redis.retry import Retry
 
 from tests.faults.proxy import Action, Proxy
 from tests.faults.proxy.resp import Request, end
+from tests.faults.proxy.rules import PATIENCE
 from tests.servers import SOCKET, valkey
 
 
@@ -43,7 +44,8 @@ def client(url: str, seconds: float | None) -> redis.Redis:
 def test_one_request_meets_the_fault(
     proxy: Proxy, action: Action, heard: int | type[Exception], at_once: int, in_the_end: int, short_path: Path
 ) -> None:
-    with client(proxy.url, 0.2) as through, client(f"unix://{short_path / SOCKET}", None) as direct:
+    seconds = 1.0 if heard is redis.TimeoutError else PATIENCE
+    with client(proxy.url, seconds) as through, client(f"unix://{short_path / SOCKET}", None) as direct:
         assert through.incr("before") == 1
         rule = proxy.on("INCRBY", action, about="met")
         if isinstance(heard, int):
@@ -64,7 +66,7 @@ def test_one_request_meets_the_fault(
 
 
 def test_server_that_sees_the_end_of_the_stream_has_executed_what_came_before(proxy: Proxy, short_path: Path) -> None:
-    with client(proxy.url, 0.2) as through, client(f"unix://{short_path / SOCKET}", None) as direct:
+    with client(proxy.url, PATIENCE) as through, client(f"unix://{short_path / SOCKET}", None) as direct:
         rule = proxy.on("INCRBY", Action.HALF_CLOSE_UP)
         with suppress(redis.ConnectionError):
             assert through.incr("met") == 1
@@ -75,7 +77,7 @@ def test_server_that_sees_the_end_of_the_stream_has_executed_what_came_before(pr
 
 
 def test_rule_meets_the_nth_and_as_many_as_it_says(proxy: Proxy) -> None:
-    with client(proxy.url, 1.0) as through:
+    with client(proxy.url, PATIENCE) as through:
         proxy.on("INCRBY", Action.CUT, nth=2, times=2)
         heard: list[object] = []
         for _ in range(4):
@@ -87,7 +89,7 @@ def test_rule_meets_the_nth_and_as_many_as_it_says(proxy: Proxy) -> None:
 
 
 def test_nothing_passes_while_the_host_is_cut_off(proxy: Proxy) -> None:
-    with client(proxy.url, 0.1) as through:
+    with client(proxy.url, 1.0) as through:
         proxy.cut_off()
         for _ in range(2):  # the connection that was there, and a new one
             with pytest.raises(redis.TimeoutError):

@@ -183,7 +183,7 @@ async def test_lookup_does_not_begin_again_when_it_is_ended_midway(how: str, sho
         answered = json.loads(record.result)["parts"][0]["data"]
         assert answered["addresses"] == {name: name for name in names}
         assert answered["resumed_after"] >= kept > 0
-        assert record.deliveries == 2
+        assert record.runs == 2
 
 
 async def _checkpoint(scene: Scene, task_id: str) -> bytes:
