@@ -123,6 +123,7 @@ async def test_a_later_turn_has_not_begun_because_an_earlier_one_had(short_path:
         scene.happened("settled", "t", 2)
 
 
+@pytest.mark.flaky(reruns=2, reason="now and then the worker has read the claim before the proxy holds its answer")
 async def test_a_retry_that_was_claimed_and_not_read_is_not_charged(short_path: Path) -> None:
     """The answer that settles a run brings the claim of the next one; its worker dies before it has read it."""
     async with stage(short_path, workers=1, proxied=True) as scene:
@@ -135,6 +136,7 @@ async def test_a_retry_that_was_claimed_and_not_read_is_not_charged(short_path: 
         assert (record.deliveries, record.runs, record.attempts, scene.runs("t")) == (3, 2, 1, 2)
 
 
+@pytest.mark.flaky(reruns=2, reason="now and then the worker has read the claim before the proxy holds its answer")
 async def test_a_turn_that_was_claimed_behind_another_and_not_read_is_not_charged(short_path: Path) -> None:
     async with stage(short_path, workers=1, proxied=True) as scene:
         await scene.submit("t", text="wait")
