@@ -221,7 +221,7 @@ def test_wrong_cron_is_refused_with_its_place(text: str, reason: str) -> None:
         ("FREQ=DAILY;BYHOUR=25", "BYHOUR is '25', allowed: numbers from 0 to 23"),
         ("FREQ=DAILY;COUNT=2;UNTIL=20300101", "both COUNT and UNTIL"),
         ("FREQ=DAILY;COUNT=2;COUNT=3", "COUNT twice"),
-        ("FREQ=DAILY;BYDAY=1MO", "BYDAY may say"),
+        ("FREQ=DAILY;BYDAY=1MO", "a number in BYDAY"),
         ("FREQ=DAILY;COLOUR=RED", "'COLOUR' is no part"),
         ("DTSTART:yesterday\nRRULE:FREQ=DAILY", "'yesterday'"),
         ("DTSTART;TZID=Mars/Base:20270101T000000\nRRULE:FREQ=DAILY", "Mars/Base"),

@@ -296,7 +296,7 @@ def test_a_loader_cannot_name_a_process_that_is_no_new_child(
 ) -> None:
     loader, theirs = connected
     theirs.send(encode_control(ForkAnswer(pid)))
-    with pytest.raises(ConnectionError, match=f"names process {pid}"):
+    with pytest.raises(ConnectionError, match=f"reported process {pid}"):
         fork_by_loader(REQUEST, loader, lambda _: None)
 
 
@@ -306,7 +306,7 @@ def test_a_loader_cannot_name_a_child_that_is_known(connected: tuple[LoaderClien
     if not pid:
         os._exit(0)
     theirs.send(encode_control(ForkAnswer(pid)))
-    with pytest.raises(ConnectionError, match=f"names process {pid}"):
+    with pytest.raises(ConnectionError, match=f"reported process {pid}"):
         fork_by_loader(REQUEST, loader, lambda known: known == pid)
     os.waitpid(pid, 0)
 

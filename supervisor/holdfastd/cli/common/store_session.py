@@ -122,8 +122,12 @@ async def asking(
                 tell(f"the change is made, but not listed in Activity: {error}")
 
     asked = AskedChange(operator_name(), "the command line", keep, change, subject)
-    async with notes.noted(asked, lambda error: notes.why(single_error(error))):
-        yield asked
+    # While the store is away nobody can note anything there: to try would only keep the command waiting.
+    async with notes.noted(asked, notes.why, (StoreUnavailableError,)):
+        try:
+            yield asked
+        except BaseExceptionGroup as group:
+            raise single_error(group) from None
 
 
 def manager_of(store: Store, settings: Settings, retries: SubmitRetries) -> TaskManager:
