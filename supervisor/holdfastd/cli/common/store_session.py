@@ -127,7 +127,8 @@ async def asking(
         try:
             yield asked
         except BaseExceptionGroup as group:
-            raise single_error(group) from None
+            error = single_error(group)
+            raise error from error.__cause__
 
 
 def manager_of(store: Store, settings: Settings, retries: SubmitRetries) -> TaskManager:
