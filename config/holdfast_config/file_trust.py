@@ -19,8 +19,9 @@ from holdfast_config.trust import ROOT, user
 
 
 def judge(path: Path, given: Mapping[str, ValueWithOrigin], *, strict: bool) -> tuple[list[str], list[str]]:
-    """Returns problems, which make the file an error, and warnings. `given`: the settings in the file. `strict`: the
-    caller is root or a service. A pipe or a device is not checked.
+    """Returns problems, which make the file an error, and warnings. `given`: the settings in the file.
+
+    `strict`: the caller is root or a service. A pipe or a device is not checked.
     """
     problems: list[str] = []
     warnings: list[str] = []

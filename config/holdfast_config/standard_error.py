@@ -1,7 +1,8 @@
-"""Writes to standard error without ever waiting for its reader. A pipe that nobody reads fills up. A plain write to it
-would stop the whole process until somebody reads. Non-blocking mode is a flag of the open file, which handlers and the
-program that started the service share with us. So the flag stays as it is, and every kind of file is written in its own
-way:
+"""Writes to standard error without ever waiting for its reader.
+
+A pipe that nobody reads fills up. A plain write to it would stop the whole process until somebody reads. Non-blocking
+mode is a flag of the open file, which handlers and the program that started the service share with us. So the flag
+stays as it is, and every kind of file is written in its own way:
 
 - a pipe or a terminal is opened a second time in non-blocking mode: that open file is ours alone;
 - into a pipe of another user, which cannot be opened again, the kernel moves the bytes out of a pipe of ours (splice);

@@ -91,11 +91,13 @@ def create_broker(
     retries: SubmitRetries | None = None,
 ) -> Broker:
     """A broker for these settings, to be entered with `async with`; without settings, for the keywords, the environment
-    and files. `type` is `redis` or `memory`. If nothing names it, a URL or a host means Redis. With nothing set, the
-    broker uses the store of the worker that runs the caller. Outside of a worker it uses the store of the supervisor in
-    the runtime folder, else memory. `handlers` and `retries` are the TaskManager's; without `retries` the settings
-    count (`submit_attempts` …). Raises ConfigError, which is a ValueError, for an unknown type, for Redis without URL
-    or host, for settings and keywords at once; MissingPackageError, also a ValueError, if a package is missing;
+    and files.
+
+    `type` is `redis` or `memory`. If nothing names it, a URL or a host means Redis. With nothing set, the broker uses
+    the store of the worker that runs the caller. Outside of a worker it uses the store of the supervisor in the runtime
+    folder, else memory. `handlers` and `retries` are the TaskManager's; without `retries` the settings count
+    (`submit_attempts` …). Raises ConfigError, which is a ValueError, for an unknown type, for Redis without URL or
+    host, for settings and keywords at once; MissingPackageError, also a ValueError, if a package is missing;
     InvalidTaskError for settings, handlers or retries of another type.
     """
     if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed

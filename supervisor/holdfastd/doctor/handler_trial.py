@@ -1,5 +1,6 @@
-"""Imports the handler in a fork of this process, like `start`, because it may hang, exit or crash. For root, code of
-another user is imported by its owner.
+"""Imports the handler in a fork of this process, like `start`, because it may hang, exit or crash.
+
+For root, code of another user is imported by its owner.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """An act of an operator: its name, its arguments, and the function that carries it out.
 
-PAUSE = Act("lanes/pause", PauseLane, pause_lane, subject="lane")
+    PAUSE = Act("lanes/pause", PauseLane, pause_lane, subject="lane")
 
 Rule 1: A face (command, form, route, tool) reads its input into the arguments, and shows the answer. It checks nothing.
-Rule 2: The function checks everything that the types of its arguments cannot express. It answers with a document. Rule
-3: Each change is noted in Activity once, under the name of its act: when it was made, and when it was refused.
+Rule 2: The function checks everything that the types of its arguments cannot express. It answers with a document.
+Rule 3: Each change is noted in Activity once, under the name of its act: when it was made, and when it was refused.
 
 Warning: an act may be repeated, because its answer may be lost. Calling its function twice must do no harm.
 """

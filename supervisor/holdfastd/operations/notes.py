@@ -50,9 +50,10 @@ def why(error: BaseException) -> str:
 async def noted(
     asked: AskedChange, why: Callable[[Exception], str] = why, unasked: tuple[type[Exception], ...] = ()
 ) -> AsyncGenerator[AskedChange]:
-    """Note the change when it was carried out or refused. An act without a name only reads, and is not noted. `why`
-    makes the text of a refusal. Errors of the kinds `unasked` mean that the request was incomplete, so nothing was
-    asked for.
+    """Note the change when it was carried out or refused. An act without a name only reads, and is not noted.
+
+    `why` makes the text of a refusal. Errors of the kinds `unasked` mean that the request was incomplete, so nothing
+    was asked for.
     """
     try:
         yield asked

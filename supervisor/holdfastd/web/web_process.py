@@ -41,8 +41,9 @@ _NOT_ANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
 
 
 class PageConnection(H11Protocol):
-    """Closes the connection of a client that sends a request slowly, or does not read its answer. It also closes a
-    connection that must give way to others: see OpenConnections.
+    """Closes the connection of a client that sends a request slowly, or does not read its answer.
+
+    It also closes a connection that must give way to others: see OpenConnections.
     """
 
     request_within = 20.0  # seconds from the beginning of a connection, or of a later request, to the request's end

@@ -134,6 +134,7 @@ class TaskManager:
     @keywords_of(TaskSpec)
     async def run_task(self, *content: Any, **options: Any) -> str:
         """Submit one task, or one more message for the task `task_id`; returns its id. See TaskSpec for the arguments.
+
         If another task holds the `unique` key, returns that task's id. Raises InvalidTaskError, MessageConflictError,
         TaskEndedError, UnknownTaskError (a task in `after`), StoreFullError, StoreUnavailableError.
         """

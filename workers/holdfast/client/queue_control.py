@@ -193,9 +193,10 @@ class TaskControl:
         self._queries = queries
 
     async def cancel_task(self, task_id: str, reason: str = "canceled by a producer") -> State:
-        """End a task. Returns its state afterwards: `canceled`, or the state in which it had ended before. For an
-        unknown task this raises UnknownTaskError, and the cancel is kept for ten minutes. If the task comes meanwhile,
-        for example from a slower producer, it is canceled and does not run.
+        """End a task. Returns its state afterwards: `canceled`, or the state in which it had ended before.
+
+        For an unknown task this raises UnknownTaskError, and the cancel is kept for ten minutes. If the task comes
+        meanwhile, for example from a slower producer, it is canceled and does not run.
         """
         return _known(task_id, await self._call(self._store.cancel, check_id(task_id), check_reason(reason)))
 
@@ -256,9 +257,11 @@ class DeadLetters:
 
     async def retry_task(self, task_id: str, reason: str = "retried by a producer") -> str:
         """Run a failed, rejected or canceled task again, or a delayed one at once. Returns the id of the task that
-        runs. The ended task stays unchanged. A new task, `<id>.r1`, gets the same operation, history and limits. It
-        begins without attempts and checkpoint, and has a new idempotency key. A second retry makes no second task.
-        Raises CannotRetryError, UnknownTaskError, StoreFullError.
+        runs.
+
+        The ended task stays unchanged. A new task, `<id>.r1`, gets the same operation, history and limits. It begins
+        without attempts and checkpoint, and has a new idempotency key. A second retry makes no second task. Raises
+        CannotRetryError, UnknownTaskError, StoreFullError.
         """
         return checked(await self.ask_retry(task_id, reason)).task_id
 

@@ -138,12 +138,13 @@ class QueueViews:
     def events(
         self, task_id: str | None = None, *, since: str | float | None = None, kinds: Iterable[str] = ()
     ) -> AsyncGenerator[Happening | MissedEvents]:
-        """The events of a task, or of all tasks and workers, without end: leave the loop to stop. `since`: the position
-        of an event, to go on behind it; or seconds, to begin that long ago. Without `since`, the events of one task
-        begin with its acceptance; the events of all begin now. `kinds`: only these kinds. While the store is away it
-        waits, and then goes on behind the last event. MissedEvents stands for events that were deleted before they were
-        read (at least the last 100,000 are kept). Raises InvalidTaskError, and StoreUnavailableError if the store is
-        away at the first step.
+        """The events of a task, or of all tasks and workers, without end: leave the loop to stop.
+
+        `since`: the position of an event, to go on behind it; or seconds, to begin that long ago. Without `since`, the
+        events of one task begin with its acceptance; the events of all begin now. `kinds`: only these kinds. While the
+        store is away it waits, and then goes on behind the last event. MissedEvents stands for events that were deleted
+        before they were read (at least the last 100,000 are kept). Raises InvalidTaskError, and StoreUnavailableError
+        if the store is away at the first step.
         """
         wanted = EventFilter(None if task_id is None else check_id(task_id), _check_kinds(kinds))
         return self._follow(wanted, _check_since(since))

@@ -17,9 +17,11 @@ LONGEST_SUMMARY = 300  # characters
 
 
 class PublishedHandler(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A handler. `name`: empty for the default handler. `arguments`: the JSON schema of its kwargs; None: any JSON
-    object, or for the default handler no kwargs. `takes_text`: it reads the messages of its task. `summary`: the first
-    line of its docstring. `lane`, `max_attempts`, `timeout` (seconds): the options of its registration.
+    """A handler. `name`: empty for the default handler.
+
+    `arguments`: the JSON schema of its kwargs; None: any JSON object, or for the default handler no kwargs.
+    `takes_text`: it reads the messages of its task. `summary`: the first line of its docstring. `lane`, `max_attempts`,
+    `timeout` (seconds): the options of its registration.
     """
 
     name: str

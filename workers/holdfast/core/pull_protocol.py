@@ -69,9 +69,10 @@ class Exchange:
         return self.waiting
 
     def answer(self, request: Request, pulled: Pulled) -> list[Delivery]:
-        """Take the answer in; returns the deliveries to start. A turn that already runs goes on under its new claim.
-        Another turn of a running task is started as well, because its result is another. A store that has lost data may
-        even give an earlier turn, or another life of the id.
+        """Take the answer in; returns the deliveries to start.
+
+        A turn that already runs goes on under its new claim. Another turn of a running task is started as well, because
+        its result is another. A store that has lost data may even give an earlier turn, or another life of the id.
         """
         if request.settlements:
             sent = {(s.task_id, s.claim) for s in request.settlements}

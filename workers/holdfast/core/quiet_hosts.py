@@ -12,8 +12,10 @@ _HALT = "halt "
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """An order to a host, or to ALL_HOSTS, to claim nothing: its moment (ms), its author and its reason. With
-    `is_halt`, pools also make no fires, and `since_ms` is the number of the halt, higher than that of any halt before.
+    """An order to a host, or to ALL_HOSTS, to claim nothing: its moment (ms), its author and its reason.
+
+    With `is_halt`, pools also make no fires, and `since_ms` is the number of the halt, higher than that of any halt
+    before.
     """
 
     host: str
@@ -38,9 +40,10 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class HaltScope:
-    """The halts that count for a process: those of its host and of all hosts, with a number above `seen`. A process
-    that may start during a halt has the number of the last halt as `seen`; 0: every halt counts. `ends`: the process
-    ends at such a halt, and says so itself.
+    """The halts that count for a process: those of its host and of all hosts, with a number above `seen`.
+
+    A process that may start during a halt has the number of the last halt as `seen`; 0: every halt counts. `ends`: the
+    process ends at such a halt, and says so itself.
     """
 
     host: str

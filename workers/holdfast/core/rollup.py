@@ -68,8 +68,9 @@ def merged(histograms: Iterable[Buckets]) -> Counter[int]:
 
 
 def quantile(buckets: Buckets, share: float) -> float | None:
-    """The duration in seconds that this share of the samples does not exceed, within 9 %; None without samples. Samples
-    are assumed to be spread evenly within a bucket.
+    """The duration in seconds that this share of the samples does not exceed, within 9 %; None without samples.
+
+    Samples are assumed to be spread evenly within a bucket.
     """
     count = sum(buckets.values())
     if not count:

@@ -157,8 +157,10 @@ class Undeclared:
 @dataclass(frozen=True, slots=True)
 class Retired:
     """One step of the search for undeclared schedules: those that were `removed`, and those that stay although no live
-    worker declares them. Pass `token` to the next step. `begins`: the search began again, so earlier steps do not
-    count. `more`: it has not ended.
+    worker declares them.
+
+    Pass `token` to the next step. `begins`: the search began again, so earlier steps do not count. `more`: it has not
+    ended.
     """
 
     token: str
@@ -232,9 +234,11 @@ def may_be_fire(task_id: str) -> bool:
 
 
 def fire_id(schedule_id: str, scheduled_at: int) -> str:
-    """The id of the task of a fire: the same for the same fire, and different for any other. If the schedule's id is
-    too long, or has `@` or characters that a task id may not have, its digest stands in its place. Such a task id
-    begins with `@`; in any other, the only `@` is before the moment. So no two schedules make the same id.
+    """The id of the task of a fire: the same for the same fire, and different for any other.
+
+    If the schedule's id is too long, or has `@` or characters that a task id may not have, its digest stands in its
+    place. Such a task id begins with `@`; in any other, the only `@` is before the moment. So no two schedules make the
+    same id.
     """
     name = schedule_id if _PLAIN.fullmatch(schedule_id) else f"@{sha1_hex(schedule_id.encode())}"
     fraction = f".{scheduled_at % 1000:03}" if scheduled_at % 1000 else ""

@@ -181,6 +181,7 @@ class Tended:
 @dataclass(frozen=True, slots=True)
 class LaneInfo:
     """`kind` of key, as in Redis' TYPE. `pushed_at_head`: a foreign entry arrived before the front of the lane.
+
     `suspects`: own entries that the audit does not find now. `turned`: its front is the tail of its list.
     """
 

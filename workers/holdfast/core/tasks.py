@@ -28,7 +28,9 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord(Generic[V]):
-    """A task as the store has it. Payloads are bytes; `trail` lines are `<ms> <event> <detail>`.
+    """A task as the store has it.
+
+    Payloads are bytes; `trail` lines are `<ms> <event> <detail>`.
 
     `runs`: hand-overs to a worker, the present one included, without those that were given back before they had begun.
     `attempts`: runs of this turn that raised. `progress`: the last progress that the handler has shown. `read` converts

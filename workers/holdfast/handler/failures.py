@@ -1,5 +1,7 @@
-"""Turns exceptions of the user's code into stored text: bounded, without secrets and frames of this library. Whatever
-an exception's own methods do, its task gets an outcome: texts are read in guards (`holdfast_config.error_text`).
+"""Turns exceptions of the user's code into stored text: bounded, without secrets and frames of this library.
+
+Whatever an exception's own methods do, its task gets an outcome: texts are read in guards
+(`holdfast_config.error_text`).
 """
 
 from __future__ import annotations

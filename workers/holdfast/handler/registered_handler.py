@@ -41,6 +41,7 @@ OF_SCHEDULED = frozenset(  # options of a task that schedules know, too
 
 class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
     """The function `Called -> Answered` with its name; its tasks take the arguments `P` and return a value of type `R`.
+
     Tasks are submitted by the manager in scope: see `holdfast.client.manager_in_scope`.
     """
 

@@ -65,8 +65,9 @@ class Handlers(Generic[L, M]):
         lane: str | None = None,
         thread: Literal["main"] | None = None,
     ) -> HandlerDecorator[L, M]:
-        """A decorator: tasks that name `name` run this function, with their kwargs converted by its annotations. It
-        returns a RegisteredHandler, which is called like the function, and whose `submit` takes its arguments.
+        """A decorator: tasks that name `name` run this function, with their kwargs converted by its annotations.
+
+        It returns a RegisteredHandler, which is called like the function, and whose `submit` takes its arguments.
         `max_attempts` and `timeout` (seconds) override the worker's settings, and a task's own values override these.
         At most `concurrency` of its tasks run at once in one worker. A producer with this registry submits them to
         `lane`. With `thread="main"` a plain function runs in the main thread of a worker process, where it may use
@@ -191,8 +192,10 @@ def _refuse_unknown(functions: Iterable[HandlerFunction]) -> None:
 
 def settled(handler: Handler, settings: Settings, *, may_choose: bool) -> Settings:
     """The settings of a worker that runs this handler. Lanes and timeouts of the settings override those of the
-    handler. `may_choose`: the handler alone may choose the lanes. Otherwise settings that name none of its lanes are
-    refused with HandlerError, because other processes must know the lanes, too.
+    handler.
+
+    `may_choose`: the handler alone may choose the lanes. Otherwise settings that name none of its lanes are refused
+    with HandlerError, because other processes must know the lanes, too.
     """
     if not handler.lanes:
         return settings

@@ -53,9 +53,10 @@ async def run(
     thread_grace: float = GRACE,
 ) -> Outcome:
     """The outcome of `delivery`; `task` is its Task. `task_timeout` (seconds, of its lane or the worker) counts if
-    neither delivery nor handler has a timeout. Without any, the producer's usual timeout counts. After a cancel this
-    ends when the handler ends: an async handler is interrupted, one in a thread of `limiter` has to check
-    `task.cancelled`. `on_stuck` is called, once, if that thread has not ended `thread_grace` seconds after it was
+    neither delivery nor handler has a timeout. Without any, the producer's usual timeout counts.
+
+    After a cancel this ends when the handler ends: an async handler is interrupted, one in a thread of `limiter` has to
+    check `task.cancelled`. `on_stuck` is called, once, if that thread has not ended `thread_grace` seconds after it was
     cancelled or timed out; `run` then still waits for it, for as long as the process lives.
     """
     if task.unreadable:

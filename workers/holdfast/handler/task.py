@@ -226,10 +226,11 @@ class Task:
 
     async def step(self, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call `function` once for this task. Its result is recorded as JSON before this returns; later runs and turns
-        of the task get it without a call. A function that is no coroutine runs in a thread. The value is the result
-        read back from JSON. An exception is not recorded. If the worker dies between the call and the record, the next
-        run calls it again. Raises StepMismatchError if another step is recorded at this place, StepError if the result
-        cannot be recorded."""
+        of the task get it without a call. A function that is no coroutine runs in a thread.
+
+        The value is the result read back from JSON. An exception is not recorded. If the worker dies between the call
+        and the record, the next run calls it again. Raises StepMismatchError if another step is recorded at this place,
+        StepError if the result cannot be recorded."""
         return await self._of_this_run().run(name, function, args, kwargs)
 
     def step_sync(self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -255,11 +256,13 @@ class Task:
 
     async def question(self, text: str, *, state: Literal["input-required", "auth-required"] = "input-required") -> Any:
         """Ask a question and wait for the answer without a slot. The turn ends here as `state`, with `text` as its
-        prompt. At the next message the task runs again with the same arguments and recorded steps, and goes on behind
-        this call. The answer is the text or JSON value of that message, a list if it has several parts, None if the
-        task was resumed without one. Question and answer are recorded as two steps; the run ends with RunEnded, which
-        is no Exception. Raises StepMismatchError if another step is recorded at this place, StepError if the text is
-        not allowed, or in another asyncio task."""
+        prompt. At the next message the task runs again with the same arguments and recorded steps, and goes on
+        behind this call.
+
+        The answer is the text or JSON value of that message, a list if it has several parts, None if the task was
+        resumed without one. Question and answer are recorded as two steps; the run ends with RunEnded, which is no
+        Exception. Raises StepMismatchError if another step is recorded at this place, StepError if the text is not
+        allowed, or in another asyncio task."""
         return await self._of_pauses().ask(text, state)
 
     def question_sync(self, text: str, *, state: Literal["input-required", "auth-required"] = "input-required") -> Any:
@@ -285,9 +288,11 @@ class Task:
 
     async def emit(self, value: object) -> None:
         """Send `value`, JSON of at most 64 KiB, to everybody who follows the task: `handle.stream()`,
-        `manager.stream(task_id)`, `supervisor tasks follow`. It is made for the tokens of a model, hundreds a second:
-        the worker sends parts together, at most every 50 ms. The last 10,000 parts, at most 1 MiB, are kept with the
-        task. Raises NotJsonError, a ValueError, if the value is no JSON or too large."""
+        `manager.stream(task_id)`, `supervisor tasks follow`.
+
+        It is made for the tokens of a model, hundreds a second: the worker sends parts together, at most every 50 ms.
+        The last 10,000 parts, at most 1 MiB, are kept with the task. Raises NotJsonError, a ValueError, if the value is
+        no JSON or too large."""
         await self._emit(part_to_json(value))
 
     def emit_sync(self, value: object) -> None:

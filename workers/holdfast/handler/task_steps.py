@@ -191,8 +191,9 @@ class Steps:
         return ended[0].result()
 
     async def _watch(self, over: anyio.Event) -> None:
-        """After the first cancellation, report a thread that does not end although the task is stopped. The
-        cancellation may concern only a part of the handler, so this checks the task again and again.
+        """After the first cancellation, report a thread that does not end although the task is stopped.
+
+        The cancellation may concern only a part of the handler, so this checks the task again and again.
         """
         try:
             await over.wait()

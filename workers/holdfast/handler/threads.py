@@ -31,8 +31,10 @@ class Threads:
 
 @dataclass(slots=True)
 class Ended:
-    """The end of a call: its value, or its exception. The exception can be taken out once: otherwise a frame of its
-    traceback would hold it, and this cycle would keep all objects of the user's frames alive.
+    """The end of a call: its value, or its exception.
+
+    The exception can be taken out once: otherwise a frame of its traceback would hold it, and this cycle would keep all
+    objects of the user's frames alive.
     """
 
     value: Any = None
@@ -53,8 +55,10 @@ async def in_thread(
     function: Callable[[], object], notes: RunNotes, threads: Threads, *, in_main_thread: bool = False
 ) -> Any:
     """Call `function` in a thread; returns its value or raises its exception. On a cancel, ask the thread to stop and
-    wait for it. The main thread (`in_main_thread`, only in a worker process) is also interrupted. A task group waits
-    for the thread as well: a direct cancel of this asyncio task may end the wait here, but not the group's.
+    wait for it. The main thread (`in_main_thread`, only in a worker process) is also interrupted.
+
+    A task group waits for the thread as well: a direct cancel of this asyncio task may end the wait here, but not the
+    group's.
     """
     over = anyio.Event()
     ended: list[Ended] = []

@@ -101,10 +101,11 @@ class Born(msgspec.Struct, frozen=True, tag="born"):
 
 
 class Died(msgspec.Struct, frozen=True, tag="died"):
-    """Parent to steward: this worker incarnation is dead and reaped; repeated until acknowledged. `charged`: the death
-    counts as a crash of its tasks (not for an operator's kill, a drain, a lost host). `ordered`: an order (drain,
-    scale, reload, recycle) caused the death, or the worker left by itself, so no task becomes a suspect. `at`: when the
-    parent saw it, on the machine's monotonic clock; None: unknown.
+    """Parent to steward: this worker incarnation is dead and reaped; repeated until acknowledged.
+
+    `charged`: the death counts as a crash of its tasks (not for an operator's kill, a drain, a lost host). `ordered`:
+    an order (drain, scale, reload, recycle) caused the death, or the worker left by itself, so no task becomes a
+    suspect. `at`: when the parent saw it, on the machine's monotonic clock; None: unknown.
     """
 
     incarnation: str

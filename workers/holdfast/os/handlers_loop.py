@@ -1,9 +1,10 @@
-"""The event loop of a worker: nothing that handlers leave in it or raise through it ends or delays the worker. Theory
-of operation. asyncio raises SystemExit and KeyboardInterrupt of a task or callback out of the event loop, to end the
-program. In a worker they are those of one handler. The task that raised one has it as its exception, and whoever awaits
-the task gets it. So the loop goes on: everything else in it is as it was. The run that the task belongs to is told.
-Where nobody has looked at the exception by the end of its handler, it has failed. A task that nobody keeps is forgotten
-before that, which asyncio reports.
+"""The event loop of a worker: nothing that handlers leave in it or raise through it ends or delays the worker.
+
+Theory of operation. asyncio raises SystemExit and KeyboardInterrupt of a task or callback out of the event loop, to end
+the program. In a worker they are those of one handler. The task that raised one has it as its exception, and whoever
+awaits the task gets it. So the loop goes on: everything else in it is as it was. The run that the task belongs to is
+told. Where nobody has looked at the exception by the end of its handler, it has failed. A task that nobody keeps is
+forgotten before that, which asyncio reports.
 
 The default executor of the loop (`asyncio.to_thread`) has few places, and a thread that does not end keeps its one. So
 the loop knows the calls that run there, and to which run of a handler each belongs. For those of runs that are over the

@@ -1,6 +1,7 @@
-"""Adds up the rollups of a period: days, hours, ten minutes and minutes, the longest that fit. If a rollup is missing,
-the shorter ones in its place are read: the last minutes, for example, are not packed yet. A time without deliveries has
-no rollups at all.
+"""Adds up the rollups of a period: days, hours, ten minutes and minutes, the longest that fit.
+
+If a rollup is missing, the shorter ones in its place are read: the last minutes, for example, are not packed yet. A
+time without deliveries has no rollups at all.
 """
 
 from __future__ import annotations

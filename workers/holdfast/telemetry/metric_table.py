@@ -1,7 +1,9 @@
 """All metrics: name, kind, unit, labels and meaning. Every export reads this table, and docs/telemetry.md is made from
-it. A name has dots, like in OpenTelemetry; the Prometheus name is made from it and the unit. Metrics of the host come
-from each supervisor, about its own processes. Metrics of the queue come from one steward of all hosts, so that sums
-over hosts count nothing twice.
+it.
+
+A name has dots, like in OpenTelemetry; the Prometheus name is made from it and the unit. Metrics of the host come from
+each supervisor, about its own processes. Metrics of the queue come from one steward of all hosts, so that sums over
+hosts count nothing twice.
 """
 
 from __future__ import annotations
@@ -264,6 +266,7 @@ class BoundedNames:
 
 class Readings:
     """Values with the same metric and labels are added; for ages and yes-or-no values the highest counts.
+
     `report_began_ms`: the Unix time from which metrics `since_report` are counted.
     """
 

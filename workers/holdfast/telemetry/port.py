@@ -219,9 +219,10 @@ def open_inside(settings: Settings, server: Server) -> Telemetry:
 def open_telemetry(
     endpoint: str | None, service: str, protocol: str = HTTP, tracing: Tracing | None = None
 ) -> Telemetry:
-    """Telemetry of this process, to the collector at the URL `endpoint`; None: nothing is sent or loaded. `service` is
-    its name there, unless OTEL_SERVICE_NAME gives another. `protocol`: the value of OTEL_EXPORTER_OTLP_PROTOCOL, `grpc`
-    or anything else for http/protobuf.
+    """Telemetry of this process, to the collector at the URL `endpoint`; None: nothing is sent or loaded.
+
+    `service` is its name there, unless OTEL_SERVICE_NAME gives another. `protocol`: the value of
+    OTEL_EXPORTER_OTLP_PROTOCOL, `grpc` or anything else for http/protobuf.
     """
     if endpoint is None:
         return DisabledTelemetry()

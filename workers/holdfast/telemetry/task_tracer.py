@@ -52,8 +52,9 @@ _ALWAYS, _AS_PRODUCER = (cast("Sampler", each).get_description() for each in (AL
 
 
 class ChosenSpans:
-    """Starts spans with chosen ids. It has its own tracer, so that other spans of the provider keep their ids. A tracer
-    that is not the SDK's ignores the chosen ids.
+    """Starts spans with chosen ids. It has its own tracer, so that other spans of the provider keep their ids.
+
+    A tracer that is not the SDK's ignores the chosen ids.
     """
 
     def __init__(self, provider: TracerProvider) -> None:

@@ -119,8 +119,10 @@ AnyHandler = Callable[..., Any] | Handlers[Any] | Provider | Handler
 @contextmanager
 def memory_broker(handlers: AnyHandler | None, settings: Settings | None = None) -> Generator[MemoryBroker]:
     """A broker for one test: while the block runs, all code of this process submits to it, whatever store the code
-    names. Without handlers tasks are only kept. Attempts, retries, limits and lanes come from `settings`. Raises
-    HandlerError if `handlers` is no handler, StoreRefusedError inside another such block.
+    names.
+
+    Without handlers tasks are only kept. Attempts, retries, limits and lanes come from `settings`. Raises HandlerError
+    if `handlers` is no handler, StoreRefusedError inside another such block.
     """
     broker = MemoryBroker(handlers, settings or Settings())
     with standing_in(broker.store, broker.settings.queue_name), manager_in_scope.everywhere(broker.manager):
@@ -203,8 +205,9 @@ class MemoryBroker:
         to: datetime | None = None,
     ) -> None:
         """Let this much time pass, or all time until `to`. Tasks that become due meanwhile run at their moments, one
-        after the other. Delays, retries, schedules and expiry all use this time. Raises ValueError if `to` has passed
-        or has no zone.
+        after the other.
+
+        Delays, retries, schedules and expiry all use this time. Raises ValueError if `to` has passed or has no zone.
         """
         until = self._moment(timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds), to)
         if self._handler is not None:

@@ -49,8 +49,9 @@ def lane_of(jobid: str) -> str | None:
 
 
 def spec_of(jobid: str, schedule: str, manner: JobKind = USUAL) -> ScheduleSpec:
-    """The schedule to store for a job; its handler gets the id as text. If a fire of a rule is due during a run, it is
-    skipped; a single run waits for that run to end.
+    """The schedule to store for a job; its handler gets the id as text.
+
+    If a fire of a rule is due during a run, it is skipped; a single run waits for that run to end.
     """
     recurs = any(word in schedule.upper() for word in _RULES)
     return ScheduleSpec(
@@ -189,8 +190,9 @@ NOTHING: dict[str, object] = {"status": None, "next_run": None, "schedule": None
 async def set_job(
     manager: TaskManager, jobid: str, schedule: object, after: int | None = None, manner: JobKind = USUAL
 ) -> Put:
-    """Give a job its schedule; a due run is queued at once. Fires up to `after` (ms, default now) count as made. Raises
-    InvalidScheduleError and writes nothing.
+    """Give a job its schedule; a due run is queued at once.
+
+    Fires up to `after` (ms, default now) count as made. Raises InvalidScheduleError and writes nothing.
     """
     if not isinstance(schedule, str):  # a program may hand over anything
         raise InvalidScheduleError(f"schedule {shown(schedule)}: NOW, AT:<time>, CONTINUE, STOP or a rule is expected")

@@ -51,8 +51,10 @@ class Bike:
 
     def set(self, jobid: str, schedule: str | None, after: float | None = None) -> int | None:
         """Give a job its schedule: a rule, NOW, AT:<time>, CONTINUE or STOP. Returns its next run in Unix seconds. With
-        None the job is removed, like by `unset`. `after` (Unix seconds): fires of a rule up to then count as made; the
-        default is now. Raises InvalidScheduleError.
+        None the job is removed, like by `unset`.
+
+        `after` (Unix seconds): fires of a rule up to then count as made; the default is now. Raises
+        InvalidScheduleError.
         """
         if schedule is None:
             self.unset(jobid)

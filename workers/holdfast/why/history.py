@@ -37,7 +37,9 @@ SETTLED = {
 @dataclass(frozen=True, slots=True)
 class TaskHistory:
     """Facts for the sentences. By incarnation: its worker in the store, and the moment of its death (Unix ms) as its
-    supervisor saw it. `events`: the events of the task by time; those at the time of a death are its consequences.
+    supervisor saw it.
+
+    `events`: the events of the task by time; those at the time of a death are its consequences.
     """
 
     workers: Mapping[str, WorkerRecord] = field(default_factory=dict[str, WorkerRecord])

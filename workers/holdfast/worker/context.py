@@ -102,8 +102,10 @@ def initial_state(spec: WorkerSpec) -> WorkerState:
 @dataclass(slots=True, repr=False)  # its parts hold it: what shows the values of a traceback would show it without end
 class WorkerContext:
     """Events that end or interrupt a worker: `fenced`: the store says DEAD, so other workers own its tasks. `unknown`:
-    the store has lost this incarnation. `stuck`: a thread does not stop. `on_verdict` is called with the store's answer
-    to each settlement. `begun`: tasks that have begun and whose end the store does not know yet.
+    the store has lost this incarnation. `stuck`: a thread does not stop.
+
+    `on_verdict` is called with the store's answer to each settlement. `begun`: tasks that have begun and whose end the
+    store does not know yet.
     """
 
     spec: WorkerSpec

@@ -1,10 +1,11 @@
-"""Does at the end of a worker what Python does at the end of a program: runs exit functions and closes files. A worker
-ends by `os._exit`, because the code of its forking parent must not go on in it. So Python's own end of a program never
-comes, and data of completed tasks in a buffer or an exporter would be lost. Python closes an open file when it is
-garbage-collected, the outermost first: a text file, then the compressed file inside, then the file on the disk. Only
-`close` writes the end of a compressed file or the table of an archive. A few classes of the standard library that are
-no files do the same, and are named here. `__del__` of other objects is not called, because nobody knows what it does or
-how long it takes.
+"""Does at the end of a worker what Python does at the end of a program: runs exit functions and closes files.
+
+A worker ends by `os._exit`, because the code of its forking parent must not go on in it. So Python's own end of a
+program never comes, and data of completed tasks in a buffer or an exporter would be lost. Python closes an open file
+when it is garbage-collected, the outermost first: a text file, then the compressed file inside, then the file on the
+disk. Only `close` writes the end of a compressed file or the table of an archive. A few classes of the standard library
+that are no files do the same, and are named here. `__del__` of other objects is not called, because nobody knows what
+it does or how long it takes.
 
 The time is bounded: an exit function that does not return is left behind. Threads are not waited for.
 """
@@ -94,8 +95,9 @@ def close_files() -> None:
 
 
 def share_import() -> None:
-    """Prepare objects that the handler's import has opened for the workers that share them. Buffered data is written
-    once, and the end of one worker removes no temporary folder that all share.
+    """Prepare objects that the handler's import has opened for the workers that share them.
+
+    Buffered data is written once, and the end of one worker removes no temporary folder that all share.
     """
     flush_files()
     _kept[:] = [weakref.ref(file) for file in _open_files()]  # frozen soon, and not found any more

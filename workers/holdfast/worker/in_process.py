@@ -88,9 +88,11 @@ async def open_worker(
     halt: int | None = None,
 ) -> AsyncGenerator[InProcessWorker]:
     """A worker that serves while the block runs, or until it is drained; at the end it drains for `drain_timeout` of
-    the settings. `beside`: other loops that run with it. `ready`: it claims from the beginning, else after `set_ready`.
-    `on_verdict` is called with the store's answer to each settlement. `halt`: see WorkerSpec. If the block raises, the
-    worker ends at once and gives back its tasks. This waits for a thread that does not stop.
+    the settings.
+
+    `beside`: other loops that run with it. `ready`: it claims from the beginning, else after `set_ready`. `on_verdict`
+    is called with the store's answer to each settlement. `halt`: see WorkerSpec. If the block raises, the worker ends
+    at once and gives back its tasks. This waits for a thread that does not stop.
     """
     spec = WorkerSpec(uuid4().hex, slot, settings, halt=halt)
     worker = InProcessWorker(WorkerContext(spec, store, on_verdict))

@@ -56,8 +56,9 @@ class HintListener:
             self._heed(hint)
 
     async def wake(self) -> None:
-        """End a wait for hints alone as soon as bells are useful; never returns. The hint that ends the wait may be
-        lost; another one is sent only after the next answer.
+        """End a wait for hints alone as soon as bells are useful; never returns.
+
+        The hint that ends the wait may be lost; another one is sent only after the next answer.
         """
         context = self.context
         while True:

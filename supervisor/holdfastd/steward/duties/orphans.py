@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 def kill_orphans(incarnations: Collection[str], leaders: Collection[int] = ()) -> set[int]:
     """Kill all processes of this host that these dead incarnations have started or forked; returns them. `leaders`:
-    dead workers that nobody has reaped; their process groups are killed as well. This reads every process of the host,
-    and is the slowest part of a recovery."""
+    dead workers that nobody has reaped; their process groups are killed as well.
+
+    This reads every process of the host, and is the slowest part of a recovery."""
     return processes.kill_all(lambda: _left_by(incarnations, leaders))
 
 

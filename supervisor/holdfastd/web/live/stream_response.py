@@ -1,6 +1,6 @@
 """Answers with an event stream (text/event-stream), whatever its messages are about.
 
-return await stream(request, messages)   # an async generator of bytes; an error of its first item is the answer
+    return await stream(request, messages)   # an async generator of bytes; an error of its first item is the answer
 
 The stream ends with its messages, when its client has gone, when its login has ended, or when the process must stop. It
 also ends after an hour: a browser then connects again, and so shows that it is still logged in. A stream of the agent

@@ -143,8 +143,10 @@ def _is_foreign(pid: int) -> bool:
 
 
 class CommandProcess:
-    """A running command; leaving its context kills and reaps all its processes. Starting it raises OSError. `marks`:
-    NAME=value in its environment that no other run has. `asked_to_end`: it got SIGTERM.
+    """A running command; leaving its context kills and reaps all its processes.
+
+    Starting it raises OSError. `marks`: NAME=value in its environment that no other run has. `asked_to_end`: it got
+    SIGTERM.
     """
 
     def __init__(

@@ -62,6 +62,7 @@ async def wait_order(
     database: Database, queue: str, names: Sequence[str], request: int, ours: Collection[int] = ()
 ) -> bool:
     """Wait until earlier requests for these names have been given to Redis. `ours` are given together with this one.
+
     False if one waits too long for its producer: then a steward gives it, and this request after it.
     """
     while True:

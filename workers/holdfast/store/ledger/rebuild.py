@@ -1,10 +1,15 @@
 """Rebuilds a Redis that has lost data, step by step; each step is a transaction that notes the progress.
 
-1. Settings of lanes and hosts go back, so that no paused task starts. 2. Tasks go back, page by page, and removed tasks
-  are removed again. 3. Schedules go back; they make no fires until this Redis is followed. 4. Changes that may be
-  undone are carried out again. 5. All of Redis is read once. Requests that were accepted meanwhile are given when Redis
-  is followed. The same is done if events were trimmed unread, because the ledger was too slow. Then the data in Redis
-  stays, and missing items count as removed.
+1. Settings of lanes and hosts go back, so that no paused task starts.
+2. Tasks go back, page by page, and removed tasks are removed again.
+3. Schedules go back; they make no fires until this Redis is followed.
+4. Changes that may be undone are carried out again.
+5. All of Redis is read once.
+
+Requests that were accepted meanwhile are given when Redis is followed.
+
+The same is done if events were trimmed unread, because the ledger was too slow. Then the data in Redis stays, and
+missing items count as removed.
 """
 
 from __future__ import annotations

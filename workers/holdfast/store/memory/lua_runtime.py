@@ -1,5 +1,6 @@
-"""Python functions for those that Redis's Lua has and the Lua of this process lacks. `new` makes an empty Lua table;
-texts are bytes in Lua.
+"""Python functions for those that Redis's Lua has and the Lua of this process lacks.
+
+`new` makes an empty Lua table; texts are bytes in Lua.
 """
 
 from __future__ import annotations

@@ -248,8 +248,9 @@ def is_served(queue: str) -> bool:
 
 @asynccontextmanager
 async def open_memory(queue: str) -> AsyncGenerator[MemoryStore]:
-    """The store of this queue, if this process serves it in memory; else a new, empty one. Raises StoreRefusedError if
-    this process serves another queue: no worker would ever run the tasks.
+    """The store of this queue, if this process serves it in memory; else a new, empty one.
+
+    Raises StoreRefusedError if this process serves another queue: no worker would ever run the tasks.
     """
     if _served and queue not in _served:
         [served] = _served

@@ -221,9 +221,10 @@ class FastClient:
 
     async def execute_waiting(self, wait: tuple[Any, ...], offer: Offer, seconds: float) -> tuple[Any, Any]:
         """The answers of a blocking command, and of a second one sent behind it. The second is None if none was sent,
-        or the server did not know its script. `offer` gets the function that sends the second command, and later None
-        when it is too late. `seconds`: the longest time from the first answer to the second. After an error the second
-        command may have run.
+        or the server did not know its script. `offer` gets the function that sends the second command, and later
+        None when it is too late.
+
+        `seconds`: the longest time from the first answer to the second. After an error the second command may have run.
         """
         packed = _packed(wait)
         protocol = await self._take_another(None)

@@ -60,7 +60,9 @@ class RedisSteward(RedisPart):
 
     async def take_back(self, incarnation: str, last_request: int, begun: Mapping[str, str]) -> int:
         """Put back the tasks that a silent worker has claimed and not begun; returns their number. `begun`: see
-        `recover`. Claims of requests after `last_request` stay. The worker must not begin the others any more: see
+        `recover`.
+
+        Claims of requests after `last_request` stay. The worker must not begin the others any more: see
         `BegunTasks.is_revoked`. No crash and no release is counted for them.
         """
         return await self._number("take_back", incarnation, last_request, _pack(dict(begun)))
@@ -85,8 +87,9 @@ class RedisSteward(RedisPart):
         return Startable(startable, alone)
 
     async def unserved(self, timeout_ms: int, limit: int) -> int:
-        """Fail tasks that have waited this long while no live worker had their handler; returns their number. It looks
-        at `limit` gates, and at `limit` tasks of each.
+        """Fail tasks that have waited this long while no live worker had their handler; returns their number.
+
+        It looks at `limit` gates, and at `limit` tasks of each.
         """
         return await self._number("unserved", timeout_ms, limit)
 
@@ -129,8 +132,10 @@ class RedisSteward(RedisPart):
 
     async def note_wrong_end(self, lane: str, front: LaneHead, steward: str) -> int:
         """Count the foreign entries that a look saw pushed at the front of the lane. All stewards see the same entries,
-        so only one steward's are counted at a time. Answers the count since the lane's end was set, or since a day
-        without such entries; 0 if the lane's front was changed.
+        so only one steward's are counted at a time.
+
+        Answers the count since the lane's end was set, or since a day without such entries; 0 if the lane's front was
+        changed.
         """
         return await self._number("wrong_end", self._keys.name(lane), front.pushed, steward, int(front.turned))
 

@@ -32,8 +32,9 @@ class RedisWebhooks(RedisPart):
         await self._run("webhook_receiver", receiver, answered)
 
     async def notice_done(self, name: str, why: str = "", at_ms: int | None = None) -> bool:
-        """Mark a notice as posted, or as given up for the reason `why`. False if that was done before. `at_ms`: the
-        moment of the posted notice. If the task has made progress since, that is posted next.
+        """Mark a notice as posted, or as given up for the reason `why`. False if that was done before.
+
+        `at_ms`: the moment of the posted notice. If the task has made progress since, that is posted next.
         """
         return await self._number("webhook_done", name, why, "" if at_ms is None else at_ms) == 1
 

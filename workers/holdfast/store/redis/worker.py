@@ -96,9 +96,10 @@ class RedisWorker(RedisPart):
         weights: Sequence[int] = (),
         ahead: int = 0,
     ) -> Pulled:
-        """Settle, then claim up to `slots` tasks. `weights` has one number for each lane; without weights, tasks come
-        from the first lane that has any. `ahead`: how many more may be claimed, if the worker serves one lane and no
-        limit applies.
+        """Settle, then claim up to `slots` tasks.
+
+        `weights` has one number for each lane; without weights, tasks come from the first lane that has any. `ahead`:
+        how many more may be claimed, if the worker serves one lane and no limit applies.
         """
         packed = _pack([_flat(settlement) for settlement in settlements])
         shares = " ".join(map(str, weights))
