@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from holdfast.core.conversations import About
-from holdfast.core.envelope import Run, UnreadableError, read
+from holdfast.core.envelope import Run, kept_run
 from holdfast.core.messages import Message, Part, text_part
 from holdfast.core.outcomes import Result
 from holdfast.core.outcomes import read_result as kept_result
@@ -198,19 +198,11 @@ def _turns(record: TaskRecord, about: About) -> Iterator[_TurnOfTask]:
     before, which is among the earlier ones."""
     asked, answered = about.earlier[::2], about.earlier[1::2]
     for number, (operation, result) in enumerate(zip(asked, answered, strict=False), 1):
-        yield _TurnOfTask(number, _run(operation), read_result(result) if result else None)
+        yield _TurnOfTask(number, kept_run(operation), read_result(result) if result else None)
     is_answered = record.state in TERMINAL | PARKED and record.result
     if is_answered and record.result == next(filter(None, reversed(answered)), None):
         is_answered = None
-    yield _TurnOfTask(record.turn, _run(record.operation), read_result(record.result) if is_answered else None)
-
-
-def _run(raw: bytes | None) -> Run | None:
-    try:
-        operation = read(raw or b"", len(raw or b""))
-    except UnreadableError:
-        return None
-    return operation if isinstance(operation, Run) else None
+    yield _TurnOfTask(record.turn, kept_run(record.operation), read_result(record.result) if is_answered else None)
 
 
 def _messages(task_id: str, context_id: str, turn: _TurnOfTask) -> Iterator[AgentMessage]:

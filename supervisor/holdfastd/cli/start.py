@@ -5,11 +5,10 @@ from __future__ import annotations
 import click
 import rich_click
 
-from holdfast_config import logging
 from holdfast_config.resolve import setting_files
 from holdfastd.cli import service_process
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.handler_name import check_name, check_owner
+from holdfastd.cli.common.handler_name import settings_with
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import every_setting
 from holdfastd.cli.service_process import PoolOrder
@@ -34,13 +33,7 @@ def start(session: Session, /, handler: str | None) -> int:
     tasks have finished. With --scheduler-type memory everything runs in one process, for tasks that the handler's own
     program submits.
     """
-    session.flags["handler"] = handler
-    if session.json:
-        session.flags.setdefault("log_format", "json")
-    settings = session.settings
-    logging.configure(settings.log_level, settings.log_format)
-    check_name(settings)
-    check_owner(settings)
+    settings = settings_with(session, handler)
     session.warn()
     for line in project_data.remarks(settings):
         output.note(line)

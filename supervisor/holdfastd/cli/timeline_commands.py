@@ -19,7 +19,7 @@ from holdfast.timeline.jobs import NOTHING, jobs, set_job, spec_of, tell_job
 from holdfast_config import logging
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import given_of, print_answer
-from holdfastd.cli.common.handler_name import check_name, check_owner
+from holdfastd.cli.common.handler_name import settings_with
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import settings_but
@@ -217,13 +217,7 @@ def work(session: Session, /, worker: str | None) -> int:
     worker also fires schedules that are due. Any number may run at once. SIGTERM or Ctrl-C ends it after its running
     task. It is not restarted when it dies: use `supervisor start` for that.
     """
-    session.flags["handler"] = worker
-    if session.json:
-        session.flags.setdefault("log_format", "json")
-    settings = session.settings
-    logging.configure(settings.log_level, settings.log_format)
-    check_name(settings)
-    check_owner(settings)
+    settings = settings_with(session, worker)
     reach(session)
     from holdfastd.single.work_process import run as run_worker  # slow to import; errors of the settings come first
 

@@ -16,7 +16,7 @@ from opentelemetry.trace import NonRecordingSpan
 from holdfast.client.submission import current_trace
 from holdfast.core.acceptance import Submission
 from holdfast.core.conversations import About
-from holdfast.core.envelope import Run, UnreadableError, read
+from holdfast.core.envelope import Run, UnreadableError, kept_run, read
 from holdfast.core.identity import sha1_hex
 from holdfast.core.messages import text_of
 from holdfast.core.task_states import PARKED, TERMINAL, State
@@ -297,19 +297,11 @@ def _turns(record: TaskRecord, about: About) -> Iterator[tuple[Run | None, TurnR
     is among the earlier ones."""
     earlier = about.earlier
     for asked, answered in zip(earlier[::2], earlier[1::2], strict=False):
-        yield _run(asked), result_of(answered) if answered else None
+        yield kept_run(asked), result_of(answered) if answered else None
     answer = record.result if record.state in TERMINAL | PARKED else None
     if answer and answer == next(filter(None, reversed(earlier[1::2])), None):
         answer = None
-    yield _run(record.operation), result_of(answer) if answer else None
-
-
-def _run(raw: bytes | None) -> Run | None:
-    try:
-        operation = read(raw or b"", len(raw or b""))
-    except UnreadableError:
-        return None
-    return operation if isinstance(operation, Run) else None
+    yield kept_run(record.operation), result_of(answer) if answer else None
 
 
 def _changed_ms(record: TaskRecord) -> int:

@@ -153,6 +153,16 @@ def read(raw: bytes, max_bytes: int) -> Operation:
     return Control(cast("Verb", verb), task_id)
 
 
+def kept_run(raw: bytes | None, max_bytes: int | None = None) -> Run | None:
+    """The run in an operation that the store keeps; None if there is none, or it cannot be read. `max_bytes`: as for
+    `read`; None: of any size."""
+    try:
+        operation = read(raw or b"", len(raw or b"") if max_bytes is None else max_bytes)
+    except UnreadableError:
+        return None
+    return operation if isinstance(operation, Run) else None
+
+
 def _decode(raw: bytes) -> _Envelope:
     try:
         return _decoder.decode(raw)

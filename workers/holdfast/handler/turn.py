@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from holdfast.core.delivery import Delivery
-from holdfast.core.envelope import Control, Run, UnreadableError, read
+from holdfast.core.envelope import Control, Run, UnreadableError, kept_run, read
 from holdfast.core.messages import Message, with_content
 from holdfast.core.outcomes import reply_parts
 
@@ -150,11 +150,8 @@ def _earlier(delivery: Delivery) -> list[Message]:
 
 
 def _asked(raw: bytes) -> list[Message]:
-    try:
-        operation = read(raw, len(raw))
-    except UnreadableError:
-        return []
-    return operation.messages if isinstance(operation, Run) else []
+    run = kept_run(raw)
+    return run.messages if run else []
 
 
 def _reply(document: bytes) -> list[Message]:

@@ -10,6 +10,8 @@ import click
 import msgspec
 import rich_click
 
+from holdfast.errors import HoldfastError
+from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import operate
@@ -64,6 +66,19 @@ def print_answer(session: Session, answer: R, words: Callable[[R], str]) -> None
         output.document(answer)
     else:
         output.text(words(answer))
+
+
+def refusals(answers: Mapping[str, object]) -> list[HoldfastError]:
+    """The errors among the answers of `operate_each`."""
+    return [answer for answer in answers.values() if isinstance(answer, HoldfastError)]
+
+
+def print_purged(session: Session, purged: int, refused: Collection[HoldfastError]) -> int:
+    """Print the refusals and the number of what was deleted; returns the exit status."""
+    for each in refused:
+        output.note(str(each))
+    print_answer(session, {"purged": purged}, lambda answer: f"{answer['purged']} deleted")
+    return Exit.FAILED if refused else Exit.OK
 
 
 def _parameter(field: msgspec.structs.FieldInfo) -> options.Decorator[Any]:

@@ -123,7 +123,7 @@ async def asking(
 
     asked = AskedChange(operator_name(), "the command line", keep, change, subject)
     # While the store is away nobody can note anything there: to try would only keep the command waiting.
-    async with notes.noted(asked, notes.why, (StoreUnavailableError,)):
+    async with notes.noted(asked, unasked=(StoreUnavailableError,)):
         try:
             yield asked
         except BaseExceptionGroup as group:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,18 +14,27 @@ from holdfast.core.words import counted
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import arguments_of, given_of, print_answer
+from holdfastd.cli.common.act_command import arguments_of, given_of, print_answer, print_purged, refusals
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, ask, converse, manager_of, operate, operate_in, retries_of
+from holdfastd.cli.common.store_session import (
+    LONG_RETRIES,
+    ask,
+    converse,
+    manager_of,
+    operate,
+    operate_each,
+    operate_in,
+    retries_of,
+)
 from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.documents import printed_times, task_documents
 from holdfastd.documents.queue_documents import unreadable_document
 from holdfastd.operations.act import Act
-from holdfastd.operations.errors import NotFoundError, NotPossibleError
+from holdfastd.operations.errors import NotFoundError
 from holdfastd.operations.unreadable import (
     REMOVE_ALL_UNREADABLE,
     REMOVE_UNREADABLE,
@@ -122,7 +131,7 @@ def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) ->
             output.line({"address": address, "answer": word})
         elif word == "back":
             output.text(f"{address} is back in its lane")
-    return _status(done)
+    return Exit.FAILED if refusals(done) else Exit.OK
 
 
 @unreadable.command(epilog="Example: supervisor queue unreadable remove --all --older 7d --yes")
@@ -142,15 +151,8 @@ def remove(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, o
         purged = operate(session, REMOVE_ALL_UNREADABLE, {} if older is None else {"older": older})["purged"]
     else:
         done = converse(session, lambda store: _each(store, session, REMOVE_UNREADABLE, addresses))
-        refused = [answer for answer in done.values() if isinstance(answer, HoldfastError)]
-        purged = len(done) - len(refused)
-        for each in refused:
-            output.note(str(each))
-    if session.json:
-        output.document({"purged": purged})
-    else:
-        output.text(f"{purged} deleted")
-    return _status(done)
+        purged = len(done) - len(refusals(done))
+    return print_purged(session, purged, refusals(done))
 
 
 def _check(addresses: Sequence[str], all_of_them: bool) -> None:
@@ -167,18 +169,7 @@ async def _each(
     if not chosen:
         found = await retries_of(session.settings).call(store.unreadable, ALL)
         chosen = [each.address for each in reversed(found)]
-    answers = dict[str, UnreadableAnswer | HoldfastError]()
-    for address in dict.fromkeys(chosen):
-        try:
-            answer = await operate_in(store, session, act, {"address": address})
-            answers[address] = answer
-        except (NotFoundError, NotPossibleError) as error:
-            answers[address] = error
-    return answers
-
-
-def _status(answers: Mapping[str, UnreadableAnswer | HoldfastError]) -> int:
-    return Exit.FAILED if any(isinstance(each, HoldfastError) for each in answers.values()) else Exit.OK
+    return await operate_each(store, session, act, chosen)
 
 
 def _cells(each: UnreadableEntry) -> tuple[object, ...]:

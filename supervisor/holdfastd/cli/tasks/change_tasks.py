@@ -14,7 +14,7 @@ from holdfast.core.task_states import TERMINAL
 from holdfast.errors import HoldfastError, UnknownTaskError
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import NO_OWN, arguments_of, given_of, print_answer
+from holdfastd.cli.common.act_command import NO_OWN, arguments_of, given_of, print_answer, refusals
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.parameter_types import DURATION, JSON
 from holdfastd.cli.common.session import Session
@@ -88,7 +88,7 @@ def change(
     answers = converse(session, each)
     for task_id, answer in answers.items():
         show(session, task_id, answer)
-    return Exit.FAILED if any(isinstance(each, HoldfastError) for each in answers.values()) else Exit.OK
+    return Exit.FAILED if refusals(answers) else Exit.OK
 
 
 def _show_state(session: Session, task_id: str, answer: TaskState | HoldfastError) -> None:

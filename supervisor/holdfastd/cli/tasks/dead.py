@@ -11,10 +11,10 @@ import rich_click
 from holdfast.client.manager import TaskManager
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted, duration
-from holdfast.errors import CannotRetryError, HoldfastError
+from holdfast.errors import CannotRetryError
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import arguments_of, given_of
+from holdfastd.cli.common.act_command import arguments_of, given_of, print_purged, refusals
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.parameter_types import DURATION
@@ -140,17 +140,9 @@ def remove(
         confirm(f"Delete {counted(number, 'dead letter')}?", "deleting dead letters cannot be undone", yes=yes)
     if is_filtered:
         purged = operate(session, REMOVE_ALL_DEAD, given_of({"name": name, "older": older}), LONG_RETRIES)["purged"]
-    else:
-        answers = converse(session, lambda store: operate_each(store, session, REMOVE_DEAD, chosen))
-        refused = [each for each in answers.values() if isinstance(each, HoldfastError)]
-        purged = len(chosen) - len(refused)
-        for each in refused:
-            output.note(str(each))
-    if session.json:
-        output.document({"purged": purged})
-    else:
-        output.text(f"{purged} deleted")
-    return Exit.OK if is_filtered or purged == len(chosen) else Exit.FAILED
+        return print_purged(session, purged, ())
+    refused = refusals(converse(session, lambda store: operate_each(store, session, REMOVE_DEAD, chosen)))
+    return print_purged(session, len(chosen) - len(refused), refused)
 
 
 def _is_filtered(task_ids: Sequence[str], all_of_them: bool, name: str | None, older: float | None) -> bool:

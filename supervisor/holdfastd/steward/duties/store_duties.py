@@ -18,7 +18,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from holdfast.core.activity import Happening
 from holdfast.core.counts import Epoch
-from holdfast.core.envelope import Run, UnreadableError, read
+from holdfast.core.envelope import kept_run
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep, read_step, read_trail
 from holdfast.core.words import counted
@@ -40,7 +40,6 @@ PAGE, MOST_PAGES = 500, 40  # events between now and the death
 EVENTS_OF_TASK = 8  # in one recovery, at most
 REST = 3600.0  # seconds; a death wakes it
 NOT_BEGUN = ", before it had begun"
-ANY_SIZE = 1 << 30
 
 _log = structlog.get_logger("holdfast.steward")
 
@@ -135,11 +134,8 @@ def recovered(events: list[Happening], incarnation: str) -> list[tuple[str, Trai
 
 def _lost_run(record: TaskRecord, step: TrailStep, handler: str) -> LostRun | None:
     """The lost run of a task; None if its operation cannot be read."""
-    try:
-        operation = read(record.operation or b"", ANY_SIZE)
-    except UnreadableError:
-        return None
-    if not isinstance(operation, Run):
+    operation = kept_run(record.operation)
+    if operation is None:
         return None
     trail = read_trail(record.trail)
     claimed = next((each.at_ms for each in trail if (each.event, each.claim) == ("claimed", step.claim)), step.at_ms)

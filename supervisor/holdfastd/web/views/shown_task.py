@@ -109,11 +109,8 @@ class TaskCall:
 
 def call_of(task: TaskRecord) -> TaskCall | None:
     """The call of the present turn; None if its operation is no readable run."""
-    try:
-        run = envelope.read(task.operation or b"", LARGEST)
-    except UnreadableError:
-        return None
-    if not isinstance(run, Run) or not run.messages:
+    run = envelope.kept_run(task.operation, LARGEST)
+    if run is None or not run.messages:
         return None
     parts = run.messages[-1]["parts"]
     data = [each for each in parts if _is_data(each)]

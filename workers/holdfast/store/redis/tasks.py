@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
 
 from holdfast.core.counts import Obliterated
 from holdfast.core.delivery import PartsPage, read_batch
@@ -13,6 +15,8 @@ from holdfast.core.tasks import Page, PlaceInLane, RetryAnswer, TaskIds, TaskRec
 from holdfast.store.redis import decode
 from holdfast.store.redis.connection import DAMAGED, given
 from holdfast.store.redis.part import RedisPart
+
+T = TypeVar("T")
 
 
 class RedisTasks(RedisPart):
@@ -64,12 +68,7 @@ class RedisTasks(RedisPart):
 
     async def recorded_steps(self, task_id: str) -> list[StepRecord]:
         """All steps of the task, in the order of their places."""
-        steps, following = await self.steps(task_id)
-        found = list(steps)
-        while following is not None:
-            steps, following = await self.steps(task_id, following)
-            found += steps
-        return found
+        return await _all_pages(partial(self.steps, task_id))
 
     async def parents(
         self, task_id: str, first: int = 1, *, results: bool = True
@@ -106,12 +105,7 @@ class RedisTasks(RedisPart):
 
     async def names_of_steps(self, task_id: str) -> list[StepHead]:
         """The names of all steps of the task, in the order of their places."""
-        steps, following = await self.step_names(task_id)
-        found = list(steps)
-        while following is not None:
-            steps, following = await self.step_names(task_id, following)
-            found += steps
-        return found
+        return await _all_pages(partial(self.step_names, task_id))
 
     async def children(self, task_id: str, limit: int) -> tuple[int, tuple[str, ...]]:
         """The number of tasks that were submitted after it and are kept, and the ids of the first."""
@@ -166,3 +160,13 @@ class RedisTasks(RedisPart):
         if following == b"busy":
             return Obliterated(0, "", number)
         return Obliterated(number, "" if following == b"0" else following.decode())
+
+
+async def _all_pages(read: Callable[[int], Awaitable[tuple[tuple[T, ...], int | None]]]) -> list[T]:
+    """The items of all pages; `read` gives a page from a place on, and the place of the next one."""
+    found = list[T]()
+    following: int | None = 0
+    while following is not None:
+        page, following = await read(following)
+        found += page
+    return found
