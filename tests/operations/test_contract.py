@@ -1,4 +1,4 @@
-"""What changes a queue is asked for by the acts alone: a face calls no such method of the library or of a store."""
+"""Only acts change a queue: a face calls no changing method of the library or of a store."""
 
 from __future__ import annotations
 

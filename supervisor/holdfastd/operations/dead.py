@@ -29,14 +29,14 @@ class RemoveDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class RemoveAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Which dead letters."""
+    """The filter of the dead letters to delete."""
 
     name: Name = None
     older: Age | None = None
 
 
 class RetryAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Which dead letters, and why they run again."""
+    """The filter of the dead letters, and why they run again."""
 
     name: Name = None
     older: Age | None = None

@@ -1,6 +1,6 @@
-"""What an error means to each face: the exit status of a command, the status of an HTTP answer, the code of the agent.
+"""The meaning of errors to each face: the exit status of a command, the status of an HTTP answer, the agent's code.
 
-MEANINGS is the one table of it. The first row counts whose kind the error is of, so a kind stands above its bases.
+MEANINGS is the only table. The first row that fits an error counts, so a class stands above its bases.
 """
 
 from __future__ import annotations
@@ -101,5 +101,5 @@ MEANINGS: tuple[tuple[type[Exception], Meaning], ...] = (
 
 
 def meaning_of(error: BaseException) -> Meaning:
-    """What the error means to each face; BUG for one that nobody raises on purpose."""
+    """The meaning of the error to each face; BUG for an error that nobody raises on purpose."""
     return next((meaning for kind, meaning in MEANINGS if isinstance(error, kind)), BUG)

@@ -63,7 +63,7 @@ class ResumeTask(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class CleanTasks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Which tasks, of those that have ended. `older`: since their end."""
+    """The filter of the ended tasks to delete. `older`: the time since their end."""
 
     state: Annotated[list[State], Meta(description="Only tasks in this final state.")] = []
     older: Annotated[float, Meta(ge=0, description="Only tasks that ended at least this long ago: seconds.")] = 0.0

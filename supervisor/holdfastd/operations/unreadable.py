@@ -30,7 +30,7 @@ class RemoveUnreadable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class RemoveAllUnreadable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Which entries."""
+    """The age of the entries to delete."""
 
     older: Age = 0.0
 

@@ -28,7 +28,7 @@ class ClearQueue(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ObliterateQueue(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Whether workers may be there."""
+    """The queue is deleted even while workers are registered, if `force` says so."""
 
     force: Annotated[
         bool, Meta(description="Delete while workers are registered, too; results of their running tasks are lost.")

@@ -50,7 +50,7 @@ class Rule:
         return self._wait(self._met, "met")
 
     def was_met(self, within: float) -> bool:
-        """Whether the request comes by within these seconds."""
+        """True if the request comes by within these seconds."""
         return self._met.wait(within)
 
     def wait(self) -> Rule:

@@ -49,7 +49,7 @@ class TaskOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     worker."""
 
     concurrency_key: str | None = None
-    """Of all tasks with the same key one runs at a time (a lane may allow more), in the order of their submission."""
+    """Tasks with the same key run one at a time (a lane may allow more), in the order of their submission."""
 
     metadata: Mapping[str, object] | None = None
     """Names with values for the handler, which reads them as `task.metadata`."""
@@ -65,8 +65,8 @@ class TaskOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The ids of tasks, 100 at most, that end before this one begins."""
 
     if_parent_fails: Literal["fail", "run"] | None = None
-    """What happens if a task of `after` ends otherwise than completed: this one fails, too (`fail`, the default), or
-    runs all the same (`run`)."""
+    """The choice for a task of `after` that does not complete: this task fails, too (`fail`, the default), or it runs
+    all the same (`run`)."""
 
     expires: datetime | float | None = None
     """The task is canceled if no worker has taken it by then: seconds from its acceptance, or a datetime with its time

@@ -30,7 +30,7 @@ class Quiet:
 
     @property
     def ordered(self) -> str:
-        """Who gave the order, and why. A reason that names its author says both."""
+        """The author of the order, and the reason. A reason that names its author says both."""
         return self.reason if self.by in self.reason else f"by order of {self.by} ({self.reason})"
 
     def counts_for(self, host: str) -> bool:

@@ -48,7 +48,7 @@ class Overlap(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Misfire:
-    """Which missed fires are made: the oldest ones, at most `most` (0: none), or only the latest."""
+    """The choice of missed fires to make: the oldest ones, at most `most` (0: none), or only the latest."""
 
     latest: bool = True
     most: int = 0

@@ -1,5 +1,7 @@
-"""What needs OpenTelemetry's API alone, and no SDK: the span and the baggage that the caller is in, the producer's span
-that a task's envelope names, and telemetry of workers inside an application that has its own.
+"""Telemetry that needs OpenTelemetry's API, and no SDK.
+
+It reads the span and the baggage of the caller, and the producer's span that a task's envelope names. It serves workers
+inside an application that has telemetry of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What bounds a delivery: its time limit, the tries of its task, and the number of tasks of one handler at once.
+"""The bounds of a delivery: its time limit, the tries of its task, and the number of tasks of one handler at once.
 
 A worker cannot choose what it claims, so it may hold more tasks of a handler than may run. A few wait here for the next
 place, so that no place stays empty. Because they take slots that others could use, they are at most a quarter of all.

@@ -93,7 +93,7 @@ class RecentErrors:
 
 
 async def recent_errors(access: QueueAccess, since_ms: int, name: str | None = None) -> RecentErrors:
-    """Of one handler, or of all: from the index of ended tasks and that of dead letters, the newest first."""
+    """The failed tasks of one handler, or of all, the newest first, from the indexes of ended and dead tasks."""
     store = access.store
     tasks, is_whole = await _failed(store, since_ms, name)
     letters = await store.dead_letters(MOST)

@@ -215,7 +215,7 @@ async def bulk(request: Request) -> Response:
 
 
 def typed_filter(fields: Mapping[str, str]) -> Mapping[str, object]:
-    """What a form or an address gives for the act. It has one state, of which the act takes several."""
+    """The arguments of the act, as a form or an address gives them. A form has one state; the act takes several."""
     names = {each.name for each in BEGIN_BULK.fields}
     given: dict[str, object] = {name: text.strip() for name, text in fields.items() if name in names and text.strip()}
     return {**given, "state": [given["state"]]} if "state" in given else given

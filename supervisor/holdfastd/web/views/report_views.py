@@ -1,4 +1,4 @@
-"""What the report pages show of a period: charts of its courses, and its errors in groups. Pure."""
+"""The content of report pages about a period: charts of its figures, and its errors in groups. Pure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Chart:
 
     @property
     def points(self) -> list[str]:
-        """Of each line, the points of an SVG polyline in WIDTH by HEIGHT."""
+        """The points of an SVG polyline for each line, in WIDTH by HEIGHT."""
         top = max((value for line in self.lines for value in line.values if value), default=1)
         return [" ".join(_points(line.values, top)) for line in self.lines]
 

@@ -1,4 +1,4 @@
-"""What the page of a task shows: its changes, its call, its messages, and its history as a picture. Pure."""
+"""The content of a task's page: its changes, its call, its messages, and its history as a picture. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TaskAction:
 
     @property
     def path(self) -> str:
-        """Of the form that asks for it."""
+        """The address of the form that asks for it."""
         return f"/{self.act.name}"
 
     @property
