@@ -186,7 +186,6 @@ class Page:
 # The search for tasks by a text: which tasks match, and a quick test that lets the store skip most others.
 
 LONGEST_TEXT = 200  # characters that may be searched for
-MOST_SEARCHED_BYTES = 65_536  # of an operation, and of a result, that are searched: their beginning
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _.@-]+")  # no encoder of JSON writes these in another way
 

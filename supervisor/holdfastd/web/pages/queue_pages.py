@@ -20,8 +20,6 @@ from holdfastd.operations.unreadable import missing
 from holdfastd.web.queue.queue_access import list_place, queue_of
 from holdfastd.web.rendering import page
 
-LONGEST_HANDLER = 200
-
 
 async def lanes(request: Request) -> Response:
     return await _lanes(request, {}, "")

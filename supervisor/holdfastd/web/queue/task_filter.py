@@ -68,11 +68,6 @@ class TaskFilter:
         return wanted | ages | {"newest_first": True}
 
     @property
-    def is_state_alone(self) -> bool:
-        """True if nothing but a state, or nothing, is asked for."""
-        return not any((self.lane, self.name, self.batch, self.owner, self.newer, self.older, self.text))
-
-    @property
     def query(self) -> str:
         """The query of an address with the filter alone, from its beginning."""
         places = {"task_id", "cursor", "found", "searched"}
