@@ -13,8 +13,7 @@ from structlog.testing import capture_logs
 from holdfast.core.delivery import Pulled, Standing
 from holdfast.store.memory import MemoryStore
 from holdfast.worker.context import WorkerContext
-from holdfast.worker.listen import SETTLE_DELAY, HintListener
-from holdfast.worker.pull import Puller
+from holdfast.worker.pull import SETTLE_DELAY, HintListener, Puller
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 

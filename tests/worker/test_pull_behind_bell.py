@@ -16,8 +16,7 @@ from holdfast.core.pull_protocol import Lease
 from holdfast.core.worker_records import WorkerKind
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.worker.context import StoreRetries, WorkerContext, lease_clock
-from holdfast.worker.listen import HintListener
-from holdfast.worker.pull import Puller
+from holdfast.worker.pull import HintListener, Puller
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from tests.worker.handlers import delivery_of

@@ -27,9 +27,8 @@ from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.exit_work import do_exit_work, seconds_for
 from holdfast.worker.lifespans import Lifespans
-from holdfast.worker.listen import HintListener
 from holdfast.worker.membership import DeclaredSchedules, LeaseRenewal, WorkerRegistration
-from holdfast.worker.pull import Puller
+from holdfast.worker.pull import HintListener, Puller
 from holdfast.worker.recycler import Heartbeat, Recycler
 from holdfast.worker.run import TaskRunner
 from holdfast.worker.samples import Samples

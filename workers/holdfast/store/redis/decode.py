@@ -9,8 +9,6 @@ from typing import Any
 from urllib.parse import unquote
 
 from holdfast.core.activity import Happening
-from holdfast.core.batches import DeliveredBatch, batch_counts
-from holdfast.core.delivery import Delivery, Pulled, Standing, Verdict
 from holdfast.core.identity import sha1_hex
 from holdfast.core.lanes import UnreadableEntry
 from holdfast.core.outcomes import ParentResult
@@ -27,79 +25,6 @@ def pairs(flat: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
     items = iter(flat)
     for key in items:
         yield key.decode(), next(items)
-
-
-_STANDINGS = {str(standing).encode(): standing for standing in Standing}
-_VERDICTS = {str(verdict).encode(): verdict for verdict in Verdict}
-
-
-SHORT = 7  # values of a row of a first delivery, of which everything else is as at its beginning
-_MARK, _END_OF_MARK = b'{"_b":"', b'",'
-
-
-def _operation_in(entry: bytes) -> bytes:
-    """Entries of ours are operations with a mark in front, `{"_b":"<id>:<number>",`; others are operations."""
-    return b"{" + entry[entry.index(_END_OF_MARK) + len(_END_OF_MARK) :] if entry.startswith(_MARK) else entry
-
-
-def _first_delivery(row: list[Any]) -> Delivery:
-    task_id, claim, lane, limit, timeout, entry, waited = row
-    return Delivery(
-        task_id.decode(),
-        claim.decode(),
-        lane.decode(),
-        _operation_in(entry),
-        1,
-        1,
-        0,
-        0,
-        int(limit) if limit else None,
-        int(timeout) if timeout else None,
-        False,
-        waited_ms=waited,
-    )
-
-
-def _delivery(row: list[Any]) -> Delivery:
-    task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, raw, saved, past, *rest = row
-    earlier, waited, unbegun, child, steps, batch = rest
-    return Delivery(
-        task_id.decode(),
-        claim.decode(),
-        lane.decode(),
-        raw,
-        int(turn),
-        int(delivery),
-        int(attempts),
-        int(crashes),
-        int(limit) if limit else None,
-        int(timeout) if timeout else None,
-        solo == b"1",
-        saved or None,
-        tuple(past) if past else (),
-        earlier,
-        waited,
-        int(delivery) - int(unbegun),
-        child == 1,
-        steps == 1,
-        _batch(*batch) if batch else None,
-    )
-
-
-def _batch(batch_id: bytes, place: bytes, *counts: int) -> DeliveredBatch:
-    return DeliveredBatch(batch_id.decode(), int(place), batch_counts(counts) if counts else None)
-
-
-def pulled(answer: list[Any]) -> Pulled:
-    standing, verdicts, rows, backlog, inbox, *fires = answer
-    return Pulled(
-        standing=_STANDINGS[standing],
-        verdicts=tuple([_VERDICTS[verdict] for verdict in verdicts]),
-        deliveries=tuple([_first_delivery(row) if len(row) == SHORT else _delivery(row) for row in rows]),
-        backlog=backlog,
-        inbox=inbox,
-        fires=tuple(schedule_id.decode() for schedule_id in fires[0]) if fires else (),
-    )
 
 
 def task_record(task_id: str, answer: list[Any]) -> TaskRecord:

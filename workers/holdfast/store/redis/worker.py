@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from holdfast.core.batches import DeliveredBatch, batch_counts
 from holdfast.core.delivery import (
+    Delivery,
     EmittedBatch,
     EmitVerdict,
     Hint,
@@ -18,10 +20,10 @@ from holdfast.core.delivery import (
     Settle,
     Settlement,
     Standing,
+    Verdict,
 )
 from holdfast.core.steps import SleepKept, StepKept, StepVerdict
 from holdfast.core.worker_records import Admission, Introduction, ServedWork
-from holdfast.store.redis import decode
 from holdfast.store.redis.connection import Value
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.part import RedisPart
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
 _pack = msgspec.msgpack.Encoder().encode
 _json = msgspec.json.Encoder().encode
 _NO_SETTLEMENTS = _pack([])
+_STANDINGS = {str(standing).encode(): standing for standing in Standing}
+_VERDICTS = {str(verdict).encode(): verdict for verdict in Verdict}
+_SHORT = 7  # values of a row of a first delivery, of which everything else is as at its beginning
+_MARK, _END_OF_MARK = b'{"_b":"', b'",'
 
 
 def _flat(s: Settlement) -> tuple[str | int, ...]:
@@ -104,7 +110,7 @@ class RedisWorker(RedisPart):
         packed = _pack([_flat(settlement) for settlement in settlements])
         shares = " ".join(map(str, weights))
         names = map(self._keys.name, lanes)
-        return decode.pulled(await self._run("pull", incarnation, request, slots, packed, shares, ahead, *names))
+        return _pulled(await self._run("pull", incarnation, request, slots, packed, shares, ahead, *names))
 
     async def listen_and_pull(
         self,
@@ -133,7 +139,7 @@ class RedisWorker(RedisPart):
 
         control = self._keys.control(incarnation)
         popped, answer = await connection.wait(timeout, offer_pull, *self._wait(control, lanes, timeout))
-        return _hint(control, popped), None if answer is None else decode.pulled(answer)
+        return _hint(control, popped), None if answer is None else _pulled(answer)
 
     async def add_samples(self, incarnation: str, number: int, samples: Mapping[str, int | bytes]) -> None:
         """Add a worker's measurements to the rollup of this minute: by field, a number or a histogram (see
@@ -233,3 +239,68 @@ def _hint(control: str, popped: tuple[bytes, bytes] | None) -> Hint | None:
     kind, _, rest = word.decode().partition(":")
     task_id, _, claim = rest.partition(":")
     return Hint(kind, task_id, claim)
+
+
+def _operation_in(entry: bytes) -> bytes:
+    """Entries of ours are operations with a mark in front, `{"_b":"<id>:<number>",`; others are operations."""
+    return b"{" + entry[entry.index(_END_OF_MARK) + len(_END_OF_MARK) :] if entry.startswith(_MARK) else entry
+
+
+def _first_delivery(row: list[Any]) -> Delivery:
+    task_id, claim, lane, limit, timeout, entry, waited = row
+    return Delivery(
+        task_id.decode(),
+        claim.decode(),
+        lane.decode(),
+        _operation_in(entry),
+        1,
+        1,
+        0,
+        0,
+        int(limit) if limit else None,
+        int(timeout) if timeout else None,
+        False,
+        waited_ms=waited,
+    )
+
+
+def _delivery(row: list[Any]) -> Delivery:
+    task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, raw, saved, past, *rest = row
+    earlier, waited, unbegun, child, steps, batch = rest
+    return Delivery(
+        task_id.decode(),
+        claim.decode(),
+        lane.decode(),
+        raw,
+        int(turn),
+        int(delivery),
+        int(attempts),
+        int(crashes),
+        int(limit) if limit else None,
+        int(timeout) if timeout else None,
+        solo == b"1",
+        saved or None,
+        tuple(past) if past else (),
+        earlier,
+        waited,
+        int(delivery) - int(unbegun),
+        child == 1,
+        steps == 1,
+        _batch(*batch) if batch else None,
+    )
+
+
+def _batch(batch_id: bytes, place: bytes, *counts: int) -> DeliveredBatch:
+    return DeliveredBatch(batch_id.decode(), int(place), batch_counts(counts) if counts else None)
+
+
+def _pulled(answer: list[Any]) -> Pulled:
+    standing, verdicts, rows, backlog, inbox, *fires = answer
+    return Pulled(
+        standing=_STANDINGS[standing],
+        verdicts=tuple([_VERDICTS[verdict] for verdict in verdicts]),
+        deliveries=tuple([_first_delivery(row) if len(row) == _SHORT else _delivery(row) for row in rows]),
+        backlog=backlog,
+        inbox=inbox,
+        fires=tuple(schedule_id.decode() for schedule_id in fires[0]) if fires else (),
+    )

@@ -1,6 +1,6 @@
 -- use: task_record lane journal expiry gates history damage rules workers clock fast_record batches webhook_outbox shared_keys
 -- provides: claim claimed_in
--- Claims of tasks. A claim is `delivery:incarnation:request`. A pull answers one flat row for each (see store/redis/decode.py).
+-- Claims of tasks. A claim is `delivery:incarnation:request`. A pull answers one flat row for each (see store/redis/worker.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
 -- The batch of a task, its place there, and for the callback the counts; {} of most tasks.
 local function batch_row(field)

@@ -81,7 +81,7 @@ local function share_out()
   return busy, offers, waiting, had and {lanes = lanes, had = had}
 end
 
--- The short rows (see store/redis/decode.py) of the next tasks, and of each what its record notes of the claim (see trail), and the
+-- The short rows (see store/redis/worker.py) of the next tasks, and of each what its record notes of the claim (see trail), and the
 -- record's key; of each lane how many are `taken`, and the `highest` of their numbers. nil if one is unusual, or too much is to be
 -- read; of those ahead, in one lane alone, it is the end. An entry of a usual task holds its operation, which is not read again, and
 -- the entries stand in the order of their numbers.

@@ -5,7 +5,7 @@
 --       here none are), then the lanes.
 -- Answers: {standing (QUIET: its host is to claim nothing; DOUBTED: nobody is, until the steward has compared this Redis with its ledger; APART: a suspect runs alone here, or is to be the next; FIRES: nothing
 --           was claimed, as schedules go on after what was settled: their fires come first), verdicts, rows of claims (see
---           store/redis/decode.py), backlog left, entries in the inbox; of FIRES then the ids of these schedules}.
+--           store/redis/worker.py), backlog left, entries in the inbox; of FIRES then the ids of these schedules}.
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
