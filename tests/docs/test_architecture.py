@@ -134,6 +134,28 @@ def test_each_glossary_word_is_explained_once() -> None:
     assert len(words) == len(set(words)) > 40
 
 
-def test_each_journey_has_a_picture() -> None:
-    journeys = re.split(r"^## (?=\d)", TEXT, flags=re.MULTILINE)[1:]
-    assert ["```mermaid" in journey for journey in journeys] == [True] * 5
+def _journeys() -> dict[str, str]:
+    sections = re.split(r"^## ", TEXT, flags=re.MULTILINE)
+    return {section.partition("\n")[0]: section for section in sections if section[0].isdigit()}
+
+
+JOURNEYS = {  # the most Python files that a reader may have to open on the way
+    "1. A pushed envelope becomes a record": 10,
+    "2. A worker dies and its task runs again": 12,
+    "3. A submit becomes a record": 7,
+    "4. A setting reaches the code that uses it": 8,
+    "5. A schedule fires": 5,
+    "6. An operator retries a task": 10,
+}
+NUMBERS = {5: "Five", 7: "Seven", 8: "Eight", 10: "Ten", 12: "Twelve"}
+
+
+def test_each_journey_has_a_picture_and_says_how_many_files_it_enters() -> None:
+    journeys = _journeys()
+    assert list(journeys) == list(JOURNEYS)
+    for title, journey in journeys.items():
+        steps = journey.partition("\nBeside this way:")[0]
+        files = set(re.findall(r"`([\w/]+\.py)\b", steps))
+        assert "```mermaid" in steps
+        assert len(files) <= JOURNEYS[title], sorted(files)
+        assert f"{NUMBERS[len(files)]} Python files." in steps
