@@ -37,7 +37,7 @@ from holdfast.store.ledger import PostgresStore, migrate
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from holdfast_config.store_settings import PostgresSettings
-from tests.postgres.server import Server, postgres
+from tests.ledger.server import Server, postgres
 
 BATCH = 100
 WARM = 1000  # tasks before that

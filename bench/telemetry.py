@@ -31,7 +31,7 @@ from holdfast.sync import TaskManager
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.samples import Samples
 from holdfast_config import RedisSettings
-from tests.otlp.receiver import Mode, Receiver, receiving
+from tests.telemetry.receiver import Mode, Receiver, receiving
 
 ROUNDS = 10
 TASKS = 500  # of one batch

@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 
 from tests.flaky import flaky_lines, note_flaky
-from tests.postgres.server import Server, postgres
+from tests.ledger.server import Server, postgres
 from tests.servers import valkey
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def redis_settings(server_url: str) -> RedisSettings:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Server]:
     """One PostgreSQL for the whole run, with our tables in the database `tasks`; keep apart by queue names."""
-    from tests.postgres.tables import make
+    from tests.ledger.tables import make
 
     with postgres() as server:
         server.statement("CREATE DATABASE tasks")

@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.measures import Figures
 from bench.site import Site, Subject, open_site
 from bench.spending import cores_of_others, spending
-from tests.postgres.server import Server, postgres
+from tests.ledger.server import Server, postgres
 
 SYNCED = ("fsync=on", "shared_buffers=256MB", "track_commit_timestamp=on")
 WARM = 1_000  # tasks

@@ -16,7 +16,7 @@ import pytest
 from tests.a2a.thin_client import TOKEN, VIEWER, ThinClient
 from tests.cli.commands import Cli
 from tests.cli.conftest import running
-from tests.dashboard.test_process import free_port
+from tests.web.test_process import free_port
 
 ROOT = Path(__file__).parents[2]
 

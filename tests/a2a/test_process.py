@@ -11,9 +11,9 @@ import pytest
 
 from tests.a2a.conftest import serving
 from tests.a2a.thin_client import ThinClient
-from tests.dashboard.test_process import LOGIN, TOKEN, alone
 from tests.docs.test_code_blocks import ROOT, blocks
 from tests.servers import valkey
+from tests.web.test_process import LOGIN, TOKEN, alone
 
 PAGE = ROOT / "docs/a2a.md"
 

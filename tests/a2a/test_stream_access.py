@@ -15,8 +15,8 @@ from holdfast_config import RedisSettings
 from holdfast_config.web_users import Role
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.live import stream_response
-from tests.dashboard.streams import TOKEN, WITHIN, Served, Stream, served, until
-from tests.dashboard.test_accounts import ADA, GRACE, basic, write
+from tests.web.streams import TOKEN, WITHIN, Served, Stream, served, until
+from tests.web.test_accounts import ADA, GRACE, basic, write
 
 pytestmark = pytest.mark.anyio
 

@@ -16,8 +16,8 @@ import pytest
 from holdfast.client.manager import TaskManager
 from holdfast.store import open_store
 from holdfast_config import RedisSettings
-from tests.dashboard.test_process import TOKEN, alone
 from tests.servers import valkey
+from tests.web.test_process import TOKEN, alone
 
 CHROMIUM = shutil.which("chromium")
 AXE = Path(__file__).parents[2] / "build" / "axe" / "axe.min.js"

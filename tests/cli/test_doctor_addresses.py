@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.commands import ROOT, Answer, Cli
 from tests.cli.scraping import scraped
-from tests.worker.telemetry_collector import collecting
+from tests.telemetry.collector import collecting
 
 
 def asked(folder: Path, *options: str, **environ: str) -> Answer:

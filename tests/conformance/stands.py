@@ -9,8 +9,8 @@ import pytest
 
 from holdfast_config.settings import MEMORY
 from tests.conformance.stand import Stand
+from tests.ledger.ledger import ledger
 from tests.lua.namespace import namespace
-from tests.postgres.ledger import ledger
 
 Opening = Callable[[pytest.FixtureRequest], AbstractAsyncContextManager[Stand]]
 

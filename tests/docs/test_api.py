@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import clean
-from tests.dashboard.test_process import TOKEN, alone
 from tests.docs.operations_table import renewed
 from tests.docs.test_code_blocks import blocks
 from tests.servers import valkey
+from tests.web.test_process import TOKEN, alone
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/api.md"
@@ -41,7 +41,7 @@ def test_the_examples_of_curl_run_one_after_the_other(environ: dict[str, str]) -
 
 
 def test_the_example_in_python_runs(environ: dict[str, str]) -> None:
-    program, _ = blocks(PAGE, "python")  # the other one: tests/dashboard/test_generated_client.py
+    program, _ = blocks(PAGE, "python")  # the other one: tests/web/test_generated_client.py
     for _ in range(2):
         ran = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=120)
         assert (ran.stdout, ran.stderr) == ("submitted None\n", "")

@@ -19,7 +19,7 @@ from holdfastd.cli.top.screen_state import RowOrder
 from holdfastd.cli.top.top import carry_out
 from holdfastd.operations.act import Act
 from tests.cli.commands import Cli
-from tests.dashboard.site import Site
+from tests.web.site import Site
 
 API = "/api/v1"
 

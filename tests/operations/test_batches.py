@@ -10,8 +10,8 @@ from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH
 from holdfastd.web.access import forms
 from tests.cli.commands import Cli
 from tests.cli.test_batches import submit_half
-from tests.dashboard.site import site
 from tests.operations.faces import FACES, Case
+from tests.web.site import site
 
 pytestmark = pytest.mark.anyio
 

@@ -7,9 +7,9 @@ import pytest
 from holdfast_config import RedisSettings
 from holdfastd.operations.dead import REMOVE_ALL_DEAD, REMOVE_DEAD
 from tests.cli.commands import Cli
-from tests.dashboard.site import site
-from tests.dashboard.test_set_aside_pages import give_up
 from tests.operations.faces import FACES, Case
+from tests.web.site import site
+from tests.web.test_set_aside_pages import give_up
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from holdfastd.cli.common.error_report import report
 from holdfastd.control.socket_protocol import NotRunningError
 from holdfastd.operations.errors import BUG, MEANINGS, UnknownNameError, meaning_of
 from holdfastd.operations.reading import InvalidArgumentError
-from tests.dashboard.site import site
+from tests.web.site import site
 
 pytestmark = pytest.mark.anyio
 

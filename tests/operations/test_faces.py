@@ -15,8 +15,8 @@ from holdfastd.operations.hosts import END_HALT, HALT_HOSTS, QUIET_HOSTS, RESUME
 from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESET_LANE, RESUME_LANE
 from holdfastd.operations.schedules import PAUSE_SCHEDULE, REMOVE_SCHEDULE, RESUME_SCHEDULE, RUN_SCHEDULE, SET_SCHEDULE
 from tests.cli.commands import Cli
-from tests.dashboard.site import site
 from tests.operations.faces import FACES, Case
+from tests.web.site import site
 
 pytestmark = pytest.mark.anyio
 

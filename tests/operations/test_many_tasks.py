@@ -12,9 +12,9 @@ from holdfast.core.bulk_changes import BulkState, BulkVerb
 from holdfast_config import RedisSettings
 from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK
 from tests.cli.commands import Cli
-from tests.dashboard.site import Site, site
-from tests.dashboard.test_bulk import ended
 from tests.operations.faces import FACES, Case
+from tests.web.site import Site, site
+from tests.web.test_bulk import ended
 
 pytestmark = pytest.mark.anyio
 

@@ -21,9 +21,9 @@ from holdfastd.operations.tasks import (
     SEND_MESSAGE,
 )
 from tests.cli.commands import Cli
-from tests.dashboard.site import site
-from tests.dashboard.test_set_aside_pages import give_up
 from tests.operations.faces import FACES, MORE, Case
+from tests.web.site import site
+from tests.web.test_set_aside_pages import give_up
 
 pytestmark = pytest.mark.anyio
 

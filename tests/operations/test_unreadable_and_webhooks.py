@@ -12,11 +12,11 @@ from holdfast_config import RedisSettings
 from holdfastd.operations.unreadable import REMOVE_ALL_UNREADABLE, REMOVE_UNREADABLE, RETRY_UNREADABLE
 from holdfastd.operations.webhooks import GIVE_UP_WEBHOOK, RETRY_WEBHOOK
 from tests.cli.commands import Cli
-from tests.dashboard.site import Site, site
-from tests.dashboard.test_pages import push
-from tests.dashboard.test_webhooks_page import end_a_task
 from tests.lua.operations import admission
 from tests.operations.faces import FACES, Case
+from tests.web.site import Site, site
+from tests.web.test_pages import push
+from tests.web.test_webhooks_page import end_a_task
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ import redis
 from holdfast.core.activity import Activity
 from holdfast_config import RedisSettings
 from tests.cli.commands import Answer, Cli
-from tests.dashboard.site import Site, site
+from tests.web.site import Site, site
 
 pytestmark = pytest.mark.anyio
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from tests.rules.rule import Rule
 
-_ACCESS = "tests/dashboard/test_access.py"
-_ACCOUNTS = "tests/dashboard/test_accounts.py"
-_BROKEN = "tests/dashboard/test_broken_requests.py"
-_LIVE = "tests/dashboard/test_live.py"
-_BULK = "tests/dashboard/test_bulk.py"
-_REFUSED = "tests/dashboard/test_refused_changes.py"
+_ACCESS = "tests/web/test_access.py"
+_ACCOUNTS = "tests/web/test_accounts.py"
+_BROKEN = "tests/web/test_broken_requests.py"
+_LIVE = "tests/web/test_live.py"
+_BULK = "tests/web/test_bulk.py"
+_REFUSED = "tests/web/test_refused_changes.py"
 _BULK_STEPS = "tests/conformance/test_bulk_changes.py"
-_OPEN_TESTS = "tests/dashboard/test_open_connections.py"
-_REDACTION = "tests/dashboard/test_redaction.py"
-_FORMS = "tests/dashboard/test_secret_forms.py"
-_PAGES = "tests/dashboard/test_pages.py"
-_API = "tests/dashboard/test_api.py"
-_TASK = "tests/dashboard/test_task_page.py"
-_SUBMIT = "tests/dashboard/test_submit_form.py"
+_OPEN_TESTS = "tests/web/test_open_connections.py"
+_REDACTION = "tests/web/test_redaction.py"
+_FORMS = "tests/web/test_secret_forms.py"
+_PAGES = "tests/web/test_pages.py"
+_API = "tests/web/test_api.py"
+_TASK = "tests/web/test_task_page.py"
+_SUBMIT = "tests/web/test_submit_form.py"
 
 DASHBOARD = (
     Rule(
@@ -120,7 +120,7 @@ DASHBOARD = (
         "a page of a value that is nested too deeply is shown",
         "    except RecursionError:\n        return value\n",
         "    except ZeroDivisionError:\n        return value\n",
-        "tests/dashboard/test_deep_values.py::test_no_page_and_no_list_fails_for_a_deep_value",
+        "tests/web/test_deep_values.py::test_no_page_and_no_list_fails_for_a_deep_value",
     ),
     Rule(
         "an address is masked in linear time",
@@ -292,25 +292,25 @@ DASHBOARD = (
         "limits that are refused give their form again",
         "            if change.again is None:\n                raise\n",
         "            raise\n",
-        "tests/dashboard/test_lanes_page.py::test_a_limit_that_is_not_one_gives_the_form_again_with_what_was_typed",
+        "tests/web/test_lanes_page.py::test_a_limit_that_is_not_one_gives_the_form_again_with_what_was_typed",
     ),
     Rule(
         "stacks of before are not shown with those of now",
         "        os.truncate(path, 0)\n",
         "",
-        "tests/dashboard/test_workers_page.py::test_the_supervisor_of_this_host_writes_stacks_and_scales",
+        "tests/web/test_workers_page.py::test_the_supervisor_of_this_host_writes_stacks_and_scales",
     ),
     Rule(
         "only the supervisor of this queue is ordered about",
         "if status is not None and self._serves_the_queue(status):",
         "if status is not None:",
-        "tests/dashboard/test_workers_page.py::test_a_supervisor_of_another_queue_is_left_alone",
+        "tests/web/test_workers_page.py::test_a_supervisor_of_another_queue_is_left_alone",
     ),
     Rule(
         "a secret that a form hides stays as it is stored",
         "    if typed == shown:\n        return stored\n",
         "",
-        "tests/dashboard/test_schedules_page.py"
+        "tests/web/test_schedules_page.py"
         "::test_an_edit_keeps_what_the_form_did_not_change_and_a_new_one_overwrites_none",
     ),
     Rule(
@@ -347,14 +347,14 @@ DASHBOARD = (
         "a new schedule overwrites none",
         "if given.is_new and await doing.call(doing.store.schedule, name) is not None:",
         "if False:",
-        "tests/dashboard/test_schedules_page.py"
+        "tests/web/test_schedules_page.py"
         "::test_an_edit_keeps_what_the_form_did_not_change_and_a_new_one_overwrites_none",
     ),
     Rule(
         "bytes of unreadable entries are escaped",
         'escape(content.decode("utf-8", "backslashreplace"), keep="\\n")',
         'content.decode("utf-8", "backslashreplace")',
-        "tests/dashboard/test_set_aside_pages.py::test_unreadable_entries_show_their_bytes_and_go_back_or_away",
+        "tests/web/test_set_aside_pages.py::test_unreadable_entries_show_their_bytes_and_go_back_or_away",
     ),
     Rule(
         "a client that never reads loses its connection",
@@ -432,13 +432,13 @@ DASHBOARD = (
         "a call of the agent that is refused before its method is known is listed",
         "async with noted(request, UNKNOWN) as asked:",
         'async with noted(request, "") as asked:',
-        "tests/dashboard/test_refused_changes.py::test_a_call_of_the_agent_that_is_refused_before_its_method_is_known",
+        "tests/web/test_refused_changes.py::test_a_call_of_the_agent_that_is_refused_before_its_method_is_known",
     ),
     Rule(
         "a message for which too many streams are open is listed",
         "async with noted(request, call.change, call.about):\n                    raise",
         "if True:\n                    raise",
-        "tests/dashboard/test_refused_changes.py::test_a_message_for_which_too_many_streams_are_open",
+        "tests/web/test_refused_changes.py::test_a_message_for_which_too_many_streams_are_open",
     ),
     Rule(
         "clients of IPv4 are told apart on a socket of IPv6",
@@ -468,7 +468,7 @@ DASHBOARD = (
         "an error of the agent shows no secret of a damaged record",
         "queue_of(request).redaction.text(known.message)",
         "known.message",
-        "tests/dashboard/test_redaction.py::test_an_error_that_quotes_a_damaged_record_shows_no_secret_of_it",
+        "tests/web/test_redaction.py::test_an_error_that_quotes_a_damaged_record_shows_no_secret_of_it",
     ),
     Rule(
         "sessions of one user are bounded",
@@ -510,13 +510,13 @@ DASHBOARD = (
         "the service goes on without a web process",
         "frozenset({ChildKind.QUARANTINE, ChildKind.WEB})",
         "frozenset({ChildKind.QUARANTINE})",
-        "tests/dashboard/test_process.py::test_a_web_process_that_never_starts_ends_nothing",
+        "tests/web/test_process.py::test_a_web_process_that_never_starts_ends_nothing",
     ),
     Rule(
         "a page hides the secrets of payloads",
         "shown[key] = HIDDEN if is_hidden else",
         "shown[key] =",
-        "tests/dashboard/test_redaction.py::test_pages_show_no_secret_of_a_task",
+        "tests/web/test_redaction.py::test_pages_show_no_secret_of_a_task",
     ),
     Rule(
         "a default of a secret argument is hidden",
@@ -528,7 +528,7 @@ DASHBOARD = (
         "reports that are kept are bounded",
         "while len(self._kept) > MOST:",
         "while False:",
-        "tests/dashboard/test_period_reports.py::test_of_one_handler_there_are_its_figures_alone",
+        "tests/web/test_period_reports.py::test_of_one_handler_there_are_its_figures_alone",
     ),
     Rule(
         "the payloads of a page are bounded",
@@ -626,25 +626,25 @@ DASHBOARD = (
         "a certificate that cannot serve is refused at the start",
         "    if why_not := _tls_refusal(settings):\n",
         '    if why_not := "":\n',
-        "tests/dashboard/test_process.py::test_tls_that_cannot_be_is_refused_in_one_line",
+        "tests/web/test_process.py::test_tls_that_cannot_be_is_refused_in_one_line",
     ),
     Rule(
         "the dashboard tells of a database that is away",
         "        if settings.postgres is not None:\n",
         "        if False:\n",
-        "tests/postgres/test_keeping.py::test_the_problems_of_now_name_a_database_that_is_away",
+        "tests/ledger/test_keeping.py::test_the_problems_of_now_name_a_database_that_is_away",
     ),
     Rule(
         "the supervisor of this host is scaled for no other",
         "    if given.host not in (None, here):\n",
         "    if given.host in (here,):\n",
-        "tests/dashboard/test_workers_page.py::test_workers_of_another_host_have_the_commands_to_type",
+        "tests/web/test_workers_page.py::test_workers_of_another_host_have_the_commands_to_type",
     ),
     Rule(
         "a change of many tasks counts those that only PostgreSQL has",
         "None if access.settings.postgres else (await",
         "(await",
-        "tests/postgres/test_keeping.py::test_a_change_of_many_tasks_counts_those_that_only_the_ledger_remembers",
+        "tests/ledger/test_keeping.py::test_a_change_of_many_tasks_counts_those_that_only_the_ledger_remembers",
     ),
     Rule(
         "the header of a proxy counts from its address alone",
@@ -836,7 +836,7 @@ DASHBOARD = (
         "the OpenAPI document names the items of each list",
         '        schema.setdefault("items", {})\n',
         "        pass\n",
-        "tests/dashboard/test_openapi.py::test_only_values_of_users_are_any",
+        "tests/web/test_openapi.py::test_only_values_of_users_are_any",
     ),
     Rule(
         "an error of the API that nobody has foreseen is a problem document",

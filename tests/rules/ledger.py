@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.rules.rule import Rule
 
-_DOUBT = "tests/postgres/test_doubt.py"
+_DOUBT = "tests/ledger/test_doubt.py"
 _BEHIND = "tests/worker/test_pull_behind_bell.py"
-_AFTER = "tests/postgres/test_after_the_end.py"
-_GIVEN = "tests/postgres/test_given_requests.py"
+_AFTER = "tests/ledger/test_after_the_end.py"
+_GIVEN = "tests/ledger/test_given_requests.py"
 
 LEDGER = [
     Rule(
@@ -38,7 +38,7 @@ LEDGER = [
         "what was put back in part is not copied",
         " or (task and read(id, 'restoring')[1])",
         "",
-        "tests/postgres/test_damaged.py::test_what_was_half_put_back_is_not_copied",
+        "tests/ledger/test_damaged.py::test_what_was_half_put_back_is_not_copied",
     ),
     Rule(
         "a retry is numbered",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tests.rules.rule import Rule
 
-_JOINED = "tests/worker/test_joined_submits.py"
-_DIRECT = "tests/worker/test_fast_client.py"
-_PROTOCOL = "tests/worker/test_command_protocol.py"
+_JOINED = "tests/redis/test_joined_submits.py"
+_DIRECT = "tests/redis/test_fast_client.py"
+_PROTOCOL = "tests/redis/test_command_protocol.py"
 _AGAIN = "tests/cli/test_submit_again.py"
 _SUBMITTER = "tests/worker/test_submitter.py"
 
-_REJECTED = "tests/postgres/test_rejected.py"
+_REJECTED = "tests/ledger/test_rejected.py"
 _VIEWS = "tests/cli/test_views_in_python.py"
 
 PRODUCER = [

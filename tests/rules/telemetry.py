@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.rules.rule import Rule
 
-_SPANS = "tests/worker/test_telemetry.py"
-_USUAL = "tests/worker/test_fast_spans.py"
-_TRACES = "tests/otlp/test_traces.py"
+_SPANS = "tests/telemetry/test_delivery_spans.py"
+_USUAL = "tests/telemetry/test_fast_spans.py"
+_TRACES = "tests/telemetry/test_traces.py"
 
 TELEMETRY = (
     Rule(
@@ -68,7 +68,7 @@ TELEMETRY = (
         "a worker sends no span of a run whose end the store does not know",
         "            self._spans[report.task_id, report.claim] = span\n",
         "            span.settled(None)\n",
-        "tests/worker/test_unsettled_spans.py::test_a_span_is_sent_with_the_stores_answer_to_its_report",
+        "tests/telemetry/test_unsettled_spans.py::test_a_span_is_sent_with_the_stores_answer_to_its_report",
     ),
     Rule(
         "the steward reports the runs of dead workers",
@@ -99,18 +99,18 @@ TELEMETRY = (
         "records of the user's code are of no version of ours",
         '    if name.partition(".")[0] == HOLDFAST:\n',
         "    if True:\n",
-        "tests/otlp/test_logs.py::test_records_of_the_block_arrive_as_they_were_written",
+        "tests/telemetry/test_logs.py::test_records_of_the_block_arrive_as_they_were_written",
     ),
     Rule(
         "the span of a delivery names the server",
         "record.attributes() | semantic_names.of_server(self._server())",
         "record.attributes()",
-        "tests/otlp/test_conventions.py::test_each_signal_names_its_schema_its_scope_and_the_version",
+        "tests/telemetry/test_conventions.py::test_each_signal_names_its_schema_its_scope_and_the_version",
     ),
     Rule(
         "the encoder of records names the schema of the spans",
         "InstrumentationScope(semantic_names.HOLDFAST, installed(), semantic_names.SCHEMA_URL)",
         "InstrumentationScope(semantic_names.HOLDFAST)",
-        "tests/otlp/test_conventions.py::test_each_signal_names_its_schema_its_scope_and_the_version",
+        "tests/telemetry/test_conventions.py::test_each_signal_names_its_schema_its_scope_and_the_version",
     ),
 )

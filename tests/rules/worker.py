@@ -398,7 +398,7 @@ WORKER = [
         "a verdict is of one claim's span",
         "self._spans.pop((settlement.task_id, settlement.claim), None)",
         "next((self._spans.pop(key) for key in list(self._spans) if key[0] == settlement.task_id), None)",
-        "tests/worker/test_unsettled_spans.py::test_two_deliveries_of_a_task_have_a_span_each",
+        "tests/telemetry/test_unsettled_spans.py::test_two_deliveries_of_a_task_have_a_span_each",
     ),
     Rule(
         "what waited for a place is given back as not begun",
@@ -671,7 +671,7 @@ WORKER = [
         "a pull behind a bell whose script the server has lost was not run",
         "        except NoScriptError:\n            return None\n",
         "        except ZeroDivisionError:\n            return None\n",
-        "tests/worker/test_fast_client.py"
+        "tests/redis/test_fast_client.py"
         "::test_what_was_sent_behind_a_wait_was_not_run_where_the_server_has_lost_its_script",
     ),
     Rule(

@@ -34,7 +34,7 @@ from holdfast.version import installed
 # objects of protobuf, which take five times as long.
 #
 # Only usual spans are encoded here: they have texts, numbers or booleans as attributes, no events and no status.
-# `tests/worker/test_fast_spans.py` compares each with the encoder of the exporter.
+# `tests/telemetry/test_fast_spans.py` compares each with the encoder of the exporter.
 
 # Tags of fields: the number << 3 | the wire type; of ids with their lengths.
 _SPANS = b"\x12"  # of ScopeSpans

@@ -1,0 +1,70 @@
+"""`supervisor doctor` looks at a real PostgreSQL: reachable, tables, rights, and how the ledger stands to Redis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import uuid4
+
+import anyio
+
+from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
+from holdfast.errors import LedgerUnavailableError, StoreRefusedError
+from holdfast.store.ledger import PostgresStore
+from holdfast_config import RedisSettings
+from holdfast_config.store_settings import PostgresSettings
+from holdfastd.doctor import postgres_server as check
+from holdfastd.doctor.postgres_server import Answers
+from tests.cli.commands import ROOT, Cli
+from tests.ledger.server import Server
+
+
+def look(redis: RedisSettings, url: str) -> Answers:
+    return check.look(redis, PostgresSettings(url, connect_timeout=2.0))
+
+
+async def keep(redis: RedisSettings, url: str) -> None:
+    store = PostgresStore(redis, PostgresSettings(url))
+    try:
+        while (await store.keep()).rebuilding:
+            pass
+    finally:
+        await store.aclose()
+
+
+def test_a_queue_that_is_kept(redis_settings: RedisSettings, database: str) -> None:
+    anyio.run(keep, redis_settings, database)
+    facts, following = look(redis_settings, database)
+    assert isinstance(facts, DatabaseInfo)
+    assert (facts.tables, facts.lacking, facts.standby) == (facts.needed, (), False)
+    assert isinstance(following, ReplicationInfo)
+    assert following.epoch == following.followed != ""
+    assert following.ledger.phase == "following"
+
+
+def test_a_user_without_rights_is_told_which(
+    redis_settings: RedisSettings, database: str, postgres_server: Server
+) -> None:
+    name, user = database.split("/")[3].split("?")[0], f"u{uuid4().hex[:8]}"
+    postgres_server.statement(f"CREATE USER {user}; GRANT SELECT ON holdfast_schema, holdfast_tasks TO {user}", name)
+    facts, following = look(redis_settings, database.replace("holdfast@", f"{user}@"))
+    postgres_server.statement(f"DROP OWNED BY {user}; DROP USER {user}", name)
+    assert isinstance(facts, DatabaseInfo)
+    assert facts.user == user
+    assert {"UPDATE on holdfast_tasks", "SELECT on holdfast_facts"} <= set(facts.lacking)
+    assert "SELECT on holdfast_tasks" not in facts.lacking
+    assert following is None
+
+
+def test_one_that_is_away_or_not_there(redis_settings: RedisSettings, database: str, tmp_path: Path) -> None:
+    assert isinstance(look(redis_settings, f"postgresql:///tasks?host={tmp_path}")[0], LedgerUnavailableError)
+    name = database.split("/")[3].split("?")[0]
+    assert isinstance(look(redis_settings, database.replace(name, "nowhere"))[0], StoreRefusedError)
+
+
+def test_the_doctor_tells_it(short_path: Path, redis_settings: RedisSettings, database: str) -> None:
+    kept = {"STORAGE_TYPE": "postgres", "DATABASE_URL": database.replace("postgresql:", "postgresql+asyncpg:")}
+    places = ("--runtime-dir", str(short_path / "run"), "--state-dir", str(short_path / "state"))
+    doctor = Cli(short_path, ("--json", "--app-dir", str(ROOT), *places), kept)
+    answer = doctor("doctor", "examples.agent:handle", "--redis-url", redis_settings.url)
+    levels = {finding["look"]: finding["level"] for finding in answer.document if finding["subject"] == "postgresql"}
+    assert levels == {"connection": "ok", "tables": "ok", "rights": "ok", "this Redis": "note", "ledger": "ok"}

@@ -1,0 +1,91 @@
+"""The pages of lanes: their numbers, who serves them, and the forms that pause and limit them."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.lanes import LaneBound, LaneLimit
+from holdfast_config import RedisSettings
+from tests.web.site import HTML, Site, site
+
+pytestmark = pytest.mark.anyio
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+async def lane_of(here: Site, name: str) -> dict[str, str]:
+    """The limits in force."""
+    (lane,) = [each for each in (await here.manager.lanes(name)).lanes if each.name == name]
+    return {"running": lane.limit.asked, "per_key": lane.keys.asked, "rate": lane.rate.asked}
+
+
+async def test_a_pause_has_the_reason_that_was_typed_and_who_typed_it(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        answer = await here.change("/lanes/pause", lane="mail", create="true", reason=f"the provider is down {SCRIPT}")
+        assert answer.headers["location"] == "/lane?name=mail"
+        shown = await here.page("/lane?name=mail")
+        assert f"the provider is down {SCRIPT} (paused by token on the web, from 192.0.2.7)" in shown
+        assert SCRIPT not in (await here.browser.get("/lane?name=mail", headers=HTML)).text
+        await here.change("/lanes/resume", lane="mail")
+        assert not any(lane.is_paused for lane in (await here.manager.lanes("mail")).lanes)
+
+
+async def test_limits_are_set_shown_changed_and_removed(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.change(
+            "/lanes/limit", lane="mail", create="true", running="20", per_key="none", rate="100/m", burst="7"
+        )
+        assert await lane_of(here, "mail") == {"running": "20", "per_key": "none", "rate": "100/60000/7"}
+        shown = await here.page("/lane?name=mail")
+        for text in ('name="running" value="20"', 'name="rate" value="100/m"', 'name="burst" value="7"', "burst 7"):
+            assert text in shown
+        assert "100/m burst 7" in await here.page("/lanes")
+        await here.change("/lanes/limit", lane="mail", running="", per_key="2", rate="")
+        assert await lane_of(here, "mail") == {"running": "", "per_key": "2", "rate": ""}
+        (noted, *_) = await here.store.activity_before("", 10)
+        assert (noted.who, noted.change, noted.subject) == ("token", "lanes/limit", "mail")
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"running": "many"}, "running: 'many' is not allowed: use a whole number from 1 to"),
+        ({"running": "0"}, "running: '0' is not allowed"),
+        ({"per_key": SCRIPT}, "is not allowed"),
+        ({"rate": "fast"}, "100/m"),
+        ({"rate": "5/m", "burst": "x"}, "burst"),
+    ],
+    ids=["a word", "zero", "a script", "no rate", "no burst"],
+)
+async def test_a_limit_that_is_not_one_gives_the_form_again_with_what_was_typed(
+    redis_settings: RedisSettings, fields: dict[str, str], says: str
+) -> None:
+    async with site(redis_settings) as here:
+        await here.store.bound([LaneLimit(LaneBound.LIMIT, "mail", "3")])
+        answer = await here.change("/lanes/limit", lane="mail", **fields)
+        assert answer.status_code == 400
+        assert SCRIPT not in answer.text
+        for name, value in fields.items():
+            typed = value.replace("<", "&lt;").replace(">", "&gt;")
+            assert f'name="{name}" value="{typed}"' in answer.text
+        assert says in answer.text.replace("&#39;", "'")
+        assert (await lane_of(here, "mail"))["running"] == "3", "nothing has changed"
+        (noted, *_) = await here.store.activity_before("", 1)
+        assert noted.outcome
+
+
+async def test_the_rate_of_a_handler_is_set_and_shown(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        assert (await here.change("/handlers/limit", handler="billing", create="true", rate="5/s")).status_code == 303
+        assert "5/s" in await here.page("/lanes")
+        answer = await here.change("/handlers/limit", handler="billing", rate="soon")
+        assert (answer.status_code, 'value="soon"' in answer.text) == (400, True)
+        assert (await here.change("/handlers/limit", handler="", rate="5/s")).status_code == 400
+
+
+@pytest.mark.parametrize("name", ["", "%00", "a%20b", SCRIPT])
+async def test_a_lane_that_cannot_be_is_a_sentence(redis_settings: RedisSettings, name: str) -> None:
+    async with site(redis_settings) as here:
+        answer = await here.browser.get(f"/lane?name={name}", headers=HTML)
+        assert answer.status_code in {200, 400}
+        assert SCRIPT not in answer.text

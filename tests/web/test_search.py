@@ -1,0 +1,117 @@
+"""The list of tasks: its filters, the search by a text, and how it goes on."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+from holdfast.client.task_spec import TaskSpec
+from holdfast_config import RedisSettings
+from holdfastd.web.queue import task_filter
+from tests.web.site import HTML, Site, site
+
+pytestmark = pytest.mark.anyio
+
+SCRIPT = "<script>alert(1)</script>"
+_TASK = re.compile(r'href="/task\?id=([^"]+)"')
+_MORE = re.compile(r'class="more" href="([^"]+)"')
+
+
+async def read(here: Site, address: str) -> tuple[list[str], str]:
+    """The ids on a page, and the address of 'go on'."""
+    answer = await here.browser.get(address, headers=HTML)
+    assert answer.status_code == 200, answer.text
+    more = _MORE.search(answer.text)
+    return _TASK.findall(answer.text), unescape(more[1]) if more else ""
+
+
+async def whole(here: Site, address: str) -> list[str]:
+    """The ids on all pages."""
+    ids = list[str]()
+    while address:
+        found, address = await read(here, address)
+        ids += found
+    return ids
+
+
+async def test_a_text_is_found_and_the_address_holds_it(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task(name="mail.send", kwargs={"region": "Überlingen"}, task_id="one")
+        await here.manager.run_task("plain", task_id="two")
+        assert await whole(here, "/tasks?text=überling") == ["one"]
+        assert await whole(here, "/tasks?text=mail.s") == ["one"]
+        assert await whole(here, "/tasks?text=kwargs") == []
+        shown = await here.page("/tasks?text=überling&state=submitted")
+        assert 'name="text" value="überling"' in shown
+        assert "1 found in 2 tasks: these are all." in shown
+
+
+async def test_a_list_is_newest_first_and_goes_on_where_its_page_ends(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_tasks([TaskSpec(text="x", task_id=f"t{n:03}") for n in range(120)])
+        for query in ("", "text=x", "state=submitted&text=x"):
+            assert await whole(here, f"/tasks?{query}") == [f"t{n:03}" for n in reversed(range(120))]
+
+
+async def test_a_long_search_says_how_far_it_is_and_goes_on(
+    redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_filter, "LONGEST", 0.0)  # one step a page
+    async with site(redis_settings) as here:
+        await here.manager.run_task("needle", task_id="needle")
+        await here.manager.run_tasks([TaskSpec(text="hay") for _ in range(900)])
+        first = await here.page("/tasks?text=needle")
+        assert "0 found in 200 of about 901 tasks; searching." in first
+        assert 'hx-trigger="load, click"' in first, "a script goes on by itself"
+        _, address = await read(here, "/tasks?text=needle")
+        assert "cursor=" in address
+        waits = await here.page(f"{address}&round=6")
+        assert "0 found in 400 of about 901 tasks." in waits
+        assert 'hx-trigger="click"' in waits, "after a while it waits for the reader"
+        for _ in range(3):
+            _, address = await read(here, address)
+        assert "1 found in 901 tasks: these are all." in await here.page(address)
+        assert await whole(here, "/tasks?text=needle") == ["needle"]
+
+
+async def test_a_batch_and_a_worker_are_filters(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_tasks([TaskSpec(text="x") for _ in range(3)], batch="nightly")
+        await here.manager.run_task("x", task_id="other")
+        assert await whole(here, "/tasks?batch=nightly") == ["nightly.1", "nightly.2", "nightly.3"]
+        assert await whole(here, "/tasks?owner=nobody") == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"text={'x' * 201}",
+        "batch=a%20b",
+        "owner=%00",
+        "owner=a%20b",
+        "cursor=zzz",
+        "cursor=" + "x" * 3000,
+        "found=many",
+        f"found={'0' * 20}{'9' * 5000}",
+        "searched=-1",
+        "searched=" + "9" * 50,
+        "newer=soon",
+        "lane=%00",
+        f"name={'x' * 300}",
+    ],
+)
+async def test_a_filter_that_cannot_be_is_a_sentence(redis_settings: RedisSettings, query: str) -> None:
+    async with site(redis_settings) as here:
+        answer = await here.browser.get(f"/tasks?{query}", headers=HTML)
+        assert (answer.status_code, 'class="problem"' in answer.text) == (400, True), answer.text
+
+
+async def test_no_field_of_the_filter_becomes_markup(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task(SCRIPT, task_id="t")
+        for field in ("text", "lane", "name", "batch", "owner", "newer", "older", "state", "cursor", "found", "round"):
+            answer = await here.browser.get("/tasks", params={field: SCRIPT}, headers=HTML)
+            assert SCRIPT not in answer.text, field
+        assert await whole(here, f"/tasks?text={SCRIPT}") == ["t"]
