@@ -188,5 +188,5 @@ async def _prepared(manager: TaskManager, number: int) -> list[Any]:
     from holdfast.client.submission import built
 
     drafts = [manager.submitter.draft(spec) for spec in specs(*["x"] * number)]
-    queue = manager.views._queue  # pyright: ignore[reportPrivateUsage]
+    queue = manager._queue  # pyright: ignore[reportPrivateUsage]
     return [built(one, queue, 1 << 20) for one in drafts_of_batch(queue, "b1", drafts, None)]

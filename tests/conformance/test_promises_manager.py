@@ -91,14 +91,14 @@ async def test_tasks_may_wait_for_a_delay_or_a_moment(stand: Stand, manager: Tas
 async def test_wait_is_told_and_does_not_ask(manager: TaskManager, shop: Shop) -> None:
     await manager.run_task("hello", task_id="t1")
     looks = 0
-    get = manager.queries.record  # to count what waiting asks
+    get = manager.record  # to count what waiting asks
 
     async def counted(task_id: str, payloads: bool) -> Any:
         nonlocal looks
         looks += 1
         return await get(task_id, payloads)
 
-    manager.queries.record = counted  # type: ignore[method-assign]
+    manager.record = counted  # type: ignore[method-assign]
     async with anyio.create_task_group() as group:
 
         async def wait() -> None:

@@ -29,7 +29,7 @@ async def offered(here: Site, task_id: str) -> set[str]:
 
 async def settle(here: Site, kind: Settle, result: bytes = b'{"state":"x","parts":[]}', reason: str = "") -> None:
     """Take the next task as a worker, and settle it."""
-    queue = here.manager.queue_control._queue  # pyright: ignore[reportPrivateUsage]
+    queue = here.manager._queue  # pyright: ignore[reportPrivateUsage]
     worker = f"w-{kind}"
     await here.store.register(introduction(worker))
     [delivery] = (await here.store.pull(worker, 1, 1, [queue], [])).deliveries

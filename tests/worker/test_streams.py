@@ -203,8 +203,8 @@ class Deaf:
 
 async def test_a_notice_that_is_lost_costs_only_time(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.client.query.parts.__defaults__", (0.01,))
-    deaf: Any = Deaf(broker.manager.queries._store)
-    manager = TaskManager(deaf, queue=broker.manager._queue_name)
+    deaf: Any = Deaf(broker.manager._store)
+    manager = TaskManager(deaf, queue=broker.manager._queue)
     sent, heard = await talk.submit(2), list[object]()
     with anyio.fail_after(WITHIN):
         async with aclosing(manager.stream(sent.task_id)) as parts:
@@ -227,8 +227,8 @@ async def test_a_waiter_is_not_woken_by_parts(broker: Broker) -> None:
         def settled(self, task_ids: Any) -> Any:
             return self._store.settled(task_ids)
 
-    counted: Any = Counted(broker.manager.queries._store)
-    manager = TaskManager(counted, queue=broker.manager._queue_name)
+    counted: Any = Counted(broker.manager._store)
+    manager = TaskManager(counted, queue=broker.manager._queue)
     sent = await talk.submit(words)
     with anyio.fail_after(WITHIN):
         async with anyio.create_task_group() as group:

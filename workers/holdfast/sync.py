@@ -37,27 +37,27 @@ if TYPE_CHECKING:
     from holdfast.client.task_spec import TaskSpec
     from holdfast.handler.registry import Handlers
 
-A = TypeVar("A")
+A_co = TypeVar("A_co", covariant=True)
 P = ParamSpec("P")
 R = TypeVar("R")
 
 Served = BackgroundLoop[asynchronous.TaskManager] | ServedByTest
 
 
-class WithoutAsync(Generic[A]):
+class WithoutAsync(Generic[A_co]):
     """Calls of an async object. `running` gives the loop that serves them, `of` the object, of the manager there."""
 
-    def __init__(self, running: Callable[[], Served], of: Callable[[asynchronous.TaskManager], A]) -> None:
+    def __init__(self, running: Callable[[], Served], of: Callable[[asynchronous.TaskManager], A_co]) -> None:
         self._running, self._of = running, of
 
 
 def awaited(
-    method: Callable[Concatenate[A, P], Awaitable[R]],
-) -> Callable[Concatenate[WithoutAsync[A], P], R]:
+    method: Callable[Concatenate[A_co, P], Awaitable[R]],
+) -> Callable[Concatenate[WithoutAsync[A_co], P], R]:
     """A coroutine method as a method that returns its result."""
 
     @functools.wraps(method)
-    def call(self: WithoutAsync[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self: WithoutAsync[A_co], /, *args: P.args, **kwargs: P.kwargs) -> R:
         background = self._running()  # pyright: ignore[reportPrivateUsage]  # of the class above
         return background.call(method, self._of(background.served), *args, **kwargs)  # pyright: ignore[reportPrivateUsage]
 
@@ -65,12 +65,12 @@ def awaited(
 
 
 def iterated(
-    method: Callable[Concatenate[A, P], AsyncGenerator[R]],
-) -> Callable[Concatenate[WithoutAsync[A], P], Iterator[R]]:
+    method: Callable[Concatenate[A_co, P], AsyncGenerator[R]],
+) -> Callable[Concatenate[WithoutAsync[A_co], P], Iterator[R]]:
     """An async generator method as a method that returns an iterator: one call of the loop for each value."""
 
     @functools.wraps(method)
-    def call(self: WithoutAsync[A], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
+    def call(self: WithoutAsync[A_co], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
         background = self._running()  # pyright: ignore[reportPrivateUsage]  # of the class above
         return _each(background, method(self._of(background.served), *args, **kwargs))  # pyright: ignore[reportPrivateUsage]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
 
@@ -75,38 +75,14 @@ Part: TypeAlias = Flow[Any, Any] | TaskSpec
 
 
 @overload
-def chain(last: Flow[T, S], /, *, key: str | None = None) -> Flow[T, S]: ...
-
-
-@overload
-def chain(part1: Part, last: Flow[T, S], /, *, key: str | None = None) -> Flow[T, S]: ...
-
-
-@overload
-def chain(part1: Part, part2: Part, last: Flow[T, S], /, *, key: str | None = None) -> Flow[T, S]: ...
-
-
-@overload
-def chain(part1: Part, part2: Part, part3: Part, last: Flow[T, S], /, *, key: str | None = None) -> Flow[T, S]: ...
-
-
-@overload
-def chain(
-    part1: Part, part2: Part, part3: Part, part4: Part, last: Flow[T, S], /, *, key: str | None = None
-) -> Flow[T, S]: ...
-
-
-@overload
-def chain(
-    part1: Part, part2: Part, part3: Part, part4: Part, part5: Part, last: Flow[T, S], /, *, key: str | None = None
-) -> Flow[T, S]: ...
+def chain(*parts: *tuple[*tuple[Part, ...], Flow[T, S]], key: str | None = None) -> Flow[T, S]: ...
 
 
 @overload
 def chain(*parts: Part, key: str | None = None) -> Flow[Any, Any]: ...
 
 
-def chain(*parts: Part, key: str | None = None) -> Flow[Any, Any]:
+def chain(*parts: Part, key: str | None = None) -> Flow[Any, Any]:  # type: ignore[misc]  # mypy fits no unpacked tuple
     """A flow of these parts, each after the one before: tasks of `handler.bind(…)`, TaskSpecs, or flows. With a `key`
     the ids of its tasks come from it: the same chain under the same key is submitted once.
 
@@ -254,11 +230,11 @@ class SyncTaskHandle(Generic[R_co]):
         Raises TimeoutError after `timeout` seconds; with `raise_failed` TaskFailed, with the worker's traceback, if it
         did not complete.
         """
-        return call_sync(self._wait, timeout, raise_failed)
+        return self._call(lambda handle: handle.wait(timeout, raise_failed=raise_failed))
 
     def stream(self, *, after: int = 0) -> Iterator[EmittedPart]:
         """The parts that the task emits, as they come, until it has ended or asks for input: see TaskManager.stream."""
-        parts = call_sync(self._stream, after)
+        parts = call_sync(self._handle).stream(after=after)
         try:
             while (part := call_sync(anext, parts, None)) is not None:
                 yield part
@@ -267,24 +243,18 @@ class SyncTaskHandle(Generic[R_co]):
 
     def record(self) -> TaskRecord[R_co | None]:
         """The task as it is now; raises UnknownTaskError."""
-        return call_sync(self._record)
+        return self._call(lambda handle: handle.record())
 
     def cancel(self, reason: str = "canceled by a producer") -> State:
         """End the task if it has not ended; returns its state afterwards."""
-        return call_sync(self._cancel, reason)
+        return self._call(lambda handle: handle.cancel(reason))
 
     async def _handle(self) -> TaskHandle[R_co]:
         """The async handle, with the manager of the event loop that serves the call."""
         return TaskHandle(self.task_id, await current_manager(), self.read)
 
-    async def _wait(self, timeout: float | None, raise_failed: bool) -> TaskRecord[R_co | None]:
-        return await (await self._handle()).wait(timeout, raise_failed=raise_failed)
+    def _call(self, method: Callable[[TaskHandle[R_co]], Awaitable[R]]) -> R:
+        async def call() -> R:
+            return await method(await self._handle())
 
-    async def _stream(self, after: int) -> AsyncGenerator[EmittedPart]:
-        return (await self._handle()).stream(after=after)
-
-    async def _record(self) -> TaskRecord[R_co | None]:
-        return await (await self._handle()).record()
-
-    async def _cancel(self, reason: str) -> State:
-        return await (await self._handle()).cancel(reason)
+        return call_sync(call)

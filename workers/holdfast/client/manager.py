@@ -12,14 +12,12 @@ StoreUnavailableError.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.client.arguments import check_cursor, check_lane, check_limit, check_list
 from holdfast.client.batch import Batch, FlowTasks, drafts_of_batch
-from holdfast.client.query import TaskQueries
 from holdfast.client.queue_control import DeadLetters, QueueControl, TaskControl
 from holdfast.client.queue_views import QueueViews
 from holdfast.client.submission import Draft, Registry, Submitter, raise_refusals
@@ -35,24 +33,6 @@ if TYPE_CHECKING:
     from holdfast.store import Store
 
 
-# Methods of a class that are those of one of its parts.
-
-T = TypeVar("T")
-Part = TypeVar("Part")
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def delegate(part_of: Callable[[T], Part], method: Callable[Concatenate[Part, P], R]) -> Callable[Concatenate[T, P], R]:
-    """A method with the signature and the docstring of `method`, which calls it on the part of its object."""
-
-    @functools.wraps(method)
-    def call(self: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return method(part_of(self), *args, **kwargs)
-
-    return call
-
-
 LARGEST = 536_870_912  # bytes: the size limit of a value in Redis
 
 
@@ -66,37 +46,13 @@ def check_parts(retries: object, handlers: object, max_message_bytes: object = L
         raise InvalidTaskError(f"max_message_bytes {shown(max_message_bytes)}: 1 to {LARGEST} are allowed")
 
 
-def _submitter(manager: TaskManager) -> Submitter:
-    return manager.submitter
-
-
-def _control(manager: TaskManager) -> TaskControl:
-    return manager.control
-
-
-def _queries(manager: TaskManager) -> TaskQueries:
-    return manager.queries
-
-
-def _letters(manager: TaskManager) -> DeadLetters:
-    return manager.letters
-
-
-def _queue(manager: TaskManager) -> QueueControl:
-    return manager.queue_control
-
-
-def _views(manager: TaskManager) -> QueueViews:
-    return manager.views
-
-
 def _accepted(batch: Sequence[Submission], receipts: Sequence[Receipt]) -> list[str]:
     """The ids of the tasks; raises an error for the first that the store refused."""
     raise_refusals(batch, receipts)
     return [receipt.task_id for receipt in receipts]
 
 
-class TaskManager:
+class TaskManager(TaskControl, DeadLetters, QueueControl, QueueViews):
     """The calls of producers and operators of one queue. It needs a running event loop and starts no tasks or threads.
     `max_message_bytes` is the size of the largest operation. A registry in `handlers` gives named tasks their lane and
     checks their arguments before anything is written. `retries`: how long calls are repeated while the store cannot be
@@ -114,22 +70,17 @@ class TaskManager:
         trace_baggage: bool = False,
     ) -> None:
         check_parts(retries, handlers, max_message_bytes)
-        self._store, self._max_bytes = store, max_message_bytes
-        self._queue_name = check_lane(queue)
-        self.retries = chosen = retries or SubmitRetries()
-        self.queries = TaskQueries(store, chosen)
-        self.submitter = Submitter(store, self._queue_name, chosen, max_message_bytes, handlers, baggage=trace_baggage)
-        self.control = TaskControl(store, chosen, self.submitter, self.queries)
-        self.letters = DeadLetters(store, chosen)
-        self.queue_control = QueueControl(store, self._queue_name, chosen)
-        self.views = QueueViews(store, self._queue_name, chosen)
+        self._max_bytes = max_message_bytes
+        self.retries = retries or SubmitRetries()
+        super().__init__(store, check_lane(queue), self.retries)
+        self.submitter = Submitter(store, self._queue, self.retries, max_message_bytes, handlers, baggage=trace_baggage)
 
     @cached_property
     def schedules(self) -> Schedules:
         """Set, read, pause and remove schedules."""
         from holdfast.client.schedules import Schedules  # its imports are large, and not every producer needs them
 
-        return Schedules(self._store, self._queue_name, self._max_bytes, self.retries)
+        return Schedules(self._store, self._queue, self._max_bytes, self.retries)
 
     @keywords_of(TaskSpec)
     async def run_task(self, *content: Any, **options: Any) -> str:
@@ -157,7 +108,7 @@ class TaskManager:
         drafts = [self.submitter.draft(spec) for spec in cast("list[TaskSpec]", check_list("specs", specs, "TaskSpec"))]
         if batch is not None:
             callback = None if then is None else self.submitter.draft(then)
-            return await self._run_batch(drafts_of_batch(self._queue_name, batch, drafts, callback), len(drafts))
+            return await self._run_batch(drafts_of_batch(self._queue, batch, drafts, callback), len(drafts))
         if then is not None:
             raise InvalidTaskError("then needs batch: the id of the batch whose end it waits for")
         return _accepted(*await self.submitter.submit_drafts(drafts))
@@ -168,7 +119,7 @@ class TaskManager:
         written."""
         if not isinstance(flow, FlowTasks):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
             raise InvalidTaskError(f"flow {shown(flow)}: a flow is expected, made by chain() or gather()")
-        return await self.run_tasks(flow.specs(self._queue_name))
+        return await self.run_tasks(flow.specs(self._queue))
 
     async def _run_batch(self, drafts: Sequence[Draft], number: int) -> list[str]:
         """The ids of the tasks, without the callback, which is the first draft if there is one."""
@@ -183,37 +134,11 @@ class TaskManager:
         """A page of batches, the latest first; its cursor continues the list, and is empty at its end."""
         return await self.retries.call(self._store.batches, check_limit(limit), check_cursor(cursor))
 
-    prepare = delegate(_submitter, Submitter.prepare)
-    submit = delegate(_submitter, Submitter.submit)
+    def prepare(self, spec: TaskSpec) -> Submission:
+        """Check `spec` and make the value that `submit` takes; it has the same bytes in every submit. Raises
+        InvalidTaskError."""
+        return self.submitter.prepare(spec)
 
-    cancel_task = delegate(_control, TaskControl.cancel_task)
-    pause_task = delegate(_control, TaskControl.pause_task)
-    resume_task = delegate(_control, TaskControl.resume_task)
-
-    get_task = delegate(_queries, TaskQueries.get_task)
-    list_tasks = delegate(_queries, TaskQueries.list_tasks)
-    search_tasks = delegate(_queries, TaskQueries.search_tasks)
-    count_tasks = delegate(_queries, TaskQueries.count_tasks)
-    wait = delegate(_queries, TaskQueries.wait)
-    wait_all = delegate(_queries, TaskQueries.wait_all)
-    stream = delegate(_queries, TaskQueries.stream)
-    service = delegate(_queries, TaskQueries.service)
-    health_check = delegate(_queries, TaskQueries.health_check)
-
-    retry_task = delegate(_letters, DeadLetters.retry_task)
-    ask_retry = delegate(_letters, DeadLetters.ask_retry)
-    dead_letters = delegate(_letters, DeadLetters.dead_letters)
-    purge_dead_letters = delegate(_letters, DeadLetters.purge_dead_letters)
-
-    queue_length = delegate(_queue, QueueControl.queue_length)
-    pause_queue = delegate(_queue, QueueControl.pause_queue)
-    resume_queue = delegate(_queue, QueueControl.resume_queue)
-    clear_queue = delegate(_queue, QueueControl.clear_queue)
-    remove_task = delegate(_queue, QueueControl.remove_task)
-    clean_tasks = delegate(_queue, QueueControl.clean_tasks)
-    obliterate_queue = delegate(_queue, QueueControl.obliterate_queue)
-
-    events = delegate(_views, QueueViews.events)
-    why = delegate(_views, QueueViews.why)
-    workers = delegate(_views, QueueViews.workers)
-    lanes = delegate(_views, QueueViews.lanes)
+    async def submit(self, batch: Sequence[Submission]) -> list[Receipt]:
+        """Submit a list; returns the answer for each, refusals included. After an error, submit the same list again."""
+        return await self.submitter.submit(batch)

@@ -25,7 +25,7 @@ from holdfast.client.arguments import (
     check_text,
     checked_wanted,
 )
-from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.submit_retries import RepeatedCalls
 from holdfast.core.delivery import EmittedPart, PartsPage
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Page, TaskRecord, TextSearch, as_it_is
@@ -124,12 +124,8 @@ STEP = 100  # tasks of one look into the store
 NOT_COMPLETED = TERMINAL - {State.COMPLETED}
 
 
-class TaskQueries:
+class TaskQueries(RepeatedCalls):
     """The calls of TaskManager that change nothing."""
-
-    def __init__(self, store: Store, retries: SubmitRetries) -> None:
-        self._store = store
-        self._call = retries.call
 
     async def get_task(self, task_id: str) -> TaskRecord:
         """The whole task; raises UnknownTaskError."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from holdfast.client.arguments import (
     check_callback,
@@ -21,7 +20,7 @@ from holdfast.client.arguments import (
 )
 from holdfast.client.query import TaskQueries
 from holdfast.client.submission import Submitter, raise_refusals
-from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.submit_retries import RepeatedCalls
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Receipt
 from holdfast.core.task_states import TERMINAL, State
@@ -36,9 +35,6 @@ from holdfast.errors import (
     UnknownTaskError,
 )
 
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 CHUNK = 100  # tasks in one call of the store
 CLEARED = 50  # entries in one step of clearing a lane: a millisecond or two of the store
 KEYS = 1000  # looked at in one step of deleting a queue
@@ -47,14 +43,9 @@ KEYS = 1000  # looked at in one step of deleting a queue
 OnStep = Callable[[int], object] | None  # called after each step with the number that is done so far
 
 
-class QueueControl:
+class QueueControl(RepeatedCalls):
     """The calls of TaskManager about the queue as a whole. Without a lane they apply to the public queue. `on_step` is
     called after each step of long work, with the number of tasks done so far."""
-
-    def __init__(self, store: Store, queue: str, retries: SubmitRetries) -> None:
-        self._store = store
-        self._call = retries.call
-        self._queue = check_lane(queue)
 
     async def queue_length(self, lane: str | None = None) -> int:
         """The number of entries that wait in a lane (None: in all lanes)."""
@@ -183,14 +174,10 @@ def _not_removed(task_id: str, task: TaskRecord | None) -> HoldfastError:
 # Cancel, pause and resume tasks.
 
 
-class TaskControl:
+class TaskControl(TaskQueries):
     """The calls of TaskManager that cancel, pause and resume one task."""
 
-    def __init__(self, store: Store, retries: SubmitRetries, submitter: Submitter, queries: TaskQueries) -> None:
-        self._store = store
-        self._call = retries.call
-        self._submitter = submitter
-        self._queries = queries
+    submitter: Submitter
 
     async def cancel_task(self, task_id: str, reason: str = "canceled by a producer") -> State:
         """End a task. Returns its state afterwards: `canceled`, or the state in which it had ended before.
@@ -223,10 +210,10 @@ class TaskControl:
             if message_id is not None:
                 raise InvalidTaskError("message_id: there is no message; give text or data too")
             return _known(task_id, await self._call(self._store.resume, check_id(task_id), why))
-        one = self._submitter.prepare(TaskSpec(text=text, data=data, task_id=check_id(task_id), message_id=message_id))
+        one = self.submitter.prepare(TaskSpec(text=text, data=data, task_id=check_id(task_id), message_id=message_id))
         answer = await self._call(self._store.message, one)
         raise_refusals([one], [Receipt(answer, task_id)])
-        return (await self._queries.record(task_id, payloads=False)).state
+        return (await self.record(task_id, payloads=False)).state
 
 
 def _known(task_id: str, state: str) -> State:
@@ -248,12 +235,8 @@ _REFUSALS = {
 }
 
 
-class DeadLetters:
+class DeadLetters(RepeatedCalls):
     """The calls of TaskManager about retries and dead letters."""
-
-    def __init__(self, store: Store, retries: SubmitRetries) -> None:
-        self._store = store
-        self._call = retries.call
 
     async def retry_task(self, task_id: str, reason: str = "retried by a producer") -> str:
         """Run a failed, rejected or canceled task again, or a delayed one at once. Returns the id of the task that

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 
 from holdfast.client.arguments import check_id, check_lane, check_list, check_seconds
-from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.submit_retries import RepeatedCalls
 from holdfast.core.activity import Happening, Happenings
 from holdfast.core.lanes import Lanes
 from holdfast.core.plain_json import shown
@@ -105,13 +105,8 @@ LAST_OF_MOMENT = 2**64 - 1  # the highest number of an event within its millisec
 _POSITION = re.compile(r"[0-9]{1,19}-[0-9]{1,20}")
 
 
-class QueueViews:
+class QueueViews(RepeatedCalls):
     """The calls of TaskManager that return the data of `supervisor events`, `why`, `workers` and `lanes list`."""
-
-    def __init__(self, store: Store, queue: str, retries: SubmitRetries) -> None:
-        self._store = store
-        self._call = retries.call
-        self._queue = queue
 
     async def why(self, task_id: str, *, settings: Settings | None = None) -> WhyDocument:
         """The document that `supervisor why --json` prints about one task: `now` (its state and what comes next, in one

@@ -14,7 +14,7 @@ import anyio
 import anyio.lowlevel
 
 from holdfast.client.arguments import check, check_batch, checked_options, ms, unix_ms
-from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.submit_retries import RepeatedCalls, SubmitRetries
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Accepted, Receipt, Submission, SubmitOptions
 from holdfast.core.envelope import build_parts, build_run_of, encode_message
@@ -232,7 +232,7 @@ T = TypeVar("T")
 _log = logging.getLogger("holdfast.client.manager")  # the application's own logging, silent unless it asks for debug
 
 
-class Submitter:
+class Submitter(RepeatedCalls):
     """The calls of TaskManager that submit. `max_bytes`: the size of the largest operation. `handlers`: a registry that
     gives named tasks their lane and checks their arguments. `baggage`: tasks carry the caller's baggage. If the
     application has a tracer, a single submit gets a span `send`. A list gets one span `send`, and a span `create` for
@@ -249,12 +249,8 @@ class Submitter:
         *,
         baggage: bool = False,
     ) -> None:
-        self._baggage = baggage
-        self._store = store
-        self._call = retries.call
-        self._queue = queue
-        self._max_bytes = max_bytes
-        self._handlers = handlers
+        super().__init__(store, queue, retries)
+        self._max_bytes, self._handlers, self._baggage = max_bytes, handlers, baggage
 
     def prepare(self, spec: TaskSpec) -> Submission:
         """Check `spec` and make the value that `submit` takes; it has the same bytes in every submit. Raises

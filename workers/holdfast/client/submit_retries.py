@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
-from typing import ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 import anyio
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_after_delay
@@ -13,6 +13,9 @@ from tenacity.wait import wait_random_exponential
 
 from holdfast.errors import StoreUnavailableError
 from holdfast_config.store_settings import SubmitSettings
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,3 +69,10 @@ class SubmitRetries(SubmitSettings):
     def _tell(self, state: RetryCallState) -> None:
         if state.attempt_number == 1 and state.outcome and (error := state.outcome.exception()):
             self.pausing(error)
+
+
+class RepeatedCalls:
+    """A part of TaskManager: calls of the store for one queue, each repeated within `retries`."""
+
+    def __init__(self, store: Store, queue: str, retries: SubmitRetries) -> None:
+        self._store, self._queue, self._call = store, queue, retries.call

@@ -121,7 +121,7 @@ class _StreamFollower:
         """All changes since the last look. The parts are read after the state: a task at rest emits no more. All is
         read before anything counts as told: a store that goes away in between loses nothing."""
         task_id = self._task.task_id
-        record = await self._access.manager.queries.record(task_id, payloads=False)
+        record = await self._access.manager.record(task_id, payloads=False)
         emitted = await emitted_behind(self._access.store, task_id, self._position)
         task = await self._view(task_id) if record.state in AT_REST else None
         told: list[Told] = list(self._emitted(record, emitted))
