@@ -77,7 +77,9 @@ def test_version_as_text_and_as_document(bare: Cli) -> None:
     assert bare("--version").out == bare("version").out
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["version", "--nonsense"], ["scale", "many"], ["tasks", "show"]])
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["version", "--nonsense"], ["stop", "--timeout", "many"], ["tasks", "show"]]
+)
 def test_usage_errors_are_one_line_and_exit_2(bare: Cli, arguments: list[str]) -> None:
     answer = bare(*arguments)
     assert (answer.status, answer.out) == (2, "")

@@ -127,7 +127,7 @@ async def _note(here: Site) -> Activity:
 def _text(value: object) -> str:
     if isinstance(value, dict):
         return json.dumps(value)
-    return {None: "none", True: "true"}.get(value, str(value))  # type: ignore[arg-type]
+    return "none" if value is None else "true" if value is True else str(value)
 
 
 def _option(name: str, value: object) -> list[str]:

@@ -33,6 +33,7 @@ OTHERS = (
     *("pause_queue", "resume_queue", "clear_queue", "obliterate_queue", "bound"),
     *("quiet_host", "resume_host", "halt_host", "end_halt"),
     *("seal_batch", "cancel_batch", "readmit", "forget_unreadable", "purge_unreadable", "notice_now", "notice_done"),
+    *("write_stacks", "scale"),  # of the supervisor of this host
 )
 
 

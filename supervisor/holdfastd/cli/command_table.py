@@ -20,7 +20,7 @@ COMMANDS = [
     lazy("stop", "Stop the supervisor after its running tasks have finished.", "control_commands:stop"),
     lazy("status", "Show the supervisor, its processes and the store.", "supervisor_status:status"),
     lazy("reload", "Replace the workers by new ones that run the new code.", "control_commands:reload"),
-    lazy("scale", "Change the number of workers.", "control_commands:scale"),
+    lazy("scale", "Change the number of workers.", "host_commands:scale"),
     lazy("quiet", "Let hosts claim no more tasks until `supervisor resume`.", "host_commands:quiet"),
     LazyCommand("resume", "holdfastd.cli.host_commands:resume", "Let quiet hosts claim tasks again."),
     LazyCommand(

@@ -1,4 +1,4 @@
-"""Commands for the supervisor that runs on this host: `stop`, `reload` and `scale`."""
+"""Commands for the supervisor that runs on this host: `stop` and `reload`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.parameter_types import WAIT
 from holdfastd.cli.common.session import Session
 from holdfastd.control import client
-from holdfastd.control.client import ask
-from holdfastd.control.socket_protocol import AskReload, AskScale, AskStatus, ReloadResult
+from holdfastd.control.socket_protocol import AskReload, AskStatus, ReloadResult
 
 
 @rich_click.command(epilog="Examples: supervisor stop --timeout 120; supervisor stop --now")
@@ -123,19 +122,3 @@ def _print(session: Session, end: ReloadResult) -> int:
             f"reloaded; old workers that still finish their tasks: {end.draining}" if end.draining else "reloaded"
         )
     return status
-
-
-# `supervisor scale`.
-
-
-@rich_click.command(epilog="Example: supervisor scale 12")
-@click.argument("workers", type=click.IntRange(1, 10_000), metavar="N")
-@options.here
-@options.pass_session
-def scale(session: Session, /, workers: int) -> None:
-    """Run N workers from now on. If there are more, idle ones end first and busy ones after their running tasks."""
-    answer = ask(session.runtime_dir, AskScale(workers))
-    if session.json:
-        output.document({"target": answer.target})
-    else:
-        output.text(f"the target is now {counted(answer.target, 'worker')}")

@@ -1,4 +1,4 @@
-"""`supervisor quiet` and `resume`, `supervisor control HALT` and `RESUME`: stop and resume the claims of hosts."""
+"""Commands for the workers of hosts: `workers`, `scale`, `quiet`, `resume`, `control HALT` and `control RESUME`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import arguments_of, command_of, given_of, print_answer
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import ask, operate
+from holdfastd.cli.common.store_session import ask, operate, operate_here
 from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.control import client
 from holdfastd.control.socket_protocol import AskStatus
 from holdfastd.documents.queue_documents import EndedOrderDocument, OrderDocument, worker_document
 from holdfastd.operations.hosts import END_HALT, HALT_HOSTS, QUIET_HOSTS, RESUME_HOSTS
+from holdfastd.operations.workers import SCALE_WORKERS, ScaledPool
 
 if TYPE_CHECKING:
     from holdfast.store import Store
@@ -95,6 +96,21 @@ def control(session: Session, /, order: str, **given: Any) -> None:
         print_answer(session, operate(session, HALT_HOSTS, given_of(given)), _ordered)
     else:
         print_answer(session, operate(session, END_HALT, given_of({"host": given["host"]})), _released)
+
+
+# `supervisor scale`: the workers of one supervisor of this host.
+
+
+@rich_click.command(help=SCALE_WORKERS.help, epilog="Example: supervisor scale 12")
+@arguments_of(SCALE_WORKERS, left_out=["host"], own={"workers": click.argument("workers", metavar="N")})
+@options.here
+@options.pass_session
+def scale(session: Session, /, **given: Any) -> None:
+    print_answer(session, operate_here(session, SCALE_WORKERS, given), _scaled)
+
+
+def _scaled(answer: ScaledPool) -> str:
+    return f"the target is now {counted(answer['target'], 'worker')}"
 
 
 # `supervisor workers`: the workers of all hosts, or the last deaths of this supervisor's processes.

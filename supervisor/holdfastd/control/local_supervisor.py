@@ -39,9 +39,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class LocalSupervisor:
-    """Finds the supervisor again at each call, because it may be started and ended meanwhile."""
+    """Finds the supervisor again at each call, because it may be started and ended meanwhile. `folder`: where it is to
+    scale, whatever queue is served there; None: where the queue is served."""
 
     settings: Settings
+    folder: Path | None = None
 
     async def find(self) -> Found | None:
         """The supervisor of this host that serves this queue of this store; None if none answers."""
@@ -51,10 +53,15 @@ class LocalSupervisor:
                 return Found(folder, status)
         return None
 
-    async def scale(self, workers: int) -> None:
-        """Raises ControlError."""
-        found = await self._found()
-        await asyncio.to_thread(ask, found.folder, AskScale(workers))
+    async def scale(self, workers: int) -> int:
+        """The new number of workers. Raises ControlError."""
+        folder = self.folder or (await self._found()).folder
+        return (await asyncio.to_thread(ask, folder, AskScale(workers))).target
+
+    async def serves_another(self) -> bool:
+        """True if the supervisor of `folder` says that it serves another queue, or that of another store."""
+        status = await status_or_none(self.folder, ANSWER_TIMEOUT) if self.folder else None
+        return status is not None and not self._serves_the_queue(status)
 
     async def write_stacks(self, incarnation: str) -> None:
         """Have a worker write its stacks, and wait until it has. Raises ControlError."""

@@ -17,6 +17,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import msgspec
@@ -87,7 +88,8 @@ class Doing:
 
     For acts in steps: `seconds`: the act answers after this time, and does the rest when it is asked for again; None:
     it answers when all is done. `on_step`: is told how much is done by now. `begun`: has this process carry out a
-    change of many tasks. `shown`: a filter of tasks without what it hides."""
+    change of many tasks. `shown`: a filter of tasks without what it hides. `folder`: of the supervisor that is meant;
+    None: the one of this host that serves the queue."""
 
     store: Store
     manager: TaskManager
@@ -99,6 +101,7 @@ class Doing:
     on_step: Callable[[int], None] | None = None
     shown: Callable[[str], str] = str
     begun: Callable[[BulkChange], object] = left_alone
+    folder: Path | None = None
 
     async def call(self, method: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """The answer of a method of the store; the call is retried while the store is away."""

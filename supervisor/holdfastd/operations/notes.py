@@ -21,7 +21,7 @@ INTERNAL = "internal error: the log of the web process says more"
 @dataclass(slots=True)
 class AskedChange:
     """A change as Activity will show it. Its function may set the subject and the outcome. `keep` stores it. `refusal`:
-    why it was not carried out, or not wholly."""
+    why it was not carried out, or not wholly. `lost`: why it is no change of this queue, so that it is not kept."""
 
     who: str
     origin: str
@@ -31,12 +31,13 @@ class AskedChange:
     related: str = ""
     outcome: str = ""
     refusal: str = ""
+    lost: str = ""
     _is_written: bool = False
 
     async def write(self) -> None:
         """Note it now, because the answer comes much later. Later events are no part of the change."""
         activity = Activity(self.who, self.origin, self.change, self.subject, self.outcome, self.related)
-        if self.change and not self._is_written:
+        if self.change and not self.lost and not self._is_written:
             self._is_written = True
             await self.keep(activity.refused(self.refusal) if self.refusal else activity)
 

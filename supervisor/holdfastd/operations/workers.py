@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import msgspec
 from msgspec import Meta
@@ -31,15 +31,24 @@ class WriteStacks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     worker: str
 
 
-async def scale_workers(doing: Doing, given: ScaleWorkers) -> None:
-    """Run so many workers from now on. If there are more, idle ones end first and busy ones after their tasks."""
+class ScaledPool(TypedDict):
+    """The number of workers from now on."""
+
+    target: int
+
+
+async def scale_workers(doing: Doing, given: ScaleWorkers) -> ScaledPool:
+    """Run N workers from now on. If there are more, idle ones end first and busy ones after their running tasks."""
     here = socket.gethostname()
     if given.host not in (None, here):
         raise ControlError(
             f"host {shown(given.host)} is not the one of this dashboard, {here!r}: supervisor scale {given.workers}, "
             "there"
         )
-    await LocalSupervisor(doing.settings).scale(given.workers)
+    doing.asked.subject, supervisor = here, LocalSupervisor(doing.settings, doing.folder)
+    if await supervisor.serves_another():
+        doing.asked.lost = "its supervisor serves another queue, or that of another store"
+    return {"target": await supervisor.scale(given.workers)}
 
 
 async def write_stacks(doing: Doing, given: WriteStacks) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,6 +38,7 @@ LONG_RETRIES = SubmitRetries(
 ABSENT = (FileNotFoundError, ConnectionRefusedError)  # no process listens
 IN_MEMORY = "with SCHEDULER_TYPE=memory the queue exists only inside its own process: no command can reach it"
 NEED_ONE = "start one (supervisor start) or name a Redis (--redis-url)"
+LOST = "the change is made, but not listed in Activity"
 NO_STORE = f"this is the embedded store of a supervisor: {NEED_ONE}"
 
 
@@ -85,6 +87,18 @@ def operate(session: Session, act: Act[Any, T], texts: Mapping[str, object], lat
     return _run(session, inside)
 
 
+def operate_here(session: Session, act: Act[Any, T], texts: Mapping[str, object]) -> T:
+    """The answer of an act on the supervisor of this runtime folder. It needs no store: one that is away takes no
+    note."""
+
+    async def inside() -> T:
+        _check_reachable(session.settings)
+        async with open_store(session.settings.redis, session.settings.postgres) as store:
+            return await operate_in(store, session, act, texts, folder=session.runtime_dir)
+
+    return _interruptible(inside)
+
+
 def _warn(text: str) -> None:
     output.note(text, "warning")
 
@@ -119,7 +133,7 @@ async def asking(
             await store.note_activity(activity)
         except StoreError as error:
             if not activity.is_refused:
-                tell(f"the change is made, but not listed in Activity: {error}")
+                tell(f"{LOST}: {error}")
 
     asked = AskedChange(operator_name(), "the command line", keep, change, subject)
     # While the store is away nobody can note anything there: to try would only keep the command waiting.
@@ -129,6 +143,8 @@ async def asking(
         except BaseExceptionGroup as group:
             error = single_error(group)
             raise error from error.__cause__
+    if asked.lost:
+        tell(f"{LOST}: {asked.lost}")
 
 
 def manager_of(store: Store, settings: Settings, retries: SubmitRetries) -> TaskManager:
@@ -180,17 +196,21 @@ def reach(session: Session) -> None:
 
 
 def _run(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
-    return anyio.run(_interruptible, session, inside, backend_options={"use_uvloop": True})
+    return _interruptible(partial(_with_store, session, inside))
 
 
-async def _interruptible(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
+def _interruptible(work: Callable[[], Awaitable[T]]) -> T:
     """Run the work; an interrupt cancels it, a second one ends the process at once.
 
     The event loop alone would cancel only once, and `asyncio.wait_for` of Python 3.11 may swallow it in a Redis call.
     """
-    with anyio.CancelScope() as scope, _interrupts(scope.cancel):
-        return await _with_store(session, inside)
-    raise KeyboardInterrupt
+
+    async def run() -> T:
+        with anyio.CancelScope() as scope, _interrupts(scope.cancel):
+            return await work()
+        raise KeyboardInterrupt
+
+    return anyio.run(run, backend_options={"use_uvloop": True})
 
 
 @contextmanager
@@ -212,9 +232,13 @@ def _interrupts(cancel: Callable[[], None]) -> Generator[None]:
         loop.remove_signal_handler(signal.SIGINT)
 
 
-async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
-    if session.settings.scheduler_type == "memory":
+def _check_reachable(settings: Settings) -> None:
+    if settings.scheduler_type == "memory":
         raise CommandError(IN_MEMORY, Exit.CONFIG)
+
+
+async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
+    _check_reachable(session.settings)
     if session.settings.embedded and not (folder := session.runtime_dir).is_dir():  # never started here
         raise CommandError(
             f"no supervisor runs in {folder}: {NEED_ONE}{service_folders.in_brackets(folder)}", Exit.UNAVAILABLE
