@@ -13,7 +13,7 @@ import structlog
 
 from holdfast_config import logging as of_holdfast
 from holdfast_config.error_text import MOST_LINKS, shown, text_of, traceback_text, type_name
-from tests.worker.hostile_errors import HOSTILE, long_chain
+from tests.handler.hostile_errors import HOSTILE, long_chain
 
 MOST = 200_000  # characters of any report
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.core.envelope import Control, Run, UnreadableError, read
 from holdfast.handler.turn import messages_for
-from tests.worker.handlers import delivery_of
+from tests.handler.deliveries import delivery_of
 
 MAX = 1_000_000
 JSON = st.recursive(

@@ -30,7 +30,7 @@ import redis.asyncio as aioredis
 
 from holdfast import Retry, Task
 from holdfast.os.handlers_loop import PLACES
-from tests.worker import hostile_errors
+from tests.handler import hostile_errors
 
 URL = "FAULTS_URL"
 LONGEST = 120  # seconds; a test that forgets a handler must not hang

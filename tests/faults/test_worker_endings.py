@@ -13,7 +13,7 @@ from holdfast.worker.running_tasks import MOST_LEFT
 from tests.faults.kin import wait_dead
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE
-from tests.worker.hostile_errors import HOSTILE
+from tests.handler.hostile_errors import HOSTILE
 
 pytestmark = pytest.mark.anyio
 

@@ -8,10 +8,10 @@ _JOINED = "tests/redis/test_joined_submits.py"
 _DIRECT = "tests/redis/test_fast_client.py"
 _PROTOCOL = "tests/redis/test_command_protocol.py"
 _AGAIN = "tests/cli/test_submit_again.py"
-_SUBMITTER = "tests/worker/test_submitter.py"
+_SUBMITTER = "tests/client/test_submitter.py"
 
 _REJECTED = "tests/ledger/test_rejected.py"
-_VIEWS = "tests/cli/test_views_in_python.py"
+_VIEWS = "tests/client/test_views.py"
 
 PRODUCER = [
     Rule(
@@ -192,6 +192,6 @@ PRODUCER = [
         "the first failure of a call counts as its first attempt",
         "            if failed:  # the first attempt",
         "            if False:  # the first attempt",
-        "tests/worker/test_patience.py::test_a_producer_asks_as_often_as_its_settings_say",
+        "tests/client/test_patience.py::test_a_producer_asks_as_often_as_its_settings_say",
     ),
 ]

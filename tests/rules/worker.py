@@ -9,7 +9,7 @@ _AHEAD = "tests/worker/test_claims_ahead.py"
 _BEHIND = "tests/worker/test_pull_behind_bell.py"
 _BEGUN = "tests/faults/test_begun.py"
 
-_LIFESPAN, _MIDDLEWARE = "tests/worker/test_lifespan.py", "tests/worker/test_middleware.py"
+_LIFESPAN, _MIDDLEWARE = "tests/worker/test_lifespan.py", "tests/handler/test_middleware.py"
 _ENDING = "tests/worker/test_exit_work.py"
 _FORKED = "tests/worker/test_forked_copies.py"
 _MAIN_THREAD = "tests/worker/test_main_thread.py"
@@ -416,31 +416,31 @@ WORKER = [
         "the result of a step is recorded before the handler goes on",
         "await self._log.keep(place, name, encoded)",
         "StepKept(StepVerdict.OK, name)",
-        "tests/worker/test_handler_steps.py::test_a_recorded_result_is_returned_without_a_call",
+        "tests/handler/test_steps.py::test_a_recorded_result_is_returned_without_a_call",
     ),
     Rule(
         "another step than the recorded one is not called",
         "if step is not None and step.name != name:",
         "if False:",
-        "tests/worker/test_handler_steps.py::test_another_step_than_the_recorded_one_is_an_error_and_is_not_called",
+        "tests/handler/test_steps.py::test_another_step_than_the_recorded_one_is_an_error_and_is_not_called",
     ),
     Rule(
         "the thread of a step sees that its task is out of time",
         "            self.notes.cancelled = True",
         "            pass",
-        "tests/worker/test_handler_steps.py::test_the_thread_of_a_step_sees_the_timeout_and_what_it_returns_is_recorded",
+        "tests/handler/test_steps.py::test_the_thread_of_a_step_sees_the_timeout_and_what_it_returns_is_recorded",
     ),
     Rule(
         "a worker with a thread of a step that does not end is given up",
         "if is_stopped and not over.is_set():",
         "if False:",
-        "tests/worker/test_handler_steps.py::test_a_thread_of_a_step_that_does_not_end_is_given_up",
+        "tests/handler/test_steps.py::test_a_thread_of_a_step_that_does_not_end_is_given_up",
     ),
     Rule(
         "a worker is given up only where the task is stopped",
         "if is_stopped and not over.is_set():",
         "if not over.is_set():",
-        "tests/worker/test_handler_steps.py::test_a_limit_of_the_handlers_own_gives_up_no_thread",
+        "tests/handler/test_steps.py::test_a_limit_of_the_handlers_own_gives_up_no_thread",
     ),
     Rule(
         "a stop does not cost the result of a step",
@@ -782,55 +782,55 @@ WORKER = [
         "the answer that is recorded is the one of each later run",
         "if answered is not None:",
         "if False:",
-        "tests/worker/test_handler_question.py::test_a_question_ends_the_turn_and_the_next_message_is_its_answer",
+        "tests/handler/test_question.py::test_a_question_ends_the_turn_and_the_next_message_is_its_answer",
     ),
     Rule(
         "only a later turn answers a question",
         "asked.turn < self._turn.turn:",
         "True:",
-        "tests/worker/test_handler_question.py::test_a_question_ends_the_turn_and_the_next_message_is_its_answer",
+        "tests/handler/test_question.py::test_a_question_ends_the_turn_and_the_next_message_is_its_answer",
     ),
     Rule(
         "a step that was recorded before the end of a sleep does not end it",
         "step.at_ms >= at_ms",
         "True",
-        "tests/worker/test_handler_sleep.py::test_a_sleep_that_is_over_is_not_asked_for_again",
+        "tests/handler/test_sleep.py::test_a_sleep_that_is_over_is_not_asked_for_again",
     ),
     Rule(
         "a handler that catches the end of its run has failed",
         "    if ended_by is None:\n        return outcome\n",
         "    if True:\n        return outcome\n",
-        "tests/worker/test_handler_sleep.py::test_a_handler_that_catches_the_end_of_its_run_has_failed_for_good",
+        "tests/handler/test_sleep.py::test_a_handler_that_catches_the_end_of_its_run_has_failed_for_good",
     ),
     Rule(
         "the next step ends a run that goes on after its end",
         "        if self._notes.ended_by() is not None:\n            raise RunEnded\n",
         "",
-        "tests/worker/test_handler_sleep.py::test_a_handler_that_catches_the_end_of_its_run_has_failed_for_good",
+        "tests/handler/test_sleep.py::test_a_handler_that_catches_the_end_of_its_run_has_failed_for_good",
     ),
     Rule(
         "errors beside a sleep count",
         "ended_by is not None and rest is None else",
         "ended_by is not None else",
-        "tests/worker/test_handler_sleep.py::test_an_error_beside_a_sleep_counts",
+        "tests/handler/test_sleep.py::test_an_error_beside_a_sleep_counts",
     ),
     Rule(
         "a sleep is called in the handler itself",
         "if self._turn.runner not in (None, asyncio.current_task()):",
         "if False:",
-        "tests/worker/test_handler_sleep.py::test_a_sleep_beside_the_handler_is_named",
+        "tests/handler/test_sleep.py::test_a_sleep_beside_the_handler_is_named",
     ),
     Rule(
         "a handler behind plain middleware may sleep",
         "before, self.task.runner = self.task.runner, asyncio.current_task()",
         "before = self.task.runner",
-        "tests/worker/test_handler_sleep.py::test_middleware_lets_a_sleep_pass",
+        "tests/handler/test_sleep.py::test_middleware_lets_a_sleep_pass",
     ),
     Rule(
         "a child gets the results of its parents before its handler is called",
         "        if delivery.is_child:\n",
         "        if False:\n",
-        "tests/worker/test_parents.py::test_a_handler_has_the_results_of_the_parents_in_the_order_of_after",
+        "tests/handler/test_parents.py::test_a_handler_has_the_results_of_the_parents_in_the_order_of_after",
     ),
     Rule(
         "the results of all parents are read within a bound",
@@ -854,7 +854,7 @@ WORKER = [
         "a plain parameter takes a value of another type as pydantic does",
         "value if type(value) is plain else",
         "value if isinstance(value, plain) else",
-        "tests/worker/test_handler_fields.py::test_a_plain_type_takes_what_pydantic_takes",
+        "tests/handler/test_fields.py::test_a_plain_type_takes_what_pydantic_takes",
     ),
     Rule(
         "handlers that take messages find the content of each",
@@ -1035,7 +1035,7 @@ WORKER = [
         "an error whose text cannot be made is a failed attempt",
         "    try:\n        return _ends(str(value), length)\n    except BaseException:",
         "    try:\n        return _ends(str(value), length)\n    except TypeError:",
-        "tests/worker/test_hostile_errors.py::test_it_is_a_failed_attempt",
+        "tests/handler/test_hostile_errors.py::test_it_is_a_failed_attempt",
     ),
     Rule(
         "the links of an error are read from its own slots",
@@ -1103,13 +1103,13 @@ WORKER = [
         "the end of a call gives its error away",
         "        error, self.error = self.error, None\n",
         "        error = self.error\n",
-        "tests/worker/test_kept_memory.py::test_what_a_failed_task_held_is_free",
+        "tests/handler/test_kept_memory.py::test_what_a_failed_task_held_is_free",
     ),
     Rule(
         "a run that was cancelled keeps nothing",
         "        task.notes.cancelled = True\n        return None\n",
         "        task.notes.cancelled = True\n        raise error\n",
-        "tests/worker/test_kept_memory.py::test_what_a_task_held_that_took_too_long_is_free",
+        "tests/handler/test_kept_memory.py::test_what_a_task_held_that_took_too_long_is_free",
     ),
     Rule(
         "what handlers have left behind is not waited for without end",

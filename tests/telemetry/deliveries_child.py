@@ -11,7 +11,7 @@ from holdfast.core.outcomes import Completed
 from holdfast.handler.task import Task
 from holdfast.telemetry import open_telemetry
 from tests.awake_clock import AwakeClock
-from tests.worker.handlers import delivery_of
+from tests.handler.deliveries import delivery_of
 
 
 def main(endpoint: str, protocol: str = "http/protobuf") -> None:

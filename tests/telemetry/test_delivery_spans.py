@@ -26,8 +26,8 @@ from holdfast.core.outcomes import (
 from holdfast.handler.task import Task
 from holdfast.telemetry import Telemetry, Tracing, open_telemetry
 from holdfast.telemetry.runs import LostRun, RunEvent
+from tests.handler.deliveries import delivery_of
 from tests.telemetry.collector import Collector, attributes, collecting
-from tests.worker.handlers import delivery_of
 
 STACK = """Traceback (most recent call last):
   File "/app/agent.py", line 7, in handle

@@ -24,8 +24,8 @@ from holdfast.telemetry.delivery_span import EndedSpan, FastSpan
 from holdfast.telemetry.providers import BatchingProvider, takes_records, taking_records
 from holdfast.telemetry.resource import resource
 from holdfast.telemetry.task_tracer import TaskTracer
+from tests.handler.deliveries import delivery_of
 from tests.telemetry.collector import attributes
-from tests.worker.handlers import delivery_of
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TIMES = {"start_time_unix_nano", "end_time_unix_nano", "time_unix_nano"}

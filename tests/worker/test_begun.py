@@ -21,7 +21,7 @@ from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.run import TaskRunner
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
-from tests.worker.handlers import delivery_of, task_runner_of
+from tests.handler.deliveries import delivery_of, task_runner_of
 
 pytestmark = pytest.mark.anyio
 

@@ -26,9 +26,9 @@ from holdfast.worker.run import TaskRunner
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
-from tests.worker.handlers import delivery_of, task_runner_of
+from tests.handler.deliveries import delivery_of, task_runner_of
+from tests.handler.test_stopping import PATIENCE
 from tests.worker.telling import cancel_own_task
-from tests.worker.test_handler_stopping import PATIENCE
 
 pytestmark = pytest.mark.anyio
 

@@ -26,7 +26,7 @@ from holdfast.worker.state import claims_ahead
 from holdfast.worker.worker import WorkerDrain
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
-from tests.worker.handlers import delivery_of, task_runner_of
+from tests.handler.deliveries import delivery_of, task_runner_of
 
 pytestmark = pytest.mark.anyio
 

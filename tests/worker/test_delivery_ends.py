@@ -26,8 +26,8 @@ from holdfast.worker.run import TaskRunner
 from holdfast.worker.running_tasks import RunningTasks
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
-from tests.worker.handlers import delivery_of, task_runner_of
-from tests.worker.hostile_errors import Ending, Nothing, OddGroup
+from tests.handler.deliveries import delivery_of, task_runner_of
+from tests.handler.hostile_errors import Ending, Nothing, OddGroup
 
 pytestmark = pytest.mark.anyio
 

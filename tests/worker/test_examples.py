@@ -21,8 +21,8 @@ from holdfast_config.kill_spec import Point
 from tests.faults.process import PATIENCE
 from tests.faults.scene import LONG_DRAIN, Scene, stage
 from tests.faults.work import QUEUE
-from tests.worker.handlers import delivery_of, document, run_handler
-from tests.worker.programs import program
+from tests.handler.deliveries import delivery_of, document, run_handler
+from tests.handler.programs import program
 
 pytestmark = pytest.mark.anyio
 

@@ -28,7 +28,7 @@ from holdfast.worker.membership import LeaseRenewal
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.settings import MEMORY
-from tests.worker.handlers import handler_of, task_runner_of
+from tests.handler.deliveries import handler_of, task_runner_of
 
 pytestmark = pytest.mark.anyio
 

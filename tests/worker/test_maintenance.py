@@ -18,7 +18,7 @@ from holdfast.core.outcomes import Rejected
 from holdfast.handler.named_handler import resolve
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE
-from tests.worker.handlers import delivery_of, run_handler
+from tests.handler.deliveries import delivery_of, run_handler
 
 pytestmark = pytest.mark.anyio
 

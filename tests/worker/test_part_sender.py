@@ -18,7 +18,7 @@ from holdfast.errors import StoreFullError, StoreUnavailableError
 from holdfast.worker import beside_store
 from holdfast.worker.beside_store import UNSENT_BYTES, UNSENT_PARTS, PartSender
 from holdfast.worker.context import StoreRetries
-from tests.worker.handlers import delivery_of
+from tests.handler.deliveries import delivery_of
 
 pytestmark = pytest.mark.anyio
 

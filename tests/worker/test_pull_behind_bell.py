@@ -19,7 +19,7 @@ from holdfast.worker.context import StoreRetries, WorkerContext, lease_clock
 from holdfast.worker.pull import HintListener, Puller
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
-from tests.worker.handlers import delivery_of
+from tests.handler.deliveries import delivery_of
 
 pytestmark = pytest.mark.anyio
 

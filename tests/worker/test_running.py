@@ -18,8 +18,8 @@ from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.run import TaskRunner
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
-from tests.worker.handlers import delivery_of, task_runner_of
-from tests.worker.test_handler_stopping import PATIENCE, wait_until_cancelled
+from tests.handler.deliveries import delivery_of, task_runner_of
+from tests.handler.test_stopping import PATIENCE, wait_until_cancelled
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.rollup import Rollup, Series, rollup_of
 from holdfast.telemetry.port import Span
 from holdfast.worker.samples import Samples
-from tests.worker.handlers import delivery_of
+from tests.handler.deliveries import delivery_of
 
 pytestmark = pytest.mark.anyio
 

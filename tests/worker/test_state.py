@@ -11,7 +11,7 @@ import pytest
 from holdfast.core.pull_protocol import Exchange, Lease
 from holdfast.core.recycle import RecycleLimits, WorkerUse
 from holdfast.worker.state import Changes, WorkerState, heeds_bells, slots_to_claim
-from tests.worker.handlers import delivery_of
+from tests.handler.deliveries import delivery_of
 
 NOW, LEASE_END = 100.0, 115.0
 

@@ -15,7 +15,7 @@ from holdfast.core.steps import StepKept, StepVerdict
 from holdfast.errors import StoreUnavailableError
 from holdfast.worker.beside_store import StoredSteps
 from holdfast.worker.context import StoreRetries
-from tests.worker.handlers import delivery_of
+from tests.handler.deliveries import delivery_of
 
 pytestmark = pytest.mark.anyio
 

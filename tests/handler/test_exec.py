@@ -19,8 +19,8 @@ from holdfast.core.envelope import build_parts, build_run
 from holdfast.core.outcomes import Completed, Failed, InputAsked, Raised, Rejected
 from holdfast.handler.command.process import LINE_BYTES, TAIL_BYTES
 from holdfast.handler.task import Task
-from tests.worker.handlers import delivery_of, document, run_handler
-from tests.worker.programs import parts_of, program, run_shell, shell
+from tests.handler.deliveries import delivery_of, document, run_handler
+from tests.handler.programs import parts_of, program, run_shell, shell
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,7 @@ from holdfast.core.outcomes import Completed, Outcome, Raised
 from holdfast.core.steps import MOST_STEPS, SleepKept, StepKept, StepRecord, StepVerdict
 from holdfast.handler import task_steps
 from holdfast.handler.task import Task
-from tests.worker.handlers import delivery_of, document, run_handler
+from tests.handler.deliveries import delivery_of, document, run_handler
 
 pytestmark = pytest.mark.anyio
 

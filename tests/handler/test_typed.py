@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MISUSED = ROOT / "tests/worker/misused_handlers.py"
+MISUSED = ROOT / "tests/handler/misused_handlers.py"
 ERROR = re.compile(rf"{MISUSED.name}:(\d+)(?::\d+)?(?: -|:) error")
 CHECKERS = {
     "mypy": ("-m", "mypy", "--strict", "--no-error-summary"),

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.core.outcomes import Completed, Outcome, Raised
 from holdfast.handler.task import Task
-from tests.worker.handlers import delivery_of, run_handler
+from tests.handler.deliveries import delivery_of, run_handler
 from tests.worker.telling import cancel_own_task
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from holdfast.handler.handler import callee
 from holdfast.handler.registry import Handlers
 from holdfast.handler.signature import inspect_signature
 from holdfast.handler.task import Task
-from tests.worker.handlers import delivery_of
+from tests.handler.deliveries import delivery_of
 
 if TYPE_CHECKING:
     from somewhere import Unknown  # type: ignore[import-not-found]  # a name that is not there at run time

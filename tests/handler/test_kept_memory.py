@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import Handlers, Task
 from holdfast.core.messages import call_part
-from tests.worker.handlers import delivery_of, run_handler
+from tests.handler.deliveries import delivery_of, run_handler
 
 pytestmark = pytest.mark.anyio
 

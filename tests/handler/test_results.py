@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from holdfast.core.outcomes import Completed, Failed, InputAsked, Raised, Rejected
 from holdfast.handler.returned_value import outcome_of
-from tests.worker.handlers import document
+from tests.handler.deliveries import document
 
 MAX = 100_000
 JSON = st.recursive(

@@ -16,7 +16,7 @@ from holdfast.handler.command.command_line import find
 from holdfast.handler.command.command_runner import CommandRunner
 from holdfast.handler.handler import Handler
 from holdfast_config.environment import for_commands
-from tests.worker.handlers import document, run_handler
+from tests.handler.deliveries import document, run_handler
 
 PATIENCE = 30.0  # seconds; reached only by a test that fails
 GRACE = 10.0  # seconds; as long as no test waits for it

@@ -17,8 +17,8 @@ from holdfast import Handlers, RunEnded, Task
 from holdfast.core.outcomes import Asleep, Outcome
 from holdfast.core.steps import SLEEP, StepRecord, StepVerdict
 from holdfast.handler.handler import Handler
-from tests.worker.handlers import delivery_of, run_handler
-from tests.worker.test_handler_steps import Calls, KeptSteps, answer, failure
+from tests.handler.deliveries import delivery_of, run_handler
+from tests.handler.test_steps import Calls, KeptSteps, answer, failure
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from holdfast.core.settle import RetryPolicy, settlement
 from holdfast.handler.failures import outcome_of_error
 from holdfast.handler.returned_value import outcome_of
 from holdfast.handler.turn import messages_for
-from tests.worker.handlers import delivery_of, document, run_handler
+from tests.handler.deliveries import delivery_of, document, run_handler
 
 
 def asked(text: str) -> bytes:

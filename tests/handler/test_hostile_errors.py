@@ -18,8 +18,8 @@ from holdfast.errors import HandlerError
 from holdfast.handler.failures import MESSAGE_BYTES, TRACEBACK_BYTES
 from holdfast.handler.handler import Handler
 from holdfast.handler.named_handler import resolve
-from tests.worker.handlers import delivery_of, run_handler
-from tests.worker.hostile_errors import HOSTILE, nothing, properties
+from tests.handler.deliveries import delivery_of, run_handler
+from tests.handler.hostile_errors import HOSTILE, nothing, properties
 
 pytestmark = pytest.mark.anyio
 
@@ -120,7 +120,7 @@ async def test_it_is_a_failed_attempt(place: Callable[[Raising], Handler], raisi
 @pytest.mark.parametrize("raising", HOSTILE)
 def test_an_import_that_raises_it_is_refused_with_a_reason(raising: Raising, tmp_path: Path) -> None:
     name = f"app_{raising.__name__}"
-    (tmp_path / f"{name}.py").write_text(f"from tests.worker.hostile_errors import {raising.__name__} as do\ndo()\n")
+    (tmp_path / f"{name}.py").write_text(f"from tests.handler.hostile_errors import {raising.__name__} as do\ndo()\n")
     with pytest.raises(HandlerError) as caught:
         resolve(f"{name}:handle", tmp_path)
     assert str(caught.value).startswith(f"importing {name} failed: ")

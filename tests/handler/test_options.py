@@ -11,7 +11,7 @@ from holdfast.core.outcomes import Raised
 from holdfast.errors import HandlerError
 from holdfast.handler.handler import Handler, HandlerOptions
 from holdfast.handler.registry import Handlers
-from tests.worker.handlers import delivery_of, run_handler
+from tests.handler.deliveries import delivery_of, run_handler
 
 pytestmark = pytest.mark.anyio
 

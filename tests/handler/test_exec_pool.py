@@ -21,7 +21,7 @@ from holdfast.core.tasks import TaskRecord
 from tests.faults.kin import wait_dead
 from tests.faults.process import Pool
 from tests.faults.scene import LONG_DRAIN, Scene, stage
-from tests.worker.programs import Ear
+from tests.handler.programs import Ear
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,8 @@ from holdfast import Task
 from holdfast.core.messages import Part, data_part, text_part
 from holdfast.core.outcomes import InputAsked, Outcome
 from holdfast.core.steps import ANSWER, StepRecord, question_name
-from tests.worker.handlers import delivery_of, document, run_handler
-from tests.worker.test_handler_steps import Calls, KeptSteps, answer, failure
+from tests.handler.deliveries import delivery_of, document, run_handler
+from tests.handler.test_steps import Calls, KeptSteps, answer, failure
 
 pytestmark = pytest.mark.anyio
 

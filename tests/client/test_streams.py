@@ -21,7 +21,7 @@ from holdfast.errors import UnknownTaskError, WouldBlockError
 from holdfast.handler.returned_value import NotJsonError
 from holdfast.sync import TaskManager as SyncTaskManager
 from holdfast_config import RedisSettings, Settings
-from tests.worker.handlers import delivery_of
+from tests.handler.deliveries import delivery_of
 
 pytestmark = pytest.mark.anyio
 

@@ -18,7 +18,7 @@ from holdfast.core.outcomes import Completed, Raised, Rejected
 from holdfast.handler.converters import PLAIN, MisfitError
 from holdfast.handler.registry import Handlers
 from holdfast.handler.signature import inspect_signature
-from tests.worker.handlers import delivery_of, document, run_handler
+from tests.handler.deliveries import delivery_of, document, run_handler
 
 if TYPE_CHECKING:
     from somewhere import Unknown  # type: ignore[import-not-found]  # a name that is not there at run time

@@ -16,8 +16,8 @@ import pytest
 from holdfast.core.outcomes import Completed, Outcome, Raised
 from holdfast.handler.task import Task
 from tests.faults.kin import wait_dead
-from tests.worker.handlers import delivery_of, document, run_handler
-from tests.worker.programs import Ear, parts_of, run_shell, shell
+from tests.handler.deliveries import delivery_of, document, run_handler
+from tests.handler.programs import Ear, parts_of, run_shell, shell
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ from holdfast.core.messages import call_part
 from holdfast.core.outcomes import Completed, Raised, Rejected
 from holdfast.errors import HandlerError
 from holdfast.handler.handler import Handler
-from tests.worker.handlers import delivery_of, document, run_handler
+from tests.handler.deliveries import delivery_of, document, run_handler
 from tests.worker.processes import PATIENCE
 
 pytestmark = pytest.mark.anyio

@@ -18,7 +18,7 @@ from holdfast.handler.failures import MESSAGE_BYTES, TRACEBACK_BYTES
 from holdfast.handler.handler import Handler
 from holdfast.handler.registry import Handlers
 from holdfast.handler.task import Task
-from tests.worker.handlers import delivery_of, document, run_handler
+from tests.handler.deliveries import delivery_of, document, run_handler
 
 pytestmark = pytest.mark.anyio
 
@@ -188,7 +188,7 @@ def raises_async(error: BaseException) -> Callable[[], Awaitable[None]]:
         (KeyboardInterrupt(), "KeyboardInterrupt"),
         (asyncio.CancelledError(), "asyncio.exceptions.CancelledError"),
         (GeneratorExit(), "GeneratorExit"),
-        (OwnError(), "tests.worker.test_handler_run.OwnError"),
+        (OwnError(), "tests.handler.test_run.OwnError"),
         (ValueError("\ud800"), "ValueError"),
         (ExceptionGroup("two", [ValueError("a"), TypeError("b")]), "ExceptionGroup"),
     ],
