@@ -61,7 +61,7 @@ PARENT = [
     ),
     Rule(
         "the steward is told of a worker that is silent",
-        "(*commands, Send(STEWARD, Silent(child.incarnation)))",
+        "(*commands, Send(slots.STEWARD, Silent(child.incarnation)))",
         "commands",
         "tests/supervisor/test_hang.py::test_the_steward_is_told_each_second_of_a_worker_that_is_silent",
     ),

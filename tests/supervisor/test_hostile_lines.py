@@ -50,15 +50,14 @@ from holdfastd.control.socket_protocol import (
     AskStacks,
     AskStatus,
     AskStop,
+    Begun,
     ControlError,
     ControlRequest,
     DeathStatus,
     ProcessStatus,
     Refused,
-    Reloading,
     ReloadResult,
     Scaled,
-    StopAnswer,
     StopResult,
     StoreStatus,
 )
@@ -119,9 +118,9 @@ class Server:
             case AskStacks(incarnation=incarnation):
                 return Refused(f"no worker {incarnation[:80]} is ready here")
             case AskReload():
-                return Reloading()
+                return Begun()
             case AskStop():
-                return StopAnswer()
+                return Begun()
             case AskStatus():
                 return Scaled(1)
 
@@ -333,7 +332,7 @@ STATUS_ANSWER = report(
 )
 DEATH = DeathStatus(1.7e9, "worker", 0, 7, INCARNATION, "signal", "SIGKILL")
 PROCESS = ProcessStatus("worker", 0, 7, INCARNATION, "ready", 1.0, ["t1"], 3, 0, 0, 0.1)
-ENDS = [Reloading(), ReloadResult(1, 0), StopAnswer(), StopResult(0), Refused("no")]
+ENDS = [Begun(), ReloadResult(1, 0), StopResult(0), Refused("no")]
 ANSWERS = [STATUS_ANSWER, Scaled(3), *ENDS, DEATH, PROCESS]
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar, overload
+from typing import Any, TypeVar
 
 import anyio
 import msgspec
@@ -17,35 +17,23 @@ from anyio.abc import SocketStream
 from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.exits import Exit
 from holdfast_config import service_folders
-from holdfastd.control.socket_protocol import (
-    CONTROL_SOCKET,
-    LONGEST_ANSWER,
-    AskReload,
-    AskScale,
-    AskStacks,
-    AskStatus,
-    AskStop,
-    ControlError,
-    ControlRequest,
-    DeniedError,
-    NotRunningError,
-    Refused,
-    Reloading,
-    ReloadResult,
-    Scaled,
-    StacksOrdered,
-    StopAnswer,
-    StopResult,
-    SupervisorStatus,
-    encode,
-)
+from holdfastd.control import socket_protocol as protocol
+from holdfastd.control.socket_protocol import LONGEST_ANSWER, Ask, ControlError, FirstAnswer, SupervisorStatus, encode
 
 ANSWER_TIMEOUT = 10.0  # seconds for an answer: the parent answers at once unless it is stopped
 CHUNK = 1 << 20  # bytes
 
 _CLOSED = "the supervisor closed the connection without an answer: it may be ending, or too many ask it"
 
-T = TypeVar("T", SupervisorStatus, Scaled, StacksOrdered, Reloading, ReloadResult, StopAnswer, StopResult)
+_FIRST_ANSWERS: dict[type[Ask[Any]], type[Any]] = {
+    protocol.AskStatus: SupervisorStatus,
+    protocol.AskScale: protocol.Scaled,
+    protocol.AskStacks: protocol.StacksOrdered,
+    protocol.AskReload: protocol.Begun,
+    protocol.AskStop: protocol.Begun,
+}
+
+T = TypeVar("T")
 
 
 class AnswerStatus(msgspec.Struct, frozen=True):
@@ -54,34 +42,13 @@ class AnswerStatus(msgspec.Struct, frozen=True):
     ok: bool
 
 
-@overload
-def ask(runtime_dir: Path, request: AskStatus, timeout: float = ...) -> SupervisorStatus: ...
-@overload
-def ask(runtime_dir: Path, request: AskScale, timeout: float = ...) -> Scaled: ...
-@overload
-def ask(runtime_dir: Path, request: AskStacks, timeout: float = ...) -> StacksOrdered: ...
-@overload
-def ask(runtime_dir: Path, request: AskReload, timeout: float = ...) -> Reloading: ...
-@overload
-def ask(runtime_dir: Path, request: AskStop, timeout: float = ...) -> StopAnswer: ...
-def ask(
-    runtime_dir: Path, request: ControlRequest, timeout: float = ANSWER_TIMEOUT
-) -> SupervisorStatus | Scaled | StacksOrdered | Reloading | StopAnswer:
+def ask(runtime_dir: Path, request: Ask[FirstAnswer], timeout: float = ANSWER_TIMEOUT) -> FirstAnswer:
     """The supervisor's answer. NotRunningError if nobody listens there, ControlError if refused or late."""
     with _connection(runtime_dir, timeout) as stream:
         stream.sendall(encode(request))
         line = _Answers(stream).first(timeout)
-    match request:
-        case AskStatus():
-            return _read(line, SupervisorStatus)
-        case AskScale():
-            return _read(line, Scaled)
-        case AskStacks():
-            return _read(line, StacksOrdered)
-        case AskReload():
-            return _read(line, Reloading)
-        case AskStop():
-            return _read(line, StopAnswer)
+    kind: type[FirstAnswer] = _FIRST_ANSWERS[type(request)]
+    return _read(line, kind)
 
 
 def stop(runtime_dir: Path, wait: float | None, *, now: bool = False) -> int | None:
@@ -91,32 +58,32 @@ def stop(runtime_dir: Path, wait: float | None, *, now: bool = False) -> int | N
     Its exit status; None if it has not ended by then. A supervisor that ends without an answer was killed meanwhile:
     that counts as failed. Errors as for `ask`.
     """
-    last = _end_of(runtime_dir, AskStop(now), StopAnswer, wait)
+    last = _end_of(runtime_dir, protocol.AskStop(now), wait)
     if last is None:
         return None
-    return _read(last, StopResult).code if last else Exit.FAILED
+    return _read(last, protocol.StopResult).code if last else Exit.FAILED
 
 
-def reload(runtime_dir: Path, wait: float | None) -> ReloadResult | None:
+def reload(runtime_dir: Path, wait: float | None) -> protocol.ReloadResult | None:
     """Ask the supervisor to reload and wait for the result, at most `wait` seconds (None: without limit).
 
     The result; None if the reload has not ended by then. Errors as for `ask`; ControlError if the supervisor ends.
     """
-    last = _end_of(runtime_dir, AskReload(wait=True), Reloading, wait)
+    last = _end_of(runtime_dir, protocol.AskReload(wait=True), wait)
     if last is None:
         return None
     if not last:
         raise ControlError("the supervisor has ended before the reload was over")
-    return _read(last, ReloadResult)
+    return _read(last, protocol.ReloadResult)
 
 
-def _end_of(runtime_dir: Path, request: ControlRequest, begun: type[T], wait: float | None) -> bytes | None:
+def _end_of(runtime_dir: Path, request: Ask[protocol.Begun], wait: float | None) -> bytes | None:
     """The last line, after a first one has confirmed the request: None if it does not come in time, empty if the
     connection ends without it."""
     with _connection(runtime_dir, ANSWER_TIMEOUT) as stream:
         stream.sendall(encode(request))
         answers = _Answers(stream)
-        _read(answers.first(ANSWER_TIMEOUT), begun)
+        _read(answers.first(ANSWER_TIMEOUT), protocol.Begun)
         try:
             return answers.next(wait)
         except TimeoutError:
@@ -127,14 +94,14 @@ def _end_of(runtime_dir: Path, request: ControlRequest, begun: type[T], wait: fl
 
 @contextmanager
 def _connection(runtime_dir: Path, timeout: float) -> Generator[socket.socket]:
-    path = runtime_dir / CONTROL_SOCKET
+    path = runtime_dir / protocol.CONTROL_SOCKET
     with socket.socket(socket.AF_UNIX) as stream:
         stream.settimeout(timeout)
         try:
             stream.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError) as error:
             others = service_folders.in_brackets(runtime_dir)
-            raise NotRunningError(
+            raise protocol.NotRunningError(
                 f"no supervisor runs in {runtime_dir}: start one, or name its --runtime-dir{others}"
             ) from error
         except PermissionError as error:
@@ -188,8 +155,8 @@ class _Answers:
 def _read(line: bytes, kind: type[T]) -> T:
     try:
         if not msgspec.json.decode(line, type=AnswerStatus).ok:
-            refused = msgspec.json.decode(line, type=Refused)
-            raise DeniedError(refused.error) if refused.denied else ControlError(refused.error)
+            refused = msgspec.json.decode(line, type=protocol.Refused)
+            raise protocol.DeniedError(refused.error) if refused.denied else ControlError(refused.error)
         return msgspec.json.decode(line, type=kind)
     except UNREADABLE_JSON as error:
         raise ControlError(f"the supervisor's answer cannot be read ({error}): is it of another version?") from error
@@ -203,8 +170,8 @@ async def status_or_none(runtime_dir: Path, timeout: float) -> SupervisorStatus 
     answer within `timeout` seconds."""
     with anyio.move_on_after(timeout):
         try:
-            async with await anyio.connect_unix(runtime_dir / CONTROL_SOCKET) as stream:
-                await stream.send(encode(AskStatus()))
+            async with await anyio.connect_unix(runtime_dir / protocol.CONTROL_SOCKET) as stream:
+                await stream.send(encode(protocol.AskStatus()))
                 return msgspec.json.decode(await _line(stream), type=SupervisorStatus)
         except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, *UNREADABLE_JSON):
             return None

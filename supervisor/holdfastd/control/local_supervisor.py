@@ -11,15 +11,9 @@ from pathlib import Path
 from holdfast.os import stack_file
 from holdfast_config import Settings, service_folders
 from holdfast_config.trust import is_trusted
+from holdfastd.control import socket_protocol as protocol
 from holdfastd.control.client import ask, status_or_none
-from holdfastd.control.socket_protocol import (
-    AskScale,
-    AskStacks,
-    ControlError,
-    NotRunningError,
-    ProcessStatus,
-    SupervisorStatus,
-)
+from holdfastd.control.socket_protocol import ControlError, ProcessStatus, SupervisorStatus
 
 ANSWER_TIMEOUT = 1.0  # seconds
 WRITTEN_WITHIN = 5.0  # seconds for a worker to write its stacks
@@ -33,8 +27,12 @@ class Found:
     folder: Path
     status: SupervisorStatus
 
-    def process(self, incarnation: str) -> ProcessStatus | None:
-        return next((each for each in self.status.processes if each.incarnation == incarnation), None)
+    def process(self, incarnation: str) -> ProcessStatus:
+        """Its worker of this name. Raises ControlError."""
+        for each in self.status.processes:
+            if each.incarnation == incarnation:
+                return each
+        raise ControlError(f"worker {incarnation[:80]} is not, or no more, of the supervisor of this host")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +51,7 @@ class LocalSupervisor:
                 return Found(folder, status)
         return None
 
+<<<<<<< HEAD
     async def scale(self, workers: int) -> int:
         """The new number of workers. Raises ControlError."""
         folder = self.folder or (await self._found()).folder
@@ -62,29 +61,29 @@ class LocalSupervisor:
         """True if the supervisor of `folder` says that it serves another queue, or that of another store."""
         status = await status_or_none(self.folder, ANSWER_TIMEOUT) if self.folder else None
         return status is not None and not self._serves_the_queue(status)
+=======
+    async def scale(self, workers: int) -> None:
+        """Raises ControlError."""
+        found = await self._found()
+        await asyncio.to_thread(ask, found.folder, protocol.AskScale(workers))
+>>>>>>> 8e786083 (Requests to the supervisor carry the type of their answer; events and messages are named by their module; log lines about a child and open seats are made in one place)
 
     async def write_stacks(self, incarnation: str) -> None:
         """Have a worker write its stacks, and wait until it has. Raises ControlError."""
         found = await self._found()
-        process = found.process(incarnation)
-        if process is None:
-            raise ControlError(f"worker {incarnation[:80]} is not of the supervisor of this host")
-        path = _stack_file(process.pid)
+        path = _stack_file(found.process(incarnation).pid)
         os.truncate(path, 0)
-        await asyncio.to_thread(ask, found.folder, AskStacks(incarnation))
+        await asyncio.to_thread(ask, found.folder, protocol.AskStacks(incarnation))
         await _whole(path)
 
     async def stacks(self, incarnation: str) -> str:
         """The stacks that a worker wrote last, empty if it has not. Raises ControlError."""
-        process = (await self._found()).process(incarnation)
-        if process is None:
-            raise ControlError(f"worker {incarnation[:80]} is not, or no more, of the supervisor of this host")
-        return stack_file.read(_stack_file(process.pid))
+        return stack_file.read(_stack_file((await self._found()).process(incarnation).pid))
 
     async def _found(self) -> Found:
         found = await self.find()
         if found is None:
-            raise NotRunningError("no supervisor of this host that serves this queue answers")
+            raise protocol.NotRunningError("no supervisor of this host that serves this queue answers")
         return found
 
     def _folders(self) -> list[Path]:

@@ -10,18 +10,9 @@ import msgspec
 
 from holdfast.version import installed
 from holdfast_config.trust import ServiceFolder
+from holdfastd.control import socket_protocol as protocol
 from holdfastd.control.client import ask
-from holdfastd.control.socket_protocol import (
-    AskStatus,
-    ControlError,
-    Deaths,
-    DeathStatus,
-    NotRunningError,
-    ProcessStatus,
-    QuarantineStatus,
-    StoreStatus,
-    SupervisorStatus,
-)
+from holdfastd.control.socket_protocol import DeathStatus, ProcessStatus, StoreStatus, SupervisorStatus
 from holdfastd.core import quarantine
 from holdfastd.core.slots import STEWARD, STORE, Child, ChildKind
 from holdfastd.core.view import Death, View
@@ -30,10 +21,10 @@ from holdfastd.core.view import Death, View
 @dataclass(frozen=True, slots=True)
 class Usage:
     """`cpu_percent` of one core since the last measurement (at first: since its start), `memory_bytes` resident;
-    `cpu_seconds` since its start."""
+    `cpu_seconds` since its start. None: could not be measured."""
 
-    cpu_percent: float
-    memory_bytes: int
+    cpu_percent: float | None = None
+    memory_bytes: int | None = None
     cpu_seconds: float | None = None
 
 
@@ -48,7 +39,7 @@ class Moment:
 
 def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: Moment) -> SupervisorStatus:
     """The status; `usage` by pid, as far as it could be measured. The process id is added to `store`."""
-    children = [seat for seat in view.seats.values() if isinstance(seat, Child)]
+    children = sorted(view.children(), key=_place)
     return SupervisorStatus(
         version=installed(),
         pid=os.getpid(),
@@ -61,9 +52,11 @@ def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: M
         generation=view.generation,
         reloading=view.reload is not None,
         store=_store(view, store),
-        processes=[_process(child, usage.get(child.pid), moment.now) for child in sorted(children, key=_place)],
-        deaths=Deaths(view.death_count, [_death(death, moment) for death in view.deaths], _by_cause(view)),
-        quarantine=_quarantine(view, moment.now),
+        processes=[_process(child, usage.get(child.pid, Usage()), moment.now) for child in children],
+        deaths=protocol.Deaths(view.death_count, [_death(death, moment) for death in view.deaths], _by_cause(view)),
+        quarantine=protocol.QuarantineStatus(
+            quarantine.waiting(view, moment.now), quarantine.most(view), quarantine.held_back(view, moment.now)
+        ),
         not_preloaded=view.not_shared.why if view.not_shared else "",
     )
 
@@ -88,9 +81,8 @@ def ready(view: View) -> int:
 
 def degraded(view: View) -> str:
     """The reason why the service is impaired, as a child reported it; empty if it is not."""
-    reasons = [seat.degraded for seat in view.seats.values() if isinstance(seat, Child) and seat.degraded]
-    if reasons:
-        return reasons[0]
+    if reason := next((child.degraded for child in view.children() if child.degraded), ""):
+        return reason
     for slot, kind in ((STORE, ChildKind.STORE), (STEWARD, ChildKind.STEWARD)):
         child = view.child(slot)
         if slot in view.seats and kind in view.ready_kinds and (child is None or child.ready_at is None):
@@ -103,19 +95,11 @@ def _store(view: View, store: StoreStatus) -> StoreStatus:
     return msgspec.structs.replace(store, pid=child.pid if child else None)
 
 
-def _quarantine(view: View, now: float) -> QuarantineStatus:
-    return QuarantineStatus(
-        waiting=quarantine.waiting(view, now),
-        most=quarantine.most(view),
-        held_back=quarantine.held_back(view, now),
-    )
-
-
 def _place(child: Child) -> tuple[int, int]:
     return list(ChildKind).index(child.slot.kind), child.slot.number
 
 
-def _process(child: Child, usage: Usage | None, now: float) -> ProcessStatus:
+def _process(child: Child, usage: Usage, now: float) -> ProcessStatus:
     return ProcessStatus(
         kind=str(child.slot.kind),
         slot=child.slot.number,
@@ -127,10 +111,10 @@ def _process(child: Child, usage: Usage | None, now: float) -> ProcessStatus:
         settled=child.settled,
         restarts=child.record.restarts,
         generation=child.generation,
-        silent=0.0 if child.slot == STORE else round(now - child.last_message_at, 3),
-        cpu_percent=usage.cpu_percent if usage else None,
-        memory_bytes=usage.memory_bytes if usage else None,
-        cpu_seconds=usage.cpu_seconds if usage else None,
+        silent=round(child.silence(now), 3),
+        cpu_percent=usage.cpu_percent,
+        memory_bytes=usage.memory_bytes,
+        cpu_seconds=usage.cpu_seconds,
     )
 
 
@@ -169,10 +153,8 @@ class RunningInfo:
 def look(folder: ServiceFolder) -> RunningInfo:
     """Asks the supervisor of a runtime folder for its status."""
     try:
-        return RunningInfo(ask(folder.check(), AskStatus(), ANSWER_TIMEOUT))
-    except NotRunningError as error:
-        return RunningInfo(None, str(error), absent=True)
+        return RunningInfo(ask(folder.check(), protocol.AskStatus(), ANSWER_TIMEOUT))
     except OSError as error:
         return RunningInfo(None, f"{error.filename or folder.path}: {error.strerror}")
-    except ControlError as error:
-        return RunningInfo(None, str(error))
+    except protocol.ControlError as error:
+        return RunningInfo(None, str(error), absent=isinstance(error, protocol.NotRunningError))

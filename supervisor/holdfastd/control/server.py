@@ -17,26 +17,20 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import structlog
 
 from holdfast.core.plain_json import UNREADABLE_JSON
+from holdfastd.control import socket_protocol as protocol
 from holdfastd.control.listening_socket import LineSocket
 from holdfastd.control.socket_protocol import (
-    LONGEST_ANSWER,
     Answer,
-    AskReload,
-    AskScale,
-    AskStacks,
-    AskStatus,
-    AskStop,
     ControlRequest,
     FinalAnswer,
     Refused,
     ReloadResult,
     StopResult,
-    decode_request,
     encode,
 )
 
@@ -45,13 +39,7 @@ from holdfastd.control.socket_protocol import (
 ROOT = 0
 NOBODY = -1
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
-_VERBS: dict[type[ControlRequest], tuple[str, ...]] = {
-    AskStatus: ("status", "workers", "stop"),  # `workers --deaths` and `stop` begin with it
-    AskScale: ("scale",),
-    AskStacks: ("stacks",),
-    AskReload: ("reload",),
-    AskStop: ("stop",),
-}
+_MORE_VERBS = {"status": ("workers", "stop")}  # `workers --deaths` and `stop` begin with it
 
 
 def peer(stream: socket.socket) -> int:
@@ -70,11 +58,11 @@ def owners_of() -> set[int]:
 
 def denial(request: ControlRequest, user: int, group_verbs: Collection[str]) -> str:
     """The reason why this user may not send the request; empty if allowed. Only the owner and the group can connect."""
-    verbs = _VERBS[type(request)]
-    if user in owners_of() or any(verb in group_verbs for verb in verbs):
+    verb = str(request.__struct_config__.tag)
+    if user in owners_of() or any(each in group_verbs for each in (verb, *_MORE_VERBS.get(verb, ()))):
         return ""
     allowed = ", ".join(group_verbs) or "nothing"
-    return f"{verbs[0]} is for root and the service's user; its group may: {allowed} (--control-group-verbs)"
+    return f"{verb} is for root and the service's user; its group may: {allowed} (--control-group-verbs)"
 
 
 # Decides who may stay connected to the control socket: each user has a share, and root and the owner have places kept.
@@ -87,26 +75,30 @@ MOST_CLIENTS = 64
 KEPT = 16  # for root and the service's user
 
 
-class Connected(Protocol):
-    """`user`: the user id of the other end. `is_idle`: it does not wait for the end of a stop or a reload."""
+@dataclass(slots=True)
+class ControlClient:
+    """`until`: the time at which it is dropped; None while it waits for the end of a stop or a reload. `user`: its user
+    id."""
+
+    lines: LineSocket
+    until: float | None
+    awaits: type[FinalAnswer] | None = None
+    user: int = NOBODY
 
     @property
-    def user(self) -> int: ...
-    @property
-    def is_idle(self) -> bool: ...
+    def is_idle(self) -> bool:
+        """False while it waits for the end of a stop or a reload."""
+        return self.awaits is None
 
 
-C = TypeVar("C", bound=Connected)
-
-
-def has_room(clients: Sequence[Connected], user: int, owners: Collection[int]) -> bool:
+def has_room(clients: Sequence[ControlClient], user: int, owners: Collection[int]) -> bool:
     """True if this user can connect without ending another client. `owners`: root and the service's user."""
     if len(clients) >= MOST_CLIENTS:
         return False
     return user in owners or len(_strangers(clients, owners)) < MOST_CLIENTS - KEPT
 
 
-def giving_way(clients: Sequence[C], user: int, owners: Collection[int]) -> C | None:
+def giving_way(clients: Sequence[ControlClient], user: int, owners: Collection[int]) -> ControlClient | None:
     """The client that gives way to a newcomer of this user; None if the newcomer is turned away. `clients` are in the
     order in which they came."""
     rivals = list(clients) if user in owners else _strangers(clients, owners)
@@ -116,7 +108,7 @@ def giving_way(clients: Sequence[C], user: int, owners: Collection[int]) -> C | 
     return max(idle, key=lambda each: (numbers[each.user], each.user == user), default=None)
 
 
-def _strangers(clients: Sequence[C], owners: Collection[int]) -> list[C]:
+def _strangers(clients: Sequence[ControlClient], owners: Collection[int]) -> list[ControlClient]:
     return [each for each in clients if each.user not in owners]
 
 
@@ -136,22 +128,6 @@ class DescriptorWatcher(Protocol):
 
     def watch(self, descriptor: int, callback: Callable[[], None], interest: int = ...) -> None: ...
     def forget(self, descriptor: int) -> None: ...
-
-
-@dataclass(slots=True)
-class ControlClient:
-    """`until`: the time at which it is dropped; None while it waits for the end of a stop or a reload. `user`: its user
-    id."""
-
-    lines: LineSocket
-    until: float | None
-    awaits: type[FinalAnswer] | None = None
-    user: int = NOBODY
-
-    @property
-    def is_idle(self) -> bool:
-        """False while it waits for the end of a stop or a reload."""
-        return self.awaits is None
 
 
 class ControlServer:
@@ -224,7 +200,7 @@ class ControlServer:
             return None
 
     def _admit(self, stream: socket.socket) -> None:
-        lines, user = LineSocket(stream, LONGEST_REQUEST, LONGEST_ANSWER), peer(stream)
+        lines, user = LineSocket(stream, LONGEST_REQUEST, protocol.LONGEST_ANSWER), peer(stream)
         if not self._make_room(user):
             lines.send(encode(Refused(FULL)))
             lines.close()
@@ -272,7 +248,7 @@ class ControlServer:
 
     def _respond(self, client: ControlClient, line: bytes) -> None:
         try:
-            request = decode_request(line)
+            request = protocol.decode_request(line)
         except UNREADABLE_JSON as error:
             client.lines.send(encode(Refused(f"not a request: {error}")))
             return
@@ -301,9 +277,9 @@ class ControlServer:
 def _end_of(request: ControlRequest) -> type[FinalAnswer] | None:
     """The answer for which the client waits after the first one."""
     match request:
-        case AskStop():
+        case protocol.AskStop():
             return StopResult
-        case AskReload(wait=True):
+        case protocol.AskReload(wait=True):
             return ReloadResult
         case _:
             return None

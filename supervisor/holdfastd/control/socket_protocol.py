@@ -4,6 +4,8 @@ unix time.
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
 import msgspec
 
 from holdfast.core.plain_json import Real, Whole
@@ -12,38 +14,6 @@ from holdfast_config import service_folders
 
 CONTROL_SOCKET = service_folders.CONTROL_SOCKET
 LONGEST_ANSWER = 16 << 20  # bytes: the status of many workers
-
-
-class AskStatus(msgspec.Struct, frozen=True, tag_field="do", tag="status"):
-    """Report the state of the service."""
-
-
-class AskScale(msgspec.Struct, frozen=True, tag_field="do", tag="scale"):
-    """Keep this many workers."""
-
-    workers: Whole
-
-
-class AskStacks(msgspec.Struct, frozen=True, tag_field="do", tag="stacks"):
-    """Have the worker of this incarnation write the stacks of its threads to its memory."""
-
-    incarnation: str
-
-
-class AskReload(msgspec.Struct, frozen=True, tag_field="do", tag="reload"):
-    """Replace the workers by new ones that import the handler again. Reloading is answered at once, and with `wait`
-    ReloadResult at the end."""
-
-    wait: bool = False
-
-
-class AskStop(msgspec.Struct, frozen=True, tag_field="do", tag="stop"):
-    """Drain and end. StopAnswer is answered at once, StopResult at the end. `now`: cancel running tasks."""
-
-    now: bool = False
-
-
-ControlRequest = AskStatus | AskScale | AskStacks | AskReload | AskStop
 
 
 class StoreStatus(msgspec.Struct, frozen=True):
@@ -151,8 +121,8 @@ class StacksOrdered(msgspec.Struct, frozen=True):
     ok: bool = True
 
 
-class Reloading(msgspec.Struct, frozen=True):
-    """The first answer to AskReload."""
+class Begun(msgspec.Struct, frozen=True):
+    """The first answer to AskReload and AskStop."""
 
     ok: bool = True
 
@@ -167,12 +137,6 @@ class ReloadResult(msgspec.Struct, frozen=True):
     draining: Whole
     error: str = ""
     traceback: str = ""
-    ok: bool = True
-
-
-class StopAnswer(msgspec.Struct, frozen=True):
-    """The first answer to AskStop."""
-
     ok: bool = True
 
 
@@ -191,14 +155,51 @@ class Refused(msgspec.Struct, frozen=True):
     ok: bool = False
 
 
-Answer = SupervisorStatus | Scaled | StacksOrdered | Reloading | StopAnswer | Refused
+Answer = SupervisorStatus | Scaled | StacksOrdered | Begun | Refused
 FinalAnswer = ReloadResult | StopResult
+
+FirstAnswer = TypeVar("FirstAnswer", SupervisorStatus, Scaled, StacksOrdered, Begun)
+
+
+class Ask(msgspec.Struct, Generic[FirstAnswer], frozen=True, tag_field="do"):
+    """A request with the type of its first answer."""
+
+
+class AskStatus(Ask[SupervisorStatus], frozen=True, tag="status"):
+    """Report the state of the service."""
+
+
+class AskScale(Ask[Scaled], frozen=True, tag="scale"):
+    """Keep this many workers."""
+
+    workers: Whole
+
+
+class AskStacks(Ask[StacksOrdered], frozen=True, tag="stacks"):
+    """Have the worker of this incarnation write the stacks of its threads to its memory."""
+
+    incarnation: str
+
+
+class AskReload(Ask[Begun], frozen=True, tag="reload"):
+    """Replace the workers by new ones that import the handler again. `wait`: ReloadResult is answered at the end."""
+
+    wait: bool = False
+
+
+class AskStop(Ask[Begun], frozen=True, tag="stop"):
+    """Drain and end; StopResult is answered at the end. `now`: cancel running tasks."""
+
+    now: bool = False
+
+
+ControlRequest = AskStatus | AskScale | AskStacks | AskReload | AskStop
 
 _encoder = msgspec.json.Encoder()
 _requests: msgspec.json.Decoder[ControlRequest] = msgspec.json.Decoder(ControlRequest)
 
 
-def encode(message: ControlRequest | Answer | FinalAnswer) -> bytes:
+def encode(message: Ask[FirstAnswer] | Answer | FinalAnswer) -> bytes:
     return _encoder.encode(message) + b"\n"
 
 

@@ -7,17 +7,8 @@ from dataclasses import replace
 
 from holdfast.core.words import counted
 from holdfast.exits import ChildExit, Exit
-from holdfast.ipc.channel import (
-    Acknowledged,
-    Beat,
-    BootFailed,
-    Changed,
-    Drained,
-    FromChild,
-    Left,
-    Ready,
-    SuspectsWaiting,
-)
+from holdfast.ipc import channel
+from holdfast.ipc.channel import Acknowledged, Changed, FromChild, Left, SuspectsWaiting
 from holdfastd.core import death, drain, hang, loader_decisions, notify_steward, quarantine, reload, restart
 from holdfastd.core.commands import Command, Log, Print
 from holdfastd.core.death import Cause, Reason
@@ -153,7 +144,7 @@ def _stay(tasks: int) -> str:
 
 # The messages that only these kinds of children send. Workers run the code of users, who could write to the channel.
 _SENDERS: Mapping[type[FromChild], frozenset[ChildKind]] = {
-    Drained: CLAIMING,
+    channel.Drained: CLAIMING,
     Acknowledged: frozenset({ChildKind.STEWARD}),
     Left: frozenset({ChildKind.STEWARD}),
     SuspectsWaiting: frozenset({ChildKind.STEWARD}),
@@ -183,26 +174,24 @@ def message_received(view: View, event: MessageReceived, now: float) -> Step:
         return view, ()
     senders = _SENDERS.get(type(event.message))
     if senders is not None and child.slot.kind not in senders:
-        fields = {"slot": str(child.slot), "pid": child.pid, "kind": type(event.message).__name__}
-        return view, (Log("warning", "a message that no child of this kind sends was ignored", fields),)
+        words = "a message that no child of this kind sends was ignored"
+        return view, (Log.about(child, "warning", words, kind=type(event.message).__name__),)
     child = replace(child, last_message_at=now, dumped=False, sigstopped_at=None)
     return _read(seated(view, child.slot, child), child, event.message, now)
 
 
 def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
     match message:
-        case Ready():
+        case channel.Ready():
             return ready(view, child, now)
-        case Beat(running=running, settled=settled, degraded=degraded, recycle_reason=recycle_reason):
+        case channel.Beat(running=running, settled=settled, degraded=degraded, recycle_reason=why):
             view = quarantine.task_started(view, child, running)
-            child = replace(
-                child, running=tuple(running), settled=settled, degraded=degraded, recycle_reason=recycle_reason
-            )
+            child = replace(child, running=tuple(running), settled=settled, degraded=degraded, recycle_reason=why)
             return seated(view, child.slot, child), ()
-        case BootFailed(code=code, error=error, traceback=traceback):
+        case channel.BootFailed(code=code, error=error, traceback=traceback):
             failed = replace(child, boot_error=BootError(code, error, traceback))
             return (view, ()) if has_served(view, child) else (seated(view, child.slot, failed), ())
-        case Drained(released=released, held=held):
+        case channel.Drained(released=released, held=held):
             view = replace(view, cut_off=view.cut_off + (released if view.stopping else 0))
             return seated(view, child.slot, replace(child, drained=True, held=held, running=())), ()
         case Acknowledged() | Changed() | Left() | SuspectsWaiting():
@@ -232,9 +221,8 @@ def ready(view: View, child: Child, now: float) -> Step:
     if child.ready_at is not None:
         return view, ()
     view = seated(view, child.slot, replace(child, ready_at=now, last_message_at=now))
-    fields = {"slot": str(child.slot), "pid": child.pid, "after": round(now - child.born, 3)}
     view, proved = reload.ready(replace(view, ready_kinds=view.ready_kinds | {child.slot.kind}), child)
-    return view, (Log("info", "ready", fields), *proved)
+    return view, (Log.about(child, "info", "ready", after=round(now - child.born, 3)), *proved)
 
 
 def child_stopped(view: View, event: ChildStopped, now: float) -> Step:
@@ -306,13 +294,9 @@ def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -
 
 
 def _report(child: Child, cause: Cause, now: float, *, is_repeated: bool) -> tuple[Command, ...]:
-    fields = {
-        "slot": str(child.slot),
-        "pid": child.pid,
-        "cause": str(cause),
-        "lived": round(now - child.born, 2),
-        "running": list(child.running),
-    }
-    if cause.reason in death.EXPECTED:
-        return (Log("info", "left", fields),)
-    return (Log("debug" if is_repeated else "warning", "died", fields),)
+    if cause.ordered:
+        level, event = "info", "left"
+    else:
+        level, event = "debug" if is_repeated else "warning", "died"
+    lived, running = round(now - child.born, 2), list(child.running)
+    return (Log.about(child, level, event, cause=str(cause), lived=lived, running=running),)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from holdfast.ipc.channel import FromParent
-from holdfastd.core.slots import Slot
+from holdfastd.core.slots import Child, Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,11 @@ class Log:
     level: str
     event: str
     fields: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    @classmethod
+    def about(cls, child: Child, level: str, event: str, **more: object) -> Log:
+        """With the slot and the process id of a child."""
+        return cls(level, event, {"slot": str(child.slot), "pid": child.pid, **more})
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,42 +21,13 @@ from holdfastd.core import (
     reload,
     restart,
     scale,
+    slots,
     stack_dump,
     stop_child,
 )
+from holdfastd.core import parent_events as events
 from holdfastd.core.commands import Command, Fork
-from holdfastd.core.parent_events import (
-    ChildStopped,
-    Event,
-    Exited,
-    Forked,
-    ForkFailed,
-    HostMeasured,
-    MessageReceived,
-    ReloadAsked,
-    ScaleAsked,
-    SettingsRead,
-    Signalled,
-    StacksWanted,
-    StopAsked,
-    StoreOpened,
-    Tick,
-)
-from holdfastd.core.slots import (
-    BATCH,
-    CLAIMING,
-    ROUND,
-    STEWARD,
-    STORE,
-    WATCHER,
-    WEB,
-    Child,
-    ChildKind,
-    Forking,
-    Slot,
-    SupervisionPolicy,
-    Vacant,
-)
+from holdfastd.core.slots import CLAIMING, ChildKind, Forking, Slot, SupervisionPolicy, Vacant
 from holdfastd.core.view import Step, View, seated
 
 # Fills vacant seats: the store before the steward, the steward before the workers. No worker starts before the
@@ -65,7 +36,7 @@ from holdfastd.core.view import Step, View, seated
 
 def fill(view: View, now: float) -> Step:
     """Order forks for the seats that are due, a limited number at a time, services first."""
-    due = [slot for at, slot in sorted(openings(view), key=_services_first) if at <= now][:BATCH]
+    due = [slot for at, slot in sorted(openings(view), key=_services_first) if at <= now][: slots.BATCH]
     commands: list[Command] = []
     for slot in due:
         seat = view.seats[slot]
@@ -102,24 +73,28 @@ def _services_first(opening: tuple[float, Slot]) -> tuple[bool, float, int]:
 
 def begin(policy: SupervisionPolicy, workers: int, now: float) -> View:
     """The view before the first fork."""
-    wanted = ((STORE, policy.embedded), (STEWARD, True), (WATCHER, policy.watched), (WEB, policy.web))
-    services = [slot for slot, is_wanted in wanted if is_wanted]
-    return View(policy, workers, now, seats={slot: Vacant(now) for slot in services})
+    wanted = {
+        slots.STORE: policy.embedded,
+        slots.STEWARD: True,
+        slots.WATCHER: policy.watched,
+        slots.WEB: policy.web,
+    }
+    return View(policy, workers, now, seats={slot: Vacant(now) for slot, is_wanted in wanted.items() if is_wanted})
 
 
-def decide(view: View, event: Event, now: float) -> Step:
+def decide(view: View, event: events.Event, now: float) -> Step:
     """The view after `event`, and the commands that follow from it; `now` in monotonic seconds."""
     return _HANDLERS[type(event)](view, event, now)
 
 
 def next_due(view: View, now: float) -> float:
     """The time at which the next Tick has something to do, at most one round from now."""
-    leaving = [stop_child.due(child.leaving) for child in _children(view) if child.leaving is not None]
+    leaving = [stop_child.due(child.leaving) for child in view.children() if child.leaving is not None]
     dumps = [view.dump_at] if view.to_dump else []
-    return min((now + ROUND, *leaving, *dumps, *(due for due, _ in openings(view))))
+    return min((now + slots.ROUND, *leaving, *dumps, *(due for due, _ in openings(view))))
 
 
-def _tick(view: View, _: Tick, now: float) -> Step:
+def _tick(view: View, _: events.Tick, now: float) -> Step:
     commands: list[Command] = []
     for step in _ROUND:
         view, sent = step(view, now)
@@ -130,7 +105,7 @@ def _tick(view: View, _: Tick, now: float) -> Step:
 def _check_children(view: View, now: float) -> Step:
     """Check each child: move those that leave to their next stage, and detect those that hang."""
     commands: list[Command] = []
-    for seat in _children(view):
+    for seat in view.children():
         child, stop_commands = stop_child.advance(seat, now)
         child, hang_commands = hang.check(child, view.policy, now)
         view = view if child is seat else seated(view, seat.slot, child)
@@ -138,11 +113,7 @@ def _check_children(view: View, now: float) -> Step:
     return view, tuple(commands)
 
 
-def _children(view: View) -> list[Child]:
-    return [seat for seat in view.seats.values() if isinstance(seat, Child)]
-
-
-def _signalled(view: View, event: Signalled, now: float) -> Step:
+def _signalled(view: View, event: events.Signalled, now: float) -> Step:
     match event.number:
         case signal.SIGTERM | signal.SIGINT:
             return drain.another_signal(view, now)
@@ -160,23 +131,7 @@ def _signalled(view: View, event: Signalled, now: float) -> Step:
             return view, ()
 
 
-def _scale_asked(view: View, event: ScaleAsked, _: float) -> Step:
-    return scale.asked(view, event.workers, event.host)
-
-
-def _stacks_wanted(view: View, event: StacksWanted, _: float) -> Step:
-    return stack_dump.to_memory(view, event.slot)
-
-
-def _reload_asked(view: View, _: ReloadAsked, __: float) -> Step:
-    return reload.asked(view)
-
-
-def _settings_read(view: View, event: SettingsRead, _: float) -> Step:
-    return reload.begin(view, event)
-
-
-def _stop_asked(view: View, event: StopAsked, now: float) -> Step:
+def _stop_asked(view: View, event: events.StopAsked, now: float) -> Step:
     return drain.begin_shortened(view, now) if event.now else drain.begin(view, now)
 
 
@@ -196,18 +151,18 @@ _ROUND = (
 )
 
 _HANDLERS: dict[type, Callable[[View, Any, float], Step]] = {
-    Forked: child_events.forked,
-    ForkFailed: child_events.fork_failed,
-    MessageReceived: child_events.message_received,
-    StoreOpened: child_events.store_opened,
-    ChildStopped: child_events.child_stopped,
-    Exited: child_events.exited,
-    Signalled: _signalled,
-    ScaleAsked: _scale_asked,
-    StacksWanted: _stacks_wanted,
-    HostMeasured: quarantine.measured,
-    ReloadAsked: _reload_asked,
-    SettingsRead: _settings_read,
-    StopAsked: _stop_asked,
-    Tick: _tick,
+    events.Forked: child_events.forked,
+    events.ForkFailed: child_events.fork_failed,
+    events.MessageReceived: child_events.message_received,
+    events.StoreOpened: child_events.store_opened,
+    events.ChildStopped: child_events.child_stopped,
+    events.Exited: child_events.exited,
+    events.Signalled: _signalled,
+    events.ScaleAsked: lambda view, event, _: scale.asked(view, event.workers, event.host),
+    events.StacksWanted: lambda view, event, _: stack_dump.to_memory(view, event.slot),
+    events.HostMeasured: quarantine.measured,
+    events.ReloadAsked: lambda view, _, __: reload.asked(view),
+    events.SettingsRead: lambda view, event, _: reload.begin(view, event),
+    events.StopAsked: _stop_asked,
+    events.Tick: _tick,
 }

@@ -132,7 +132,7 @@ def _kill_all(view: View, now: float) -> Step:
     view = removed(view, *(slot for slot, seat in view.seats.items() if not isinstance(seat, Child | Forking)))
     if not view.seats:
         return _finish(view)
-    alive = [seat for seat in view.seats.values() if isinstance(seat, Child) and not _is_killed(seat)]
+    alive = [child for child in view.children() if not _is_killed(child)]
     return _each(view, alive, lambda child: stop_child.kill(child, Why.STOP, now))
 
 

@@ -8,23 +8,9 @@ import signal
 from dataclasses import replace
 
 from holdfast.ipc.channel import Silent
-from holdfastd.core import stop_child
+from holdfastd.core import slots, stop_child
 from holdfastd.core.commands import Kill, Log, Send
-from holdfastd.core.slots import (
-    CLAIMING,
-    LATE,
-    REPLACED,
-    ROUND,
-    SIGSTOP_LIMIT,
-    SILENCE,
-    STEWARD,
-    Child,
-    ChildKind,
-    Leaving,
-    StopStage,
-    SupervisionPolicy,
-    Why,
-)
+from holdfastd.core.slots import CLAIMING, ROUND, Child, ChildKind, Leaving, StopStage, SupervisionPolicy, Why
 from holdfastd.core.stop_child import ChildStep
 from holdfastd.core.view import Step, View
 
@@ -45,20 +31,20 @@ def check(child: Child, policy: SupervisionPolicy, now: float) -> ChildStep:
 
 def _takes_its_time(leaving: Leaving) -> bool:
     """True for a replaced worker that finishes its tasks without a deadline; it must not be silent either."""
-    return leaving.why in REPLACED and leaving.stage < StopStage.ABORTING
+    return leaving.why in slots.REPLACED and leaving.stage < StopStage.ABORTING
 
 
 def _verdict(child: Child, policy: SupervisionPolicy, now: float) -> Why | None:
     silent = now - child.last_message_at
     if child.ready_at is None:
         return Why.BOOT if silent > policy.boot_timeout else None
-    if child.sigstopped_at is not None and now - child.sigstopped_at > SIGSTOP_LIMIT:
+    if child.sigstopped_at is not None and now - child.sigstopped_at > slots.SIGSTOP_LIMIT:
         return Why.SIGSTOPPED
     return Why.HUNG if silent > policy.hang_timeout else None
 
 
 def _is_silent(child: Child, now: float) -> bool:
-    return child.ready_at is not None and now - child.last_message_at > SILENCE
+    return child.ready_at is not None and now - child.last_message_at > slots.SILENCE
 
 
 def _note_silence(child: Child, now: float) -> ChildStep:
@@ -67,18 +53,18 @@ def _note_silence(child: Child, now: float) -> ChildStep:
     child, commands = (child, ()) if child.dumped else _dump(child, now)
     if child.slot.kind not in CLAIMING or now - child.silence_told_at < ROUND:
         return child, commands
-    return replace(child, silence_told_at=now), (*commands, Send(STEWARD, Silent(child.incarnation)))
+    return replace(child, silence_told_at=now), (*commands, Send(slots.STEWARD, Silent(child.incarnation)))
 
 
 def _dump(child: Child, now: float) -> ChildStep:
-    fields = {"slot": str(child.slot), "pid": child.pid, "silent": round(now - child.last_message_at, 1)}
-    log = Log("warning", "child has not reported for some seconds: its stacks follow", fields)
+    words = "child has not reported for some seconds: its stacks follow"
+    log = Log.about(child, "warning", words, silent=round(now - child.last_message_at, 1))
     return replace(child, dumped=True), (log, Kill(child.slot, signal.SIGUSR1))
 
 
 def continue_stopped(child: Child, now: float) -> ChildStep:
     """A signal has stopped the child: continue it at once. It is ended if it does not report for long after that."""
-    log = Log("warning", "child was stopped by a signal: it is continued", {"slot": str(child.slot), "pid": child.pid})
+    log = Log.about(child, "warning", "child was stopped by a signal: it is continued")
     first = now if child.sigstopped_at is None else child.sigstopped_at
     return replace(child, sigstopped_at=first), (log, Kill(child.slot, signal.SIGCONT))
 
@@ -86,11 +72,8 @@ def continue_stopped(child: Child, now: float) -> ChildStep:
 def skip_if_late(view: View, now: float) -> Step:
     """Forgive the silence of all children if the parent itself was delayed."""
     late = now - view.ticked - ROUND
-    if late <= LATE:
+    if late <= slots.LATE:
         return view, ()
-    seats = {
-        slot: replace(seat, last_message_at=now, sigstopped_at=None) if isinstance(seat, Child) else seat
-        for slot, seat in view.seats.items()
-    }
+    heard = {seat.slot: replace(seat, last_message_at=now, sigstopped_at=None) for seat in view.children()}
     log = Log("warning", "the parent was delayed: this round of checks is skipped", {"late": round(late, 1)})
-    return replace(view, seats=seats), (log,)
+    return replace(view, seats={**view.seats, **heard}), (log,)

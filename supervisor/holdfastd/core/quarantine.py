@@ -83,9 +83,10 @@ def measured(view: View, event: HostMeasured, now: float) -> Step:
     """Open the missing seats, as far as the host has room for them."""
     missing, living = _missing(view, now), sum(1 for _ in view.claiming())
     bound = capacity.tightest(event.host, living)
-    opened = missing if bound is None else min(missing, max(0, bound.workers - living))
-    why = f"this host has no room for it: {bound.why}" if bound is not None and opened < missing else ""
-    return _open(replace(view, quarantine=replace(view.quarantine, no_room=why)), opened, now), ()
+    fitting = missing if bound is None else min(missing, max(0, bound.workers - living))
+    why = f"this host has no room for it: {bound.why}" if bound is not None and fitting < missing else ""
+    view = replace(view, quarantine=replace(view.quarantine, no_room=why))
+    return scale.opened(view, ChildKind.QUARANTINE, fitting, now), ()
 
 
 def _obstacle(view: View) -> str:
@@ -146,9 +147,3 @@ def _close(view: View, now: float) -> View:
     vacant = sorted(slot for slot, seat in _seats(view) if isinstance(seat, Vacant))
     surplus = max(0, -_missing(view, now))
     return removed(view, *vacant[len(vacant) - min(surplus, len(vacant)) :])
-
-
-def _open(view: View, missing: int, now: float) -> View:
-    taken = {slot.number for slot, _ in _seats(view)}
-    free = [number for number in range(len(taken) + max(0, missing)) if number not in taken][: max(0, missing)]
-    return replace(view, seats={**view.seats, **{Slot(ChildKind.QUARANTINE, number): Vacant(now) for number in free}})

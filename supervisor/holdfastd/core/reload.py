@@ -30,30 +30,21 @@ def refusal(view: View) -> str:
 
 def asked(view: View) -> Step:
     """Order the settings to be read for a new generation, or log why not."""
-    why_not = refusal(view)
-    if why_not:
+    if why_not := refusal(view):
         return view, (Log("warning", "reload refused", {"reason": why_not}),)
     generation = view.generations + 1
-    return replace(view, generations=generation), (ReadSettings(generation, _needed(view)),)
-
-
-def _needed(view: View) -> frozenset[int]:
-    return frozenset({view.generation, view.reload.before if view.reload is not None else view.generation})
+    needed = frozenset({view.generation, view.reload.before if view.reload is not None else view.generation})
+    return replace(view, generations=generation), (ReadSettings(generation, needed),)
 
 
 def begin(view: View, event: SettingsRead) -> Step:
     """Start a generation whose settings are valid. It supersedes an earlier one that is not proven yet."""
-    if event.error or refusal(view):
-        return _refused(view, event)
+    if error := event.error or refusal(view):
+        log = Log("error", "reload refused: everything stays as it is", {"reason": error})
+        return replace(view, reloaded=Reloaded(event.generation, error)), (log,)
     before = view.reload.before if view.reload is not None and not view.reload.proven else view.generation
     log = Log("info", "reloading", {"generation": event.generation})
     return replace(view, generation=event.generation, reload=Reload(before), last_printed=""), (log,)
-
-
-def _refused(view: View, event: SettingsRead) -> Step:
-    error = event.error or refusal(view)
-    log = Log("error", "reload refused: everything stays as it is", {"reason": error})
-    return replace(view, reloaded=Reloaded(event.generation, error)), (log,)
 
 
 def ready(view: View, child: Child) -> Step:
@@ -148,9 +139,6 @@ def retire(view: View, child: Child, now: float) -> Step:
     why = _why(view, child)
     assert why is not None
     leaving, commands = stop_child.ask_worker(child, why, now + NO_HURRY, now + NO_HURRY)
-    log: list[Command] = [*commands]
     if why is Why.RECYCLED:
-        log.append(
-            Log("info", "recycling", {"slot": str(child.slot), "pid": child.pid, "reason": child.recycle_reason})
-        )
-    return seated(view, child.slot, leaving), tuple(log)
+        commands = (*commands, Log.about(child, "info", "recycling", reason=child.recycle_reason))
+    return seated(view, child.slot, leaving), commands

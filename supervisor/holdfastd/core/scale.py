@@ -4,6 +4,7 @@ vacant ones, workers that boot, idle workers, busy workers, which finish their t
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count, islice
 
 from holdfastd.core import capacity, reload, stop_child
 from holdfastd.core.capacity import BOUNDLESS, Host
@@ -27,8 +28,7 @@ def refusal(view: View, workers: int, host: Host = BOUNDLESS) -> str:
 
 def asked(view: View, workers: int, host: Host = BOUNDLESS) -> Step:
     """Change the target; refused with a log line while draining, out of range, or above what the host can hold."""
-    why_not = refusal(view, workers, host)
-    if why_not:
+    if why_not := refusal(view, workers, host):
         return view, (Log("warning", "scaling refused", {"workers": workers, "reason": why_not}),)
     return replace(view, target=workers), (Log("info", "scaling", {"from": view.target, "to": workers}),)
 
@@ -42,7 +42,7 @@ def balance(view: View, now: float) -> Step:
     surplus = len(staying) - view.target - successor
     if surplus > 0:
         return retire(view, sorted(staying, key=usefulness)[:surplus], now)
-    return _open(view, -surplus, now), ()
+    return opened(view, ChildKind.WORKER, -surplus, now), ()
 
 
 def _is_leaving(seat: Seat) -> bool:
@@ -73,10 +73,9 @@ def retire(view: View, surplus: list[tuple[Slot, Seat]], now: float) -> Step:
     return view, tuple(commands)
 
 
-def _open(view: View, missing: int, now: float) -> View:
-    if missing == 0:
+def opened(view: View, kind: ChildKind, missing: int, now: float) -> View:
+    """Open so many seats, with the lowest numbers that are free."""
+    if missing <= 0:
         return view
-    taken = {slot.number for slot, _ in view.workers()}
-    free = (number for number in range(len(taken) + missing) if number not in taken)
-    opened = {Slot(ChildKind.WORKER, number): Vacant(now) for _, number in zip(range(missing), free, strict=False)}
-    return replace(view, seats={**view.seats, **opened})
+    free = (slot for number in count() if (slot := Slot(kind, number)) not in view.seats)
+    return replace(view, seats={**view.seats, **{slot: Vacant(now) for slot in islice(free, missing)}})

@@ -153,6 +153,10 @@ class Child:
             return ChildPhase.STOPPING if self.leaving.stage >= StopStage.ABORTING else ChildPhase.DRAINING
         return ChildPhase.BOOTING if self.ready_at is None else ChildPhase.READY
 
+    def silence(self, now: float) -> float:
+        """Seconds since the last message; 0 for the store, which sends none."""
+        return 0.0 if self.slot.kind is ChildKind.STORE else now - self.last_message_at
+
 
 Seat = Vacant | Forking | Child
 

@@ -18,7 +18,7 @@ PAUSE = 0.05  # seconds for one process to write its stacks
 
 def asked(view: View, now: float) -> Step:
     """Log the state, and queue the stack dumps."""
-    children = sorted((seat for seat in view.seats.values() if isinstance(seat, Child)), key=lambda child: child.slot)
+    children = sorted(view.children(), key=lambda child: child.slot)
     shows = (child.slot for child in children if _can_show(child))
     waiting = tuple(dict.fromkeys((*view.to_dump, *shows)))
     return replace(view, to_dump=waiting, dump_at=now), (Log("info", "state", _state(view, children, now)),)
@@ -33,7 +33,7 @@ def proceed(view: View, now: float) -> Step:
     child = view.child(slot)
     if child is None or not _can_show(child):
         return view, ()
-    return view, (Log("info", "stacks follow", {"slot": str(slot), "pid": child.pid}), Kill(slot, signal.SIGUSR1))
+    return view, (Log.about(child, "info", "stacks follow"), Kill(slot, signal.SIGUSR1))
 
 
 def worker_of(view: View, incarnation: str) -> Child | None:
@@ -69,11 +69,6 @@ def _process(child: Child, now: float) -> dict[str, object]:
         "state": str(child.phase),
         "running": list(child.running),
         "settled": child.settled,
-        "silent": _silence(child.slot, now - child.last_message_at),
+        "silent": round(child.silence(now), 1),
         "degraded": child.degraded,
     }
-
-
-def _silence(slot: Slot, seconds: float) -> float:
-    """Seconds since the last message; 0 for the store, which sends none."""
-    return 0.0 if slot.kind is ChildKind.STORE else round(seconds, 1)

@@ -11,37 +11,16 @@ import signal
 from dataclasses import replace
 
 from holdfast.ipc.channel import Drain, Leave
+from holdfastd.core import slots
 from holdfastd.core.commands import Command, Kill, Send
-from holdfastd.core.slots import (
-    ABORT_GRACE,
-    STEWARD_LEAVE,
-    STORE_LEAVE,
-    Child,
-    ChildKind,
-    Leaving,
-    Slot,
-    StopStage,
-    Why,
-)
+from holdfastd.core.slots import Child, ChildKind, Leaving, Slot, StopStage, Why
 
 ABORT_SLACK = 1.0  # a worker that keeps its deadline still needs a moment to exit
 
-# The signal sent on entering a stage. None on CANCELLING: the worker knows the time from the request to drain.
-_ENTER = {
-    (ChildKind.WORKER, StopStage.ABORTING): signal.SIGABRT,
-    (ChildKind.WORKER, StopStage.KILLING): signal.SIGKILL,
-    (ChildKind.QUARANTINE, StopStage.ABORTING): signal.SIGABRT,
-    (ChildKind.QUARANTINE, StopStage.KILLING): signal.SIGKILL,
-    (ChildKind.STEWARD, StopStage.ABORTING): signal.SIGABRT,
-    (ChildKind.STEWARD, StopStage.KILLING): signal.SIGKILL,
-    (ChildKind.WATCHER, StopStage.ABORTING): signal.SIGABRT,
-    (ChildKind.WATCHER, StopStage.KILLING): signal.SIGKILL,
-    (ChildKind.WEB, StopStage.ABORTING): signal.SIGABRT,
-    (ChildKind.WEB, StopStage.KILLING): signal.SIGKILL,
-    (ChildKind.LOADER, StopStage.ABORTING): signal.SIGABRT,
-    (ChildKind.LOADER, StopStage.KILLING): signal.SIGKILL,
-    (ChildKind.STORE, StopStage.KILLING): signal.SIGKILL,
-}
+# The signal sent on entering a stage. None on CANCELLING: the worker knows the time from the request to drain. None to
+# a store on ABORTING: it shows no stacks.
+_ENTER = {StopStage.ABORTING: signal.SIGABRT, StopStage.KILLING: signal.SIGKILL}
+_ENTER_STORE = {StopStage.KILLING: signal.SIGKILL}
 
 ChildStep = tuple[Child, tuple[Command, ...]]
 
@@ -49,29 +28,31 @@ ChildStep = tuple[Child, tuple[Command, ...]]
 def ask_worker(child: Child, why: Why, cancel_at: float, deadline: float) -> ChildStep:
     """Ask a worker to finish its tasks by `deadline`; handlers are cancelled at `cancel_at`. A second call changes the
     times."""
-    abort_at = deadline + ABORT_SLACK
-    leaving = Leaving(why, StopStage.ASKED, cancel_at, abort_at, abort_at + ABORT_GRACE)
-    return replace(child, leaving=leaving), _asking(child, Drain(cancel_at, deadline))
+    return _asked(child, why, cancel_at, deadline), _asking(child, Drain(cancel_at, deadline))
 
 
 def ask_service(child: Child, now: float, why: Why = Why.STOP) -> ChildStep:
     """Ask a service process that is not the store to finish and leave; the steward acknowledges all deaths first."""
-    deadline = now + STEWARD_LEAVE
+    deadline = now + slots.STEWARD_LEAVE
+    return _asked(child, why, deadline, deadline), _asking(child, Leave(deadline))
+
+
+def _asked(child: Child, why: Why, cancel_at: float, deadline: float) -> Child:
     abort_at = deadline + ABORT_SLACK
-    leaving = Leaving(why, StopStage.ASKED, deadline, abort_at, abort_at + ABORT_GRACE)
-    return replace(child, leaving=leaving), _asking(child, Leave(deadline))
+    leaving = Leaving(why, StopStage.ASKED, cancel_at, abort_at, abort_at + slots.ABORT_GRACE)
+    return replace(child, leaving=leaving)
 
 
 def ask_store(child: Child, now: float) -> ChildStep:
     """Ask the store to save its data and leave."""
-    deadline = now + STORE_LEAVE
+    deadline = now + slots.STORE_LEAVE
     leaving = Leaving(Why.STOP, StopStage.ASKED, deadline, deadline, deadline)
     return replace(child, leaving=leaving), (Kill(child.slot, signal.SIGTERM), Kill(child.slot, signal.SIGCONT))
 
 
 def abort(child: Child, why: Why, now: float) -> ChildStep:
     """Send SIGABRT now (it dumps the stacks), and SIGKILL soon after."""
-    leaving = Leaving(why, StopStage.CANCELLING, now, now, now + ABORT_GRACE)
+    leaving = Leaving(why, StopStage.CANCELLING, now, now, now + slots.ABORT_GRACE)
     return advance(replace(child, leaving=leaving), now)
 
 
@@ -104,5 +85,5 @@ def _asking(child: Child, message: Drain | Leave) -> tuple[Command, ...]:
 
 
 def _entering(slot: Slot, stage: StopStage) -> list[Command]:
-    number = _ENTER.get((slot.kind, stage))
+    number = (_ENTER_STORE if slot.kind is ChildKind.STORE else _ENTER).get(stage)
     return [] if number is None else [Kill(slot, number)]

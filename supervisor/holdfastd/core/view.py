@@ -154,8 +154,11 @@ class View:
         seat = self.seats.get(slot)
         return seat if isinstance(seat, Child) else None
 
+    def children(self) -> Iterator[Child]:
+        return (seat for seat in self.seats.values() if isinstance(seat, Child))
+
     def living(self, kind: ChildKind) -> Iterator[Child]:
-        return (seat for seat in self.seats.values() if isinstance(seat, Child) and seat.slot.kind is kind)
+        return (child for child in self.children() if child.slot.kind is kind)
 
     def claiming(self) -> Iterator[Child]:
         """Living workers of the pool and of quarantine."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import random
@@ -28,7 +27,7 @@ from holdfastd.parent.child_setup import ChildSetup
 from holdfastd.parent.children import ChildProcess, Children
 from holdfastd.parent.fork import LINUX, ForkedChild, Kernel, fork_by_loader
 from holdfastd.parent.loader import ForkRequest, Loader, LoaderClient
-from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
+from holdfastd.parent.service_spec import ServiceSpec, WorkerCode
 
 # Prepares the child of each kind: the function that it runs and its process name.
 
@@ -136,15 +135,6 @@ def worker_setup(code: WorkerCode, incarnation: str, slot: Slot, kept: tuple[int
         return code.run(incarnation, slot, channel)
 
     return ChildSetup(incarnation, f"holdfast: {_SHORT[slot.kind]}{slot.number}", f"holdfast: {slot}", work, kept)
-
-
-def accepts_connections(store: EmbeddedStore) -> bool:
-    """True if the embedded store accepts connections. Connecting to a unix socket never waits."""
-    with socket.socket(socket.AF_UNIX) as trial, contextlib.suppress(OSError):
-        trial.setblocking(False)
-        trial.connect(str(store.path))
-        return True
-    return False
 
 
 _log = structlog.get_logger("holdfast.parent")

@@ -12,43 +12,20 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.ipc.channel import Logged, encode
+from holdfast_config import service_folders
 from holdfast_config.logging import tell_left_out
 from holdfast_config.standard_error import set_sink
+from holdfastd.control import socket_protocol as protocol
 from holdfastd.control.report import Moment, report
 from holdfastd.control.server import ControlServer
-from holdfastd.control.socket_protocol import (
-    CONTROL_SOCKET,
-    Answer,
-    AskReload,
-    AskScale,
-    AskStacks,
-    AskStatus,
-    AskStop,
-    ControlRequest,
-    Refused,
-    Reloading,
-    ReloadResult,
-    Scaled,
-    StacksOrdered,
-    StopAnswer,
-    StoreStatus,
-)
+from holdfastd.control.socket_protocol import Answer, ControlRequest, Refused
+from holdfastd.core import parent_events as events
 from holdfastd.core import reload, scale, stack_dump
 from holdfastd.core.commands import Announce
 from holdfastd.core.decisions import begin, decide, next_due
-from holdfastd.core.parent_events import (
-    Event,
-    ReloadAsked,
-    ScaleAsked,
-    Signalled,
-    StacksWanted,
-    StopAsked,
-    StoreOpened,
-    Tick,
-)
 from holdfastd.core.slots import STEWARD, STORE, SupervisionPolicy
 from holdfastd.core.view import View
-from holdfastd.parent import execute, host
+from holdfastd.parent import host
 from holdfastd.parent.children import CallbackSelector, ChildListener, Children
 from holdfastd.parent.execute import ChildFactory, CommandExecutor
 from holdfastd.parent.fork import LINUX, Kernel
@@ -99,23 +76,11 @@ def _text(text: str) -> str:
     return text[:LONGEST_TEXT].encode("utf-8", "backslashreplace").decode()
 
 
-# Detects that the terminal from which the service was started has been closed.
-
 CONTROLLING = "/dev/tty"
 
 
-class Terminal:
-    """Notes at the start of the service if it has a controlling terminal."""
-
-    def __init__(self) -> None:
-        self._was_there = _is_there()
-
-    def is_gone(self) -> bool:
-        """True after the terminal was closed; always False if there was none."""
-        return self._was_there and not _is_there()
-
-
-def _is_there() -> bool:
+def has_terminal() -> bool:
+    """True if this process has a controlling terminal; False once that was closed."""
     try:
         os.close(os.open(CONTROLLING, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
     except OSError:
@@ -135,12 +100,12 @@ class Parent:
 
     def __init__(self, spec: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> None:
         self._spec = spec
-        self._inbox: deque[Event] = deque()
+        self._inbox: deque[events.Event] = deque()
         self._began = self._checked_at = clock()
         self.view: View = begin(_policy(spec), spec.workers, self._began)
         self._selector = CallbackSelector()
         self._signals = ReceivedSignals()
-        self._terminal = Terminal()
+        self._had_terminal = has_terminal()
         self._children = Children()
         self._child_factory = ChildFactory(spec)
         self._listener = ChildListener(
@@ -151,7 +116,8 @@ class Parent:
         )
         self._status_notifier = StatusNotifier(Notifier(), announce, spec.store_url)
         self._stats = Stats()
-        self._control = ControlServer(spec.runtime_dir / CONTROL_SOCKET, self._selector, self._answer, spec.group_verbs)
+        control_socket = spec.runtime_dir / protocol.CONTROL_SOCKET
+        self._control = ControlServer(control_socket, self._selector, self._answer, spec.group_verbs)
         self._log_relay = LogRelay(self._children)
         self._selector.watch(self._signals.descriptor, self._take_signals)
 
@@ -173,7 +139,7 @@ class Parent:
     def _finish_turn(self) -> None:
         """Handle all events that have arrived and a Tick, then send what has changed to the clients and systemd."""
         self._check_store()
-        self._inbox.append(Tick())
+        self._inbox.append(events.Tick())
         before = self.view
         while self._inbox:
             self.view, commands = decide(self.view, self._inbox.popleft(), clock())
@@ -199,8 +165,8 @@ class Parent:
 
     def _check_store(self) -> None:
         store = self._spec.store
-        if store is not None and self._store_boots() and execute.accepts_connections(store):
-            self._inbox.append(StoreOpened())
+        if store is not None and self._store_boots() and service_folders.listens(store.path):
+            self._inbox.append(events.StoreOpened())
 
     def _check_all(self, now: float) -> None:
         if now - self._checked_at >= CHECK_EVERY:
@@ -211,59 +177,56 @@ class Parent:
         self._listener.reaper.sweep()
         self._inbox.extend(map(self._signalled, self._signals.take()))
 
-    def _signalled(self, number: int) -> Signalled:
+    def _signalled(self, number: int) -> events.Signalled:
         match number:
             case signal.SIGTTIN:
-                return Signalled(number, host.measure())
+                return events.Signalled(number, host.measure())
             case signal.SIGHUP:
-                return Signalled(number, terminal_gone=self._terminal.is_gone())
+                return events.Signalled(number, terminal_gone=self._had_terminal and not has_terminal())
             case _:
-                return Signalled(number)
+                return events.Signalled(number)
 
     def _answer(self, request: ControlRequest) -> Answer:
         match request:
-            case AskStatus():
+            case protocol.AskStatus():
                 usage = self._stats.measure(self._children.pids())
                 moment = Moment(clock(), time.time(), self._began)
                 return report(self.view, _store(self._spec), usage, moment)
-            case AskScale(workers=workers):
+            case protocol.AskScale(workers=workers):
                 return self._scale(workers)
-            case AskStacks(incarnation=incarnation):
+            case protocol.AskStacks(incarnation=incarnation):
                 return self._stacks(incarnation)
-            case AskReload():
+            case protocol.AskReload():
                 return self._reload()
-            case AskStop(now=now):
-                self._inbox.append(StopAsked(now))
-                return StopAnswer()
+            case protocol.AskStop(now=now):
+                self._inbox.append(events.StopAsked(now))
+                return protocol.Begun()
 
     def _scale(self, workers: int) -> Answer:
         measured = host.measure()
-        why_not = scale.refusal(self.view, workers, measured)
-        if why_not:
+        if why_not := scale.refusal(self.view, workers, measured):
             return Refused(why_not)
-        self._inbox.append(ScaleAsked(workers, measured))
-        return Scaled(workers)
+        self._inbox.append(events.ScaleAsked(workers, measured))
+        return protocol.Scaled(workers)
 
     def _stacks(self, incarnation: str) -> Answer:
         worker = stack_dump.worker_of(self.view, incarnation)
         if worker is None:
             return Refused(f"no worker {incarnation[:80]} is ready here")
-        self._inbox.append(StacksWanted(worker.slot))
-        return StacksOrdered(worker.pid)
+        self._inbox.append(events.StacksWanted(worker.slot))
+        return protocol.StacksOrdered(worker.pid)
 
     def _reload(self) -> Answer:
-        why_not = reload.refusal(self.view)
-        if why_not:
+        if why_not := reload.refusal(self.view):
             return Refused(why_not)
-        self._inbox.append(ReloadAsked())
-        return Reloading()
+        self._inbox.append(events.ReloadAsked())
+        return protocol.Begun()
 
     def _answer_reload(self, before: View) -> None:
         ended = self.view.reloaded
         if ended is not None and ended is not before.reloaded:
-            self._control.answer_waiting(
-                ReloadResult(ended.generation, reload.draining(self.view), ended.error, ended.traceback)
-            )
+            still = reload.draining(self.view)
+            self._control.answer_waiting(protocol.ReloadResult(ended.generation, still, ended.error, ended.traceback))
 
     def _end(self) -> None:
         set_sink(None)
@@ -280,6 +243,6 @@ def _policy(spec: ServiceSpec) -> SupervisionPolicy:
     )
 
 
-def _store(spec: ServiceSpec) -> StoreStatus:
+def _store(spec: ServiceSpec) -> protocol.StoreStatus:
     embedded = spec.store is not None
-    return StoreStatus(spec.store_url, embedded, queue=spec.queue, storage=spec.storage)
+    return protocol.StoreStatus(spec.store_url, embedded, queue=spec.queue, storage=spec.storage)
