@@ -51,22 +51,15 @@ class LocalSupervisor:
                 return Found(folder, status)
         return None
 
-<<<<<<< HEAD
     async def scale(self, workers: int) -> int:
         """The new number of workers. Raises ControlError."""
         folder = self.folder or (await self._found()).folder
-        return (await asyncio.to_thread(ask, folder, AskScale(workers))).target
+        return (await asyncio.to_thread(ask, folder, protocol.AskScale(workers))).target
 
     async def serves_another(self) -> bool:
         """True if the supervisor of `folder` says that it serves another queue, or that of another store."""
         status = await status_or_none(self.folder, ANSWER_TIMEOUT) if self.folder else None
         return status is not None and not self._serves_the_queue(status)
-=======
-    async def scale(self, workers: int) -> None:
-        """Raises ControlError."""
-        found = await self._found()
-        await asyncio.to_thread(ask, found.folder, protocol.AskScale(workers))
->>>>>>> 8e786083 (Requests to the supervisor carry the type of their answer; events and messages are named by their module; log lines about a child and open seats are made in one place)
 
     async def write_stacks(self, incarnation: str) -> None:
         """Have a worker write its stacks, and wait until it has. Raises ControlError."""
