@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.commands import Cli
 from tests.cli.conftest import running
-from tests.memory.process import single
+from tests.single.process import single
 
 RUNS_A_LOOP = """
 import asyncio

@@ -24,7 +24,7 @@ from holdfastd.cli.top.panes import PANES, PaneRow, shown_rows
 from holdfastd.cli.top.screen_state import RowOrder, Screen, pressed
 from holdfastd.cli.top.top import names_of
 from holdfastd.control.socket_protocol import Deaths, DeathStatus, StoreStatus, SupervisorStatus
-from tests.cli.test_story import TASK
+from tests.why.test_story import TASK
 
 NOW = 100 * MINUTE + 30_000
 HOSTILE = "[red]a\x1b[31m\n\u202eb" * 20

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.rules.rule import Rule
 
-_DEATHS = "tests/supervisor/test_parent_deaths.py"
+_DEATHS = "tests/parent/test_parent_deaths.py"
 _FOREIGN = "tests/trust/test_foreign_code.py"
-_HOSTILE = "tests/supervisor/test_hostile_lines.py"
-_ENDS = "tests/supervisor/test_parent_ends.py"
-_NOTIFIER = "tests/supervisor/test_status_notifier.py"
+_HOSTILE = "tests/parent/test_hostile_lines.py"
+_ENDS = "tests/parent/test_parent_ends.py"
+_NOTIFIER = "tests/parent/test_status_notifier.py"
 
 PARENT = [
     Rule(
@@ -27,25 +27,25 @@ PARENT = [
         "what a drained worker could not give back is counted once",
         "        return child.held\n",
         "        return 0\n",
-        "tests/supervisor/test_drain.py::test_what_a_drained_worker_could_not_give_back_is_counted_once",
+        "tests/core/test_drain.py::test_what_a_drained_worker_could_not_give_back_is_counted_once",
     ),
     Rule(
         "tasks of a worker that died before the stop are not cut off by it",
         " if death.while_stopping else 0\n",
         " if view.stopping is not None else 0\n",
-        "tests/supervisor/test_drain.py::test_tasks_of_a_worker_that_died_before_the_stop_are_not_cut_off_by_it",
+        "tests/core/test_drain.py::test_tasks_of_a_worker_that_died_before_the_stop_are_not_cut_off_by_it",
     ),
     Rule(
         "a worker of the loader is a child of the parent",
         "        pid = os.fork()\n        if pid == 0:\n",
         "        pid = os.getpid()\n        if pid:\n",
-        "tests/supervisor/test_loader.py::test_workers_share_one_import_and_are_children_of_the_parent",
+        "tests/parent/test_loader.py::test_workers_share_one_import_and_are_children_of_the_parent",
     ),
     Rule(
         "a worker that the loader cannot fork is forked by the parent",
         "            except ConnectionError as error:\n",
         "            except NotImplementedError as error:\n",
-        "tests/supervisor/test_loader.py::test_a_loader_that_dies_while_it_forks_costs_no_worker",
+        "tests/parent/test_loader.py::test_a_loader_that_dies_while_it_forks_costs_no_worker",
     ),
     Rule(
         "an import with effects is not shared",
@@ -63,25 +63,25 @@ PARENT = [
         "the steward is told of a worker that is silent",
         "(*commands, Send(slots.STEWARD, Silent(child.incarnation)))",
         "commands",
-        "tests/supervisor/test_hang.py::test_the_steward_is_told_each_second_of_a_worker_that_is_silent",
+        "tests/core/test_hang.py::test_the_steward_is_told_each_second_of_a_worker_that_is_silent",
     ),
     Rule(
         "the first workers wait for the loader",
         " or loader_decisions.is_awaited(view):",
         ":",
-        "tests/supervisor/test_loader.py::test_workers_wait_for_the_first_import_and_not_for_that_of_a_loader_that_has_died",
+        "tests/parent/test_loader.py::test_workers_wait_for_the_first_import_and_not_for_that_of_a_loader_that_has_died",
     ),
     Rule(
         "a loader of earlier code leaves",
         "child.leaving is None and child.generation != view.generation:\n        leaving",
         "child.leaving is None and False:\n        leaving",
-        "tests/supervisor/test_loader.py::test_a_reload_loads_new_code_in_a_loader_of_its_own_and_there_is_one_at_a_time",
+        "tests/parent/test_loader.py::test_a_reload_loads_new_code_in_a_loader_of_its_own_and_there_is_one_at_a_time",
     ),
     Rule(
         "a child looks whether its parent lives",
         "    if os.getppid() != parent:",
         "    if False:",
-        "tests/supervisor/test_child.py::test_a_child_whose_parent_has_died_before_it_looked_runs_nothing",
+        "tests/parent/test_child.py::test_a_child_whose_parent_has_died_before_it_looked_runs_nothing",
     ),
     Rule(
         "a child closes descriptors that are not its own",
@@ -93,7 +93,7 @@ PARENT = [
         "a child does not read the terminal",
         "    _read_nothing()\n",
         "",
-        "tests/supervisor/test_child.py::test_a_child_does_not_read_what_its_parent_reads",
+        "tests/parent/test_child.py::test_a_child_does_not_read_what_its_parent_reads",
     ),
     Rule(
         "no child speaks to systemd",
@@ -141,7 +141,7 @@ PARENT = [
         "the last words of a dead child are read",
         "        if not process.lines.ended:\n            self._listen(process)\n",
         "",
-        "tests/supervisor/test_listen.py::test_what_a_child_said_before_its_death_is_heard_before_its_end",
+        "tests/parent/test_listen.py::test_what_a_child_said_before_its_death_is_heard_before_its_end",
     ),
     Rule(
         "the parent leaves no child behind",
@@ -153,7 +153,7 @@ PARENT = [
         "each kill for memory counts once",
         "before, self._seen = self._seen, self._count()\n        return self._seen > before",
         "before = self._seen\n        return self._count() > before",
-        "tests/supervisor/test_parts.py::test_each_kill_for_memory_is_seen_once",
+        "tests/parent/test_parts.py::test_each_kill_for_memory_is_seen_once",
     ),
     Rule(
         "one supervisor a runtime folder",
@@ -286,12 +286,12 @@ PARENT = [
         "a client of the control socket that was idle longest gives way",
         "            self._drop(leaving)\n        return leaving is not None\n",
         "            return False\n        return leaving is not None\n",
-        "tests/supervisor/test_control.py::test_idle_clients_keep_no_command_out",
+        "tests/control/test_socket.py::test_idle_clients_keep_no_command_out",
     ),
     Rule(
         "places of the control socket are kept for root and the owner",
         "len(_strangers(clients, owners)) < MOST_CLIENTS - KEPT",
         "True",
-        "tests/supervisor/test_control_places.py::test_places_are_kept_for_root_and_the_owner",
+        "tests/control/test_places.py::test_places_are_kept_for_root_and_the_owner",
     ),
 ]

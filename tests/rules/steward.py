@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tests.rules.rule import Rule
 
-_RECOVERY = "tests/supervisor/test_steward_recovery.py"
-_ORPHANS = "tests/supervisor/test_steward_orphans.py"
-_LEASES = "tests/supervisor/test_steward_leases.py"
-_BELLS = "tests/supervisor/test_steward_bells.py"
-_LANES = "tests/supervisor/test_steward_lanes.py"
-_PROCESS = "tests/supervisor/test_steward_process.py"
+_RECOVERY = "tests/steward/test_recovery.py"
+_ORPHANS = "tests/steward/test_orphans.py"
+_LEASES = "tests/steward/test_leases.py"
+_BELLS = "tests/steward/test_bells.py"
+_LANES = "tests/steward/test_lanes.py"
+_PROCESS = "tests/steward/test_process.py"
 _WEBHOOKS = "tests/faults/test_webhooks.py"
 
 STEWARD = [
@@ -23,13 +23,13 @@ STEWARD = [
         "a silent worker is told what not to begin before its page is read",
         "        if not self.locks.revoke(incarnation, last):\n            return\n",
         "",
-        "tests/supervisor/test_silent_workers.py::test_it_begins_no_more_of_what_goes_back",
+        "tests/steward/test_silent_workers.py::test_it_begins_no_more_of_what_goes_back",
     ),
     Rule(
         "what a silent worker begins meanwhile is seen",
         "        await anyio.sleep(SEEN_WITHIN)\n",
         "",
-        "tests/supervisor/test_silent_workers.py::test_what_it_begins_until_the_page_is_read_stays",
+        "tests/steward/test_silent_workers.py::test_what_it_begins_until_the_page_is_read_stays",
     ),
     Rule(
         "the next start names what had begun",
@@ -197,25 +197,25 @@ STEWARD = [
         "another server makes leases doubtful",
         "    if now.run_id != before.run_id:\n",
         "    if False:\n",
-        "tests/supervisor/test_steward_trust.py::test_every_disturbance_makes_leases_doubtful",
+        "tests/steward/test_trust.py::test_every_disturbance_makes_leases_doubtful",
     ),
     Rule(
         "a late answer makes leases doubtful",
         "    if now.took > tolerance:\n",
         "    if False:\n",
-        "tests/supervisor/test_steward_trust.py::test_every_disturbance_makes_leases_doubtful",
+        "tests/steward/test_trust.py::test_every_disturbance_makes_leases_doubtful",
     ),
     Rule(
         "a store that was away makes leases doubtful",
         "            health.report_unreachable(name, trouble)\n",
         "            health.report(name, trouble)\n",
-        "tests/supervisor/test_steward_duty.py::test_only_a_store_that_was_away_makes_leases_doubtful",
+        "tests/steward/test_duty.py::test_only_a_store_that_was_away_makes_leases_doubtful",
     ),
     Rule(
         "connections that are all in use are no outage",
         "case LedgerUnavailableError() | ConnectionLimitError():",
         "case LedgerUnavailableError():",
-        "tests/supervisor/test_many_lanes.py::test_connections_that_are_all_in_use_are_no_outage",
+        "tests/steward/test_many_lanes.py::test_connections_that_are_all_in_use_are_no_outage",
     ),
     Rule(
         "an empty lane is peeked at",
@@ -257,7 +257,7 @@ STEWARD = [
         "lanes beyond the most that are peeked at are looked at",
         "        yield rings(store, lanes[MOST_PEEKS:])\n",
         "        yield from ()\n",
-        "tests/supervisor/test_many_lanes.py::test_each_of_many_lanes_is_rung_for_and_the_steward_is_well",
+        "tests/steward/test_many_lanes.py::test_each_of_many_lanes_is_rung_for_and_the_steward_is_well",
     ),
     Rule(
         "the steward tends its lanes",
@@ -287,7 +287,7 @@ STEWARD = [
         "a store that was emptied hears the bounds again",
         "if not self._is_declared or (self._rules and self._is_silent(await self._store.lanes([]))):",
         "if not self._is_declared:",
-        "tests/supervisor/test_steward_bounds.py::test_a_store_that_was_emptied_gets_them_again",
+        "tests/steward/test_bounds.py::test_a_store_that_was_emptied_gets_them_again",
     ),
     Rule(
         "without its parent a steward ends",
@@ -318,13 +318,13 @@ STEWARD = [
         "connections to the metrics are bounded, and no host takes the answer of another",
         "OpenConnections(MOST_CONNECTIONS)",
         "OpenConnections()",
-        "tests/supervisor/test_metrics_server.py::test_a_host_with_many_connections_costs_no_other_its_answer",
+        "tests/steward/test_metrics_server.py::test_a_host_with_many_connections_costs_no_other_its_answer",
     ),
     Rule(
         "a site that rebinds its name to this host reads no metrics",
         "        if self._hosts is not None and request.host and not self._hosts.allows(request.host):\n",
         "        if False:\n",
-        "tests/supervisor/test_metrics_server.py::test_a_site_that_rebinds_its_name_to_loopback_reads_nothing",
+        "tests/steward/test_metrics_server.py::test_a_site_that_rebinds_its_name_to_loopback_reads_nothing",
     ),
     Rule(
         "a webhook reaches no private address",
@@ -336,13 +336,13 @@ STEWARD = [
         "special addresses are those of our own list, not those of the version of Python",
         "return not any(address in network for network in _SPECIAL_V4)",
         "return address.is_global and not address.is_multicast",
-        "tests/supervisor/test_public_addresses.py::test_address_that_is_not_public_is_known",
+        "tests/steward/test_public_addresses.py::test_address_that_is_not_public_is_known",
     ),
     Rule(
         "an IPv6 address that leads to one of IPv4 is judged by that one, too",
         "    if inner is not None and not _is_public_v4(inner):\n",
         "    if False:\n",
-        "tests/supervisor/test_public_addresses.py::test_no_address_of_a_special_network_is_public_from_its_first_to_its_last",
+        "tests/steward/test_public_addresses.py::test_no_address_of_a_special_network_is_public_from_its_first_to_its_last",
     ),
     Rule(
         "a webhook is told when its receiver says so",
@@ -354,13 +354,13 @@ STEWARD = [
         "a taken webhook is leased",
         "lease = round(self._settings.webhook_timeout * 2000) + 1000",
         "lease = 0",
-        "tests/supervisor/test_steward_webhooks.py::test_a_webhook_is_taken_for_longer_than_a_try_may_take",
+        "tests/steward/test_webhooks.py::test_a_webhook_is_taken_for_longer_than_a_try_may_take",
     ),
     Rule(
         "a receiver that answers slowly keeps no other waiting",
         "await self._until_next(rest)",
         "await receivers.ended.wait()",
-        "tests/supervisor/test_steward_webhooks.py::test_a_receiver_that_answers_slowly_keeps_no_other_waiting",
+        "tests/steward/test_webhooks.py::test_a_receiver_that_answers_slowly_keeps_no_other_waiting",
     ),
     Rule(
         "receivers that do not answer leave places to those that do",
@@ -378,31 +378,31 @@ STEWARD = [
         "a receiver that has answered is told to the store",
         "        return await self.store.note_receiver(receiver, Answered.PROMPT)\n",
         "        return None\n",
-        "tests/supervisor/test_steward_webhooks.py::test_a_receiver_is_prompt_from_its_first_answer_until_it_is_slow_or_misses",
+        "tests/steward/test_webhooks.py::test_a_receiver_is_prompt_from_its_first_answer_until_it_is_slow_or_misses",
     ),
     Rule(
         "a client of a task that is silent takes no more than its share",
         "            raise BusyError\n",
         "            pass\n",
-        "tests/supervisor/test_steward_webhooks.py::test_a_silent_client_of_a_task_holds_no_place_of_another_client",
+        "tests/steward/test_webhooks.py::test_a_silent_client_of_a_task_holds_no_place_of_another_client",
     ),
     Rule(
         "a post that has ended gives its receiver its place back",
         "            self._leave(place, receiver)\n            self._tell_end()\n",
         "            self._tell_end()\n",
-        "tests/supervisor/test_steward_webhooks.py::test_a_silent_client_of_a_task_holds_no_place_of_another_client",
+        "tests/steward/test_webhooks.py::test_a_silent_client_of_a_task_holds_no_place_of_another_client",
     ),
     Rule(
         "a name server that does not answer holds up no other name",
         "limiter=_lookups())",
         "limiter=None)",
-        "tests/supervisor/test_steward_webhooks.py::test_name_servers_that_do_not_answer_hold_up_no_other_name",
+        "tests/steward/test_webhooks.py::test_name_servers_that_do_not_answer_hold_up_no_other_name",
     ),
     Rule(
         "progress that comes while an earlier one is sent is not done with it",
         "notice_done(notice.name, at_ms=notice.at_ms)",
         "notice_done(notice.name)",
-        "tests/supervisor/test_steward_webhooks.py::test_a_webhook_is_done_as_of_the_moment_that_it_told_of",
+        "tests/steward/test_webhooks.py::test_a_webhook_is_done_as_of_the_moment_that_it_told_of",
     ),
     Rule(
         "what an application declared that is away for a deployment is not named",

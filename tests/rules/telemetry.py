@@ -80,7 +80,7 @@ TELEMETRY = (
         "tasks that had not begun have no lost run",
         "            if not step.reason.endswith(NOT_BEGUN):\n                steps",
         "            if True:\n                steps",
-        "tests/supervisor/test_lost_runs.py::test_the_recoveries_of_a_worker_are_found_among_others",
+        "tests/steward/test_lost_runs.py::test_the_recoveries_of_a_worker_are_found_among_others",
     ),
     Rule(
         "spans of handlers go the same way, through a provider that their module has set",
@@ -93,7 +93,7 @@ TELEMETRY = (
         "up-down counters are no deltas",
         "        if isinstance(data, Sum) and not data.is_monotonic:\n",
         "        if False:\n",
-        "tests/supervisor/test_metric_deltas.py::test_gauges_and_up_down_counters_stay_as_they_are",
+        "tests/steward/test_metric_deltas.py::test_gauges_and_up_down_counters_stay_as_they_are",
     ),
     Rule(
         "records of the user's code are of no version of ours",
