@@ -103,8 +103,8 @@ TELEMETRY = (
     ),
     Rule(
         "the span of a delivery names the server",
-        "record.attributes() | semantic_names.of_server(self._server())",
-        "record.attributes()",
+        "attributes | semantic_names.of_server(self._server())",
+        "attributes",
         "tests/telemetry/test_conventions.py::test_each_signal_names_its_schema_its_scope_and_the_version",
     ),
     Rule(

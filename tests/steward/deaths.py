@@ -11,7 +11,7 @@ import anyio
 
 from holdfast.ipc.child_end import ParentLink
 from holdfast.store import open_store
-from holdfast.telemetry.port import DisabledTelemetry
+from holdfast.telemetry.port import Telemetry
 from holdfastd.steward.steward_process import Steward
 from holdfastd.steward.steward_spec import StewardSpec
 
@@ -36,6 +36,6 @@ class DeadlyStore:
 def run(spec: StewardSpec, channel: socket.socket, moment: str) -> int:
     async def serve() -> int:
         async with open_store(spec.settings.redis) as store:
-            return await Steward(spec, DeadlyStore(store, moment), ParentLink(channel), DisabledTelemetry()).live()
+            return await Steward(spec, DeadlyStore(store, moment), ParentLink(channel), Telemetry()).live()
 
     return anyio.run(serve, backend_options={"use_uvloop": True})

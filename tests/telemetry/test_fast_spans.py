@@ -20,8 +20,8 @@ from holdfast.core.outcomes import Completed, Failure, HandlerStopped, InputAske
 from holdfast.core.store_info import ServerAddress
 from holdfast.handler.task import Task
 from holdfast.telemetry import GRPC, HTTP, Tracing, providers
-from holdfast.telemetry.delivery_span import EndedSpan, FastSpan
-from holdfast.telemetry.providers import BatchingProvider, takes_records, taking_records
+from holdfast.telemetry.delivery_span import FastSpan
+from holdfast.telemetry.providers import BatchingProvider, EndedSpan, takes_records, taking_records
 from holdfast.telemetry.resource import resource
 from holdfast.telemetry.task_tracer import TaskTracer
 from tests.handler.deliveries import delivery_of

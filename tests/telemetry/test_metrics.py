@@ -111,9 +111,13 @@ def test_histograms_have_the_ids_of_spans(pool: tuple[Cli, Scraper], receiver: R
     assert found
     for bound, span_id, trace_id, seconds in found:
         assert float(seconds) <= float(bound)
-        ids = {(span.span_id.hex(), span.trace_id.hex()) for span in process_spans(receiver)}
-        assert (span_id, trace_id) in ids
+        ids = (span_id, trace_id)
+        assert receiver.until(lambda ids=ids: ids in {_ids(span) for span in process_spans(receiver)})
     assert "# {" not in scraper.get("/metrics")[1]
+
+
+def _ids(span: Span) -> tuple[str, str]:
+    return span.span_id.hex(), span.trace_id.hex()
 
 
 def process_spans(receiver: Receiver) -> list[Span]:

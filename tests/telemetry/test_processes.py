@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.telemetry.providers import SHUTDOWN_SECONDS
+from holdfast.telemetry.logs import SHUTDOWN_SECONDS
 from tests.telemetry.collector import Collector, collecting
 
 PATIENCE = 60.0  # seconds; reached only by a test that fails

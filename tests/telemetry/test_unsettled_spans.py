@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from holdfast.core.delivery import Settle, Settlement, Verdict
-from holdfast.core.outcomes import Outcome
-from holdfast.telemetry.port import UnsettledSpans
+from holdfast.telemetry.port import Span, UnsettledSpans
 
 
 @dataclass
-class Sent:
+class Sent(Span):
     verdicts: list[Verdict | None] = field(default_factory=list["Verdict | None"])
-
-    def inside(self) -> nullcontext[None]:
-        return nullcontext()
-
-    def ended(self, outcome: Outcome, report: Settlement | None) -> None:
-        pass
 
     def settled(self, verdict: Verdict | None) -> None:
         self.verdicts.append(verdict)

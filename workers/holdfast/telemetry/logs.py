@@ -33,12 +33,12 @@ class SentLogs:
     def flush_beside(self, *ends: Callable[[], object]) -> None:
         """Send the waiting records while `ends` run; this does not wait for what takes too long."""
         started = time.monotonic()
-        _within(self.left, self.flush, *ends)
+        within(self.left, self.flush, *ends)
         self.left = max(LAST_LINES, self.left - (time.monotonic() - started))
 
     def close(self) -> None:
         set_sink(None)
-        _within(self.left, self.shutdown)
+        within(self.left, self.shutdown)
 
 
 def is_wanted(signal: str) -> bool:
@@ -68,7 +68,7 @@ def _opened(endpoint: str, service: str, *, grpc: bool) -> SentLogs:
     return SentLogs(sender.flush, sender.shutdown, sender.relay)
 
 
-def _within(seconds: float, *ends: Callable[[], object] | None) -> None:
+def within(seconds: float, *ends: Callable[[], object] | None) -> None:
     """Run these at the same time and wait for them, together for at most `seconds`."""
     deadline = time.monotonic() + seconds
     threads = [Thread(target=end, daemon=True) for end in ends if end is not None]

@@ -30,7 +30,7 @@ from opentelemetry.sdk.metrics.export import (
     Sum,
 )
 
-from holdfast.telemetry.providers import SHUTDOWN_SECONDS
+from holdfast.telemetry.logs import SHUTDOWN_SECONDS
 
 # Makes deltas of metrics, for collectors that want those: what came since the values that the collector took last.
 #

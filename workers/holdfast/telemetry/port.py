@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +13,8 @@ from holdfast.core.delivery import Delivery, Settlement, Verdict
 from holdfast.core.outcomes import Outcome
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from holdfast.core.schedule_records import Fire
     from holdfast.core.store_info import ServerAddress
     from holdfast.handler.task import Task
@@ -21,26 +22,35 @@ if TYPE_CHECKING:
     from holdfast_config import Settings
 
 
-class Span(Protocol):
+class Span:
     """The span of one delivery. It is sent when the store has the outcome. If the worker dies before that, the steward
-    reports the run as lost."""
+    reports the run as lost. This one is sent nowhere: it is called for every delivery, and does nothing."""
+
+    __slots__ = ()
 
     @property
     def traceparent(self) -> str:
         """The `traceparent` header of this span; empty if Holdfast sends no spans."""
-        ...
+        return ""
 
-    def inside(self) -> AbstractContextManager[object]:
+    def inside(self) -> Self:
         """A context manager around the run of the handler; the handler's spans become children of this one."""
-        ...
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def ended(self, outcome: Outcome, report: Settlement | None) -> None:
         """The handler ended with this outcome; `report` is to be sent to the store, if there is anything to report."""
-        ...
 
     def settled(self, verdict: Verdict | None) -> None:
         """Note the store's answer to the report; None: nothing was reported."""
-        ...
+
+
+_NOT_SENT = Span()
 
 
 class FireSpans(Protocol):
@@ -54,30 +64,22 @@ class FireSpans(Protocol):
     def fired(self, schedule_id: str, fire: Fire) -> None: ...
 
 
-class Telemetry(Protocol):
-    """One process's telemetry. No call waits for the collector, and none raises because it is away."""
+class Telemetry:
+    """One process's telemetry. No call waits for the collector, and none raises because it is away. This one is off and
+    sends nothing. `traces`: spans are made; `fires`: the spans of fires, if spans are made."""
 
-    @property
-    def traces(self) -> bool:
-        """True if spans are made."""
-        ...
+    traces = False
+    fires: FireSpans | None = None
 
     def delivery(self, delivery: Delivery, task: Task, handler: str) -> Span:
         """The span of one run of `handler`. It links or belongs to the producer's span, if the envelope names one."""
-        ...
-
-    @property
-    def fires(self) -> FireSpans | None:
-        """The spans of fires; None if no spans are made."""
-        ...
+        return _NOT_SENT
 
     def lost(self, run: LostRun) -> None:
         """Report a run whose worker was lost."""
-        ...
 
     def shutdown(self) -> None:
         """Send the rest; returns within 2 s even if the collector is away."""
-        ...
 
 
 # The spans of deliveries that have ended, until the store has answered their report.
@@ -108,55 +110,6 @@ class UnsettledSpans:
             following(settlement, verdict)
 
         return take
-
-
-class _Nothing:
-    __slots__ = ()
-
-    @property
-    def traceparent(self) -> str:
-        return ""
-
-    def inside(self) -> _Nothing:
-        return self
-
-    def __enter__(self) -> _Nothing:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def ended(self, outcome: Outcome, report: Settlement | None) -> None:
-        pass
-
-    def settled(self, verdict: Verdict | None) -> None:
-        pass
-
-
-_NOTHING = _Nothing()
-
-
-class DisabledTelemetry:
-    """Every delivery calls it, so it does nothing at all."""
-
-    __slots__ = ()
-
-    @property
-    def traces(self) -> bool:
-        return False
-
-    def delivery(self, delivery: Delivery, task: Task, handler: str) -> _Nothing:
-        return _NOTHING
-
-    @property
-    def fires(self) -> None:
-        return None
-
-    def lost(self, run: LostRun) -> None:
-        pass
-
-    def shutdown(self) -> None:
-        pass
 
 
 HTTP = "http/protobuf"
@@ -193,12 +146,12 @@ class Tracing:
 def open_in_worker(settings: Settings, server: Server) -> Telemetry:
     """Telemetry of a worker process, opened after the import of its handler: spans go through a provider that the
     handler's module has set, even where we have no collector."""
+    tracing = Tracing.of_worker(settings, server)
     if settings.otlp_endpoint is None and _handler_traces():
-        from holdfast.telemetry.providers import Providers
+        from holdfast.telemetry.providers import given
         from holdfast.telemetry.task_tracer import OtlpTelemetry
 
-        return OtlpTelemetry(Providers.of_handler(), Tracing.of_worker(settings, server))
-    tracing = Tracing.of_worker(settings, server)
+        return OtlpTelemetry(given(), tracing)
     return open_telemetry(settings.otlp_endpoint, "holdfast-worker", settings.otlp_protocol, tracing)
 
 
@@ -225,13 +178,12 @@ def open_telemetry(
     OTEL_EXPORTER_OTLP_PROTOCOL, `grpc` or anything else for http/protobuf.
     """
     if endpoint is None:
-        return DisabledTelemetry()
-    from holdfast.telemetry.providers import Providers
+        return Telemetry()
+    from holdfast.telemetry.providers import towards
     from holdfast.telemetry.task_tracer import OtlpTelemetry
 
     tracing = tracing or Tracing()
-    providers = Providers.towards(endpoint, service, grpc=protocol == GRPC, is_global=tracing.is_global)
-    return OtlpTelemetry(providers, tracing)
+    return OtlpTelemetry(towards(endpoint, service, grpc=protocol == GRPC, is_global=tracing.is_global), tracing)
 
 
 def _handler_traces() -> bool:

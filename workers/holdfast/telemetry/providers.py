@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from threading import Thread
 from types import FunctionType
 from typing import NamedTuple, TypeVar, cast
 
@@ -21,11 +19,12 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import Link, SpanContext, TracerProvider
+from opentelemetry.trace import Link, SpanContext, TraceFlags, TracerProvider
 from opentelemetry.util.types import AttributeValue
 
 from holdfast.telemetry import semantic_names
-from holdfast.telemetry.delivery_span import EndedSpan, PlannedSpan, Take
+from holdfast.telemetry.delivery_span import PlannedSpan, Take
+from holdfast.telemetry.logs import SHUTDOWN_SECONDS, within
 from holdfast.telemetry.resource import resource
 from holdfast.telemetry.without_sdk import provider_in_use
 from holdfast.version import installed
@@ -49,15 +48,6 @@ _TWO_BYTES = 0x80  # from this number on, a varint has more than one
 _BYTES = [bytes((number,)) for number in range(_TWO_BYTES)]
 _double = struct.Struct("<d").pack
 _LOCAL, _REMOTE = struct.pack("<I", 0x100), struct.pack("<I", 0x300)  # flags: of which kind the parent is is known
-_OF_ONE_TASK = frozenset(
-    {
-        semantic_names.MESSAGE_ID,
-        semantic_names.CONVERSATION_ID,
-        semantic_names.ENVELOPE_SIZE,
-        semantic_names.TASK_ID,
-        semantic_names.WAIT,
-    }
-)
 
 
 def encode(planned: PlannedSpan, end_ns: int) -> bytes:
@@ -76,7 +66,7 @@ def encode(planned: PlannedSpan, end_ns: int) -> bytes:
     if parent is not None:
         fields += (_PARENT_ID, parent.span_id.to_bytes(8, "big"))
     for name, value in planned.attributes.items():
-        fields += (_ATTRIBUTE, (_attribute if name in _OF_ONE_TASK else _fast_attribute)(name, value))
+        fields += (_ATTRIBUTE, _attribute(name, value))
     for link in planned.links:
         fields += (_LINK, _link(link))
     fields += (_NO_STATUS, _FLAGS, _REMOTE if parent is not None and parent.is_remote else _LOCAL)
@@ -87,21 +77,17 @@ def _link(link: Link) -> bytes:
     to = link.context
     fields = [_TRACE_ID, to.trace_id.to_bytes(16, "big"), _SPAN_ID, to.span_id.to_bytes(8, "big")]
     for name, value in (link.attributes or {}).items():
-        fields += (_LINK_ATTRIBUTE, _fast_attribute(name, value))
+        fields += (_LINK_ATTRIBUTE, _attribute(name, value))
     fields += (_LINK_FLAGS, _REMOTE if to.is_remote else _LOCAL)
     return _sized(b"".join(fields))
 
 
-def _attribute(name: str, value: AttributeValue) -> bytes:
-    if isinstance(value, str):
-        key, text = _key(name), value.encode(errors="backslashreplace")
-        size = len(text)
-        if (whole := len(key) + size + 4) < _TWO_BYTES:
-            return b"%c%b\x12%c\x0a%c%b" % (whole, key, size + 2, size, text)
+def _encoded_attribute(name: str, value: AttributeValue) -> bytes:
     return _sized(_key(name) + _VALUE + _sized(_any_value(value)))
 
 
-_fast_attribute = cast("Callable[[str, AttributeValue], bytes]", lru_cache(maxsize=1024, typed=True)(_attribute))
+# Most attributes are the same in many spans; those of one task push each other out.
+_attribute = cast("Callable[[str, AttributeValue], bytes]", lru_cache(maxsize=1024, typed=True)(_encoded_attribute))
 
 
 @lru_cache(maxsize=64)
@@ -146,6 +132,16 @@ def _varint(number: int) -> bytes:
 _Exporter = TypeVar("_Exporter", bound=SpanExporter)
 
 
+_SAMPLED = SpanContext(1, 1, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+
+
+class EndedSpan(NamedTuple):
+    """A span that is encoded already. Processors of the SDK read `context` to see whether it is sampled."""
+
+    encoded: bytes
+    context: SpanContext = _SAMPLED
+
+
 class SpanEncoder:
     """Encodes spans like the SDK, and encodes plain records as well."""
 
@@ -157,18 +153,12 @@ class SpanEncoder:
 
     def __call__(self, spans: Sequence[ReadableSpan | EndedSpan]) -> ExportTraceServiceRequest:
         request = encode_spans([span for span in spans if not isinstance(span, EndedSpan)])
-        encoded = b"".join(_encoded(span) for span in spans if isinstance(span, EndedSpan))
+        encoded = b"".join(span.encoded for span in spans if isinstance(span, EndedSpan))
         if encoded:
             group = request.resource_spans.add()
             group.CopyFrom(self._empty)
             group.scope_spans[0].MergeFromString(encoded)
         return request
-
-
-def _encoded(span: EndedSpan) -> bytes:
-    planned = span.plan(span.record)
-    planned.attributes.update(span.notes)
-    return encode(planned, span.end_ns)
 
 
 def takes_records(exporter: SpanExporter) -> bool:
@@ -225,6 +215,18 @@ class SpanProvider(NamedTuple):
     tracers: TracerProvider
     end: Callable[[], object]
 
+    def shutdown(self) -> None:
+        """Send the rest, for at most two seconds; the SDK itself would try for 30."""
+        within(SHUTDOWN_SECONDS, self.end)
+
+
+def towards(endpoint: str, service: str, *, grpc: bool, is_global: bool = False) -> SpanProvider:
+    """A provider that sends to the collector at `endpoint`. `is_global`: spans of other code in this process are sent,
+    too, through an existing provider or ours."""
+    about = resource(service)
+    exporter = (over_grpc if grpc else over_http)(endpoint, about)
+    return global_one(exporter, about) if is_global else own(exporter, about)
+
 
 def own(exporter: SpanExporter, resource: Resource) -> SpanProvider:
     provider = BatchingProvider(exporter, resource)
@@ -248,14 +250,15 @@ class BatchingProvider(SdkTracerProvider):
     """Sends spans in batches. `take` sends plain records of spans; None: all spans go through the SDK."""
 
     def __init__(self, exporter: SpanExporter, resource: Resource) -> None:
-        # At exit the SDK would wait for a collector that is away; `Providers.shutdown` has a limit.
+        # At exit the SDK would wait for a collector that is away; `SpanProvider.shutdown` has a limit.
         super().__init__(resource=resource, shutdown_on_exit=False)
         delay = None if OTEL_BSP_SCHEDULE_DELAY in os.environ else SEND_EVERY
         processor = BatchSpanProcessor(exporter, schedule_delay_millis=delay)
         super().add_span_processor(processor)
         self.take: Take | None = None
         if takes_records(exporter) and not _has_limits():
-            self.take = cast("Take", processor.on_end)  # it looks only at a span's context
+            send = cast("Callable[[EndedSpan], None]", processor.on_end)  # it looks only at a span's context
+            self.take = lambda planned, end_ns: send(EndedSpan(encode(planned, end_ns)))
 
     def add_span_processor(self, span_processor: SpanProcessor) -> None:
         """Add a processor. It gets all spans, so the SDK makes all of them."""
@@ -266,30 +269,3 @@ class BatchingProvider(SdkTracerProvider):
 def _has_limits() -> bool:
     """True if variables limit the contents of spans; only the SDK applies such limits."""
     return any(name.startswith("OTEL_") and name.endswith("_LIMIT") for name in os.environ)
-
-
-SHUTDOWN_SECONDS = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Providers:
-    spans: SpanProvider
-
-    @classmethod
-    def towards(cls, endpoint: str, service: str, *, grpc: bool, is_global: bool = False) -> Providers:
-        """Providers that send to the collector at `endpoint`. `is_global`: spans of other code in this process are
-        sent, too, through an existing provider or ours."""
-        about = resource(service)
-        exporter = (over_grpc if grpc else over_http)(endpoint, about)
-        return cls(global_one(exporter, about) if is_global else own(exporter, about))
-
-    @classmethod
-    def of_handler(cls) -> Providers:
-        """The provider of spans that the handler's module has set."""
-        return cls(given())
-
-    def shutdown(self, seconds: float = SHUTDOWN_SECONDS) -> None:
-        """Send the rest, for at most `seconds`; the SDK itself would try for 30."""
-        thread = Thread(target=self.spans.end, daemon=True)
-        thread.start()
-        thread.join(seconds)

@@ -1,4 +1,4 @@
-"""The facts about a run of a task that its span holds, as plain records; and about a run whose worker was lost."""
+"""The facts about a run of a task that its span holds; and about a run whose worker was lost."""
 
 from __future__ import annotations
 
@@ -20,63 +20,30 @@ class StartedRun(NamedTuple):
     handler: str
     start_ns: int
 
-    def record(self) -> RunRecord:
-        delivery, operation = self.delivery, self.operation
-        return RunRecord(
-            delivery.task_id,
-            delivery.lane,
-            delivery.claim,
-            self.handler,
-            delivery.turn,
-            delivery.delivery,
-            delivery.attempts,
-            delivery.waited_ms,
-            len(delivery.operation),
-            operation.message_id,
-            operation.context_id,
-            operation.trace_id,
-            operation.span_id,
-            operation.trace_flags,
-            self.start_ns,
-        )
-
-
-class RunRecord(NamedTuple):
-    """`trace_id`, `span_id` and `trace_flags` are the producer's. `size`: bytes of the operation, which is not kept."""
-
-    task_id: str
-    lane: str
-    claim: str
-    handler: str
-    turn: int
-    delivery: int
-    attempts: int
-    waited_ms: int
-    size: int
-    message_id: str
-    context_id: str | None
-    trace_id: str | None
-    span_id: str | None
-    trace_flags: int | None
-    start_ns: int
-
     def attributes(self) -> dict[str, AttributeValue]:
+        of = self.delivery
         return {
-            semantic_names.SYSTEM: semantic_names.HOLDFAST,
-            semantic_names.OPERATION_NAME: semantic_names.PROCESS,
-            semantic_names.OPERATION_TYPE: semantic_names.PROCESS,
-            semantic_names.DESTINATION: self.lane,
-            semantic_names.MESSAGE_ID: self.message_id,
-            semantic_names.CONVERSATION_ID: self.context_id or self.task_id,
-            semantic_names.ENVELOPE_SIZE: self.size,
-            semantic_names.TASK_ID: self.task_id,
-            semantic_names.CLIENT_ID: self.claim.partition(":")[2].rpartition(":")[0],
+            **_of_task(of.lane, of.task_id, self.operation, len(of.operation)),
+            semantic_names.CLIENT_ID: of.claim.partition(":")[2].rpartition(":")[0],
             semantic_names.HANDLER: self.handler,
-            semantic_names.TURN: self.turn,
-            semantic_names.DELIVERY: self.delivery,
-            semantic_names.ATTEMPT: self.attempts + 1,
-            semantic_names.WAIT: self.waited_ms / 1000,
+            semantic_names.TURN: of.turn,
+            semantic_names.DELIVERY: of.delivery,
+            semantic_names.ATTEMPT: of.attempts + 1,
+            semantic_names.WAIT: of.waited_ms / 1000,
         }
+
+
+def _of_task(lane: str, task_id: str, operation: Run, size: int) -> dict[str, AttributeValue]:
+    return {
+        semantic_names.SYSTEM: semantic_names.HOLDFAST,
+        semantic_names.OPERATION_NAME: semantic_names.PROCESS,
+        semantic_names.OPERATION_TYPE: semantic_names.PROCESS,
+        semantic_names.DESTINATION: lane,
+        semantic_names.MESSAGE_ID: operation.message_id,
+        semantic_names.CONVERSATION_ID: operation.context_id or task_id,
+        semantic_names.ENVELOPE_SIZE: size,
+        semantic_names.TASK_ID: task_id,
+    }
 
 
 # A delivery whose worker was lost, read from the store's records and events.
@@ -120,6 +87,7 @@ class LostRun:
 
     def attributes(self) -> dict[str, AttributeValue]:
         return {
+            **_of_task(self.lane, self.task_id, self.operation, self.size),
             semantic_names.CLIENT_ID: self.incarnation,
             semantic_names.HANDLER: self.handler,
             semantic_names.TURN: self.turn,

@@ -32,8 +32,9 @@ from holdfast.core import identity
 from holdfast.core.delivery import Delivery
 from holdfast.telemetry import semantic_names, without_sdk
 from holdfast.telemetry.delivery_span import DeliverySpan, FastSpan, Plan, PlannedSpan
-from holdfast.telemetry.providers import BatchingProvider, Providers
-from holdfast.telemetry.runs import RunRecord, StartedRun
+from holdfast.telemetry.port import Telemetry
+from holdfast.telemetry.providers import BatchingProvider, SpanProvider
+from holdfast.telemetry.runs import StartedRun
 from holdfast.telemetry.without_sdk import context as within
 from holdfast.telemetry.without_sdk import producer
 from holdfast.version import installed
@@ -77,7 +78,7 @@ class ChosenSpans:
         """A span that other code usually does not touch. The SDK makes it only if somebody does."""
         take = None if self._provider is None else self._provider.take
         if take is None or not self._is_sampled(run.operation):
-            return self.start(plan(run.record()))
+            return self.start(plan(run))
         return FastSpan(run, plan, self.start, take)
 
     def _is_sampled(self, operation: Run) -> bool:
@@ -146,7 +147,9 @@ PARENT = "parent"
 _NS = 1_000_000  # of a millisecond
 
 
-class TaskTracer:
+class TaskTracer(Telemetry):
+    traces = True
+
     def __init__(self, provider: TracerProvider, tracing: Tracing) -> None:
         self._spans = ChosenSpans(provider)
         self._is_parent = tracing.mode == PARENT
@@ -162,44 +165,42 @@ class TaskTracer:
             task.notes.on_checkpoint = opened.checkpoint
         return opened
 
-    def _planned(self, record: RunRecord) -> PlannedSpan:
-        origin = producer(record)
+    def _planned(self, run: StartedRun) -> PlannedSpan:
+        of = run.delivery
+        return self._process(of.lane, of.task_id, of.delivery, run.operation, run.attributes(), run.start_ns)
+
+    def _process(
+        self,
+        lane: str,
+        task_id: str,
+        delivery: int,
+        operation: Run,
+        attributes: dict[str, AttributeValue],
+        start_ns: int,
+    ) -> PlannedSpan:
+        origin = producer(operation)
         return PlannedSpan(
-            f"{semantic_names.PROCESS} {record.lane}",
-            int(identity.trace_id(record.task_id), 16),
-            int(identity.span_id(record.task_id, record.delivery), 16),
+            f"{semantic_names.PROCESS} {lane}",
+            int(identity.trace_id(task_id), 16),
+            int(identity.span_id(task_id, delivery), 16),
             SpanKind.CONSUMER,
-            record.attributes() | semantic_names.of_server(self._server()),
+            attributes | semantic_names.of_server(self._server()),
             self._parent(origin),
             origin,
-            self._links(record.task_id, record.delivery, origin),
-            record.start_ns,
+            self._links(task_id, delivery, origin),
+            start_ns,
         )
 
     def lost(self, run: LostRun) -> None:
         """The span of a delivery whose worker was lost, and the span of its recovery within that."""
-        origin = producer(run.operation)
+        started_ns, lost_ns = run.claimed_ms * _NS, run.lost_ms * _NS
         span = self._spans.start(
-            PlannedSpan(
-                f"{semantic_names.PROCESS} {run.lane}",
-                int(identity.trace_id(run.task_id), 16),
-                int(identity.span_id(run.task_id, run.delivery), 16),
-                SpanKind.CONSUMER,
-                {
-                    **_task_attributes(run.lane, run.task_id, run.operation, run.size),
-                    **run.attributes(),
-                    **semantic_names.of_server(self._server()),
-                },
-                self._parent(origin),
-                origin,
-                self._links(run.task_id, run.delivery, origin),
-                run.claimed_ms * _NS,
-            )
+            self._process(run.lane, run.task_id, run.delivery, run.operation, run.attributes(), started_ns)
         )
         span.set_status(StatusCode.ERROR)
-        span.add_event(semantic_names.LOST_EVENT, {semantic_names.CAUSE: run.cause}, run.lost_ms * _NS)
+        span.add_event(semantic_names.LOST_EVENT, {semantic_names.CAUSE: run.cause}, lost_ns)
         self._recovery(run, span.get_span_context())
-        span.end(run.lost_ms * _NS)
+        span.end(lost_ns)
 
     def _recovery(self, run: LostRun, lost: SpanContext) -> None:
         span = self._spans.start(
@@ -234,19 +235,6 @@ class TaskTracer:
         trace_id = origin.trace_id if origin and is_child else int(identity.trace_id(task_id), 16)
         span_id = int(identity.span_id(task_id, delivery), 16)
         return SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
-
-
-def _task_attributes(lane: str, task_id: str, operation: Run, size: int) -> dict[str, AttributeValue]:
-    return {
-        semantic_names.SYSTEM: semantic_names.HOLDFAST,
-        semantic_names.OPERATION_NAME: semantic_names.PROCESS,
-        semantic_names.OPERATION_TYPE: semantic_names.PROCESS,
-        semantic_names.DESTINATION: lane,
-        semantic_names.MESSAGE_ID: operation.message_id,
-        semantic_names.CONVERSATION_ID: operation.context_id or task_id,
-        semantic_names.ENVELOPE_SIZE: size,
-        semantic_names.TASK_ID: task_id,
-    }
 
 
 # Makes the spans in which schedules make tasks.
@@ -295,26 +283,11 @@ class FireTracer:
 # Telemetry through the OpenTelemetry SDK. Imported only where an endpoint is set: it costs 23 MB, with gRPC 40.
 
 
-class OtlpTelemetry:
-    def __init__(self, providers: Providers, tracing: Tracing) -> None:
-        self._providers = providers
-        tracers = providers.spans.tracers
-        self._tracer = TaskTracer(tracers, tracing)
-        self._fires = FireTracer(tracers, tracing.server)
-
-    @property
-    def traces(self) -> bool:
-        return True
-
-    def delivery(self, delivery: Delivery, task: Task, handler: str) -> DeliverySpan:
-        return self._tracer.delivery(delivery, task, handler)
-
-    @property
-    def fires(self) -> FireTracer:
-        return self._fires
-
-    def lost(self, run: LostRun) -> None:
-        self._tracer.lost(run)
+class OtlpTelemetry(TaskTracer):
+    def __init__(self, spans: SpanProvider, tracing: Tracing) -> None:
+        super().__init__(spans.tracers, tracing)
+        self.fires = FireTracer(spans.tracers, tracing.server)
+        self._provider = spans
 
     def shutdown(self) -> None:
-        self._providers.shutdown()
+        self._provider.shutdown()

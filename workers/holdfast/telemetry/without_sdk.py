@@ -6,8 +6,6 @@ inside an application that has telemetry of its own.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -23,14 +21,14 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from holdfast.telemetry.port import Span, Telemetry
+
 if TYPE_CHECKING:
     from opentelemetry.baggage.propagation import W3CBaggagePropagator
 
-    from holdfast.core.delivery import Delivery, Settlement, Verdict
+    from holdfast.core.delivery import Delivery
     from holdfast.core.envelope import Run
-    from holdfast.core.outcomes import Outcome
     from holdfast.handler.task import Task
-    from holdfast.telemetry.runs import LostRun, RunRecord
 
 
 BAGGAGE = "baggage"  # the header of W3C
@@ -71,7 +69,7 @@ def provider_in_use() -> TracerProvider | None:
     return None if isinstance(provider, ProxyTracerProvider) else provider
 
 
-def producer(operation: Run | RunRecord) -> SpanContext | None:
+def producer(operation: Run) -> SpanContext | None:
     """The span in which the operation was submitted. An envelope without flags counts as sampled: otherwise tasks of
     producers that send no flags would have no traces."""
     if operation.trace_id is None or operation.span_id is None:
@@ -90,52 +88,26 @@ def traceparent(span: SpanContext) -> str:
     return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"
 
 
-class _ProducersSpan:
-    __slots__ = ("_origin",)
+class _ProducersSpan(Span):
+    """`origin`: the span in which the task was submitted."""
+
+    __slots__ = ("_before", "_origin")
 
     def __init__(self, origin: SpanContext | None) -> None:
         self._origin = origin
 
-    @property
-    def traceparent(self) -> str:
-        return ""
+    def __enter__(self) -> None:
+        self._before = None if self._origin is None else attach(context(self._origin))
 
-    @contextmanager
-    def inside(self) -> Generator[None]:
-        if self._origin is None:
-            yield
-            return
-        token = attach(context(self._origin))
-        try:
-            yield
-        finally:
-            detach(token)
-
-    def ended(self, outcome: Outcome, report: Settlement | None) -> None:
-        pass
-
-    def settled(self, verdict: Verdict | None) -> None:
-        pass
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            detach(self._before)
 
 
-class ContextOnlyTelemetry:
+class ContextOnlyTelemetry(Telemetry):
     """Holdfast sends nothing; spans of a handler belong to the span in which its task was submitted."""
 
-    __slots__ = ()
+    traces = True
 
-    @property
-    def traces(self) -> bool:
-        return True
-
-    def delivery(self, delivery: Delivery, task: Task, handler: str) -> _ProducersSpan:
+    def delivery(self, delivery: Delivery, task: Task, handler: str) -> Span:
         return _ProducersSpan(producer(task.operation))
-
-    @property
-    def fires(self) -> None:
-        return None
-
-    def lost(self, run: LostRun) -> None:
-        pass
-
-    def shutdown(self) -> None:
-        pass
