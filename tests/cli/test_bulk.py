@@ -14,6 +14,7 @@ import pytest
 import redis
 
 from holdfast.client.bulk_steps import asked_change
+from holdfast.client.task_filter import TaskFilter
 from holdfast.core.bulk_changes import BulkVerb
 from holdfast.errors import StoreUnavailableError
 from holdfastd.cli.tasks import bulk
@@ -115,7 +116,7 @@ async def test_an_interrupt_while_the_store_is_away_ends_it_as_an_interrupt() ->
         return SimpleNamespace(states={})
 
     steps, store = SimpleNamespace(noted_step=away), SimpleNamespace(counts=counts)
-    change = asked_change(BulkVerb.CANCEL, [], {}, who="me", origin="here")
+    change = asked_change(BulkVerb.CANCEL, TaskFilter(), who="me", origin="here")
     async with anyio.create_task_group() as group:
         group.start_soon(bulk._to_its_end, cast("Any", steps), cast("Any", store), change, away)
         await tried.wait()

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.client.bulk_steps import asked_change
+from holdfast.client.task_filter import TaskFilter
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.bulk_changes import BulkState, BulkVerb
 from holdfast_config import RedisSettings
@@ -47,7 +48,7 @@ async def test_a_change_of_many_tasks_begins_in_the_same_way_through_each_face(
         assert (change.state, change.changed, change.searched) == (BulkState.DONE, 31, 120)
         assert (change.who, change.origin) == (said.note.who, said.note.origin)
         notes = {(each.change, each.subject): each.outcome for each in await here.store.activity_before("", 10)}
-        begun = "cancel begun with state=submitted&newer=1h&text=word 1"
+        begun = "cancel begun with state=submitted&text=word 1&newer=1h"
         assert notes.pop(("bulk/begin", change.change_id)) == begun
         assert notes.pop(("bulk/cancel", change.change_id), "done: 31").startswith("done: 31")
         assert not notes
@@ -80,7 +81,7 @@ async def test_a_change_that_cannot_be_is_refused_by_each_face(
 async def test_it_is_stopped_and_goes_on_through_each_face(redis_settings: RedisSettings, cli: Cli, face: str) -> None:
     async with site(redis_settings) as here:
         await submitted(here, 60)
-        change = replace(asked_change(BulkVerb.CANCEL, [], {}, who="w", origin="o"), change_id="c1")
+        change = replace(asked_change(BulkVerb.CANCEL, TaskFilter(), who="w", origin="o"), change_id="c1")
         await here.store.begin_bulk(change)
         for case, again in ((STOP, "no change that runs"), (GO_ON, "no change that was stopped")):
             made = await FACES[face](cli, here, case)

@@ -16,6 +16,7 @@ import pytest
 from holdfast import Handlers, Task
 from holdfast.app import create_broker
 from holdfast.client.bulk_steps import asked_change
+from holdfast.client.task_filter import TaskFilter
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import BulkVerb
@@ -99,9 +100,9 @@ async def plant(here: Site, redis: RedisSettings, given: Planting) -> None:
     await _orders(here, given)
     await _schedule(here, given)
     await here.store.note_activity(Activity(given.name, given.name, given.name, given.name, given.text, given.name))
-    for states in ([], [State.SUBMITTED, State.DELAYED]):
+    for states in (list[State](), [State.SUBMITTED, State.DELAYED]):
         who: dict[str, str] = {"who": given.name, "origin": given.name}
-        change = asked_change(BulkVerb.CANCEL, states, {"lane": given.name}, given.text, **who)
+        change = asked_change(BulkVerb.CANCEL, TaskFilter(state=states, lane=given.name, text=given.text), **who)
         await here.store.begin_bulk(replace(change, reason=given.text))
     await here.change("/bulk/begin", verb="cancel", text=given.text)
     await ended(here)

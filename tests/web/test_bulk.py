@@ -13,7 +13,7 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
 from holdfast_config import RedisSettings
 from holdfast_config.web_users import Role
-from holdfastd.web.queue import task_filter
+from holdfastd.web.queue import found_tasks
 from tests.web.site import HTML, Site, site
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +38,7 @@ async def submitted(here: Site, number: int, **more: str) -> None:
 async def test_everything_that_a_filter_finds_is_changed_after_a_count(
     redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_filter, "LONGEST", 60.0)  # seconds: all is counted for one page
+    monkeypatch.setattr(found_tasks, "LONGEST", 60.0)  # seconds: all is counted for one page
     async with site(redis_settings) as here:
         await submitted(here, 230)
         await here.manager.run_task("other", task_id="other", lane="slow")
@@ -67,7 +67,7 @@ async def test_everything_that_a_filter_finds_is_changed_after_a_count(
 
 
 async def test_what_is_not_counted_yet_is_said(redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_filter, "LONGEST", 0.0)
+    monkeypatch.setattr(found_tasks, "LONGEST", 0.0)
     async with site(redis_settings) as here:
         await submitted(here, 230)
         shown = await here.page("/tasks/bulk?verb=cancel&text=word")

@@ -8,12 +8,13 @@ import httpx
 import pytest
 
 from holdfast.client.bulk_steps import asked_change
+from holdfast.client.task_filter import TaskFilter
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.bulk_changes import BulkState, BulkVerb
 from holdfast.core.task_states import State
 from holdfast_config import RedisSettings
 from holdfast_config.web_users import Role
-from holdfastd.web.queue import task_filter
+from holdfastd.web.queue import found_tasks
 from tests.web.site import Site, site
 from tests.web.test_bulk import ended
 
@@ -33,7 +34,7 @@ async def begun(here: Site, **body: object) -> httpx.Response:
 async def test_what_a_filter_finds_is_counted_changed_and_written_down(
     redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_filter, "LONGEST", 60.0)  # seconds: all is counted for one answer
+    monkeypatch.setattr(found_tasks, "LONGEST", 60.0)  # seconds: all is counted for one answer
     async with site(redis_settings) as here:
         await submitted(here, 120)
         count = (await here.program.get(f"{BULK}/cancel/count", params={"text": "word 1"})).json()
@@ -57,7 +58,7 @@ async def test_what_a_filter_finds_is_counted_changed_and_written_down(
 async def test_a_count_goes_on_where_an_answer_has_stopped(
     redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_filter, "LONGEST", 0.0)
+    monkeypatch.setattr(found_tasks, "LONGEST", 0.0)
     async with site(redis_settings) as here:
         await submitted(here, 120)
         first = (await here.program.get(f"{BULK}/cancel/count", params={"text": "word"})).json()
@@ -79,7 +80,7 @@ async def test_a_count_cannot_go_on_from_a_place_that_none_has_told(
 async def test_a_change_is_stopped_and_goes_on_over_the_api(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
         await submitted(here, 60)
-        change = asked_change(BulkVerb.CANCEL, [], {}, who="w", origin="o")
+        change = asked_change(BulkVerb.CANCEL, TaskFilter(), who="w", origin="o")
         await here.store.begin_bulk(replace(change, change_id="c1"))
         stopped = await here.program.post(f"{BULK}/c1/stop")
         assert (stopped.status_code, stopped.json()["state"]) == (200, "stopped")
@@ -123,5 +124,5 @@ async def test_a_viewer_counts_and_begins_nothing(redis_settings: RedisSettings)
 
 
 def test_a_filter_names_ages_that_can_be_read_again() -> None:
-    change = asked_change(BulkVerb.CANCEL, [], {"older_than": 30 * 86400.0}, who="w", origin="o")
+    change = asked_change(BulkVerb.CANCEL, TaskFilter(older=30 * 86400.0), who="w", origin="o")
     assert change.query == "older=30d"

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.client.task_spec import TaskSpec
 from holdfast_config import RedisSettings
-from holdfastd.web.queue import task_filter
+from holdfastd.web.queue import found_tasks
 from tests.web.site import HTML, Site, site
 
 pytestmark = pytest.mark.anyio
@@ -58,7 +58,7 @@ async def test_a_list_is_newest_first_and_goes_on_where_its_page_ends(redis_sett
 async def test_a_long_search_says_how_far_it_is_and_goes_on(
     redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_filter, "LONGEST", 0.0)  # one step a page
+    monkeypatch.setattr(found_tasks, "LONGEST", 0.0)  # one step a page
     async with site(redis_settings) as here:
         await here.manager.run_task("needle", task_id="needle")
         await here.manager.run_tasks([TaskSpec(text="hay") for _ in range(900)])

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from holdfast.client.manager import TaskManager
+from holdfast.client.task_filter import OfHandler
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import CannotRetryError, UnknownTaskError
 from holdfastd.operations.act import Act, Doing, Reason
@@ -17,8 +18,6 @@ from holdfastd.operations.tasks import ReasonedTask, RemovedTask, RetriedTask, r
 PAGE = 100  # dead letters read or deleted at once
 
 DeadId = Annotated[str, Meta(description="Id of the dead letter.")]
-# The null stands inside: `none` as a text is the name of a handler, and never all handlers.
-Name = Annotated[str | None, Meta(description="Only tasks of the handler with this name.")]
 Age = Annotated[float, Meta(ge=0, description="Only tasks that failed longer ago: seconds.")]
 
 
@@ -31,14 +30,14 @@ class RemoveDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class RemoveAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The filter of the dead letters to delete."""
 
-    name: Name = None
+    name: OfHandler = None
     older: Age | None = None
 
 
 class RetryAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The filter of the dead letters, and why they run again."""
 
-    name: Name = None
+    name: OfHandler = None
     older: Age | None = None
     reason: Reason = ""
 

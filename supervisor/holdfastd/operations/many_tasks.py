@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
-from holdfast.client.arguments import WantedTasks
 from holdfast.client.bulk_steps import asked_change
+from holdfast.client.task_filter import TaskFilter
 from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import NOT_RUNNING, NOT_STOPPED, BulkChange, BulkVerb
-from holdfast.core.task_states import State
 from holdfast.errors import StoreError
 from holdfastd.documents.task_documents import BulkDocument, bulk_document
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.errors import NotPossibleError
-from holdfastd.operations.reading import Duration, seconds
 
 if TYPE_CHECKING:
     from holdfast.store import Store
@@ -30,22 +28,7 @@ ChangeId = Annotated[str, Meta(description="Id of the change, as its beginning a
 Verb = Annotated[BulkVerb, Meta(description="The change.")]
 
 
-class TaskQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The filter of tasks."""
-
-    state: Annotated[list[State], Meta(description="Only tasks in these states.")] = []
-    lane: Annotated[str | None, Meta(description="Only tasks of this lane.")] = None
-    name: Annotated[str | None, Meta(description="Only tasks of the handler with this name.")] = None
-    text: Annotated[
-        str | None, Meta(description="Only tasks with this text in their id, name, reason, arguments, result or error.")
-    ] = None
-    batch: Annotated[str | None, Meta(description="Only tasks of this batch.")] = None
-    owner: Annotated[str | None, Meta(description="Only tasks that this worker (its incarnation) runs.")] = None
-    older: Annotated[Duration | None, Meta(description="Only tasks accepted at least this long ago.")] = None
-    newer: Annotated[Duration | None, Meta(description="Only tasks accepted at most this long ago.")] = None
-
-
-class BeginBulk(TaskQuery, forbid_unknown_fields=True, frozen=True, kw_only=True):
+class BeginBulk(TaskFilter, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A verb, and the filter of the tasks that it changes; none: all tasks in whose state it changes something."""
 
     verb: Verb
@@ -58,31 +41,14 @@ class ChosenBulk(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     change_id: ChangeId
 
 
-def wanted_of(query: TaskQuery) -> WantedTasks:
-    """The filter without its states and its text, as TaskManager.list_tasks takes it."""
-    return {
-        "lane": query.lane,
-        "name": query.name,
-        "batch": query.batch,
-        "owner": query.owner,
-        "older_than": seconds("older", query.older),
-        "newer_than": seconds("newer", query.newer),
-    }
-
-
-def asked_bulk(verb: BulkVerb, query: TaskQuery, who: str = "", origin: str = "", reason: str = "") -> BulkChange:
-    """A change that has not begun; without a name it is for counting. Raises InvalidTaskError."""
-    wanted = wanted_of(query)
-    return asked_change(verb, query.state, wanted, query.text or "", who=who, origin=origin, reason=reason.strip())
-
-
 async def begin_bulk_change(doing: Doing, given: BeginBulk) -> BulkDocument:
     """Cancel, retry or remove all tasks that a filter finds, in steps that are written down.
 
     It goes on when the answer has come. Tasks that are accepted later are left alone. Ask for their number first.
     """
     operator = doing.operator
-    change = asked_bulk(given.verb, given, operator.name, operator.origin, given.reason)
+    reason = given.reason.strip()
+    change = asked_change(given.verb, given, who=operator.name, origin=operator.origin, reason=reason)
     begun = await doing.store.begin_bulk(change)
     doing.asked.subject = begun.change_id
     doing.asked.outcome = f"{begun.verb} {begun.begun_words(doing.shown)}"

@@ -9,15 +9,11 @@ from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
-from msgspec import Meta
 
 from holdfast.core.plain_json import shown
 from holdfast.errors import InvalidTaskError
-from holdfast_config import durations
 
 A = TypeVar("A", bound=msgspec.Struct)
-
-Duration = Annotated[str, Meta(min_length=1, max_length=50, description="A duration: seconds, or 90s, 5m, 1h30m, 7d.")]
 
 NONE = "none"  # as a text: no value
 EMPTY: Mapping[str, object] = MappingProxyType({})
@@ -69,18 +65,6 @@ def misfit(
         return InvalidArgumentError(f"{field}: not possible here; possible are {', '.join(hints)}", field)
     sentence = _PLACE.sub("", text)
     return InvalidArgumentError(f"{field}: {sentence}" if field else sentence, field)
-
-
-def seconds(field: str, text: str | None) -> float | None:
-    """The seconds of a duration. Raises InvalidTaskError that names the field."""
-    if text is None:
-        return None
-    try:
-        return durations.seconds(text)
-    except ValueError:
-        raise InvalidTaskError(
-            f"{field} {shown(text)}: a duration is expected: seconds, or 90s, 5m, 1h30m, 7d"
-        ) from None
 
 
 def kinds_of(hint: Any) -> list[Any]:

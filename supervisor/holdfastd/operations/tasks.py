@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from holdfast.client.arguments import LONGEST_ID
 from holdfast.client.queue_control import checked
+from holdfast.client.task_filter import OfHandler, OfLane
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Retried
 from holdfast.errors import InvalidTaskError, TaskEndedError
@@ -67,8 +68,8 @@ class CleanTasks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     state: Annotated[list[State], Meta(description="Only tasks in this final state.")] = []
     older: Annotated[float, Meta(ge=0, description="Only tasks that ended at least this long ago: seconds.")] = 0.0
-    lane: Annotated[str | None, Meta(description="Only tasks of this lane.")] = None
-    name: Annotated[str | None, Meta(description="Only tasks of the handler with this name.")] = None
+    lane: OfLane = None
+    name: OfHandler = None
     limit: Annotated[int, Meta(ge=1, le=10_000, description="Maximum number of tasks, the latest first.")] | None = None
 
 

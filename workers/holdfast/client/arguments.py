@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import TypedDict, cast
+from typing import Annotated, cast
 
 import msgspec
+from msgspec import Meta
 
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import MOST_PARENTS, IfParentFails, Submission, SubmitOptions, key_digest
@@ -17,9 +18,9 @@ from holdfast.core.identity import TASK_ID_RULE, is_task_id
 from holdfast.core.plain_json import check_json, is_number, shown
 from holdfast.core.settle import one_line
 from holdfast.core.task_states import State
-from holdfast.core.tasks import LONGEST_TEXT, Wanted
+from holdfast.core.tasks import LONGEST_TEXT
 from holdfast.errors import InvalidTaskError
-from holdfast_config import addresses
+from holdfast_config import addresses, durations
 from holdfast_config.lanes import list_name
 
 CENTURY = 100 * 365 * 86400.0  # seconds: the longest delay
@@ -31,6 +32,8 @@ LONGEST_NAME = 200
 LONGEST_CURSOR = 1000
 LONGEST_PAGE = 10_000
 LONGEST_KEY = 128
+
+Duration = Annotated[str, Meta(min_length=1, max_length=50, description="A duration: seconds, or 90s, 5m, 1h30m, 7d.")]
 
 _OWNER = re.compile(r"[A-Za-z0-9_.@-]{1,128}")
 
@@ -179,6 +182,16 @@ def check_seconds(what: str, value: object, *, positive: bool = False) -> None:
         raise InvalidTaskError(f"{what} {shown(value)}: seconds {allowed} up to {CENTURY:.0f} are allowed")
 
 
+def check_duration(what: str, value: object) -> float:
+    """The seconds of a duration."""
+    try:
+        return durations.seconds(value)
+    except ValueError:
+        raise InvalidTaskError(
+            f"{what} {shown(value)}: a duration is expected: seconds, or 90s, 5m, 1h30m, 7d"
+        ) from None
+
+
 def _check_content(spec: TaskSpec) -> None:
     if spec.text is None and spec.data is None and spec.name is None:
         raise InvalidTaskError("nothing to run: give text, data or the name of a handler")
@@ -243,54 +256,6 @@ def check_attempts(value: object) -> None:
 def _check_key(value: object) -> None:
     if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_KEY or not value.isprintable():
         raise InvalidTaskError(f"concurrency_key {shown(value)}: 1 to {LONGEST_KEY} printable characters are allowed")
-
-
-# The arguments that say which tasks are listed or searched.
-
-
-class WantedTasks(TypedDict, total=False):
-    """See TaskManager.list_tasks."""
-
-    lane: str | None
-    name: str | None
-    batch: str | None
-    owner: str | None
-    older_than: float | None
-    newer_than: float | None
-    newest_first: bool
-
-
-def checked_wanted(states: Sequence[State | str], wanted: WantedTasks) -> Wanted:
-    """Raises InvalidTaskError, or TypeError for an unknown argument."""
-    return _checked(states, **wanted)
-
-
-def _checked(
-    states: Sequence[State | str],
-    lane: str | None = None,
-    name: str | None = None,
-    batch: str | None = None,
-    owner: str | None = None,
-    older_than: float | None = None,
-    newer_than: float | None = None,
-    newest_first: bool = False,
-) -> Wanted:
-    return Wanted(
-        states=check_states(states),
-        lane="" if lane is None else check_lane(lane),
-        name="" if name is None else check_name(name),
-        older_ms=_age("older_than", older_than),
-        newer_ms=_age("newer_than", newer_than),
-        batch="" if batch is None else check_batch_id(batch),
-        owner="" if owner is None else check_owner(owner),
-        newest_first=check_flag("newest_first", newest_first),
-    )
-
-
-def _age(what: str, seconds: float | None) -> int | None:
-    if seconds is not None:
-        check_seconds(what, seconds)
-    return None if seconds is None else round(seconds * 1000)
 
 
 # Checks the submit options of a task (dependencies, expiry, keys, webhook) and converts them to the store's values.

@@ -7,21 +7,19 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
-from holdfast.client.arguments import WantedTasks, check_text, checked_wanted
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.task_filter import TaskFilter
 from holdfast.core.bulk_changes import BulkChange, BulkVerb, states_of
 from holdfast.core.plain_json import shown
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Page, Retried, TaskRecord, TextSearch, Wanted, as_it_is
 from holdfast.errors import InvalidTaskError
-from holdfast_config.durations import shortest
 
 if TYPE_CHECKING:
     from holdfast.store import Store
 
-# Bulk changes as they are asked for: their filter checked, and as an address has it.
+# Bulk changes as they are asked for, with their filter checked.
 
 
 def checked_verb(given: object) -> BulkVerb:
@@ -31,51 +29,26 @@ def checked_verb(given: object) -> BulkVerb:
     return BulkVerb(str(given))
 
 
-def asked_change(
-    verb: BulkVerb,
-    states: Sequence[State | str],
-    wanted: WantedTasks,
-    text: str = "",
-    *,
-    who: str,
-    origin: str,
-    reason: str = "",
-) -> BulkChange:
-    """A change that has not begun. Raises InvalidTaskError, also if the verb changes no task in these states."""
-    if text:
-        check_text(text)
-    given = checked_wanted(states, wanted)
+def asked_change(verb: BulkVerb, given: TaskFilter, *, who: str = "", origin: str = "", reason: str = "") -> BulkChange:
+    """A change that has not begun; without a name it is for counting. Raises InvalidTaskError, also if the verb changes
+    no task in these states."""
+    wanted = given.wanted(newest_first=True)
+    states = states_of(verb, wanted.states)
+    if not states:
+        allowed = ", ".join(states_of(verb, []))
+        raise InvalidTaskError(
+            f"state: {verb} changes no task that is {' or '.join(wanted.states)}: choose {allowed}, or any state"
+        )
     return BulkChange(
         change_id=secrets.token_hex(8),
         verb=verb,
         who=who,
         origin=origin,
-        query=_query(given.states, wanted, text),
-        wanted=checked_wanted(_changed(verb, given.states), {**wanted, "newest_first": True}),
-        text=text,
+        query=given.query,
+        wanted=replace(wanted, states=states),
+        text=given.text or "",
         reason=reason,
     )
-
-
-def _changed(verb: BulkVerb, states: Sequence[State]) -> tuple[State, ...]:
-    found = states_of(verb, states)
-    if not found:
-        allowed = ", ".join(states_of(verb, []))
-        raise InvalidTaskError(
-            f"state: {verb} changes no task that is {' or '.join(states)}: choose {allowed}, or any state"
-        )
-    return found
-
-
-def _query(states: Sequence[State], wanted: WantedTasks, text: str) -> str:
-    ages = {"newer": wanted.get("newer_than"), "older": wanted.get("older_than")}
-    fields: dict[str, Any] = {
-        "state": [str(state) for state in states],
-        **{name: wanted.get(name) for name in ("lane", "name", "batch", "owner")},
-        **{name: None if age is None else shortest(age) for name, age in ages.items()},
-        "text": text,
-    }
-    return urlencode({name: value for name, value in fields.items() if value}, doseq=True)
 
 
 CHANGED_AT_ONCE = 50  # tasks that one step changes

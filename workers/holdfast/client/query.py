@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from holdfast.client.arguments import (
-    WantedTasks,
     check_cursor,
     check_flag,
     check_id,
@@ -23,9 +22,9 @@ from holdfast.client.arguments import (
     check_seconds,
     check_states,
     check_text,
-    checked_wanted,
 )
 from holdfast.client.submit_retries import RepeatedCalls
+from holdfast.client.task_filter import TaskFilter, WantedTasks, listing_of
 from holdfast.core.delivery import EmittedPart, PartsPage
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Page, TaskRecord, TextSearch, as_it_is
@@ -154,8 +153,8 @@ class TaskQueries(RepeatedCalls):
         bounded, so a page may hold fewer than `limit`, even none, and still have a cursor. While tasks change their
         state a list may miss or repeat one.
         """
-        chosen = checked_wanted(states if state is None else (*states, state), wanted)
-        return await self._pages(partial(self._store.tasks, chosen), limit, cursor)
+        given = listing_of(states if state is None else (*states, state), **wanted)
+        return await self.find(given, limit, cursor, newest_first=given.newest_first)
 
     async def search_tasks(
         self,
@@ -171,13 +170,23 @@ class TaskQueries(RepeatedCalls):
         reason, and the first 64 KiB of the latest turn's arguments, result or error. Case does not matter. The page
         says how many tasks were `searched`. `shown` removes from a JSON value what the reader may not see, before it is
         searched."""
-        chosen = checked_wanted(states if state is None else (*states, state), wanted)
-        return await self._pages(
-            partial(self._store.search, chosen, TextSearch(check_text(text), shown)), limit, cursor
-        )
+        given = listing_of(states if state is None else (*states, state), check_text(text), **wanted)
+        return await self.find(given, limit, cursor, newest_first=given.newest_first, shown=shown)
 
-    async def _pages(self, read: Callable[[int, str], Awaitable[Page]], limit: int, cursor: str) -> Page:
-        """One page, made of several steps of the store."""
+    async def find(
+        self,
+        given: TaskFilter,
+        limit: int,
+        cursor: str,
+        *,
+        newest_first: bool,
+        shown: Callable[[Any], Any] = as_it_is,
+    ) -> Page:
+        """A page of the tasks that a filter finds, made of several steps of the store. `shown`: see `search_tasks`."""
+        wanted = given.wanted(newest_first=newest_first)
+        read = partial(self._store.tasks, wanted)
+        if given.text is not None:
+            read = partial(self._store.search, wanted, TextSearch(given.text, shown))
         found, unreadable, searched, place = list[TaskRecord](), list[str](), 0, check_cursor(cursor)
         for _ in range(check_limit(limit) // STEP + 1):
             page = await self._call(read, limit - len(found), place)

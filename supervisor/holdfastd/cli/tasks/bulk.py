@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import anyio.lowlevel
 import click
+import msgspec
 import rich_click
 
-from holdfast.client.bulk_steps import BulkSteps, CountedTasks, counted_tasks
+from holdfast.client.bulk_steps import BulkSteps, CountedTasks, asked_change, counted_tasks
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.task_filter import AGES, TaskFilter
 from holdfast.core.bulk_changes import KEPT, SILENT_MS, BulkChange, BulkState, BulkVerb
 from holdfast.core.task_states import State
 from holdfast.core.words import counted
@@ -31,7 +33,8 @@ from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.documents.task_documents import BulkDocument, bulk_document
 from holdfastd.operations.act import Act
 from holdfastd.operations.errors import NotPossibleError
-from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, asked_bulk, note_end
+from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, note_end
+from holdfastd.operations.reading import description_of, kinds_of
 from holdfastd.web.queue.redaction import Redaction
 
 if TYPE_CHECKING:
@@ -41,29 +44,27 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FILTERS = "--state, --lane, --name, --text, --batch, --owner, --older, --newer"
-WHICH = f"name the tasks by TASK_ID, or select them with --all or {FILTERS}"
-OPTIONS = (
-    click.argument("task_ids", nargs=-1, type=TASK_ID, metavar="[TASK_ID...]"),
-    click.option("--all", "all_of_them", is_flag=True, help="All tasks in whose state this changes something."),
-    click.option(
-        "--state",
-        type=click.Choice([str(state) for state in State]),
-        multiple=True,
-        help="Only tasks in this state (repeatable).",
-    ),
-    click.option("--lane", help="Only tasks of this lane."),
-    click.option("--name", help="Only tasks of the handler with this name."),
-    click.option("--text", help="Only tasks with this text in their id, name, reason, arguments, result or error."),
-    click.option("--batch", help="Only tasks of this batch."),
-    click.option("--owner", help="Only tasks that this worker (its incarnation) runs."),
-    click.option("--older", metavar="DURATION", help="Only tasks accepted at least this long ago."),
-    click.option("--newer", metavar="DURATION", help="Only tasks accepted at most this long ago."),
-    click.option("--yes", is_flag=True, help="Do not ask for confirmation of what a filter finds."),
-)
+WHICH = f"name the tasks by TASK_ID, or select them with --all or --{', --'.join(TaskFilter.__struct_fields__)}"
+STATES = click.Choice([str(state) for state in State])
 
 
-FIELDS = ("state", "lane", "name", "text", "batch", "owner", "older", "newer")
+def filter_options(kind: type[TaskFilter]) -> Callable[[F], F]:
+    """Adds an option for each field of the filter."""
+
+    def add(command: F) -> F:
+        for field in reversed(msgspec.structs.fields(kind)):
+            command = _option(field)(command)
+        return command
+
+    return add
+
+
+def _option(field: msgspec.structs.FieldInfo) -> Callable[[F], F]:
+    flag, help_ = options.flag(field.name), description_of(field.type)
+    if field.name == "state":
+        return click.option(flag, type=STATES, multiple=True, help=f"{help_} Repeatable.")
+    metavar = "DURATION" if field.name in AGES else None
+    return click.option(flag, is_flag=bool in kinds_of(field.type), metavar=metavar, help=help_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +77,16 @@ class ChosenFilter:
 
 def of_tasks(command: F) -> F:
     """Adds the ids and the filter; the command gets `task_ids`, and the others for `chosen_filter`."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+    named = click.argument("task_ids", nargs=-1, type=TASK_ID, metavar="[TASK_ID...]")
+    every = click.option("--all", "all_of_them", is_flag=True, help="All tasks in whose state this changes something.")
+    sure = click.option("--yes", is_flag=True, help="Do not ask for confirmation of what a filter finds.")
+    return named(every(filter_options(TaskFilter)(sure(command))))
 
 
 def chosen_filter(task_ids: Sequence[str], chosen: Mapping[str, Any]) -> ChosenFilter | None:
     """None if tasks are named by their ids. Raises UsageError for both, and for neither."""
-    given: dict[str, object] = {name: chosen[name] for name in FIELDS if chosen[name] not in (None, (), "")}
+    asked = {name: chosen[name] for name in TaskFilter.__struct_fields__}
+    given = {name: value for name, value in asked.items() if value not in (None, (), "")}
     filtered = bool(chosen["all_of_them"] or given)
     if bool(task_ids) == filtered:
         raise click.UsageError(f"TASK_ID, and --all or a filter, exclude each other: {WHICH}" if task_ids else WHICH)
@@ -98,7 +101,7 @@ def begin(session: Session, verb: BulkVerb, chosen: ChosenFilter, reason: str = 
     texts = {**chosen.given, "verb": verb, "reason": reason}
     if not chosen.yes and sys.stdin.isatty():
         given = BEGIN_BULK.read_texts(texts)
-        number = converse(session, lambda store: _count(session, store, asked_bulk(verb, given)))
+        number = converse(session, lambda store: _count(session, store, asked_change(verb, given)))
         confirm(f"{verb.capitalize()} {counted(number, 'task')}?", "", yes=not number)
     else:
         confirm("", f"{verb} of all tasks that a filter finds", yes=chosen.yes)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import click
@@ -14,6 +13,7 @@ import rich_click
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.query import NOT_COMPLETED
+from holdfast.client.task_filter import TaskListing
 from holdfast.core.delivery import EmittedPart
 from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import State
@@ -22,19 +22,19 @@ from holdfast.exits import Exit
 from holdfast.why.document import parent_documents, parent_words
 from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.parameter_types import DURATION
+from holdfastd.cli.common.act_command import given_of
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.common.task_id import TASK_ID, whole_id
-from holdfastd.cli.tasks.bulk import bulk
+from holdfastd.cli.tasks.bulk import bulk, filter_options
 from holdfastd.cli.tasks.change_tasks import cancel, clean, pause, remove, resume, retry
 from holdfastd.documents import printed_times, task_documents
+from holdfastd.operations.reading import read_texts
 
 # `supervisor tasks list`: its filters, and the pages it asks for.
 
 PAGE = 100  # tasks read at once
-STATE = click.Choice([str(state) for state in State])
 
 EXAMPLES = """Examples:
 
@@ -46,31 +46,19 @@ supervisor tasks list --state failed --text 'is not known'"""
 
 
 @rich_click.command("list", epilog=EXAMPLES)
-@click.option("--state", "states", type=STATE, multiple=True, help="Only tasks in this state (repeatable).")
-@click.option("--lane", help="Only tasks of this lane.")
-@click.option("--name", help="Only tasks of the handler with this name.")
-@click.option(
-    "--text", help="Only tasks with this text in their id, handler's name, reason, arguments, result or error."
-)
-@click.option("--batch", help="Only tasks of this batch.")
-@click.option("--owner", help="Only tasks that this worker (its incarnation) runs.")
-@click.option("--newest-first", is_flag=True, help="Within each state the last tasks first.")
-@click.option("--older", "older_than", type=DURATION, help="Only tasks accepted at least this long ago: 90s, 5m, 7d.")
-@click.option("--newer", "newer_than", type=DURATION, help="Only tasks accepted at most this long ago.")
+@filter_options(TaskListing)
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of tasks.")
 @click.option("--cursor", default="", help="Continue after an earlier list: the cursor that it printed.")
 @options.wide
 @options.store
 @options.pass_reading_session
-def list_tasks(
-    session: Session, /, states: tuple[str, ...], text: str | None, limit: int, cursor: str, **wanted: Any
-) -> None:
+def list_tasks(session: Session, /, limit: int, cursor: str, **chosen: Any) -> None:
     """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first.
 
     A text is searched for in steps that do not hold up others; upper and lower case do not matter.
     With --json it prints one document per line. If there are more tasks, standard error has the cursor to continue.
     """
-
+    given = read_texts(given_of(chosen), TaskListing)
     unreadable: list[str] = []
 
     async def look(manager: TaskManager) -> tuple[list[TaskRecord], str]:
@@ -78,8 +66,7 @@ def list_tasks(
         place = cursor
         while True:
             left = min(limit - len(tasks), PAGE)
-            read = manager.list_tasks if text is None else partial(manager.search_tasks, text)
-            page = await read(*states, **wanted, limit=left, cursor=place)
+            page = await manager.queries.find(given, left, place, newest_first=given.newest_first)
             tasks += page.tasks
             unreadable.extend(page.unreadable)
             place = page.cursor

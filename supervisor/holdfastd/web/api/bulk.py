@@ -7,26 +7,15 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta
 
-from holdfast.client.bulk_steps import CountedTasks
+from holdfast.client.bulk_steps import asked_change
 from holdfast.core.bulk_changes import KEPT, BulkChange, BulkVerb
 from holdfastd.documents.task_documents import BulkDocument, bulk_document
 from holdfastd.operations.errors import NotFoundError
-from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, TaskQuery, asked_bulk
+from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
-from holdfastd.web.api.types import Cursor
-from holdfastd.web.queue.task_filter import counted_meanwhile
-
-Number = Annotated[int, Meta(ge=0, le=10**15)]
-
-
-class BulkCountQuery(TaskQuery, forbid_unknown_fields=True, frozen=True):
-    """A filter, and where an earlier answer has stopped to count."""
-
-    found: Annotated[Number, Meta(description="The tasks that were found before.")] = 0
-    searched: Annotated[Number, Meta(description="The tasks that were searched before.")] = 0
-    cursor: Cursor = ""
+from holdfastd.web.queue.found_tasks import TaskSearch, counted_meanwhile
 
 
 class BulkQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -53,12 +42,11 @@ async def list_bulk_changes(call: ApiCall, query: BulkQuery) -> BulkList:
     return {"changes": [_document(call, each, now_ms) for each in await call.store.bulk_changes(query.limit)]}
 
 
-async def count_for_bulk_change(call: ApiCall, verb: str, query: BulkCountQuery) -> BulkCount:
+async def count_for_bulk_change(call: ApiCall, verb: str, query: TaskSearch) -> BulkCount:
     """Count the tasks that a change of many tasks would change, for as long as a reader waits."""
     if verb not in set(BulkVerb):
         raise NotFoundError(f"no verb {verb[:50]!r} for many tasks: one of {', '.join(BulkVerb)} is expected")
-    before = CountedTasks(query.found, query.searched, 0, query.cursor)
-    count = await counted_meanwhile(call.request, asked_bulk(BulkVerb(verb), query), before)
+    count = await counted_meanwhile(call.request, asked_change(BulkVerb(verb), query), query.before)
     return {"found": count.found, "searched": count.searched, "of": count.of, "cursor": count.cursor}
 
 

@@ -214,12 +214,13 @@ def _parameters(queries: dict[str, Any], query: Any) -> list[dict[str, Any]]:
 
 
 def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter for the document. It is never null: a missing parameter has no value."""
+    """A parameter for the document. It is never null: a missing parameter has no value. It is a text if it can be."""
     described = {"description": schema["description"]} if "description" in schema else {}
     kept = {key: value for key, value in schema.items() if key not in ("description", "anyOf")}
     if "anyOf" in schema:
         kept.pop("default", None)
-        [chosen] = [each for each in schema["anyOf"] if each.get("type") != "null"]
+        possible = [each for each in schema["anyOf"] if each.get("type") != "null"]
+        chosen = next((each for each in possible if each.get("type") == "string"), possible[0])
         described = {"description": chosen["description"]} | described if "description" in chosen else described
         kept |= {key: value for key, value in chosen.items() if key != "description"}
     return {"name": name, "in": "query", "required": False, "schema": kept} | described

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from holdfast.client.arguments import check_id
+from holdfast.client.arguments import Duration, check_duration, check_id
 from holdfast.client.queue_views import EventFilter
 from holdfast.core.activity import Happening
 from holdfast.core.published_handlers import PublishedHandler
@@ -19,7 +19,6 @@ from holdfastd.doctor.finding import Level
 from holdfastd.documents.period_report import ComparedDocument, Report, ReportDocument
 from holdfastd.documents.printed_times import Moment, moment
 from holdfastd.documents.queue_documents import EventDocument, event_document
-from holdfastd.operations.reading import Duration, seconds
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.types import Limit
@@ -170,7 +169,7 @@ async def list_activity(call: ApiCall, query: ActivityQuery) -> ActivityList:
 
 
 async def _report(call: ApiCall, since: str, handler: str | None = None, lane: str | None = None) -> Report:
-    length_ms = round((seconds("since", since) or 0) * 1000)
+    length_ms = round(check_duration("since", since) * 1000)
     if not MINUTE <= length_ms <= PACKED_KEPT_MS // 2:
         raise InvalidTaskError(f"since {since!r}: from 1m to 15d is allowed")
     return await call.reports.fresh(length_ms, handler, lane)

@@ -7,22 +7,20 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta
 
+from holdfast.client.arguments import Duration, check_duration
 from holdfastd.documents import task_documents
 from holdfastd.documents.queue_documents import UnreadableDocument, unreadable_document
 from holdfastd.operations.dead import REMOVE_DEAD
-from holdfastd.operations.reading import Duration, seconds
 from holdfastd.operations.unreadable import REMOVE_UNREADABLE, RETRY_UNREADABLE, missing
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
 from holdfastd.web.api.tasks import TaskList
-from holdfastd.web.api.types import Cursor, Limit
+from holdfastd.web.api.types import Limit, PageQuery
 
 
-class DeadQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class DeadQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
     older: Annotated[Duration | None, Meta(description="Only tasks that failed longer ago.")] = None
-    limit: Limit = 100
-    cursor: Cursor = ""
 
 
 class UnreadableQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -35,8 +33,9 @@ class UnreadableList(TypedDict):
 
 async def list_dead(call: ApiCall, query: DeadQuery) -> TaskList:
     """List dead letters, newest first: tasks that failed at every attempt or ended too many workers."""
-    older = seconds("older", query.older)
-    before_ms = None if older is None else max(0, await call.store.clock_ms() - round(older * 1000))
+    before_ms = None
+    if query.older is not None:
+        before_ms = max(0, await call.store.clock_ms() - round(check_duration("older", query.older) * 1000))
     page = await call.manager.dead_letters(query.limit, query.cursor, before_ms)
     listed = [task_documents.listed(task) for task in page.tasks]
     return {"tasks": listed, "unreadable": list(page.unreadable), "searched": page.searched, "cursor": page.cursor}

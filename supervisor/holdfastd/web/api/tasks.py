@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from typing import Annotated, TypedDict
 
 import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
-from holdfast.client.arguments import WantedTasks
+from holdfast.client.task_filter import TaskListing
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Accepted
 from holdfast.why.document import WhyDocument
 from holdfastd.documents import task_documents
 from holdfastd.documents.task_documents import ListedTask, WholeTask
 from holdfastd.operations.act import Face
-from holdfastd.operations.many_tasks import TaskQuery, wanted_of
 from holdfastd.operations.submit_tasks import SUBMIT_TASKS, SubmitTasks, TaskReceipt, TaskSpecs
 from holdfastd.operations.tasks import (
     CANCEL_TASK,
@@ -31,10 +29,10 @@ from holdfastd.web.access.forms import doing
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
-from holdfastd.web.api.types import Cursor, Limit
+from holdfastd.web.api.types import Limit
 from holdfastd.web.live.event_streams import task_stream
 from holdfastd.web.live.stream_response import held
-from holdfastd.web.queue.task_filter import gathered
+from holdfastd.web.queue.found_tasks import Cursor, found_tasks
 
 
 async def submit_tasks(call: ApiCall, body: TaskSpec | TaskSpecs) -> TaskReceipt | list[TaskReceipt]:
@@ -69,10 +67,9 @@ Wait = Annotated[
 ]
 
 
-class TaskListQuery(TaskQuery, forbid_unknown_fields=True, frozen=True):
+class TaskListQuery(TaskListing, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A page of the tasks that a filter finds."""
 
-    newest_first: Annotated[bool, Meta(description="Within each state the last tasks first.")] = False
     limit: Limit = 100
     cursor: Cursor = ""
 
@@ -98,10 +95,7 @@ class AfterQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 async def list_tasks(call: ApiCall, query: TaskListQuery) -> TaskList:
     """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first."""
-    wanted: WantedTasks = {**wanted_of(query), "newest_first": query.newest_first}
-    page = await gathered(
-        partial(call.access.reader_of_tasks(query.text), *query.state, **wanted), query.limit, query.cursor
-    )
+    page = await found_tasks(call.access, query, query.limit, query.cursor, newest_first=query.newest_first)
     listed = [task_documents.listed(task) for task in page.tasks]
     return {"tasks": listed, "unreadable": list(page.unreadable), "searched": page.searched, "cursor": page.cursor}
 

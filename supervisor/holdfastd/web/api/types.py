@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-Cursor = Annotated[str, Meta(max_length=1000, description="Continue after an earlier page: the cursor that it gave.")]
+from holdfastd.web.queue.found_tasks import Cursor
+
 Limit = Annotated[int, Meta(ge=1, le=500, description="Maximum number of items.")]
 
 

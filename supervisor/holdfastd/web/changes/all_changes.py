@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,7 +15,7 @@ from holdfastd.operations.dead import REMOVE_DEAD
 from holdfastd.operations.errors import meaning_of
 from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
 from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESET_HANDLER, RESUME_LANE
-from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK
+from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, BeginBulk
 from holdfastd.operations.schedules import (
     PAUSE_SCHEDULE,
     REMOVE_SCHEDULE,
@@ -38,7 +39,8 @@ from holdfastd.operations.workers import SCALE_WORKERS, WRITE_STACKS
 from holdfastd.web.changes.change import Asked, PageChange, change_of
 from holdfastd.web.pages import queue_pages
 from holdfastd.web.pages.schedule_pages import form_again, stored_spec
-from holdfastd.web.pages.task_pages import edit_form_of, handler_of, new_id, shown_again, typed_filter
+from holdfastd.web.pages.task_pages import edit_form_of, handler_of, new_id, shown_again
+from holdfastd.web.queue.found_tasks import filter_texts
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.argument_fields import read_json
@@ -110,7 +112,7 @@ TASK_CHANGES = (
 
 
 BULK_CHANGES = (
-    change_of(BEGIN_BULK, "/bulk", texts=typed_filter),
+    change_of(BEGIN_BULK, "/bulk", texts=partial(filter_texts, kind=BeginBulk)),
     change_of(STOP_BULK, "/bulk"),
     change_of(GO_ON_WITH_BULK, "/bulk"),
 )

@@ -11,7 +11,7 @@ from uuid import uuid4
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from holdfast.client.bulk_steps import CountedTasks
+from holdfast.client.bulk_steps import asked_change, checked_verb
 from holdfast.core.bulk_changes import BulkState, BulkVerb
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.task_states import TERMINAL, State
@@ -20,10 +20,10 @@ from holdfast.errors import HoldfastError, InvalidTaskError, UnknownTaskError
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents import task_documents
 from holdfastd.operations.errors import meaning_of
-from holdfastd.operations.many_tasks import BEGIN_BULK, asked_bulk
+from holdfastd.operations.reading import read_texts
 from holdfastd.web.access.forms import check_may_change, visitor_of
+from holdfastd.web.queue.found_tasks import TaskSearch, counted_meanwhile, filter_texts, found_tasks
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
-from holdfastd.web.queue.task_filter import PAGE, TaskFilter, counted_meanwhile, found_tasks
 from holdfastd.web.rendering import page
 from holdfastd.web.views.shown_task import (
     MessageExchange,
@@ -114,6 +114,7 @@ async def _parts(access: QueueAccess, task_id: str) -> list[Any]:
 
 # Tasks: a list by state, lane, handler and time.
 
+PAGE = 50  # tasks
 RECENT = 5  # bulk changes that are looked at for those that run
 MOST_ROUNDS = 6  # pages that a script of the browser asks for by itself, some 200 ms of work
 _ROUNDS = {str(number): number for number in range(1, MOST_ROUNDS + 1)}
@@ -121,24 +122,29 @@ _ROUNDS = {str(number): number for number in range(1, MOST_ROUNDS + 1)}
 
 async def tasks(request: Request) -> Response:
     access = queue_of(request)
-    wanted = TaskFilter.of(request.query_params)
-    if wanted.task_id:
-        return RedirectResponse(f"/task?id={quote(wanted.task_id, safe='')}", 303)
-    found = await found_tasks(access, wanted)
+    if task_id := request.query_params.get("task_id", "").strip():
+        return RedirectResponse(f"/task?id={quote(task_id, safe='')}", 303)
+    wanted = _search(request)
+    found = await found_tasks(access, wanted, PAGE, wanted.cursor)
     rounds = _ROUNDS.get(request.query_params.get("round", ""), 1)
     return page(
         request,
         "tasks.html",
         wanted=wanted,
         found=found,
-        found_so_far=wanted.found_before + len(found.tasks),
-        searched_so_far=wanted.searched_before + found.searched,
+        found_so_far=wanted.found + len(found.tasks),
+        searched_so_far=wanted.searched + found.searched,
         of=await request.app.state.counts.looked_through(wanted),
         goes_on=rounds + 1 if len(found.tasks) < PAGE and rounds < MOST_ROUNDS else None,
         states=[str(state) for state in State],
         verbs=[str(verb) for verb in BulkVerb],
         bulk=[each for each in await access.store.bulk_changes(RECENT) if each.state is BulkState.RUNNING],
     )
+
+
+def _search(request: Request) -> TaskSearch:
+    """Raises InvalidArgumentError."""
+    return read_texts(filter_texts(request.query_params, TaskSearch), TaskSearch)
 
 
 # The form that submits a task: of a handler (`/submit?name=…`), or of a task that is edited (`/submit?task=…`).
@@ -201,10 +207,9 @@ LISTED = 50  # bulk changes
 async def confirm(request: Request) -> Response:
     """The number of tasks that a filter finds, before they are changed."""
     check_may_change(visitor_of(request))
-    wanted, given = TaskFilter.of(request.query_params), BEGIN_BULK.read_texts(typed_filter(request.query_params))
-    before = CountedTasks(wanted.found_before, wanted.searched_before, 0, wanted.cursor)
-    count = await counted_meanwhile(request, asked_bulk(given.verb, given), before)
-    return page(request, "bulk_confirm.html", wanted=wanted, verb=str(given.verb), count=count)
+    wanted, verb = _search(request), checked_verb(request.query_params.get("verb", ""))
+    count = await counted_meanwhile(request, asked_change(verb, wanted), wanted.before)
+    return page(request, "bulk_confirm.html", wanted=wanted, verb=str(verb), count=count)
 
 
 async def bulk(request: Request) -> Response:
@@ -212,10 +217,3 @@ async def bulk(request: Request) -> Response:
     now_ms = await access.store.clock_ms()
     changes = [(each, str(each.state_at(now_ms))) for each in await access.store.bulk_changes(LISTED)]
     return page(request, "bulk.html", changes=changes)
-
-
-def typed_filter(fields: Mapping[str, str]) -> Mapping[str, object]:
-    """The arguments of the act, as a form or an address gives them. A form has one state; the act takes several."""
-    names = {each.name for each in BEGIN_BULK.fields}
-    given: dict[str, object] = {name: text.strip() for name, text in fields.items() if name in names and text.strip()}
-    return {**given, "state": [given["state"]]} if "state" in given else given

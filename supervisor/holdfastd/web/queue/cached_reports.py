@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from holdfast.client.task_filter import TaskFilter
 from holdfast.core.counts import Counts
-from holdfast.core.task_states import State
 from holdfast.errors import HoldfastError
 from holdfast.store.periods import last_periods
 from holdfastd.doctor import postgres_server
@@ -17,7 +17,6 @@ from holdfastd.doctor import store_checks as store_check
 from holdfastd.doctor.finding import Finding, Level
 from holdfastd.documents.period_report import Report
 from holdfastd.web.queue.queue_access import QueueAccess
-from holdfastd.web.queue.task_filter import TaskFilter
 
 LEAST = 2.0  # seconds for which a report counts as that of now
 SHARE = 20  # a report that took long to read counts for so many times as long
@@ -160,13 +159,13 @@ class QueueCounts:
         if wanted.owner:
             return None
         if wanted.batch:
-            return await self._of_batch(wanted)
+            return await self._of_batch(wanted.batch)
         states = (await self.read()).states
-        return states.get(State(wanted.state), 0) if wanted.state else sum(states.values())
+        return sum(states.get(state, 0) for state in wanted.state or states)
 
-    async def _of_batch(self, wanted: TaskFilter) -> int:
+    async def _of_batch(self, batch: str) -> int:
         try:
-            counts = (await self.access.manager.batch(wanted.batch).record()).counts
+            counts = (await self.access.manager.batch(batch).record()).counts
         except HoldfastError:
             return 0
         return counts.total

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
@@ -15,7 +13,6 @@ from starlette.requests import Request
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.activity import Activity
-from holdfast.core.tasks import Page
 from holdfast.errors import StoreError
 from holdfast_config import Settings
 from holdfastd.web.queue.redaction import Redaction
@@ -38,12 +35,6 @@ class QueueAccess:
     def redaction(self) -> Redaction:
         """Hides what these settings hide: everything that was written by producers and handlers passes it."""
         return Redaction.of(self.settings.web_redact)
-
-    def reader_of_tasks(self, text: str | None) -> Callable[..., Awaitable[Page]]:
-        """Reads pages of tasks, with a text of those that it is in. Hidden values are not searched."""
-        if not text:
-            return self.manager.list_tasks
-        return partial(self.manager.search_tasks, text, shown=self.redaction.value)
 
 
 def queue_of(request: Request) -> QueueAccess:
