@@ -339,8 +339,8 @@ DASHBOARD = (
     ),
     Rule(
         "the name none is that of a handler, and not all dead letters",
-        'Name = Annotated[str | None, Meta(description="Only tasks of the handler with this name.")]',
-        'Name = Annotated[str, Meta(description="Only tasks of the handler with this name.")] | None',
+        'OfHandler = Annotated[str | None, Meta(description="Only tasks of the handler with this name.")]',
+        'OfHandler = Annotated[str, Meta(description="Only tasks of the handler with this name.")] | None',
         "tests/operations/test_tasks.py::test_all_dead_letters_that_run_again_are_one_change",
     ),
     Rule(

@@ -151,9 +151,9 @@ class TaskIds:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The filter of a list of tasks: states (none: all), lane, handler's name, batch, `owner` (the worker that runs
-    them; empty: any). Age: accepted at least `older_ms` and at most `newer_ms` ago (None: no limit). `newest_first`:
-    within a state the newest first, else in the order in which workers take them."""
+    """The filter of tasks as a store takes it: states (none: all), lane, handler's name, batch, `owner` (the worker
+    that runs them; empty: any). Age: accepted at least `older_ms` and at most `newer_ms` ago (None: no limit).
+    `newest_first`: within a state the newest first, else in the order in which workers take them."""
 
     states: tuple[State, ...] = ()
     lane: str = ""
