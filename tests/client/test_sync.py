@@ -42,6 +42,9 @@ def echo(redis_settings: RedisSettings, short_path: Path) -> Iterator[None]:
         yield
 
 
+INTERNAL = {"record", "find"}  # for commands and pages, which are asynchronous; docs/reference.md leaves them out
+
+
 def public(kind: type) -> dict[str, object]:
     return {name: getattr(kind, name) for name in dir(kind) if name[0] != "_" and callable(getattr(kind, name))}
 
@@ -58,8 +61,9 @@ def public(kind: type) -> dict[str, object]:
 def test_it_has_the_names_and_docstrings_of_the_async_one(
     ours: dict[str, object], theirs: dict[str, object], more: set[str]
 ) -> None:
-    assert ours.keys() - more == theirs.keys()
-    for name, method in theirs.items():
+    assert ours.keys() - more == theirs.keys() - INTERNAL
+    for name in theirs.keys() - INTERNAL:
+        method = theirs[name]
         assert inspect.getdoc(ours[name]) == inspect.getdoc(method)
         assert inspect.signature(ours[name]).parameters == inspect.signature(method).parameters  # type: ignore[arg-type]
         assert not inspect.iscoroutinefunction(ours[name])

@@ -154,7 +154,7 @@ DASHBOARD = (
     ),
     Rule(
         "a search finds no hidden value",
-        ", shown=self.redaction.value",
+        ", shown=access.redaction.value",
         "",
         f"{_REDACTION}::test_a_search_finds_no_secret",
     ),

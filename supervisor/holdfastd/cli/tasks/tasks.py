@@ -66,7 +66,7 @@ def list_tasks(session: Session, /, limit: int, cursor: str, **chosen: Any) -> N
         place = cursor
         while True:
             left = min(limit - len(tasks), PAGE)
-            page = await manager.queries.find(given, left, place, newest_first=given.newest_first)
+            page = await manager.find(given, left, place, newest_first=given.newest_first)
             tasks += page.tasks
             unreadable.extend(page.unreadable)
             place = page.cursor

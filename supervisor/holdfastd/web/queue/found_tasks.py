@@ -54,9 +54,7 @@ async def found_tasks(
     until = time.monotonic() + LONGEST
     while True:
         most = min(STEP, limit - len(found))
-        page = await access.manager.queries.find(
-            wanted, most, cursor, newest_first=newest_first, shown=access.redaction.value
-        )
+        page = await access.manager.find(wanted, most, cursor, newest_first=newest_first, shown=access.redaction.value)
         found += page.tasks
         unreadable += page.unreadable
         searched += page.searched
