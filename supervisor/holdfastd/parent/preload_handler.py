@@ -34,13 +34,14 @@ def preload_handler(settings: Settings) -> tuple[int, ...]:
         output_capture.install()
     before = fork_hazards.look()
     belong_to_process(settings)
-    handler_of(settings).prepare()
+    handler = handler_of(settings)
+    handler.prepare()
     share_import()
     after = fork_hazards.look_after_fork(before)
     if why := not_shareable(before, after):
         raise NotShareableError(why)
     with suppress(Exception):  # each worker meets the error again, and reports it
-        prepare(settings)
+        prepare(settings, handler)
     return tuple(_opened(before, after))
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
@@ -169,6 +168,8 @@ def _check_kinds(kinds: object) -> frozenset[str]:
     given = check_list("kinds", kinds, "kinds of events")
     for kind in given:
         if kind not in EVENTS:
+            from difflib import get_close_matches  # rarely needed, and every process would keep it
+
             nearest = (get_close_matches(kind, EVENTS) if isinstance(kind, str) else ()) or (
                 "claimed",
                 "settled",

@@ -10,14 +10,12 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import anyio
 import structlog
 
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
-from holdfast.handler.choose import handler_of
 from holdfast.handler.failures import summary, user_traceback
 from holdfast.handler.handler import Handler
 from holdfast.handler.registry import settled
@@ -35,14 +33,11 @@ from holdfast.worker import output_capture
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.exit_work import do_exit_work
 from holdfast.worker.lock_file import hold_lock, open_page
-from holdfast.worker.prepared_store import store_of
+from holdfast.worker.prepared_store import of_worker
 from holdfast.worker.worker import QueueWorker
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.standard_error import STREAM
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach the parent
 
@@ -67,9 +62,9 @@ def _run(spec: WorkerSpec, channel: socket.socket, logs: SentLogs) -> int:
         hold_lock(spec)
         begun = open_page(spec)
         belong_to_process(spec.settings)
-        handler = handler_of(spec.settings)  # without a running loop: an import may run one of its own
+        handler, store = of_worker(spec.settings)  # without a running loop: an import may run one of its own
         settings = settled(handler, spec.settings, may_choose=False)
-        context = partial(WorkerContext, replace(spec, settings=settings), begun=begun)
+        context = partial(WorkerContext, replace(spec, settings=settings), store, begun=begun)
 
         def run_loop() -> tuple[int, float]:
             serve = partial(_serve, spec.settings, context, handler, channel, logs)
@@ -103,19 +98,19 @@ def _tell_failed(channel: socket.socket, error: str, traceback: str) -> None:
 
 
 async def _serve(
-    forked_with: Settings,
-    context: Callable[[Store], WorkerContext],
+    settings: Settings,
+    make_context: Callable[[], WorkerContext],
     handler: Handler,
     channel: socket.socket,
     logs: SentLogs,
 ) -> tuple[int, float]:
     """Serve; returns the exit status, and the deadline for exit functions."""
     link = ParentLink(channel)
-    store = store_of(forked_with)
-    telemetry = open_in_worker(forked_with, store.address)
+    context = make_context()
+    telemetry = open_in_worker(settings, context.store.address)
     code, ends_at = ChildExit.BUG, 0.0
-    async with aclosing(store), anyio.create_task_group() as group:
-        worker = QueueWorker(context(store), handler, link, telemetry, group)
+    async with aclosing(context.store), anyio.create_task_group() as group:
+        worker = QueueWorker(context, handler, link, telemetry, group)
         code = await worker.run()
         ends_at = time.monotonic() + worker.exit_seconds()
         await link.flush(LAST_MESSAGES_TIMEOUT)
