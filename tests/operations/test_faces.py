@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from holdfast.client.task_spec import TaskSpec
 from holdfast.core.quiet_hosts import ALL_HOSTS
 from holdfast_config import RedisSettings
 from holdfastd.operations.act import Act
@@ -52,6 +53,14 @@ SCHEDULE_ACTS: tuple[tuple[Act[Any, Any], str, str, str, dict[str, object], str]
     (RESUME_SCHEDULE, "resume", "POST", "/schedules/{}/resume", {}, "resumed"),
     (REMOVE_SCHEDULE, "remove", "DELETE", "/schedules/{}", {}, "removed"),
 )
+LIMITED_HANDLER = Case(
+    LIMIT_HANDLER,
+    "billing",
+    ("lanes", "set", "--handler", "billing"),
+    ("PUT", "/handlers/{}/limits"),
+    {"rate": "5/s"},
+    refusal="handler 'billing': nobody knows this handler",
+)
 CASES = [
     PAUSE,
     Case(PAUSE_LANE, "mial", ("lanes", "pause", "mial"), PAUSE.route, before=(PAUSE,), refusal="did you mean mail"),
@@ -77,14 +86,7 @@ CASES = [
         LIMIT_LANE, LANE, LIMIT, LIMITS, {"rate": "fast", "create": True}, refusal="a rate must be a number and a time"
     ),
     Case(LIMIT_LANE, LANE, LIMIT, LIMITS, {"burst": 5, "create": True}, refusal="burst: 5 needs a rate"),
-    Case(
-        LIMIT_HANDLER,
-        "billing",
-        ("lanes", "set", "--handler", "billing"),
-        ("PUT", "/handlers/{}/limits"),
-        {"rate": "5/s"},
-        refusal="handler 'billing': nobody knows this handler",
-    ),
+    LIMITED_HANDLER,
     QUIET,
     Case(
         QUIET_HOSTS,
@@ -216,7 +218,28 @@ async def test_a_schedule_is_run_through_each_face(redis_settings: RedisSettings
 async def test_a_lane_that_is_not_there_is_shown_nowhere(redis_settings: RedisSettings, cli: Cli) -> None:
     async with site(redis_settings) as here:
         await here.manager.run_task("x", lane=LANE)
-        refused = await anyio.to_thread.run_sync(cli, "lanes", "show", "mial")
-        assert (refused.status, "no lane mial; did you mean mail?" in refused.err) == (1, True)
-        answer = await here.program.get("/api/v1/lanes/mial")
-        assert (answer.status_code, answer.json()["detail"]) == (404, "no lane mial; did you mean mail?")
+        why = "no lane mial; did you mean mail?"
+        for words in (("lanes", "show", "mial"), ("queue", "peek", "--lane", "mial")):
+            refused = await anyio.to_thread.run_sync(cli, *words)
+            assert (refused.status, refused.err) == (1, f"supervisor: {why}\n")
+        for path in ("/lanes/mial", "/queue/peek?lane=mial"):
+            answer = await here.program.get(f"/api/v1{path}")
+            assert (answer.status_code, answer.json()["detail"]) == (404, why)
+        assert why in await here.page("/lane?name=mial", 404)
+        entries = await here.program.get("/api/v1/queue/peek?lane=mail")
+        assert len(entries.json()["entries"]) == 1
+
+
+async def test_a_batch_or_a_handler_that_is_not_there_is_shown_nowhere(redis_settings: RedisSettings, cli: Cli) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_tasks([TaskSpec(text="x", name="billing")], batch="import-1")
+        why = "no batch impart-1; one that ended long ago is forgotten; did you mean import-1?"
+        refused = await anyio.to_thread.run_sync(cli, "batches", "show", "impart-1")
+        assert (refused.status, refused.err) == (1, f"supervisor: {why}\n")
+        for path in ("/batches/impart-1", "/batches/impart-1/tasks"):
+            answer = await here.program.get(f"/api/v1{path}")
+            assert (answer.status_code, answer.json()["detail"]) == (404, why)
+        assert why in await here.page("/batch?id=impart-1", 404)
+        await here.page("/handler?name=billing")  # nobody publishes it, but it has a task
+        await FACES["route"](cli, here, replace(LIMITED_HANDLER, given={"rate": "5/s", "create": True}))
+        assert "no handler blling; did you mean billing?" in await here.page("/handler?name=blling", 404)

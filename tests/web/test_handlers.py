@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 
@@ -78,10 +79,11 @@ async def test_one_handler_has_charts_its_tasks_and_its_form(redis_settings: Red
 
 
 @pytest.mark.parametrize("name", ["", "none", "x" * 200, SCRIPT, "ü"])
-async def test_a_handler_that_nobody_knows_has_a_page(redis_settings: RedisSettings, name: str) -> None:
+async def test_a_handler_that_nobody_knows_has_no_page(redis_settings: RedisSettings, name: str) -> None:
     async with site(redis_settings) as here:
         answer = await here.browser.get("/handler", params={"name": name}, headers=HTML)
-        assert (answer.status_code, SCRIPT in answer.text) == (200, False)
+        assert (answer.status_code, SCRIPT in answer.text) == (404 if name else 200, False)
+        assert (f"no handler {name}; known: none" in unescape(answer.text)) == bool(name)
 
 
 async def test_a_name_that_no_handler_can_have_is_refused(redis_settings: RedisSettings) -> None:

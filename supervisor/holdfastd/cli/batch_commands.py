@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import click
 import rich_click
 
+from holdfast.client.arguments import check_batch_id
 from holdfast.client.manager import TaskManager
 from holdfast.core.batches import BatchRecord, BatchState, TaskEnd
-from holdfast.core.identity import is_task_id
 from holdfast.core.words import counted
-from holdfast.errors import UnknownBatchError
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import arguments_of
 from holdfastd.cli.common.confirm import confirm
@@ -22,7 +21,7 @@ from holdfastd.cli.common.tables import TableFit, plain, table
 from holdfastd.cli.common.task_id import CUT
 from holdfastd.documents.printed_times import moment, span
 from holdfastd.documents.task_documents import batch_document
-from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH
+from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH, known_batch
 
 if TYPE_CHECKING:
     from holdfast.store import Store
@@ -174,9 +173,7 @@ def _whole(session: Session, word: str, /) -> str:
 
 async def _found(store: Store, word: str) -> str:
     beginning = word.removesuffix(CUT[0]).removesuffix(CUT[1])
-    if not is_task_id(beginning):
-        raise _unknown(output.safe(word))
-    if word == beginning and await store.batch(word) is not None:
+    if word == beginning and await store.batch(check_batch_id(word)) is not None:
         return word
     found, cursor = list[str](), ""
     while len(found) <= LISTED:
@@ -187,10 +184,4 @@ async def _found(store: Store, word: str) -> str:
     if len(found) > 1:
         more = " and more" if len(found) > LISTED else ""
         raise CommandError(f"{word} is not one batch: the ids {', '.join(found[:LISTED])}{more} begin so")
-    if not found:
-        raise _unknown(word)
-    return found[0]
-
-
-def _unknown(batch_id: str) -> CommandError:
-    return CommandError(str(UnknownBatchError(f"no batch {batch_id}; `supervisor batches list` has all")))
+    return found[0] if found else (await known_batch(store, beginning)).batch_id

@@ -13,7 +13,6 @@ from holdfast.core.lanes import Lanes, LaneState
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.words import duration
 from holdfast_config import Settings
-from holdfast_config.lanes import list_name
 from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import command_of, given_of, print_answer
@@ -30,7 +29,7 @@ from holdfastd.operations.lanes import (
     RESET_LANE,
     RESUME_LANE,
     ChangedSubject,
-    check_lane_exists,
+    shown_lane,
 )
 
 if TYPE_CHECKING:
@@ -79,8 +78,7 @@ def list_(session: Session, /) -> None:
 @options.pass_reading_session
 def show(session: Session, /, lane: str) -> None:
     """Show one lane in full."""
-    name = _known(lane)
-    snapshot = ask(session, partial(_look_at, session.settings, name))
+    snapshot, name = ask(session, partial(_look_at, session.settings, lane))
     found = next(each for each in snapshot.lanes if each.name == name)
     if session.json:
         output.document(lane_document(found, snapshot))
@@ -90,9 +88,9 @@ def show(session: Session, /, lane: str) -> None:
             output.text(f"{column:<8} {value}")
 
 
-async def _look_at(settings: Settings, name: str, store: Store) -> Lanes:
-    await check_lane_exists(store, settings, name)
-    return await store.lanes([name])
+async def _look_at(settings: Settings, name: str, store: Store) -> tuple[Lanes, str]:
+    lane = await shown_lane(store, settings, name)
+    return await store.lanes([lane]), lane
 
 
 async def _look(names: Sequence[str], store: Store) -> tuple[Lanes, tuple[Quiet, ...]]:
@@ -128,13 +126,6 @@ def set_(session: Session, /, lane: str | None, handler: str | None, reset: bool
     of_handler, of_lane = (RESET_HANDLER, RESET_LANE) if reset else (LIMIT_HANDLER, LIMIT_LANE)
     act, subject = (of_lane, {"lane": lane}) if handler is None else (of_handler, {"handler": handler})
     print_answer(session, operate(session, act, {**subject, **texts}), _words)
-
-
-def _known(lane: str) -> str:
-    try:
-        return list_name(lane)
-    except ValueError as error:
-        raise click.UsageError(f"LANE {lane[:80]!r}: {error}") from None
 
 
 def _cells(lane: LaneState, snapshot: Lanes) -> tuple[object, ...]:

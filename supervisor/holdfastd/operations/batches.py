@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
@@ -14,6 +14,9 @@ from holdfast.errors import UnknownBatchError
 from holdfastd.documents.task_documents import BatchDocument, batch_document
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.known import meant
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 STEP = 50  # tasks that are canceled at once: a millisecond or two of the store
 LATEST = 1000  # batches among which a misspelt id is looked for
@@ -48,27 +51,28 @@ class CanceledBatch(BatchDocument):
 
 async def seal_batch(doing: Doing, given: SealBatch) -> SealedBatch:
     """Seal a batch whose producer is gone: it takes no more tasks, and ends when those that it has have ended."""
-    await _record(doing, given.batch)
+    await doing.call(known_batch, doing.store, given.batch)
     word = await doing.call(doing.store.seal_batch, given.batch)
-    return {**batch_document(await _record(doing, given.batch)), "sealed_now": word == Sealed.SEALED}
+    record = await doing.call(known_batch, doing.store, given.batch)
+    return {**batch_document(record), "sealed_now": word == Sealed.SEALED}
 
 
 async def cancel_batch(doing: Doing, given: CancelBatch) -> CanceledBatch:
     """Cancel the callback of a batch and its tasks that have not ended. Running handlers are interrupted."""
     reason = check_reason(doing.reason("its batch was canceled", given.reason))
-    before = await _record(doing, given.batch)
+    before = await doing.call(known_batch, doing.store, given.batch)
     began, is_late = time.monotonic(), False
     while not is_late and (await doing.call(doing.store.cancel_batch, given.batch, STEP, reason)).left:
         is_late = doing.seconds is not None and time.monotonic() - began >= doing.seconds
-    record = await _record(doing, given.batch)
+    record = await doing.call(known_batch, doing.store, given.batch)
     return {**batch_document(record), "canceled_now": record.counts.canceled - before.counts.canceled}
 
 
-async def _record(doing: Doing, batch_id: str) -> BatchRecord:
+async def known_batch(store: Store, batch_id: str) -> BatchRecord:
     """Raises UnknownBatchError, with the ids that are near."""
-    record = await doing.call(doing.store.batch, check_batch_id(batch_id))
+    record = await store.batch(check_batch_id(batch_id))
     if record is None:
-        latest = {each.batch_id for each in (await doing.call(doing.store.batches, LATEST)).batches}
+        latest = {each.batch_id for each in (await store.batches(LATEST)).batches}
         raise UnknownBatchError(f"no batch {batch_id}; one that ended long ago is forgotten; {meant(batch_id, latest)}")
     return record
 

@@ -138,16 +138,20 @@ async def reset_handler(doing: Doing, given: ResetHandler) -> ChangedSubject:
     return await _bound(doing, handler, [LaneLimit(LaneBound.NAME, handler, "")])
 
 
-async def knows_lane(store: Store, settings: Settings, lane: str) -> bool:
-    """True if the lane is known, so that a page may change it without `create`."""
-    return lane in await _known_lanes(store, settings, lane)
-
-
-async def check_lane_exists(store: Store, settings: Settings, lane: str) -> None:
+async def shown_lane(store: Store, settings: Settings, name: str) -> str:
     """Raises NotFoundError, with the names that are near: the lane is only to be shown."""
+    lane = check_lane(name)
     known = await _known_lanes(store, settings, lane)
     if lane not in known:
         raise NotFoundError(f"no lane {lane}; {meant(lane, known)}")
+    return lane
+
+
+async def check_handler_exists(store: Store, name: str) -> None:
+    """Raises NotFoundError, with the names that are near."""
+    known = await _known_handlers(store)
+    if name not in known:
+        raise NotFoundError(f"no handler {name}; {meant(name, known)}")
 
 
 async def _known_lanes(store: Store, settings: Settings, asked: str) -> set[str]:
@@ -166,13 +170,16 @@ async def known_lane(doing: Doing, name: str, create: bool = False) -> str:
     return lane
 
 
+async def _known_handlers(store: Store) -> set[str]:
+    """The handlers that workers publish, and those with a limit."""
+    limited = (await store.lanes(())).handlers
+    return {*limited, *(each.name for each in await store.published_handlers())}
+
+
 async def _known_handler(doing: Doing, name: str, create: bool = False) -> str:
-    """Known are the handlers that workers publish, and those with a limit."""
     handler = check_name(name)
     if not create:
-        limited = (await doing.call(doing.store.lanes, ())).handlers
-        published = {each.name for each in await doing.call(doing.store.published_handlers)}
-        check_known("handler", handler, {*limited, *published})
+        check_known("handler", handler, await doing.call(_known_handlers, doing.store))
     return handler
 
 

@@ -35,6 +35,7 @@ from holdfastd.documents import printed_times, task_documents
 from holdfastd.documents.queue_documents import unreadable_document
 from holdfastd.operations.act import Act
 from holdfastd.operations.errors import NotFoundError
+from holdfastd.operations.lanes import shown_lane
 from holdfastd.operations.unreadable import (
     REMOVE_ALL_UNREADABLE,
     REMOVE_UNREADABLE,
@@ -208,8 +209,13 @@ def length(session: Session, /) -> None:
 @options.pass_reading_session
 def peek(session: Session, /, lane: str | None, limit: int) -> None:
     """Show the next entries without removing them."""
-    name = lane or session.settings.queue_name
-    for entry in ask(session, lambda store: store.peek_entries(name, limit)):
+
+    async def look(store: Store) -> Sequence[bytes]:
+        settings = session.settings
+        name = settings.queue_name if lane is None else await shown_lane(store, settings, lane)
+        return await store.peek_entries(name, limit)
+
+    for entry in ask(session, look):
         if session.json:
             output.line(task_documents.decoded(entry))
         else:

@@ -10,7 +10,7 @@ from msgspec import Meta
 from holdfast.client.arguments import check_batch_id
 from holdfast.core.batches import TaskEnd
 from holdfastd.documents.task_documents import BatchDocument, batch_document
-from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH
+from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH, known_batch
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import ApiOperation
@@ -55,14 +55,14 @@ async def list_batches(call: ApiCall, query: PageQuery) -> BatchList:
 
 async def get_batch(call: ApiCall, batch: str) -> BatchDocument:
     """Show one batch: its counts, its callback, when it was sealed and has ended."""
-    return batch_document(await call.manager.batch(batch).record())
+    return batch_document(await known_batch(call.store, batch))
 
 
 async def batch_tasks(call: ApiCall, batch: str, query: BatchTaskQuery) -> BatchTaskList:
     """List the tasks of a batch."""
     found, more = await call.store.batch_tasks(check_batch_id(batch), query.after, query.limit)
     if not found:
-        await call.manager.batch(batch).record()  # unknown?
+        await known_batch(call.store, batch)
     listed: list[BatchTaskDocument] = [
         {"place": each.place, "task_id": each.task_id, "end": each.end} for each in found
     ]

@@ -7,7 +7,6 @@ from typing import Annotated, Any, TypedDict
 import msgspec
 from msgspec import Meta
 
-from holdfast.client.arguments import check_lane
 from holdfastd.documents.queue_documents import LaneDocument, QuietDocument, lane_document, quiet_documents, rate_words
 from holdfastd.documents.task_documents import TaskCounts, decoded, task_counts
 from holdfastd.operations.lanes import (
@@ -17,7 +16,7 @@ from holdfastd.operations.lanes import (
     RESET_HANDLER,
     RESET_LANE,
     RESUME_LANE,
-    check_lane_exists,
+    shown_lane,
 )
 from holdfastd.web.api.act_route import route
 from holdfastd.web.api.call import ApiCall
@@ -63,8 +62,7 @@ async def list_lanes(call: ApiCall) -> LaneList:
 
 async def get_lane(call: ApiCall, lane: str) -> LaneDocument:
     """Show one lane in full."""
-    name = check_lane(lane)
-    await check_lane_exists(call.store, call.access.settings, name)
+    name = await shown_lane(call.store, call.access.settings, lane)
     snapshot = await call.manager.lanes(name)
     found = next(each for each in snapshot.lanes if each.name == name)
     return lane_document(found, snapshot)
@@ -83,7 +81,8 @@ async def queue_count(call: ApiCall) -> TaskCounts:
 
 async def queue_peek(call: ApiCall, query: PeekQuery) -> PeekedEntries:
     """Show the next entries without removing them."""
-    lane = call.access.queue if query.lane is None else check_lane(query.lane)
+    settings = call.access.settings
+    lane = settings.queue_name if query.lane is None else await shown_lane(call.store, settings, query.lane)
     return {"entries": [decoded(entry) for entry in await call.store.peek_entries(lane, query.limit)]}
 
 

@@ -15,7 +15,9 @@ from holdfast_config.lanes import list_name
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.documents import queue_documents
 from holdfastd.documents.queue_documents import rate_words, webhook_document
-from holdfastd.operations.lanes import knows_lane
+from holdfastd.operations.batches import known_batch
+from holdfastd.operations.errors import NotFoundError
+from holdfastd.operations.lanes import shown_lane
 from holdfastd.operations.unreadable import missing
 from holdfastd.web.queue.queue_access import list_place, queue_of
 from holdfastd.web.rendering import page
@@ -62,21 +64,22 @@ async def _lane(request: Request, name: str, typed: Mapping[str, str] | None, pr
         wanted = list_name(name)
     except ValueError as error:
         raise HTTPException(400, f"lane {name[:80]!r}: {error}") from None
-    found = await access.manager.lanes(wanted)
-    is_known = await knows_lane(access.store, access.settings, wanted)
-    shown = next((each for each in found.lanes if each.name == wanted), None)
-    if shown is None:
-        raise HTTPException(404, f"no lane {wanted} in {access.queue}")
+    found, unknown = await access.manager.lanes(wanted), ""
+    try:
+        await shown_lane(access.store, access.settings, wanted)
+    except NotFoundError as error:  # the form accepts it with `create`
+        unknown = str(error)
+    shown = next(each for each in found.lanes if each.name == wanted)
     (served,) = await access.store.service([(wanted, "")])
     return page(
         request,
         "lane.html",
-        400 if problem else 200,
+        400 if problem else 404 if unknown else 200,
         lane=shown,
         now_ms=found.now_ms,
         living=found.living,
         servers=served.servers,
-        is_known=is_known,
+        unknown=unknown,
         more=max(0, served.able - len(served.servers)),
         typed=_limits(shown) if typed is None else typed,
         problem=problem,
@@ -113,9 +116,8 @@ async def batch(request: Request) -> Response:
     after, wanted = list_place(request), query.get("end", "")
     if wanted and wanted not in ENDS:
         raise HTTPException(400, f"end {wanted[:50]!r}: one of {', '.join(ENDS)} is expected")
-    one = access.manager.batch(query.get("id", ""))
-    record = await one.record()
-    tasks, more = await access.store.batch_tasks(one.id, after, TASKS)
+    record = await known_batch(access.store, query.get("id", ""))
+    tasks, more = await access.store.batch_tasks(record.batch_id, after, TASKS)
     return page(
         request,
         "batch.html",

@@ -14,6 +14,7 @@ from holdfast.core.tasks import TaskRecord, Wanted
 from holdfast.errors import InvalidTaskError
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents.period_report import Report
+from holdfastd.operations.lanes import check_handler_exists
 from holdfastd.web.pages.task_pages import form_of
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
@@ -157,6 +158,8 @@ async def handler(request: Request) -> Response:
         if name
         else ()
     )
+    if name and not tasks and not (report and report.handlers):
+        await check_handler_exists(access.store, name)
     return page(
         request,
         "handler.html",
