@@ -1,4 +1,4 @@
-"""Only acts change a queue: a face calls no changing method of the library or of a store."""
+"""Only acts change a queue, and say who may: a face calls no changing method, and compares no role."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ OF_STORES = (
     "purge_dead",
     "pause_lane",
     "resume_lane",
+    "add",
+    "message",
+    "note",
+    "forget_push",
+    "set_webhook_of_task",
 )  # of a name that is a store
 OTHERS = (
     *("pause_queue", "resume_queue", "clear_queue", "obliterate_queue", "bound"),
@@ -51,6 +56,22 @@ def changes(file: Path) -> Iterator[str]:
 def test_a_face_changes_nothing_by_itself(face: str) -> None:
     found = [each for file in sorted((FACES / face).rglob("*.py")) for each in changes(file)]
     assert found == []
+
+
+# Two have the accounts and logins with their roles, the third prints the line of an account, the last asks the act.
+OF_ROLES = {"web/access/accounts.py", "web/access/visitors.py", "cli/web_commands.py", "web/access/forms.py"}
+
+
+@pytest.mark.parametrize("face", ["cli", "web"])
+def test_a_face_has_no_role_of_its_own(face: str) -> None:
+    """Pages and the agent only ask `Visitor.may_change`, to hide buttons and to show secrets."""
+    found = {
+        file.relative_to(FACES).as_posix(): ast.unparse(node)
+        for file in sorted((FACES / face).rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node).split(".")[-1] in {"Role", "role", "roles"}
+    }
+    assert set(found) - OF_ROLES == set()
 
 
 def test_the_acts_do() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.core.task_states import State
 from holdfast_config import RedisSettings
+from holdfast_config.web_users import Role
 from holdfastd.operations.act import Act
 from holdfastd.operations.dead import RETRY_ALL_DEAD
 from holdfastd.operations.tasks import (
@@ -129,6 +130,20 @@ async def test_an_act_on_a_task_is_the_same_through_each_face(
             operation = (await here.manager.get_task("paused")).operation
             assert operation
             assert b'"none"' in operation
+
+
+@pytest.mark.parametrize("face", ["form", "route", "agent"])
+async def test_the_act_says_who_may_and_each_face_asks_it(redis_settings: RedisSettings, cli: Cli, face: str) -> None:
+    usual = CANCEL_TASK.roles
+    async with site(redis_settings, Role.VIEWER, web_a2a=True) as here:
+        await here.manager.run_task("x", task_id="waits")
+        assert "a viewer may change nothing" in (await ALL[face](cli, here, case(CANCEL_TASK, "waits"))).refusal
+        object.__setattr__(CANCEL_TASK, "roles", frozenset(Role))
+        try:
+            assert (await ALL[face](cli, here, case(CANCEL_TASK, "waits"))).refusal == ""
+        finally:
+            object.__setattr__(CANCEL_TASK, "roles", usual)
+        assert (await here.manager.get_task("waits")).state == State.CANCELED
 
 
 async def test_a_command_on_many_tasks_notes_each_and_a_refusal_stops_none(

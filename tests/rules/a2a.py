@@ -21,8 +21,8 @@ A2A = (
     ),
     Rule(
         "a viewer sends the agent nothing",
-        "if method.change and not visitor.may_change:",
-        "if False:",
+        "            check_may(visitor, method.act)\n",
+        "            pass\n",
         f"{_PROCESS}::test_a_viewer_reads_tasks_and_sends_none",
     ),
     Rule(
@@ -45,7 +45,7 @@ A2A = (
     ),
     Rule(
         "a message of another context is refused",
-        'if message.context_id not in ("", task.context_id):',
+        'if message.context_id not in ("", context_id):',
         "if False:",
         f"{_REQUESTS}::test_a_message_for_another_context_or_an_unknown_task_is_refused",
     ),
@@ -148,8 +148,8 @@ A2A = (
     ),
     Rule(
         "settings of push notifications are kept before the task can end",
-        "            await self.targets.keep(task_id, sending.target)  # the task may end as soon as it is submitted\n",
-        "            pass\n",
+        "        await _keep_target(doing, task_id, given.target)  # the task may end as soon as it is submitted\n",
+        "        pass\n",
         f"{_PUSH}::test_a_client_is_told_of_a_question_and_of_the_end",
     ),
     Rule(
@@ -214,8 +214,8 @@ A2A = (
     ),
     Rule(
         "settings that are removed are told of nothing more",
-        "        await self._tell(task_id, before, rest)  # first:",
-        "        #",
+        "    await _set_webhook(doing, task_id, before, rest)\n",
+        "",
         f"{_PUSH}::test_a_notice_that_waits_goes_where_settings_are_left_and_else_nowhere",
     ),
     Rule(

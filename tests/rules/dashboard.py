@@ -221,7 +221,7 @@ DASHBOARD = (
     ),
     Rule(
         "a viewer changes nothing",
-        "    if not visitor.may_change:\n"
+        "    if visitor.role not in act.roles:\n"
         '        raise HTTPException(403, "a viewer may change nothing: log in as an operator")\n',
         "",
         f"{_ACCESS}::test_a_viewer_reads_and_changes_nothing",
@@ -290,7 +290,7 @@ DASHBOARD = (
     ),
     Rule(
         "limits that are refused give their form again",
-        "            if change.again is None:\n                raise\n",
+        "            if self.again is None:\n                raise\n",
         "            raise\n",
         "tests/web/test_lanes_page.py::test_a_limit_that_is_not_one_gives_the_form_again_with_what_was_typed",
     ),
@@ -538,7 +538,7 @@ DASHBOARD = (
     ),
     Rule(
         "a viewer changes nothing over the API",
-        "                    check_may_change(visitor)\n",
+        "                    check_may(visitor, operation.act)\n",
         "",
         f"{_API}::test_a_viewer_changes_nothing_over_the_api",
     ),
@@ -550,7 +550,7 @@ DASHBOARD = (
     ),
     Rule(
         "a change over the API is written down",
-        'noted(request, operation.change, "/".join(path.values()))',
+        'noted(request, operation.act.name if operation.act else "", "/".join(path.values()))',
         'noted(request, "", "/".join(path.values()))',
         f"{_API}::test_each_change_is_written_down_with_name_and_address",
     ),
@@ -714,8 +714,8 @@ DASHBOARD = (
     ),
     Rule(
         "the activity names the task that was edited",
-        "asked.subject, asked.related = form.last(change.field), form.last(change.related)",
-        "asked.subject = form.last(change.field)",
+        "asked.subject, asked.related = form.last(self.act.subject), form.last(self.related)",
+        "asked.subject = form.last(self.act.subject)",
         f"{_SUBMIT}::test_an_edited_task_is_a_new_one_and_both_are_linked",
     ),
     Rule(
@@ -816,7 +816,7 @@ DASHBOARD = (
     ),
     Rule(
         "a viewer sees no page that asks for a bulk change",
-        "    check_may_change(visitor_of(request))\n",
+        "    check_may(visitor_of(request), BEGIN_BULK)\n",
         "",
         f"{_BULK}::test_a_viewer_begins_stops_and_chooses_nothing",
     ),

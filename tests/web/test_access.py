@@ -37,7 +37,7 @@ async def test_without_a_login_each_page_leads_to_it_and_each_change_is_refused(
             assert answer.headers["location"].startswith("/login?next=")
             assert (await here.stranger.get(route.path)).status_code == 401
         for change in CHANGES:
-            answer = await here.stranger.post(change.path, data={change.field: "x"}, headers=HTML)
+            answer = await here.stranger.post(change.path, data={change.act.subject: "x"}, headers=HTML)
             assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
 
 
@@ -111,7 +111,7 @@ async def test_a_viewer_reads_and_changes_nothing(redis_settings: RedisSettings)
         assert "Cancel" not in await here.page("/task?id=t")
         for change in CHANGES:
             for client in (here.browser, here.program):
-                answer = await client.post(change.path, data={"csrf": await here.csrf(), change.field: "t"})
+                answer = await client.post(change.path, data={"csrf": await here.csrf(), change.act.subject: "t"})
                 assert (answer.status_code, "viewer" in answer.text) == (403, True)
         assert (await here.manager.get_task("t")).state == "submitted"
 

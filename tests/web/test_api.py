@@ -444,7 +444,7 @@ async def test_the_openapi_document_has_each_operation_and_its_examples_decode(r
         for example in operation.examples.values():
             msgspec.convert(example, operation.hints["body"])
         assert operation.summary
-        assert (operation.method == "GET") == (not operation.change)
+        assert (operation.method == "GET") == (operation.act is None)
 
 
 async def test_fields_of_schedules_are_those_of_the_spec(redis_settings: RedisSettings) -> None:

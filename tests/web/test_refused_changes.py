@@ -27,7 +27,7 @@ OF_MANY = {
     "/bulk/go-on": ({"change_id": "c"}, "bulk/go-on", "c"),
 }
 FORMS: list[tuple[str, dict[str, Any], str, str]] = [
-    *((change.path, {change.field: "t"}, change.path[1:], "t") for change in CHANGES),
+    *((change.path, {change.act.subject: "t"}, change.path[1:], "t") for change in CHANGES),
     *((path, fields, name, subject) for path, (fields, name, subject) in OF_MANY.items()),
 ]
 
@@ -71,11 +71,11 @@ async def test_a_viewer_who_calls_the_api(redis_settings: RedisSettings) -> None
         for operation in OPERATIONS:
             path = "/".join("x" if each.startswith("{") else each for each in operation.segments)
             answer = await here.program.request(operation.method, f"/api/v1/{path}")
-            if operation.change:
+            if operation.act:
                 assert answer.status_code == 403
                 change, subject, why = await notes.refused()
                 assert (change, subject, "viewer" in why) == (
-                    operation.change,
+                    operation.act.name,
                     "/".join("x" for _ in operation.fields),
                     True,
                 )
@@ -88,10 +88,10 @@ async def test_a_viewer_who_calls_the_agent(redis_settings: RedisSettings) -> No
         notes = Notes(here)
         for method in METHODS:
             answer = await here.program.post(**a2a(method.name, {"id": "x", "taskId": "t"}, method.version))
-            if method.change:
+            if method.act:
                 assert (answer.status_code, answer.json()["error"]["code"]) == (403, -32600)
                 assert await notes.refused() == (
-                    method.change,
+                    method.act.name,
                     "t",
                     "a viewer may change nothing: log in as an operator",
                 )
@@ -111,8 +111,8 @@ async def test_a_call_of_the_agent_that_is_refused_before_its_method_is_known(re
             for version in (other, "7.7"):
                 call = a2a(method.name, {"id": "t"}, version)
                 assert (await here.program.post(**call)).json()["error"]["code"] in {-32601, -32009}
-                if method.change:
-                    assert (await notes.refused())[:2] == (method.change, "t")
+                if method.act:
+                    assert (await notes.refused())[:2] == (method.act.name, "t")
                 else:
                     assert await notes.new() == []
         known = a2a("SendMessage", {"message": {"taskId": "t"}})
@@ -179,9 +179,9 @@ async def test_what_does_not_fit(redis_settings: RedisSettings) -> None:
         ).status_code == 415
         assert (await notes.refused())[0] == "tasks/submit"
         for method in METHODS:
-            if method.change:
+            if method.act:
                 assert (await here.program.post(**a2a(method.name, {"id": 7}, method.version))).json()["error"]
-                assert (await notes.refused())[0] == method.change
+                assert (await notes.refused())[0] == method.act.name
 
 
 async def test_a_browser_s_session_that_speaks_to_the_agent(redis_settings: RedisSettings) -> None:

@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import msgspec
 
-from holdfast.core.conversations import About
+from holdfast.core.conversations import About, changed_ms, kept_turns
 from holdfast.core.envelope import Run, kept_run
 from holdfast.core.messages import Message, Part, text_part
 from holdfast.core.outcomes import Result
 from holdfast.core.outcomes import read_result as kept_result
-from holdfast.core.task_states import PARKED, TERMINAL, State
+from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfastd.a2a.agent_task import AgentArtifact, AgentMessage, AgentStatus, AgentTask
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
@@ -170,12 +170,6 @@ def status_of(record: TaskRecord, context_id: str, result: Result | None = None)
     return AgentStatus(record.state, changed_ms(record), message)
 
 
-def changed_ms(record: TaskRecord) -> int:
-    """When it came to its state."""
-    last = record.trail[-1].partition(" ")[0] if record.trail else ""
-    return record.finished_ms or (int(last) if last.isdigit() else record.created_ms)
-
-
 def read_result(document: bytes | None) -> Result:
     """The result of a turn; parts that its handler has returned as a value are its parts."""
     kept = kept_result(document)
@@ -194,15 +188,9 @@ def _said(record: TaskRecord, result: Result) -> Sequence[Part]:
 
 
 def _turns(record: TaskRecord, about: About) -> Iterator[_TurnOfTask]:
-    """The message and the result of each turn. While the last turn has no result the record has that of the turn
-    before, which is among the earlier ones."""
-    asked, answered = about.earlier[::2], about.earlier[1::2]
-    for number, (operation, result) in enumerate(zip(asked, answered, strict=False), 1):
+    turns = list(kept_turns(record, about))
+    for number, (operation, result) in zip([*range(1, len(turns)), record.turn], turns, strict=True):
         yield _TurnOfTask(number, kept_run(operation), read_result(result) if result else None)
-    is_answered = record.state in TERMINAL | PARKED and record.result
-    if is_answered and record.result == next(filter(None, reversed(answered)), None):
-        is_answered = None
-    yield _TurnOfTask(record.turn, kept_run(record.operation), read_result(record.result) if is_answered else None)
 
 
 def _messages(task_id: str, context_id: str, turn: _TurnOfTask) -> Iterator[AgentMessage]:

@@ -23,10 +23,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Generic, ParamSpe
 import msgspec
 from msgspec import Meta
 
+from holdfast.client.arguments import check_reason
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.bulk_changes import BulkChange
 from holdfast_config import Settings
+from holdfast_config.web_users import Role
 from holdfastd.operations.notes import AskedChange
 from holdfastd.operations.reading import read, read_texts
 
@@ -39,9 +41,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-LONGEST_REASON = 1000
+Reason = Annotated[str, Meta(max_length=1000, description="Reason, kept with what is changed.")]
 
-Reason = Annotated[str, Meta(max_length=LONGEST_REASON, description="Reason, kept with what is changed.")]
+
+CHANGING = frozenset({Role.OPERATOR})  # the roles of those who may change a queue
 
 
 class Face(StrEnum):
@@ -112,18 +115,20 @@ class Doing:
     def reason(self, verb: str, given: str) -> str:
         """The text that is kept with the change: `the bank is closed (paused by ann over the API, from 10.0.0.7)`."""
         by = f"{verb} by {self.operator.by}"
-        return f"{given.strip()} ({by})" if given.strip() else by
+        return check_reason(f"{given.strip()} ({by})" if given.strip() else by)
 
 
 @dataclass(frozen=True, slots=True)
 class Act(Generic[A, R]):
-    """`name`: in Activity. `subject`: the argument that names the changed thing. The function's docstring is the help
-    of the command and the summary of the route."""
+    """`name`: in Activity. `subject`: the argument that names the changed thing. `roles`: of the users who may ask for
+    it; whoever may use the command line may, too. The function's docstring is the help of the command and the summary
+    of the route."""
 
     name: str
     arguments: type[A]
     function: Callable[Concatenate[Doing, A, ...], Awaitable[R]]
     subject: str = ""
+    roles: frozenset[Role] = CHANGING
 
     @property
     def help(self) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
-from holdfast.client.arguments import check_batch_id, check_reason
+from holdfast.client.arguments import check_batch_id
 from holdfast.core.batches import BatchRecord, Sealed
 from holdfast.errors import UnknownBatchError
 from holdfastd.documents.task_documents import BatchDocument, batch_document
@@ -59,7 +59,7 @@ async def seal_batch(doing: Doing, given: SealBatch) -> SealedBatch:
 
 async def cancel_batch(doing: Doing, given: CancelBatch) -> CanceledBatch:
     """Cancel the callback of a batch and its tasks that have not ended. Running handlers are interrupted."""
-    reason = check_reason(doing.reason("its batch was canceled", given.reason))
+    reason = doing.reason("its batch was canceled", given.reason)
     before = await doing.call(known_batch, doing.store, given.batch)
     began, is_late = time.monotonic(), False
     while not is_late and (await doing.call(doing.store.cancel_batch, given.batch, STEP, reason)).left:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
-from holdfast.client.arguments import check_reason
 from holdfast.core.plain_json import shown
 from holdfast.core.quiet_hosts import ALL_HOSTS, QuietOrder
 from holdfastd.documents.queue_documents import EndedOrderDocument, OrderDocument, ended_order_document, order_document
@@ -73,7 +72,7 @@ async def _order(
     doing: Doing, given: OrderHosts, word: str, order: Callable[[str, str, str], Awaitable[QuietOrder]]
 ) -> OrderDocument:
     host = await _known_host(doing, given.host, given.create)
-    reason = check_reason(doing.reason("ordered", given.reason))
+    reason = doing.reason("ordered", given.reason)
     return order_document(host, word, await doing.call(order, host, doing.operator.by, reason))
 
 

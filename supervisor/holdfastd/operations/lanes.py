@@ -49,7 +49,7 @@ class PauseLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     create: Create = False
 
 
-class ResumeLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class ChosenLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The lane."""
 
     lane: Lane
@@ -69,18 +69,13 @@ class LimitLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     create: Create = False
 
 
-class ResetLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The lane."""
-
-    lane: Lane
-
-
 class LimitHandler(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The rate of a handler over all hosts; null: none."""
+    """The rate of a handler over all hosts; null: none. `reset`: the settings say it again."""
 
     handler: Handler
-    rate: Rate | None
+    rate: Rate | UnsetType | None = UNSET
     burst: Burst | UnsetType = UNSET
+    reset: Annotated[list[Literal["rate"]], Meta(description="Limits that the settings say again.")] = []
     create: Create = False
 
 
@@ -97,7 +92,7 @@ async def pause_lane(doing: Doing, given: PauseLane) -> ChangedSubject:
     return {"subject": lane, "answer": "paused" if is_new else "was paused already"}
 
 
-async def resume_lane(doing: Doing, given: ResumeLane) -> ChangedSubject:
+async def resume_lane(doing: Doing, given: ChosenLane) -> ChangedSubject:
     """Start tasks of a paused lane again."""
     lane = await known_lane(doing, given.lane)
     was_paused = await doing.manager.resume_queue(lane)
@@ -119,7 +114,7 @@ async def limit_lane(doing: Doing, given: LimitLane) -> ChangedSubject:
     return await _bound(doing, lane, [LaneLimit(BOUNDS[name], lane, value) for name, value in rules.items()])
 
 
-async def reset_lane(doing: Doing, given: ResetLane) -> ChangedSubject:
+async def reset_lane(doing: Doing, given: ChosenLane) -> ChangedSubject:
     """Remove the limits of a lane that operators have set; those of the settings apply again."""
     lane = await known_lane(doing, given.lane)
     return await _bound(doing, lane, [LaneLimit(bound, lane, "") for bound in BOUNDS.values()])
@@ -127,7 +122,9 @@ async def reset_lane(doing: Doing, given: ResetLane) -> ChangedSubject:
 
 async def limit_handler(doing: Doing, given: LimitHandler) -> ChangedSubject:
     """Limit the rate of a handler, over all hosts. Overrides the settings."""
-    value = _rate(given.rate, given.burst) or ""
+    value = "" if given.reset else _rate(given.rate, given.burst)
+    if value is None:
+        raise InvalidArgumentError("rate: no limit is given", "rate")
     handler = await _known_handler(doing, given.handler, given.create)
     return await _bound(doing, handler, [LaneLimit(LaneBound.NAME, handler, value)])
 
@@ -205,8 +202,8 @@ def _rate(text: str | UnsetType | None, burst: int | UnsetType) -> str | None:
 
 
 PAUSE_LANE = Act("lanes/pause", PauseLane, pause_lane, "lane")
-RESUME_LANE = Act("lanes/resume", ResumeLane, resume_lane, "lane")
+RESUME_LANE = Act("lanes/resume", ChosenLane, resume_lane, "lane")
 LIMIT_LANE = Act("lanes/limit", LimitLane, limit_lane, "lane")
-RESET_LANE = Act("lanes/reset", ResetLane, reset_lane, "lane")
+RESET_LANE = Act("lanes/reset", ChosenLane, reset_lane, "lane")
 LIMIT_HANDLER = Act("handlers/limit", LimitHandler, limit_handler, "handler")
 RESET_HANDLER = Act("handlers/reset", ResetHandler, reset_handler, "handler")

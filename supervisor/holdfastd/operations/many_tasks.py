@@ -15,7 +15,7 @@ from msgspec import Meta
 from holdfast.client.bulk_steps import asked_change
 from holdfast.client.task_filter import TaskFilter
 from holdfast.core.activity import Activity
-from holdfast.core.bulk_changes import NOT_RUNNING, NOT_STOPPED, BulkChange, BulkVerb
+from holdfast.core.bulk_changes import NOT_RUNNING, NOT_STOPPED, BulkChange, BulkState, BulkVerb
 from holdfast.errors import StoreError
 from holdfastd.documents.task_documents import BulkDocument, bulk_document
 from holdfastd.operations.act import Act, Doing, Reason
@@ -74,12 +74,16 @@ async def go_on_with_bulk_change(doing: Doing, given: ChosenBulk) -> BulkDocumen
     return bulk_document(change, change.told_ms, doing.shown)
 
 
-async def note_end(store: Store, change: BulkChange) -> None:
-    """Write down what came of a change that is done, in the name of the one who began it."""
+async def ended(store: Store, change: BulkChange) -> BulkChange:
+    """The change as the store has it, because other runs of it have counted, too. If this run has done the rest, its
+    end is noted in Activity, in the name of the one who began it."""
+    is_done = change.state is BulkState.DONE
     with suppress(StoreError):
-        change = await store.bulk_change(change.change_id) or change  # other runs of it have counted, too
-        outcome = f"done: {change.outcome}"
-        await store.note_activity(Activity(change.who, change.origin, f"bulk/{change.verb}", change.change_id, outcome))
+        change = await store.bulk_change(change.change_id) or change
+        if is_done:
+            name, outcome = f"bulk/{change.verb}", f"done: {change.outcome}"
+            await store.note_activity(Activity(change.who, change.origin, name, change.change_id, outcome))
+    return change
 
 
 def _refusal(change_id: str, why: str) -> NotPossibleError:

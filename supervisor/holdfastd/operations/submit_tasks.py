@@ -74,4 +74,4 @@ def _document(receipt: Receipt) -> TaskReceipt:
     return {"task_id": receipt.task_id, "answer": str(receipt.accepted)}
 
 
-SUBMIT_TASKS = Act("tasks/submit", SubmitTasks, submit_tasks)
+SUBMIT_TASKS = Act("tasks/submit", SubmitTasks, submit_tasks, "task_id")

@@ -17,13 +17,7 @@ Address = Annotated[str, Meta(description="Address of the entry, as the list has
 Age = Annotated[float, Meta(ge=0, description="Only entries that were set aside longer ago: seconds.")]
 
 
-class RetryUnreadable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The entry."""
-
-    address: Address
-
-
-class RemoveUnreadable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class ChosenEntry(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The entry."""
 
     address: Address
@@ -48,7 +42,7 @@ class Removed(TypedDict):
     purged: int
 
 
-async def retry_unreadable(doing: Doing, given: RetryUnreadable) -> UnreadableAnswer:
+async def retry_unreadable(doing: Doing, given: ChosenEntry) -> UnreadableAnswer:
     """Put an entry back into its lane, for workers that can now read it."""
     word = await doing.call(doing.store.readmit, given.address)
     if word == Readmitted.GONE:
@@ -60,7 +54,7 @@ async def retry_unreadable(doing: Doing, given: RetryUnreadable) -> UnreadableAn
     return {"address": given.address, "answer": word}
 
 
-async def remove_unreadable(doing: Doing, given: RemoveUnreadable) -> UnreadableAnswer:
+async def remove_unreadable(doing: Doing, given: ChosenEntry) -> UnreadableAnswer:
     """Delete an entry that was set aside."""
     if not await doing.call(doing.store.forget_unreadable, given.address):
         raise missing(given.address)
@@ -79,6 +73,6 @@ def missing(address: str) -> NotFoundError:
     return NotFoundError(f"entry {address[:80]} does not exist (any more)")
 
 
-RETRY_UNREADABLE = Act("unreadable/retry", RetryUnreadable, retry_unreadable, "address")
-REMOVE_UNREADABLE = Act("unreadable/remove", RemoveUnreadable, remove_unreadable, "address")
+RETRY_UNREADABLE = Act("unreadable/retry", ChosenEntry, retry_unreadable, "address")
+REMOVE_UNREADABLE = Act("unreadable/remove", ChosenEntry, remove_unreadable, "address")
 REMOVE_ALL_UNREADABLE = Act("unreadable/remove-all", RemoveAllUnreadable, remove_all_unreadable)

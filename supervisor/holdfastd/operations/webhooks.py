@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta
 
-from holdfastd.operations.act import LONGEST_REASON, Act, Doing, Reason
+from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.errors import NotFoundError
 
 Webhook = Annotated[str, Meta(description="Name of the webhook, as the list has it.")]
@@ -42,7 +42,7 @@ async def retry_webhook(doing: Doing, given: RetryWebhook) -> WebhookAnswer:
 
 async def give_up_webhook(doing: Doing, given: GiveUpWebhook) -> WebhookAnswer:
     """Give a webhook that waits up: it is not delivered."""
-    reason = doing.reason("given up", given.reason)[:LONGEST_REASON]
+    reason = doing.reason("given up", given.reason)
     if not await doing.call(doing.store.notice_done, given.webhook, reason):
         raise _missing(given.webhook)
     return {"webhook": given.webhook, "answer": "given-up"}

@@ -22,7 +22,6 @@ from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.visitors import OpenSessions, SessionCookies, Visitors
 from holdfastd.web.api.endpoint import PREFIX, Api
 from holdfastd.web.changes.all_changes import CHANGES
-from holdfastd.web.changes.change import carry_out
 from holdfastd.web.changes.chosen_tasks import change_chosen
 from holdfastd.web.live import event_streams as live
 from holdfastd.web.live.event_feed import EventFeed
@@ -112,7 +111,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
             *PAGES,
             *STREAMS,
             *(a2a.ROUTES if access.settings.web_a2a else ()),
-            *(Route(change.path, carry_out(change), methods=["POST"]) for change in CHANGES),
+            *(Route(change.path, change.answer, methods=["POST"]) for change in CHANGES),
             Route("/tasks/chosen", change_chosen, methods=["POST"]),
         ],
         middleware=[Middleware(Guard, visitors=visitors, hosts=hosts, failed=failed)],

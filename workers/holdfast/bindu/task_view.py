@@ -15,11 +15,11 @@ from opentelemetry.trace import NonRecordingSpan
 
 from holdfast.client.submission import current_trace
 from holdfast.core.acceptance import Submission
-from holdfast.core.conversations import About
+from holdfast.core.conversations import About, changed_ms, kept_turns
 from holdfast.core.envelope import Run, UnreadableError, kept_run, read
 from holdfast.core.identity import sha1_hex
 from holdfast.core.messages import text_of
-from holdfast.core.task_states import PARKED, TERMINAL, State
+from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import InvalidTaskError
 from holdfast.handler.task import Task
@@ -228,14 +228,14 @@ def kept(word: str) -> tuple[State, ...]:
 
 def view(record: TaskRecord, about: About) -> dict[str, Any]:
     """The whole task."""
-    turns = list(_turns(record, about))
+    turns = [(kept_run(asked), result_of(answer) if answer else None) for asked, answer in kept_turns(record, about)]
     context_id = about.context_id or next((run.context_id for run, _ in turns if run and run.context_id), "")
     maker = _Maker(record.task_id, context_id or record.task_id)
     history = [message for number, turn in enumerate(turns, 1) for message in maker.messages(number, *turn)]
     artifacts = [
         artifact for number, (_, result) in enumerate(turns, 1) for artifact in maker.artifacts(number, result)
     ]
-    return maker.task(shown(record.state), _changed_ms(record), history, artifacts, about)
+    return maker.task(shown(record.state), changed_ms(record), history, artifacts, about)
 
 
 def noted_view(task_id: str, about: About) -> dict[str, Any]:
@@ -290,23 +290,6 @@ class _Maker:
     def artifact(self, artifact: dict[str, Any]) -> dict[str, Any]:
         parts = [part_of(part) for part in parts_of(artifact)]
         return {**artifact, "artifact_id": named(artifact.get("artifact_id"), self._task_id), "parts": parts}
-
-
-def _turns(record: TaskRecord, about: About) -> Iterator[tuple[Run | None, TurnResult | None]]:
-    """The operation and the result of each turn. If the last turn has no result, the record shows the one before, which
-    is among the earlier ones."""
-    earlier = about.earlier
-    for asked, answered in zip(earlier[::2], earlier[1::2], strict=False):
-        yield kept_run(asked), result_of(answered) if answered else None
-    answer = record.result if record.state in TERMINAL | PARKED else None
-    if answer and answer == next(filter(None, reversed(earlier[1::2])), None):
-        answer = None
-    yield kept_run(record.operation), result_of(answer) if answer else None
-
-
-def _changed_ms(record: TaskRecord) -> int:
-    last = record.trail[-1].partition(" ")[0] if record.trail else ""
-    return record.finished_ms or (int(last) if last.isdigit() else record.created_ms)
 
 
 def _time(ms: int) -> str:

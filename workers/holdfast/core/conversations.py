@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from holdfast.core.task_states import PARKED, TERMINAL
+from holdfast.core.tasks import TaskRecord
 
 
 class KeptNote(StrEnum):
@@ -46,3 +50,19 @@ class Conversation:
     owner: str
     data: bytes | None
     task_ids: tuple[str, ...]
+
+
+def kept_turns(record: TaskRecord, about: About) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """The operation and the result of each turn. While the last turn has no result the record has that of the turn
+    before, which is among the earlier ones."""
+    operations, results = about.earlier[::2], about.earlier[1::2]
+    yield from ((operation, result or None) for operation, result in zip(operations, results, strict=False))
+    result = record.result if record.state in TERMINAL | PARKED else None
+    is_of_before = result is not None and result == next(filter(None, reversed(results)), None)
+    yield record.operation, None if is_of_before else result or None
+
+
+def changed_ms(record: TaskRecord) -> int:
+    """The moment at which the task came to its state."""
+    last = record.trail[-1].partition(" ")[0] if record.trail else ""
+    return record.finished_ms or (int(last) if last.isdigit() else record.created_ms)

@@ -33,7 +33,7 @@ from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.documents.task_documents import BulkDocument, bulk_document
 from holdfastd.operations.act import Act
 from holdfastd.operations.errors import NotPossibleError
-from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, note_end
+from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, ended
 from holdfastd.operations.reading import description_of, kinds_of
 from holdfastd.web.queue.redaction import Redaction
 
@@ -154,10 +154,7 @@ async def _to_its_end(
     except HoldfastError as error:
         error.add_note(f"`supervisor tasks bulk go-on {change.change_id}` goes on with it")
         raise
-    change = await store.bulk_change(change.change_id) or change  # other runs of it have counted, too
-    if change.state is BulkState.DONE:
-        await note_end(store, change)
-    return change
+    return await ended(store, change)
 
 
 async def _step_to_its_end(steps: BulkSteps, change: BulkChange) -> tuple[BulkChange, bool]:

@@ -18,12 +18,13 @@ from starlette.routing import Route
 from holdfast.client.submission import trace_of_header
 from holdfast.errors import HoldfastError
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
+from holdfastd.operations.act import Face
 from holdfastd.operations.errors import meaning_of
-from holdfastd.web.a2a.agent import Agent, AgentClient
+from holdfastd.web.a2a.agent import Agent
 from holdfastd.web.a2a.agent_card import CARD_PATHS, EXTENDED_PATH, PATH, agent_card, extended_agent_card
 from holdfastd.web.a2a.methods import UNKNOWN, Asking, Method, StreamMethod, change_of, method_of
 from holdfastd.web.access.accounts import Login
-from holdfastd.web.access.forms import noted, read_body, visitor_of
+from holdfastd.web.access.forms import check_may, doing, noted, read_body, visitor_of
 from holdfastd.web.live.stream_response import TooManyStreamsError, held, stream
 from holdfastd.web.queue.queue_access import queue_of
 
@@ -189,15 +190,15 @@ async def _asking(request: Request, call: RpcCall, method: Method | StreamMethod
     """The call of a method. A change is noted in Activity, even if it is refused here."""
     visitor = visitor_of(request)
     async with noted(request, call.change, call.about) as asked:
-        if method.change and not visitor.may_change:
-            raise RpcError(RpcCode.INVALID_REQUEST, "a viewer may change nothing: log in as an operator", 403)
+        if method.act:
+            check_may(visitor, method.act)
         yield Asking(
             Agent(queue_of(request)),
-            AgentClient(visitor.name, trace_of_header(request.headers.get("traceparent", ""))),
+            trace_of_header(request.headers.get("traceparent", "")),
             str(request.base_url),
             call.read_params(method.params),
             lambda: held(request),
-            asked,
+            doing(queue_of(request), asked, Face.AGENT),
             visitor.may_change,
             _as_it_is if visitor.may_change else queue_of(request).redaction.value,
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.client.submission import ProducerTrace
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.a2a import wire_0_3, wire_1_0
 from holdfastd.a2a.agent_task import (
@@ -23,9 +24,18 @@ from holdfastd.a2a.agent_task import (
     Told,
 )
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
-from holdfastd.operations.notes import AskedChange
-from holdfastd.operations.tasks import CANCEL_TASK, SEND_MESSAGE
-from holdfastd.web.a2a.agent import Agent, AgentClient
+from holdfastd.operations.act import Act, Doing
+from holdfastd.operations.agent_messages import (
+    BEGIN_AGENT_TASK,
+    CONTINUE_AGENT_TASK,
+    REMOVE_TARGET,
+    SET_TARGET,
+    RemoveTarget,
+    SendAgentMessage,
+    SetTarget,
+)
+from holdfastd.operations.tasks import CANCEL_TASK
+from holdfastd.web.a2a.agent import Agent
 from holdfastd.web.a2a.agent_card import card, handlers_of
 
 # Hides secrets from viewers in what the agent tells of a task. Clients that may send get all values as they are.
@@ -87,27 +97,27 @@ Stream = AsyncGenerator[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A call of a method: by whom, at which URL, with which parameters. `patiently` waits for something, at most as
-    long as the client waits for its answer. `asked`: the change for Activity. `may_change`: the client is no viewer.
-    `hide` removes from a value what the client may not see."""
+    """A call of a method: in which span, at which URL, with which parameters. `patiently` waits for something, at most
+    as long as the client waits for its answer. `doing`: the surroundings of its act. `may_change`: the client is no
+    viewer. `hide` removes from a value what the client may not see."""
 
     agent: Agent
-    client: AgentClient
+    trace: ProducerTrace
     base_url: str
     params: Any
     patiently: Callable[[], AbstractAsyncContextManager[Callable[[Awaitable[object]], Awaitable[None]]]]
-    asked: AskedChange
+    doing: Doing
     may_change: bool
     hide: Hide
 
 
 @dataclass(frozen=True, slots=True)
 class _NamedMethod:
-    """`change`: its name in Activity, for operators alone; empty for what only reads."""
+    """`act`: that it carries out; None: it only reads."""
 
     version: str
     name: str
-    change: str
+    act: Act[Any, Any] | None
     params: type
 
 
@@ -165,7 +175,7 @@ def _get(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[
 
 def _cancel(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[Written]]:
     async def cancel(asking: Asking) -> Written:
-        return write(await asking.agent.cancel(asking.params.id, asking.asked))
+        return write(await asking.agent.cancel(asking.params.id, asking.doing))
 
     return cancel
 
@@ -179,18 +189,16 @@ async def _list(asking: Asking) -> Written:
 
 def _set_push(write: Callable[[str, PushTarget], Written]) -> Callable[[Asking], Awaitable[Written]]:
     async def set_push(asking: Asking) -> Written:
-        params = asking.params
-        task = await asking.agent.view(params.task_id)
-        return write(task.task_id, await asking.agent.targets.set(task.task_id, params.target))
+        given = SetTarget(asking.params.task_id, asking.params.target)
+        return write(given.task_id, await SET_TARGET.carry_out(asking.doing, given))
 
     return set_push
 
 
 def _get_push(write: Callable[[str, PushTarget], Written]) -> Callable[[Asking], Awaitable[Written]]:
     async def get_push(asking: Asking) -> Written:
-        task = await asking.agent.view(asking.params.task_id)
-        target = await asking.agent.targets.one(task.task_id, asking.params.target_id)
-        return write(task.task_id, _shown(asking, target))
+        params = asking.params
+        return write(params.task_id, _shown(asking, await asking.agent.target(params.task_id, params.target_id)))
 
     return get_push
 
@@ -201,18 +209,17 @@ def _shown(asking: Asking, target: PushTarget) -> PushTarget:
 
 def _list_push(write: Callable[[str, list[PushTarget], slice], Written]) -> Callable[[Asking], Awaitable[Written]]:
     async def list_push(asking: Asking) -> Written:
-        task = await asking.agent.view(asking.params.task_id)
-        targets = [_shown(asking, each) for each in await asking.agent.targets.of(task.task_id)]
-        return write(task.task_id, targets, asking.params.page)
+        params = asking.params
+        targets = [_shown(asking, each) for each in await asking.agent.targets(params.task_id)]
+        return write(params.task_id, targets, params.page)
 
     return list_push
 
 
 def _remove_push(removed: Written) -> Callable[[Asking], Awaitable[Written]]:
     async def remove_push(asking: Asking) -> Written:
-        params = asking.params
-        task = await asking.agent.view(params.task_id)
-        await asking.agent.targets.remove(task.task_id, params.target_id)
+        given = RemoveTarget(asking.params.task_id, asking.params.target_id)
+        await REMOVE_TARGET.carry_out(asking.doing, given)
         return removed
 
     return remove_push
@@ -227,8 +234,7 @@ def _extended_card(version: str) -> Callable[[Asking], Awaitable[Written]]:
     return extended_card
 
 
-SEND, PUSH, PUSH_REMOVE, READ = "tasks/submit", "a2a/push", "a2a/push-remove", ""
-CANCEL = CANCEL_TASK.name
+SEND, READ = BEGIN_AGENT_TASK, None
 UNKNOWN = "a2a"  # the change of a request that does not say which
 
 METHODS: tuple[Method | StreamMethod, ...] = (
@@ -236,26 +242,30 @@ METHODS: tuple[Method | StreamMethod, ...] = (
     StreamMethod("1.0", "SendStreamingMessage", SEND, wire_1_0.SendParams10, _stream(wire_1_0.told)),
     Method("1.0", "GetTask", READ, wire_1_0.TaskParams10, _get(wire_1_0.write_task)),
     Method("1.0", "ListTasks", READ, wire_1_0.ListParams10, _list),
-    Method("1.0", "CancelTask", CANCEL, wire_1_0.TaskParams10, _cancel(wire_1_0.write_task)),
+    Method("1.0", "CancelTask", CANCEL_TASK, wire_1_0.TaskParams10, _cancel(wire_1_0.write_task)),
     StreamMethod("1.0", "SubscribeToTask", READ, wire_1_0.TaskParams10, _subscribe(wire_1_0.told)),
-    Method("1.0", "CreateTaskPushNotificationConfig", PUSH, wire_1_0.PushParams10, _set_push(wire_1_0.write_target)),
+    Method(
+        "1.0", "CreateTaskPushNotificationConfig", SET_TARGET, wire_1_0.PushParams10, _set_push(wire_1_0.write_target)
+    ),
     Method("1.0", "GetTaskPushNotificationConfig", READ, wire_1_0.PushKey10, _get_push(wire_1_0.write_target)),
     Method(
         "1.0", "ListTaskPushNotificationConfigs", READ, wire_1_0.PushListParams10, _list_push(wire_1_0.write_targets)
     ),
-    Method("1.0", "DeleteTaskPushNotificationConfig", PUSH_REMOVE, wire_1_0.PushKey10, _remove_push({})),
+    Method("1.0", "DeleteTaskPushNotificationConfig", REMOVE_TARGET, wire_1_0.PushKey10, _remove_push({})),
     Method("1.0", "GetExtendedAgentCard", READ, wire_1_0.NoParams, _extended_card("1.0")),
     Method("0.3", "message/send", SEND, wire_0_3.SendParams03, _send(wire_0_3.write_task)),
     StreamMethod("0.3", "message/stream", SEND, wire_0_3.SendParams03, _stream(wire_0_3.told)),
     Method("0.3", "tasks/get", READ, wire_0_3.TaskParams03, _get(wire_0_3.write_task)),
-    Method("0.3", "tasks/cancel", CANCEL, wire_0_3.TaskParams03, _cancel(wire_0_3.write_task)),
+    Method("0.3", "tasks/cancel", CANCEL_TASK, wire_0_3.TaskParams03, _cancel(wire_0_3.write_task)),
     StreamMethod("0.3", "tasks/resubscribe", READ, wire_0_3.TaskParams03, _subscribe(wire_0_3.told)),
-    Method("0.3", "tasks/pushNotificationConfig/set", PUSH, wire_0_3.PushParams03, _set_push(wire_0_3.write_target)),
+    Method(
+        "0.3", "tasks/pushNotificationConfig/set", SET_TARGET, wire_0_3.PushParams03, _set_push(wire_0_3.write_target)
+    ),
     Method("0.3", "tasks/pushNotificationConfig/get", READ, wire_0_3.PushKey03, _get_push(wire_0_3.write_target)),
     Method(
         "0.3", "tasks/pushNotificationConfig/list", READ, wire_0_3.PushListParams03, _list_push(wire_0_3.write_targets)
     ),
-    Method("0.3", "tasks/pushNotificationConfig/delete", PUSH_REMOVE, wire_0_3.PushKey03, _remove_push(None)),
+    Method("0.3", "tasks/pushNotificationConfig/delete", REMOVE_TARGET, wire_0_3.PushKey03, _remove_push(None)),
     Method("0.3", "agent/getAuthenticatedExtendedCard", READ, wire_1_0.NoParams, _extended_card("0.3")),
 )
 WITHOUT_HEADER = "0.3"
@@ -283,14 +293,18 @@ def method_of(name: str, version: str) -> Method | StreamMethod:
 def change_of(name: str, is_of_task: bool) -> str:
     """What Activity calls the change that a method of this name makes, in any version; empty for what only reads. The
     name of the agent for a method that is none. `is_of_task`: the message is for a task that is there."""
-    change = next((method.change for method in METHODS if method.name == name), UNKNOWN)
-    return SEND_MESSAGE.name if change == SEND and is_of_task else change
+    for method in METHODS:
+        if method.name == name:
+            act = CONTINUE_AGENT_TASK if method.act is SEND and is_of_task else method.act
+            return act.name if act else ""
+    return UNKNOWN
 
 
 async def _accept(asking: Asking, sending: Sending) -> str:
     """Submit the message; returns the id of the task. It is noted in Activity now, because the task may take long."""
-    task_id = asking.asked.subject = await asking.agent.accept(sending, asking.client)
-    await asking.asked.write()
+    act = CONTINUE_AGENT_TASK if sending.message.task_id else BEGIN_AGENT_TASK
+    task_id = await act.carry_out(asking.doing, SendAgentMessage(sending.message, asking.trace, sending.target))
+    await asking.doing.asked.write()
     return task_id
 
 

@@ -13,11 +13,11 @@ from itertools import chain, islice
 
 import msgspec
 
+from holdfast.core.conversations import changed_ms
 from holdfast.core.task_states import PARKED, TERMINAL, State
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import HoldfastError
 from holdfastd.a2a.agent_task import AgentTask, Listing
-from holdfastd.a2a.agent_task_view import changed_ms
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.web.queue.queue_access import QueueAccess
 

@@ -14,6 +14,7 @@ import structlog
 
 from holdfast_config import Settings, web_users
 from holdfast_config.web_users import RESERVED, Role, User, read
+from holdfastd.operations.act import CHANGING
 
 # The users of the dashboard's file, as it is now.
 
@@ -179,4 +180,4 @@ class Visitor:
 
     @property
     def may_change(self) -> bool:
-        return self.role is Role.OPERATOR
+        return self.role in CHANGING

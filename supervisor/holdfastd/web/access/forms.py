@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
@@ -15,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from holdfast.core.bulk_changes import BulkChange
 from holdfastd.operations import notes
-from holdfastd.operations.act import Doing, Face, Operator, left_alone
+from holdfastd.operations.act import Act, Doing, Face, Operator, left_alone
 from holdfastd.operations.notes import AskedChange
 from holdfastd.web.access.accounts import Visitor
 from holdfastd.web.queue.queue_access import QueueAccess, note, origin
@@ -58,10 +59,10 @@ class SentForm:
         """The values of a field in a form that nobody has looked at."""
         return [value for name, value in self._pairs if name == field]
 
-    def allowed(self) -> dict[str, str]:
-        """The fields of a change, of several with one name the last. Raises HTTPException 403 for a viewer, and for a
-        form without the secret of this session."""
-        check_may_change(self._visitor)
+    def allowed(self, act: Act[Any, Any]) -> dict[str, str]:
+        """The fields of a change, of several with one name the last. Raises HTTPException 403 for a visitor who may not
+        ask for it, and for a form without the secret of this session."""
+        check_may(self._visitor, act)
         fields = dict(self._pairs)
         check_secret(self._visitor, fields.pop(CSRF, ""))
         return fields
@@ -73,9 +74,9 @@ async def read_form(request: Request) -> SentForm:
     return SentForm(visitor_of(request), pairs)
 
 
-def check_may_change(visitor: Visitor) -> None:
-    """Raises HTTPException 403 for a viewer."""
-    if not visitor.may_change:
+def check_may(visitor: Visitor, act: Act[Any, Any]) -> None:
+    """Raises HTTPException 403 if the act is not for the role of the visitor."""
+    if visitor.role not in act.roles:
         raise HTTPException(403, "a viewer may change nothing: log in as an operator")
 
 

@@ -49,7 +49,7 @@ def route(
         **({BODY: body} if body else {}),
         "return": get_type_hints(act.function)["return"],
     }
-    return ApiOperation(method, path, perform, act.name, statuses, examples or {})
+    return ApiOperation(method, path, perform, act, statuses, examples or {})
 
 
 @cache

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.errors import HoldfastError, InvalidScheduleError, InvalidTaskError
 from holdfastd.operations.errors import meaning_of
-from holdfastd.web.access.forms import check_may_change, check_secret, noted, visitor_of
+from holdfastd.web.access.forms import check_may, check_secret, noted, visitor_of
 from holdfastd.web.api import openapi
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import BODY, QUERY, ApiOperation
@@ -61,9 +61,9 @@ class Api:
     async def _perform(self, request: Request, operation: ApiOperation, path: dict[str, str]) -> Response:
         visitor, given = visitor_of(request), dict[str, Any](path)
         try:
-            async with noted(request, operation.change, "/".join(path.values())) as asked:
-                if operation.change:
-                    check_may_change(visitor)
+            async with noted(request, operation.act.name if operation.act else "", "/".join(path.values())) as asked:
+                if operation.act:
+                    check_may(visitor, operation.act)
                     check_secret(visitor, request.headers.get(CSRF, ""))
                 given |= await self._decoded(request, operation)
                 call = ApiCall(self.access, asked, request, self.problems.read, self.reports)

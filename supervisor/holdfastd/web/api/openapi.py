@@ -166,7 +166,7 @@ def _meanings(kind: type) -> Iterator[tuple[str, str]]:
 def _operation(operation: ApiOperation, schemas: dict[str, Any], queries: dict[str, Any]) -> dict[str, Any]:
     hints = operation.hints
     content = _content(hints["return"], schemas)
-    others = (() if operation.change else _OF_CHANGES) + (() if BODY in hints else _OF_BODIES)
+    others = (() if operation.act else _OF_CHANGES) + (() if BODY in hints else _OF_BODIES)
     found: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [operation.segments[0]],

@@ -8,18 +8,20 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, get_type_hints
 
+from holdfastd.operations.act import Act
+
 QUERY, BODY = "query", "body"  # parameters that are decoded; all others are segments of the path
 
 
 @dataclass(frozen=True, slots=True)
 class ApiOperation:
-    """`path`: with `{name}` for a segment; `change`: its name in Activity, empty for one that only reads; `statuses`:
-    of its answers that are no errors; `examples`: of its body, by a name."""
+    """`path`: with `{name}` for a segment; `act`: that it carries out; None: it only reads; `statuses`: of its answers
+    that are no errors; `examples`: of its body, by a name."""
 
     method: str
     path: str
     function: Callable[..., Awaitable[Any]]
-    change: str = ""
+    act: Act[Any, Any] | None = None
     statuses: tuple[int, ...] = (200,)
     examples: Mapping[str, object] = field(default_factory=dict[str, object])
 

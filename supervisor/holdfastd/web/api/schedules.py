@@ -124,7 +124,7 @@ EXAMPLES = {
 SCHEDULES = (
     ApiOperation("GET", "/schedules", list_schedules),
     ApiOperation("GET", "/schedules/{schedule_id}", get_schedule),
-    ApiOperation("PUT", "/schedules/{schedule_id}", put_schedule, SET_SCHEDULE.name, (200, 201), EXAMPLES),
+    ApiOperation("PUT", "/schedules/{schedule_id}", put_schedule, SET_SCHEDULE, (200, 201), EXAMPLES),
     route("DELETE", "/schedules/{schedule_id}", REMOVE_SCHEDULE),
     route("POST", "/schedules/{schedule_id}/run", RUN_SCHEDULE),
     route("POST", "/schedules/{schedule_id}/pause", PAUSE_SCHEDULE),

@@ -52,7 +52,7 @@ SUBMITTED = {
     "handler": {"name": "billing.send_statement", "kwargs": {"region": "eu"}, "task_id": "statement-7", "delay": 60},
     "list": [{"text": "one", "key": "import-7-1"}, {"text": "two", "key": "import-7-2"}],
 }
-INTAKE = (ApiOperation("POST", "/tasks", submit_tasks, SUBMIT_TASKS.name, (201, 200), SUBMITTED),)
+INTAKE = (ApiOperation("POST", "/tasks", submit_tasks, SUBMIT_TASKS, (201, 200), SUBMITTED),)
 
 
 LONGEST_WAIT = 60.0  # seconds

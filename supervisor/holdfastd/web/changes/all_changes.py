@@ -1,20 +1,24 @@
-"""All changes that pages can ask for: each is an act, and the page that shows what came of it."""
+"""The changes that pages can ask for: each is an act, a reader of its form, and the page that shows what came of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
+from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownScheduleError, UnknownTaskError
+from holdfastd.operations.act import Act, Face
 from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH
 from holdfastd.operations.dead import REMOVE_DEAD
 from holdfastd.operations.errors import meaning_of
 from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
-from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESET_HANDLER, RESUME_LANE
+from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESUME_LANE
 from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, BeginBulk
 from holdfastd.operations.schedules import (
     PAUSE_SCHEDULE,
@@ -36,59 +40,94 @@ from holdfastd.operations.tasks import (
 from holdfastd.operations.unreadable import REMOVE_UNREADABLE, RETRY_UNREADABLE
 from holdfastd.operations.webhooks import GIVE_UP_WEBHOOK, RETRY_WEBHOOK
 from holdfastd.operations.workers import SCALE_WORKERS, WRITE_STACKS
-from holdfastd.web.changes.change import Asked, PageChange, change_of
+from holdfastd.web.access.forms import doing, noted, read_form
 from holdfastd.web.pages import queue_pages
 from holdfastd.web.pages.schedule_pages import form_again, stored_spec
 from holdfastd.web.pages.task_pages import edit_form_of, handler_of, new_id, shown_again
+from holdfastd.web.queue.bulk_work import bulk_work_of
 from holdfastd.web.queue.found_tasks import filter_texts
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.argument_fields import read_json
 from holdfastd.web.views.schedule_form import spec_of
-from holdfastd.web.views.shown_task import TaskCall, call_of
+from holdfastd.web.views.shown_task import call_of
 from holdfastd.web.views.submission_form import HANDLER, ORIGINAL, SubmissionForm, empty_form, typed_spec
 
-
-async def _submit(asked: Asked) -> None:
-    handler = await handler_of(asked.access, asked.fields.get(HANDLER, ""))
-    call = await _call_of_original(asked.access, asked.fields.get(ORIGINAL, ""))
-    spec = typed_spec(handler, asked.fields, call, asked.access.redaction)
-    await SUBMIT_TASKS.carry_out(asked.doing, SubmitTasks([spec]))
+Fields = Mapping[str, str]
+Texts = Mapping[str, object]
 
 
-async def _call_of_original(access: QueueAccess, original: str) -> TaskCall | None:
-    return call_of(await access.manager.get_task(original)) if original else None
+@dataclass(frozen=True, slots=True)
+class PageChange:
+    """`page`: shows the subject afterwards, `{}` stands for its id; `again`: shows the form with its fields and the
+    error of a refused change; None: the error alone. `read`: the arguments in the fields of the form; `related`: the
+    field that names what the subject is made of; empty: nothing."""
+
+    act: Act[Any, Any]
+    page: str
+    again: Callable[[Request, Fields, HoldfastError], Awaitable[Response]] | None
+    read: Callable[[QueueAccess, Fields], Awaitable[Any]]
+    related: str = ""
+
+    @property
+    def path(self) -> str:
+        return f"/{self.act.name}"
+
+    async def answer(self, request: Request) -> Response:
+        """The endpoint of this change."""
+        fields, access = dict[str, str](), queue_of(request)
+        try:
+            async with noted(request, self.act.name) as asked:
+                form = await read_form(request)
+                asked.subject, asked.related = form.last(self.act.subject), form.last(self.related)
+                fields = form.allowed(self.act)
+                given = await self.read(access, fields)
+                await self.act.carry_out(doing(access, asked, Face.WEB, bulk_work_of(request).start), given)
+        except HoldfastError as error:
+            if self.again is None:
+                raise
+            return await self.again(request, fields, error)
+        return RedirectResponse(self.page.format(quote(asked.subject, safe="")), 303)
 
 
-async def _show_again(request: Request, fields: Mapping[str, str], error: HoldfastError) -> Response:
-    access = queue_of(request)
-    form = await _form_again(access, fields)
+def change_of(
+    act: Act[Any, Any],
+    page: str,
+    again: Callable[[Request, Fields, HoldfastError], Awaitable[Response]] | None = None,
+    texts: Callable[[Fields], Texts] = dict,
+) -> PageChange:
+    """The change that a form of these arguments asks for. A field that is empty was not given, unless `texts` reads the
+    form in another way."""
+
+    async def read(_: QueueAccess, fields: Fields) -> object:
+        return act.read_texts({name: text for name, text in texts(fields).items() if text != ""})
+
+    return PageChange(act, page, again, read)
+
+
+async def _read_submission(access: QueueAccess, fields: Fields) -> SubmitTasks:
+    handler, original = await handler_of(access, fields.get(HANDLER, "")), fields.get(ORIGINAL, "")
+    call = call_of(await access.manager.get_task(original)) if original else None
+    return SubmitTasks([typed_spec(handler, fields, call, access.redaction)])
+
+
+async def _submission_again(request: Request, fields: Fields, error: HoldfastError) -> Response:
+    form = await _submission_form(queue_of(request), fields)
     mistake = error if isinstance(error, InvalidTaskError) else None
     return page(
         request, "submit.html", meaning_of(error).status, form=form.again(fields, mistake, str(error)), service=None
     )
 
 
-async def _form_again(access: QueueAccess, fields: Mapping[str, str]) -> SubmissionForm:
+async def _submission_form(access: QueueAccess, fields: Fields) -> SubmissionForm:
     """The form as it was shown. A task that is gone leaves what was typed."""
-    original = fields.get(ORIGINAL, "")
-    try:
-        return await edit_form_of(access, original) if original else await _empty(access, fields)
-    except (UnknownTaskError, InvalidTaskError):
-        return await _empty(access, fields)
-
-
-async def _empty(access: QueueAccess, fields: Mapping[str, str]) -> SubmissionForm:
+    with suppress(UnknownTaskError, InvalidTaskError):
+        if original := fields.get(ORIGINAL, ""):
+            return await edit_form_of(access, original)
     return empty_form(await handler_of(access, fields.get(HANDLER, "")), new_id())
 
 
-SUBMISSIONS = (PageChange(f"/{SUBMIT_TASKS.name}", "task_id", "/task?id={}", _submit, _show_again, related=ORIGINAL),)
-
-
-TASK = "/task?id={}"
-
-
-def _message(fields: Mapping[str, str]) -> Mapping[str, object]:
+def _message(fields: Fields) -> Texts:
     """The text of the form is a text, or JSON. The id of the form makes it one message, sent twice."""
     others = {name: text for name, text in fields.items() if name not in ("text", "json")}
     text = fields.get("text", "").replace("\r\n", "\n")
@@ -100,92 +139,59 @@ def _message(fields: Mapping[str, str]) -> Mapping[str, object]:
         raise InvalidTaskError(str(error)) from None
 
 
-TASK_CHANGES = (
+def _limits(*names: str) -> Callable[[Fields], Texts]:
+    """A field that is empty: the settings say this limit again."""
+
+    def texts(fields: Fields) -> Texts:
+        typed = {name: text.strip() for name, text in fields.items()}
+        return {**typed, "reset": [name for name in names if not typed.get(name)]}
+
+    return texts
+
+
+async def _read_schedule(access: QueueAccess, fields: Fields) -> SetSchedule:
+    """Values that the form has hidden come back as they are stored. The form for a new one changes none that exists."""
+    name, stored, is_new = fields.get(SET_SCHEDULE.subject, ""), dict[str, object](), not fields.get("known")
+    if not is_new:
+        with suppress(UnknownScheduleError):
+            stored = stored_spec(await access.manager.schedules.get(name))
+    return SetSchedule(name, spec_of(fields, stored, access.redaction.value(stored)), is_new=is_new)
+
+
+TASK = "/task?id={}"
+LANE = "/lane?name={}"
+SCHEDULE = "/schedule?id={}"
+BATCH = "/batch?id={}"
+
+CHANGES = (
     change_of(CANCEL_TASK, TASK),
     change_of(PAUSE_TASK, TASK),
     change_of(RESUME_TASK, TASK),
     change_of(SEND_MESSAGE, TASK, shown_again, _message),
     change_of(RETRY_TASK, TASK),
     change_of(REMOVE_TASK, "/tasks"),
-    *SUBMISSIONS,
-)
-
-
-BULK_CHANGES = (
+    PageChange(SUBMIT_TASKS, TASK, _submission_again, _read_submission, ORIGINAL),
     change_of(BEGIN_BULK, "/bulk", texts=partial(filter_texts, kind=BeginBulk)),
     change_of(STOP_BULK, "/bulk"),
     change_of(GO_ON_WITH_BULK, "/bulk"),
-)
-
-
-LIMITS = ("running", "per_key", "rate")
-
-
-def _limits(fields: Mapping[str, str]) -> Mapping[str, object]:
-    """A field that is empty: the settings say this limit again."""
-    empty = [name for name in LIMITS if not fields.get(name, "").strip()]
-    return {**{name: text.strip() for name, text in fields.items()}, "reset": empty}
-
-
-async def _limit_handler(asked: Asked) -> None:
-    fields = {name: text.strip() for name, text in asked.fields.items() if text.strip()}
-    if "rate" in fields:
-        await LIMIT_HANDLER.carry_out(asked.doing, LIMIT_HANDLER.read_texts(fields))
-    else:
-        await RESET_HANDLER.carry_out(asked.doing, RESET_HANDLER.read_texts({"handler": asked.subject}))
-
-
-LANE_CHANGES = (
-    change_of(PAUSE_LANE, "/lane?name={}"),
-    change_of(RESUME_LANE, "/lane?name={}"),
-    change_of(LIMIT_LANE, "/lane?name={}", queue_pages.lane_again, _limits),
-    PageChange("/handlers/limit", "handler", "/lanes", _limit_handler, queue_pages.lanes_again),
-)
-
-
-HOST_CHANGES = (
+    change_of(PAUSE_LANE, LANE),
+    change_of(RESUME_LANE, LANE),
+    change_of(LIMIT_LANE, LANE, queue_pages.lane_again, _limits("running", "per_key", "rate")),
+    change_of(LIMIT_HANDLER, "/lanes", queue_pages.lanes_again, _limits("rate")),
     change_of(QUIET_HOSTS, "/workers"),
     change_of(RESUME_HOSTS, "/workers"),
     change_of(SCALE_WORKERS, "/workers"),
     change_of(WRITE_STACKS, "/stacks?worker={}"),
-)
-
-
-SCHEDULE = "/schedule?id={}"
-
-
-async def _set(asked: Asked) -> None:
-    """Values that the form has hidden come back as they are stored. The form for a new one changes none that exists."""
-    stored, is_new = dict[str, object](), not asked.fields.get("known")
-    if not is_new:
-        with suppress(UnknownScheduleError):
-            stored = stored_spec(await asked.manager.schedules.get(asked.subject))
-    spec = spec_of(asked.fields, stored, asked.access.redaction.value(stored))
-    await SET_SCHEDULE.carry_out(asked.doing, SetSchedule(asked.subject, spec, is_new=is_new))
-
-
-SCHEDULE_CHANGES = (
-    PageChange(f"/{SET_SCHEDULE.name}", SET_SCHEDULE.subject, SCHEDULE, _set, form_again),
+    PageChange(SET_SCHEDULE, SCHEDULE, form_again, _read_schedule),
     change_of(RUN_SCHEDULE, SCHEDULE),
     change_of(PAUSE_SCHEDULE, SCHEDULE),
     change_of(RESUME_SCHEDULE, SCHEDULE),
     change_of(REMOVE_SCHEDULE, "/schedules"),
-)
-
-
-BATCH_CHANGES = (change_of(SEAL_BATCH, "/batch?id={}"), change_of(CANCEL_BATCH, "/batch?id={}"))
-
-
-SET_ASIDE_CHANGES = (
+    change_of(SEAL_BATCH, BATCH),
+    change_of(CANCEL_BATCH, BATCH),
     change_of(REMOVE_DEAD, "/dead"),
     change_of(RETRY_UNREADABLE, "/unreadable"),
     change_of(REMOVE_UNREADABLE, "/unreadable"),
-)
-
-
-WEBHOOK_CHANGES = (change_of(RETRY_WEBHOOK, "/webhooks"), change_of(GIVE_UP_WEBHOOK, "/webhooks"))
-
-CHANGES = (
-    *(*TASK_CHANGES, *BULK_CHANGES, *LANE_CHANGES, *HOST_CHANGES, *SCHEDULE_CHANGES),
-    *(*BATCH_CHANGES, *SET_ASIDE_CHANGES, *WEBHOOK_CHANGES),
+    change_of(RETRY_WEBHOOK, "/webhooks"),
+    change_of(GIVE_UP_WEBHOOK, "/webhooks"),
 )

@@ -33,8 +33,8 @@ async def change_chosen(request: Request) -> Response:
         form = await read_form(request)
         ids = list(dict.fromkeys(form.every("task_id")))
         asked.change, asked.subject = f"tasks/{form.last('verb')}", ", ".join(ids)
-        fields = form.allowed()
-        verb = checked_verb(fields.get("verb", ""))
+        verb = checked_verb(form.last("verb"))
+        fields = form.allowed(ACTS[verb])
         if not 1 <= len(ids) <= MOST:
             raise HTTPException(400, f"{counted(len(ids), 'task')} chosen: choose 1 to {MOST}")
         refused = await _change(doing(queue_of(request), asked, Face.WEB), ACTS[verb], ids)

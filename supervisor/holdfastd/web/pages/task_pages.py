@@ -20,8 +20,10 @@ from holdfast.errors import HoldfastError, InvalidTaskError, UnknownTaskError
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents import task_documents
 from holdfastd.operations.errors import meaning_of
+from holdfastd.operations.many_tasks import BEGIN_BULK
 from holdfastd.operations.reading import read_texts
-from holdfastd.web.access.forms import check_may_change, visitor_of
+from holdfastd.operations.submit_tasks import SUBMIT_TASKS
+from holdfastd.web.access.forms import check_may, visitor_of
 from holdfastd.web.queue.found_tasks import TaskSearch, counted_meanwhile, filter_texts, found_tasks
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
@@ -154,8 +156,7 @@ LONGEST_ORIGINAL = 100  # characters of its id that the id of an edited task beg
 
 async def submit(request: Request) -> Response:
     access = queue_of(request)
-    if not visitor_of(request).may_change:
-        return page(request, "problem.html", 403, title="Refused", problem="a viewer may submit nothing")
+    check_may(visitor_of(request), SUBMIT_TASKS)
     task_id = request.query_params.get("task", "")
     try:
         if task_id:
@@ -206,7 +207,7 @@ LISTED = 50  # bulk changes
 
 async def confirm(request: Request) -> Response:
     """The number of tasks that a filter finds, before they are changed."""
-    check_may_change(visitor_of(request))
+    check_may(visitor_of(request), BEGIN_BULK)
     wanted, verb = _search(request), checked_verb(request.query_params.get("verb", ""))
     count = await counted_meanwhile(request, asked_change(verb, wanted), wanted.before)
     return page(request, "bulk_confirm.html", wanted=wanted, verb=str(verb), count=count)

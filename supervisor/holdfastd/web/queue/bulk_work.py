@@ -9,9 +9,9 @@ import structlog
 from starlette.requests import Request
 
 from holdfast.client.bulk_steps import BulkSteps
-from holdfast.core.bulk_changes import BulkChange, BulkState
+from holdfast.core.bulk_changes import BulkChange
 from holdfast.errors import HoldfastError, StoreUnavailableError
-from holdfastd.operations.many_tasks import note_end
+from holdfastd.operations.many_tasks import ended
 from holdfastd.web.queue.queue_access import QueueAccess
 
 AGAIN = 1.0  # seconds between two tries while the store is away
@@ -54,8 +54,7 @@ class BulkWork:
                 _log.error("a change of many tasks has failed", reason=str(error))
                 await store.stop_bulk(change.change_id)
                 return
-        if change.state is BulkState.DONE:
-            await note_end(store, change)
+        await ended(store, change)
 
 
 def bulk_work_of(request: Request) -> BulkWork:
