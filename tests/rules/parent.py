@@ -127,8 +127,8 @@ PARENT = [
     ),
     Rule(
         "the end of a stranger is reaped",
-        "        self._note_stopped()\n        while (pid := _peek(os.P_ALL, 0)) is not None:\n",
-        "        self._note_stopped()\n        while False and (pid := _peek(os.P_ALL, 0)) is not None:\n",
+        "        self._note_stopped()\n        while (pid := _dead_child()) is not None:\n",
+        "        self._note_stopped()\n        while False and (pid := _dead_child()) is not None:\n",
         f"{_DEATHS}::test_the_end_of_a_stranger_is_noted_and_changes_nothing",
     ),
     Rule(

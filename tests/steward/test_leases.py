@@ -11,9 +11,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.ipc.channel import Born, Died
+from holdfast_config import Settings
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duties.upkeep import retention
-from holdfastd.steward.duties.worker_recovery import ExpiredLeases, LeaseSettings, lease_renewal
+from holdfastd.steward.duties.worker_recovery import ExpiredLeases, lease_renewal
 from holdfastd.steward.duty import run_duty
 from tests.steward.surroundings import A, B, DutySurroundings
 
@@ -68,7 +69,7 @@ class Reaper:
     def __post_init__(self) -> None:
         store = self.surroundings.store
         self.watch = ClockWatch(store, self.surroundings.health, 15.0, self.clock, self.clock)
-        self.reaping = ExpiredLeases(store, self.watch, LeaseSettings(15.0, 5.0), self.surroundings.count)
+        self.reaping = ExpiredLeases(store, self.watch, Settings(lease=15.0, lease_grace=5.0), self.surroundings.count)
 
     async def turns(self, seconds: float, run_id: str = "one") -> int:
         """Live that long in steps of a turn's pause; how often it reaped."""
@@ -96,7 +97,7 @@ async def test_after_a_disturbance_nobody_is_reaped_for_a_lease(
     run_id = "one"
     match disturbance:
         case "away":
-            surroundings.health.report_unreachable("vouching", "it cannot be reached")
+            surroundings.health.outages += 1
         case "restart":
             run_id = "two"
         case _:

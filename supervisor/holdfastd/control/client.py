@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import anyio
+import anyio.to_thread
 import msgspec
-from anyio.abc import SocketStream
 
 from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.exits import Exit
@@ -168,21 +167,7 @@ def _read(line: bytes, kind: type[T]) -> T:
 async def status_or_none(runtime_dir: Path, timeout: float) -> SupervisorStatus | None:
     """The status of the supervisor of this runtime folder. None if none runs, this user may not ask it, or it does not
     answer within `timeout` seconds."""
-    with anyio.move_on_after(timeout):
-        try:
-            async with await anyio.connect_unix(runtime_dir / protocol.CONTROL_SOCKET) as stream:
-                await stream.send(encode(protocol.AskStatus()))
-                return msgspec.json.decode(await _line(stream), type=SupervisorStatus)
-        except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, *UNREADABLE_JSON):
-            return None
-    return None
-
-
-async def _line(stream: SocketStream) -> bytes:
-    """The first line of the answer. Raises EndOfStream for one without an end."""
-    line = b""
-    while not line.endswith(b"\n"):
-        line += await stream.receive(1 << 20)
-        if len(line) > LONGEST_ANSWER:
-            raise anyio.EndOfStream
-    return line
+    try:
+        return await anyio.to_thread.run_sync(ask, runtime_dir, protocol.AskStatus(), timeout, abandon_on_cancel=True)
+    except (ControlError, OSError):
+        return None

@@ -107,19 +107,14 @@ class ListeningSocket:
         return _opened(socket.socket(family, kind, number), place)
 
     def _bound_to_path(self, path: Path) -> socket.socket:
-        """A socket for the owner and its group, like the control socket. One that a killed supervisor left is
-        replaced."""
+        """A socket like the control socket. One that a killed supervisor left is replaced."""
         if path.is_socket():
             if _is_live(path):
                 raise self._error(os.strerror(errno.EADDRINUSE), _LIVE)
             path.unlink()
         elif path.exists():
             raise self._error(os.strerror(errno.EEXIST), _IN_THE_WAY)
-        before = os.umask(0o117)
-        try:
-            return _opened(socket.socket(socket.AF_UNIX), str(path))
-        finally:
-            os.umask(before)
+        return bound_to_path(path)
 
     def _error(self, why: str, end: tuple[Exit, str]) -> ListenError:
         return ListenError(self._service, str(self._address), why, end)
@@ -129,6 +124,15 @@ class ListeningSocket:
             return f"{LISTEN_UNIX}{address.path}"
         host, port = listener.getsockname()[:2]
         return f"{self._scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._service.path}"
+
+
+def bound_to_path(path: Path) -> socket.socket:
+    """A socket at this path, for the owner and its group."""
+    before = os.umask(0o117)
+    try:
+        return _opened(socket.socket(socket.AF_UNIX), str(path))
+    finally:
+        os.umask(before)
 
 
 def _opened(listener: socket.socket, place: object) -> socket.socket:

@@ -23,7 +23,7 @@ import structlog
 
 from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfastd.control import socket_protocol as protocol
-from holdfastd.control.listening_socket import LineSocket
+from holdfastd.control.listening_socket import LineSocket, bound_to_path
 from holdfastd.control.socket_protocol import (
     Answer,
     ControlRequest,
@@ -290,12 +290,7 @@ def _listen(path: Path) -> socket.socket:
     lock)."""
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
-    listener = socket.socket(socket.AF_UNIX)
+    listener = bound_to_path(path)
     listener.setblocking(False)
-    before = os.umask(0o117)
-    try:
-        listener.bind(str(path))
-    finally:
-        os.umask(before)
     listener.listen(BACKLOG)
     return listener

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.exits import ChildExit
-from holdfastd.core.slots import Child, ChildKind, StopStage, Why
+from holdfastd.core.slots import Child, ChildKind, Leaving, StopStage, Why
 
 
 class Reason(StrEnum):
@@ -38,9 +38,7 @@ _BY_EXIT: dict[int, Reason] = {
     ChildExit.ORPHANED: Reason.ORPHANED,
 }
 _BY_ORDER = {
-    Why.STOP: Reason.REQUESTED,
-    Why.SCALE: Reason.REQUESTED,
-    Why.RELOADED: Reason.REQUESTED,
+    **dict.fromkeys((Why.STOP, Why.SCALE, Why.RELOADED), Reason.REQUESTED),
     Why.RECYCLED: Reason.RECYCLED,
     Why.HUNG: Reason.HUNG,
     Why.BOOT: Reason.BOOT_FAILURE,
@@ -70,8 +68,10 @@ class Cause:
 def classify(child: Child, status: int, out_of_memory: bool) -> Cause:
     """The cause of a death. `status`: the exit code, or minus the signal; `out_of_memory`: the kernel killed for memory
     just now."""
-    if child.leaving is not None and _was_ordered(child, status):
-        return Cause(_BY_ORDER[child.leaving.why], _order_detail(child, child.leaving.why, status))
+    if child.leaving is not None and _was_ordered(child.leaving, status):
+        why = child.leaving.why
+        detail = child.recycle_reason if why is Why.RECYCLED else str(why)
+        return Cause(_BY_ORDER[why], detail if status == ChildExit.OK else f"{detail}, {_signal_name(-status)}")
     if child.boot_error is not None:
         return Cause(Reason.BOOT_FAILURE, child.boot_error.error)
     if status == -signal.SIGKILL and out_of_memory:
@@ -79,26 +79,15 @@ def classify(child: Child, status: int, out_of_memory: bool) -> Cause:
     if status < 0:
         return Cause(Reason.SIGNAL, _signal_name(-status))
     if status == ChildExit.OK and child.drained:
-        return Cause(Reason.REQUESTED, _clean_exit_detail(child))
+        is_idle = child.slot.kind is ChildKind.QUARANTINE
+        return Cause(Reason.REQUESTED, "no suspect waits" if is_idle else "drained by a signal sent to it")
     return Cause(_BY_EXIT.get(status, Reason.EXIT), f"status {status}")
 
 
-def _clean_exit_detail(child: Child) -> str:
-    return "no suspect waits" if child.slot.kind is ChildKind.QUARANTINE else "drained by a signal sent to it"
-
-
-def _was_ordered(child: Child, status: int) -> bool:
+def _was_ordered(leaving: Leaving, status: int) -> bool:
     """True if the order to leave explains this end: any clean exit, or a signal that the parent has sent."""
-    assert child.leaving is not None
-    if status == ChildExit.OK:
-        return True
-    pressed = child.leaving.stage >= StopStage.ABORTING or status == -signal.SIGTERM
-    return pressed and status in _PRESSED
-
-
-def _order_detail(child: Child, why: Why, status: int) -> str:
-    detail = child.recycle_reason if why is Why.RECYCLED else str(why)
-    return detail if status == ChildExit.OK else f"{detail}, {_signal_name(-status)}"
+    pressed = leaving.stage >= StopStage.ABORTING or status == -signal.SIGTERM
+    return status == ChildExit.OK or (pressed and status in _PRESSED)
 
 
 def _signal_name(number: int) -> str:

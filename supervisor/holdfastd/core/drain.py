@@ -24,6 +24,7 @@ ORDER = (
 )
 
 NEEDED = frozenset({ChildKind.STEWARD, ChildKind.STORE})  # by workers that finish
+CUT_OFF_LINE = "ended; interrupted tasks run again after the next start, or on another host"
 
 
 def begin(view: View, now: float, code: int = Exit.OK, closing_line: str = "") -> Step:
@@ -116,16 +117,9 @@ def _finish(view: View) -> Step:
     log = Log(
         "info", "ended", {"code": code, "cut_off": view.cut_off, "unacknowledged_deaths": len(view.unacknowledged)}
     )
-    words = view.stopping.closing_line or _cut_off_line(view)
-    shown = (Print(words),) if words else ()
-    return replace(view, over=code), (log, *shown)
-
-
-def _cut_off_line(view: View) -> str:
-    """A line that explains the exit status if tasks were cut off; else empty."""
-    if not view.cut_off:
-        return ""
-    return "ended; interrupted tasks run again after the next start, or on another host"
+    # The line explains the exit status if tasks were cut off.
+    words = view.stopping.closing_line or (CUT_OFF_LINE if view.cut_off else "")
+    return replace(view, over=code), (log, Print(words)) if words else (log,)
 
 
 def _kill_all(view: View, now: float) -> Step:
@@ -143,9 +137,9 @@ def _is_killed(child: Child) -> bool:
 def _ask(child: Child, stopping: Stopping, now: float) -> ChildStep:
     if child.slot.kind in CLAIMING:
         return stop_child.ask_worker(child, Why.STOP, stopping.cancel_at, stopping.deadline)
-    return (
-        stop_child.ask_store(child, now) if child.slot.kind is ChildKind.STORE else stop_child.ask_service(child, now)
-    )
+    if child.slot.kind is ChildKind.STORE:
+        return stop_child.ask_store(child, now)
+    return stop_child.ask_service(child, now)
 
 
 def _each(view: View, children: list[Child], act: Callable[[Child], ChildStep], log: tuple[Command, ...] = ()) -> Step:

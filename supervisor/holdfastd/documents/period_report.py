@@ -8,6 +8,7 @@ from typing import TypedDict
 from holdfast.core.statistics import Percentiles, Statistic, by_handler, by_lane, in_all, runs_of, statistics
 from holdfast.store.periods import Period
 from holdfastd.documents import printed_times
+from holdfastd.documents.printed_times import document_of
 
 STEPS = 60  # of the course of runs, at most
 
@@ -116,25 +117,17 @@ def document(compared: Compared) -> ComparedDocument:
 
 
 def figures(statistic: Statistic) -> FiguresDocument:
-    return {
-        "rate": statistic.rate,
-        "seconds": statistic.seconds,
-        "runs": statistic.runs,
-        "completed": statistic.completed,
-        "failures": statistic.failures,
-        "retries": statistic.retries,
-        "crashes": statistic.crashes,
-        "wait": _percentiles(statistic.wait),
-        "run": _percentiles(statistic.run),
-        "lost_samples": statistic.lost_samples,
-        "recovery": _percentiles(statistic.recovery),
-    }
+    return document_of(
+        FiguresDocument,
+        statistic,
+        wait=_percentiles(statistic.wait),
+        run=_percentiles(statistic.run),
+        recovery=_percentiles(statistic.recovery),
+    )
 
 
 def _percentiles(of: Percentiles | None) -> PercentilesDocument | None:
-    if of is None:
-        return None
-    return {"samples": of.samples, "mean": of.mean, "p50": of.p50, "p95": of.p95, "p99": of.p99}
+    return None if of is None else document_of(PercentilesDocument, of)
 
 
 def _compared(now: list[Statistic], before: list[Statistic]) -> list[Compared]:

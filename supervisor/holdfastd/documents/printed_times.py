@@ -1,11 +1,22 @@
-"""Moments and lengths of time as the command line shows them."""
+"""What documents are made with: moments and lengths of time as they are shown, and copies of a record's fields."""
 
 from __future__ import annotations
+
+from typing import TypeVar, cast
 
 from holdfast.core.cadence.moments import local
 from holdfast.why.times import Moment, moment, span
 
-__all__ = ["Moment", "moment", "span", "utc", "zoned"]
+__all__ = ["Moment", "document_of", "moment", "span", "utc", "zoned"]
+
+D = TypeVar("D")
+
+
+def document_of(kind: type[D], record: object, /, **own: object) -> D:
+    """A document of this kind: the fields that are given here, the others from the record's attributes of the same
+    names."""
+    fields = {name: own[name] if name in own else getattr(record, name) for name in kind.__annotations__}
+    return cast("D", fields)
 
 
 def utc(ms: int | None) -> Moment | None:

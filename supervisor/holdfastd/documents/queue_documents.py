@@ -18,7 +18,7 @@ from holdfast.core.words import duration
 from holdfast.core.worker_records import ServedLane, WorkerRecord
 from holdfast_config.lanes import Rate, rate
 from holdfast_config.redis_urls import mask_webhook
-from holdfastd.documents.printed_times import Moment, moment, utc
+from holdfastd.documents.printed_times import Moment, document_of, moment, utc
 
 
 class LimitDocument(TypedDict):
@@ -71,15 +71,15 @@ def lane_document(lane: LaneState, snapshot: Lanes) -> LaneDocument:
         "workers": lane.workers,
         "weight": first.weight if first else None,
         "timeout": first.timeout if first else None,
-        "served": [{"weight": each.weight, "timeout": each.timeout} for each in lane.served],
+        "served": [document_of(ServedDocument, each) for each in lane.served],
         "missing": lane.missing,
         "paused": lane.is_paused,
         "reason": lane.paused_because,
         "closed": lane.closed,
-        "limit": _limit(lane.limit),
-        "per_key": _limit(lane.keys),
-        "rate": _limit(lane.rate),
-        "end": _limit(lane.end),
+        "limit": document_of(LimitDocument, lane.limit),
+        "per_key": document_of(LimitDocument, lane.keys),
+        "rate": document_of(LimitDocument, lane.rate),
+        "end": document_of(LimitDocument, lane.end),
     }
 
 
@@ -87,13 +87,9 @@ def rate_words(order: LimitOrder) -> str:
     """The rate in force in the form of the settings, such as 100/m; empty for none."""
     if not order.value:
         return ""
-    count, period, burst = map(int, order.value.split("/"))
-    usual = rate(str(Rate(count, period, 1))).burst
-    return str(Rate(count, period, burst)) + ("" if burst == usual else f" burst {burst}")
-
-
-def _limit(order: LimitOrder) -> LimitDocument:
-    return {"asked": order.asked, "told": order.told, "host": order.host, "value": order.value}
+    given = read_rate(order.value)
+    usual = rate(str(Rate(given.count, given.period_ms, 1))).burst
+    return str(given) + ("" if given.burst == usual else f" burst {given.burst}")
 
 
 # Lanes in words: their state, and the settings with which workers serve them.
@@ -202,20 +198,9 @@ def ended_order_document(host: str, word: str, order: QuietOrder, remaining: Seq
 
 
 def worker_document(worker: WorkerRecord) -> WorkerDocument:
-    return {
-        "incarnation": worker.incarnation,
-        "state": worker.state,
-        "host": worker.host,
-        "pid": worker.pid,
-        "slot": worker.slot,
-        "running": list(worker.running),
-        "beat_ago_ms": worker.beat_ago_ms,
-        "cause": worker.cause,
-        "died_ms": worker.died_ms,
-        "held": list(worker.held),
-        "quiet": worker.quiet,
-        "kind": str(worker.kind),
-    }
+    return document_of(
+        WorkerDocument, worker, running=list(worker.running), held=list(worker.held), kind=str(worker.kind)
+    )
 
 
 # Schedules and their histories as documents.
@@ -280,13 +265,9 @@ def schedule_document(record: ScheduleRecord) -> ScheduleDocument:
 
 
 def occurrence_document(line: Occurrence) -> OccurrenceDocument:
-    return {
-        "at": utc(line.at),
-        "what": line.what,
-        "scheduled_at": utc(line.scheduled_at),
-        "task": line.task or None,
-        "detail": line.detail,
-    }
+    return document_of(
+        OccurrenceDocument, line, at=utc(line.at), scheduled_at=utc(line.scheduled_at), task=line.task or None
+    )
 
 
 # Webhooks that wait, as documents.
@@ -307,28 +288,19 @@ class WebhookDocument(TypedDict):
 
 
 def webhook_document(each: WaitingNotice) -> WebhookDocument:
-    notice = each.notice
+    notice, due = each.notice, moment(each.due_ms)
     if isinstance(notice, Notice):
-        task_id, state, url, at, tries = (
-            notice.task_id,
-            notice.state,
-            mask_webhook(notice.url),
-            notice.at_ms,
-            notice.tries,
-        )
-        why = ""
-    else:
-        task_id, state, url, at, tries = notice.name.partition("|")[0], "", "", None, 0
-        why = notice.why
+        url, at = mask_webhook(notice.url), moment(notice.at_ms)
+        return document_of(WebhookDocument, notice, webhook=notice.name, url=url, at=at, due=due, why="")
     return {
         "webhook": notice.name,
-        "task_id": task_id,
-        "state": state,
-        "url": url,
-        "at": moment(at),
-        "tries": tries,
-        "due": moment(each.due_ms),
-        "why": why,
+        "task_id": notice.name.partition("|")[0],
+        "state": "",
+        "url": "",
+        "at": None,
+        "tries": 0,
+        "due": due,
+        "why": notice.why,
     }
 
 
@@ -358,22 +330,9 @@ class EventDocument(TypedDict):
 
 
 def unreadable_document(each: UnreadableEntry) -> UnreadableDocument:
-    return {
-        "address": each.address,
-        "at": moment(each.at_ms),
-        "lane": each.lane,
-        "reason": each.reason,
-        "size": each.size,
-        "cut": each.is_cut,
-        "raw": each.raw.decode("utf-8", "backslashreplace"),
-    }
+    raw = each.raw.decode("utf-8", "backslashreplace")
+    return document_of(UnreadableDocument, each, at=moment(each.at_ms), size=each.size, cut=each.is_cut, raw=raw)
 
 
 def event_document(event: Happening) -> EventDocument:
-    return {
-        "at": moment(event.at_ms),
-        "position": event.position,
-        "event": event.event,
-        "id": event.subject,
-        "detail": event.detail,
-    }
+    return document_of(EventDocument, event, at=moment(event.at_ms), id=event.subject)

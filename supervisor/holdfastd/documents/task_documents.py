@@ -14,7 +14,7 @@ from holdfast.core.outcomes import read_result
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import is_asleep, read_trail
-from holdfastd.documents.printed_times import Moment, moment
+from holdfastd.documents.printed_times import Moment, document_of, moment
 
 
 class ListedTask(TypedDict):
@@ -112,40 +112,15 @@ def task_counts(counts: Counts) -> TaskCounts:
 
 def listed(task: TaskRecord) -> ListedTask:
     """A task without payloads."""
-    return {
-        "task_id": task.task_id,
-        "state": task.state,
-        "lane": task.lane,
-        "turn": task.turn,
-        "message_id": task.message_id,
-        "name": task.name,
-        "origin": task.origin,
-        "deliveries": task.deliveries,
-        "attempts": task.attempts,
-        "crashes": task.crashes,
-        "releases": task.releases,
-        "owner": task.owner,
-        "claim": task.claim,
-        "solo": task.solo,
-        "progress": task.progress,
-        "reason": task.reason,
-        "dead": task.dead,
-        "pending": task.pending,
-        "max_attempts": task.max_attempts,
-        "retry_of": task.retry_of,
-        "retried_as": task.retried_as,
-        "refused": task.refused,
-        "duplicate_of": task.duplicate_of,
-        "waits_for": list(task.waits_for),
-        "if_parent_fails": task.if_parent_fails,
-        "runs": task.runs,
-        "batch": task.batch,
-        "is_callback": task.is_callback,
-        "created": moment(task.created_ms),
-        "due": moment(task.due_ms),
-        "finished": moment(task.finished_ms),
-        "expires": moment(task.expires_ms),
-    }
+    return document_of(
+        ListedTask,
+        task,
+        waits_for=list(task.waits_for),
+        created=moment(task.created_ms),
+        due=moment(task.due_ms),
+        finished=moment(task.finished_ms),
+        expires=moment(task.expires_ms),
+    )
 
 
 def whole(task: TaskRecord) -> WholeTask:
@@ -165,14 +140,7 @@ def whole(task: TaskRecord) -> WholeTask:
 def outcome(task: TaskRecord) -> TaskOutcome:
     """The result of a task as a document."""
     result = read_result(task.result)
-    return {
-        "task_id": task.task_id,
-        "state": task.state,
-        "result": result.value,
-        "error": cast("ErrorDocument | None", result.error),
-        "reason": task.reason,
-        "attempts": task.attempts,
-    }
+    return document_of(TaskOutcome, task, result=result.value, error=result.error)
 
 
 def decoded(payload: bytes | None) -> Any:
@@ -219,29 +187,18 @@ class BatchDocument(TypedDict):
 
 
 def batch_document(record: BatchRecord) -> BatchDocument:
-    counts = record.counts
-    return {
-        "batch": record.batch_id,
-        "state": record.state,
-        "expected": record.expected,
-        "counts": {
-            "total": counts.total,
-            "open": counts.open,
-            "completed": counts.completed,
-            "failed": counts.failed,
-            "rejected": counts.rejected,
-            "canceled": counts.canceled,
-            "gone": counts.gone,
-            "retried": counts.retried,
-            "ended": counts.ended,
-        },
-        "callback": record.then or None,
-        "created": moment(record.created_ms),
-        "sealed": moment(record.sealed_ms),
-        "sealed_by": record.sealed_by or None,
-        "ended": moment(record.ended_ms),
-        "canceled": moment(record.canceled_ms),
-    }
+    return document_of(
+        BatchDocument,
+        record,
+        batch=record.batch_id,
+        counts=document_of(BatchCountsDocument, record.counts),
+        callback=record.then or None,
+        created=moment(record.created_ms),
+        sealed=moment(record.sealed_ms),
+        sealed_by=record.sealed_by or None,
+        ended=moment(record.ended_ms),
+        canceled=moment(record.canceled_ms),
+    )
 
 
 # Changes of many tasks as documents.
@@ -272,19 +229,12 @@ class BulkDocument(TypedDict):
 def bulk_document(change: BulkChange, now_ms: int, shown: Callable[[str], str] = str) -> BulkDocument:
     """`now_ms`: the store's time; a change without a report for some seconds counts as interrupted. `shown` gives a
     filter without what the reader may not see."""
-    return {
-        "change_id": change.change_id,
-        "verb": change.verb,
-        "filter": shown(change.query),
-        "state": change.state_at(now_ms),
-        "changed": change.changed,
-        "refused": change.refused,
-        "moved": change.moved,
-        "searched": change.searched,
-        "pass_number": change.pass_number,
-        "reason": change.reason or None,
-        "who": change.who,
-        "origin": change.origin,
-        "begun": moment(change.begun_ms),
-        "told": moment(change.told_ms),
-    }
+    return document_of(
+        BulkDocument,
+        change,
+        filter=shown(change.query),
+        state=change.state_at(now_ms),
+        reason=change.reason or None,
+        begun=moment(change.begun_ms),
+        told=moment(change.told_ms),
+    )

@@ -35,19 +35,15 @@ def set_title(title: str) -> bool:
     """Show `title`, cut to the available bytes; False, and nothing has changed, where the kernel does not tell their
     place."""
     try:
-        start, end = _place()
-    except (OSError, ValueError, IndexError):
-        return False
-    if end - start < 2:
+        fields = _STAT.read_text("utf-8", "replace").rpartition(")")[2].split()
+        start, end = map(int, fields[_ARG_START : _ARG_START + 2])
+    except (OSError, ValueError):
         return False
     room = end - start
+    if room < 2:
+        return False
     ctypes.memmove(start, title.encode()[: room - 1].ljust(room, b"\0"), room)
     return True
-
-
-def _place() -> tuple[int, int]:
-    fields = _STAT.read_text("utf-8", "replace").rpartition(")")[2].split()
-    return int(fields[_ARG_START]), int(fields[_ARG_START + 1])
 
 
 INCARNATION_VARIABLE = "HOLDFAST_INCARNATION"
@@ -83,6 +79,15 @@ def run_child(setup: ChildSetup, channel: socket.socket, parent: int) -> int:
             tell_left_out(is_end=True)
             sys.stdout.flush()
             sys.stderr.flush()
+
+
+def run_and_leave(setup: ChildSetup, channel: socket.socket, parent: int) -> NoReturn:
+    """Run the child and leave the process: it never returns into the stack of the process that forked it."""
+    code = int(ChildExit.BUG)
+    try:
+        code = run_child(setup, channel, parent)
+    finally:
+        os._exit(code)
 
 
 def _set_up(setup: ChildSetup, channel: socket.socket, parent: int) -> None:

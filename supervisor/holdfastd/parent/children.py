@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -82,9 +82,6 @@ class Children:
         return len(self._by_slot)
 
 
-# Reaps children: it reads deaths and stops from the kernel, one known pid at a time. Adopted processes are reaped and
-# ignored.
-
 # Detects kills for lack of memory: it reads the kernel's counter of our own control group, else that of the host.
 
 _HOST = Path("/proc/vmstat")
@@ -142,23 +139,22 @@ MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes the
 _log = structlog.get_logger("holdfast.parent")
 
 
+@dataclass(frozen=True, slots=True)
 class Reaper:
-    """`emit` takes the events; `before_removal` reads the messages left in a dead child's channel, and unwatches it."""
+    """Reads deaths and stops of children from the kernel. `emit` takes the events; `before_removal` reads the messages
+    left in a dead child's channel, and unwatches it."""
 
-    def __init__(
-        self, children: Children, emit: Callable[[Event], None], before_removal: Callable[[ChildProcess], None]
-    ) -> None:
-        self._children = children
-        self._emit = emit
-        self._before_removal = before_removal
-        self._memory = OomKills()
+    children: Children
+    emit: Callable[[Event], None]
+    before_removal: Callable[[ChildProcess], None]
+    memory: OomKills = field(default_factory=OomKills)
 
     def sweep(self) -> None:
         """Handle a SIGCHLD: children that were stopped, deaths of children without a pidfd, and deaths of adopted
         processes."""
         self._note_stopped()
-        while (pid := _peek(os.P_ALL, 0)) is not None:
-            process = self._children.of_pid(pid)
+        while (pid := _dead_child()) is not None:
+            process = self.children.of_pid(pid)
             if process is None:
                 _reap(pid)
                 _log.debug("reaped an adopted process", stranger=pid)
@@ -168,53 +164,52 @@ class Reaper:
     def collect(self, process: ChildProcess) -> None:
         """Reap the child if it is dead: first read its last messages and kill its leftover processes, then release its
         pid."""
-        if self._children.of_pid(process.pid) is not process:
+        if self.children.of_pid(process.pid) is not process:
             return
         info = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if info is None:
             return
         status = info.si_status if info.si_code == os.CLD_EXITED else -info.si_status
-        out_of_memory = status == -signal.SIGKILL and self._memory.has_new()
-        fled = kill_leftovers(process.pid, process.incarnation, self._children.pids())
+        out_of_memory = status == -signal.SIGKILL and self.memory.has_new()
+        fled = kill_leftovers(process.pid, process.incarnation, self.children.pids())
         if fled:
             _log.info("killed the processes that a dead child had started", slot=str(process.slot), processes=fled)
-        self._before_removal(process)
+        self.before_removal(process)
         peak_bytes = _reap(process.pid)
-        self._children.remove(process)
+        self.children.remove(process)
         jitter = random.uniform(-1, 1)
-        self._emit(Exited(process.slot, process.incarnation, status, out_of_memory, jitter, peak_bytes))
+        self.emit(Exited(process.slot, process.incarnation, status, out_of_memory, jitter, peak_bytes))
 
     def check_all(self) -> None:
         """Run now and then, in case a signal was lost. It also takes note of memory kills elsewhere, so that no child
         is blamed for them."""
-        self._memory.has_new()
+        self.memory.has_new()
         self.sweep()
 
     def kill_all(self, within: float) -> None:
         """Kill and reap every child; the kernel has `within` seconds to end them."""
-        for process in self._children:
+        for process in self.children:
             os.kill(process.pid, signal.SIGKILL)
         deadline = time.monotonic() + within
-        while len(self._children) and time.monotonic() < deadline:
-            for process in self._children:
+        while len(self.children) and time.monotonic() < deadline:
+            for process in self.children:
                 self.collect(process)
             time.sleep(0.001)
 
     def _note_stopped(self) -> None:
         with contextlib.suppress(ChildProcessError):
             while (info := os.waitid(os.P_ALL, 0, os.WSTOPPED | os.WNOHANG)) is not None:
-                process = self._children.of_pid(info.si_pid)
+                process = self.children.of_pid(info.si_pid)
                 if process is not None:
-                    self._emit(ChildStopped(process.slot, process.incarnation))
+                    self.emit(ChildStopped(process.slot, process.incarnation))
 
 
-def _peek(what: int, which: int) -> int | None:
+def _dead_child() -> int | None:
     """The pid of a dead child, which stays unreaped."""
-    try:
-        info = os.waitid(what, which, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return None
-    return None if info is None else info.si_pid
+    with contextlib.suppress(ChildProcessError):
+        info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return None if info is None else info.si_pid
+    return None
 
 
 def _reap(pid: int) -> int | None:
@@ -225,11 +220,7 @@ def _reap(pid: int) -> int | None:
     return None
 
 
-# Reads messages from the children's channels, and learns of their deaths from their pidfds.
-
 # Waits for descriptors and calls their callbacks: one turn of the parent's loop. No threads, no asyncio.
-
-Callback = Callable[[], None]
 
 READ = selectors.EVENT_READ
 WRITE = selectors.EVENT_WRITE
@@ -241,7 +232,7 @@ class CallbackSelector:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
 
-    def watch(self, descriptor: int, callback: Callback, interest: int = READ) -> None:
+    def watch(self, descriptor: int, callback: Callable[[], None], interest: int = READ) -> None:
         """Call `callback` whenever the descriptor is ready; a second call replaces callback and interest."""
         if descriptor in self._selector.get_map():
             self._selector.modify(descriptor, interest, callback)
@@ -264,20 +255,18 @@ class CallbackSelector:
         self._selector.close()
 
 
-StartFailure = Callable[[Slot, int], BootFailed | None]
-
-
 class ChildListener:
-    """Watches each child's descriptors until its death. `start_failure` gives the error of a dead child that does not
-    speak the channel protocol."""
+    """Reads messages from the children's channels, and learns of their deaths from their pidfds. `start_failure` gives
+    the error of a dead child that does not speak the channel protocol."""
 
     def __init__(
-        self, selector: CallbackSelector, children: Children, emit: Callable[[Event], None], start_failure: StartFailure
+        self,
+        selector: CallbackSelector,
+        children: Children,
+        emit: Callable[[Event], None],
+        start_failure: Callable[[Slot, int], BootFailed | None],
     ) -> None:
-        self._selector = selector
-        self._children = children
-        self._emit = emit
-        self._start_failure = start_failure
+        self._selector, self._children, self._emit, self._start_failure = selector, children, emit, start_failure
         self.reaper = Reaper(children, emit, self._read_last_messages)
 
     def watch(self, process: ChildProcess) -> None:

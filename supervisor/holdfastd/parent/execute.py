@@ -9,7 +9,8 @@ import signal
 import socket
 import uuid
 from collections.abc import Callable, Collection
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -19,11 +20,11 @@ from holdfast.os.kill_points import Point, reached
 from holdfast_config import ConfigError
 from holdfastd.core.commands import Announce, Command, Fork, Kill, Log, MeasureHost, Print, ReadSettings, Send
 from holdfastd.core.parent_events import Event, Forked, ForkFailed, HostMeasured, SettingsRead
-from holdfastd.core.slots import LOADER, ChildKind, Slot
+from holdfastd.core.slots import CLAIMING, LOADER, ChildKind, Slot
 from holdfastd.embedded.data_folder import StoreLaunchError
 from holdfastd.embedded.launch import StoreLaunch
 from holdfastd.parent import child_setup, fork, host
-from holdfastd.parent.child_setup import ChildSetup
+from holdfastd.parent.child_setup import Body, ChildSetup
 from holdfastd.parent.children import ChildProcess, Children
 from holdfastd.parent.fork import LINUX, ForkedChild, Kernel, fork_by_loader
 from holdfastd.parent.loader import ForkRequest, Loader, LoaderClient
@@ -31,7 +32,16 @@ from holdfastd.parent.service_spec import ServiceSpec, WorkerCode
 
 # Prepares the child of each kind: the function that it runs and its process name.
 
-_SHORT = {ChildKind.WORKER: "w", ChildKind.QUARANTINE: "q"}  # the kernel keeps fifteen letters of a process's name
+# The kernel keeps fifteen letters of a process's name.
+_SHORT = {
+    ChildKind.WORKER: "w",
+    ChildKind.QUARANTINE: "q",
+    ChildKind.STEWARD: "stew",
+    ChildKind.WATCHER: "watch",
+    ChildKind.WEB: "web",
+    ChildKind.LOADER: "load",
+    ChildKind.STORE: "store",
+}
 
 
 class ChildFactory:
@@ -68,21 +78,15 @@ class ChildFactory:
             case ChildKind.LOADER:
                 return self._loader_setup(incarnation, slot, code)
             case ChildKind.STEWARD:
-
-                def serve(channel: socket.socket) -> int:
-                    return spec.steward(first, channel)
-
-                return ChildSetup(incarnation, "holdfast: stew", f"holdfast: {slot}", serve, spec.metrics.descriptors)
+                return _setup(incarnation, slot, partial(spec.steward, first), spec.metrics.descriptors)
             case ChildKind.WATCHER:
                 assert spec.watcher is not None
-                return ChildSetup(incarnation, "holdfast: watch", f"holdfast: {slot}", spec.watcher)
+                return _setup(incarnation, slot, spec.watcher)
             case ChildKind.WEB:
                 assert spec.web is not None
-                return ChildSetup(
-                    incarnation, "holdfast: web", f"holdfast: {slot}", spec.web, spec.dashboard.descriptors
-                )
+                return _setup(incarnation, slot, spec.web, spec.dashboard.descriptors)
             case ChildKind.STORE:
-                return self._store(incarnation)
+                return self._store(incarnation, slot)
 
     def forked(self, slot: Slot) -> None:
         """The child runs: close the parent's copies of descriptors that were held for it."""
@@ -115,62 +119,59 @@ class ChildFactory:
         def make_setup(request: ForkRequest, kept: tuple[int, ...]) -> ChildSetup:
             return worker_setup(code, request.incarnation, request.slot, kept)
 
-        body = Loader(code.load, make_setup, requests).run
-        return ChildSetup(incarnation, "holdfast: load", f"holdfast: {slot}", body, (requests.fileno(),))
+        return _setup(incarnation, slot, Loader(code.load, make_setup, requests).run, (requests.fileno(),))
 
-    def _store(self, incarnation: str) -> ChildSetup:
+    def _store(self, incarnation: str, slot: Slot) -> ChildSetup:
         assert self._spec.store is not None
         launch = self._launch = self._launch or self._spec.store.prepare(False)
 
         def serve(_: socket.socket) -> int:
             child_setup.execute(launch.argv, launch.inherit, incarnation)
 
-        return ChildSetup(incarnation, "holdfast: store", "holdfast: store", serve, launch.inherit)
+        return _setup(incarnation, slot, serve, launch.inherit)
 
 
 def worker_setup(code: WorkerCode, incarnation: str, slot: Slot, kept: tuple[int, ...] = ()) -> ChildSetup:
     """A worker of this incarnation. `kept`: descriptors that its handler needs."""
+    return _setup(incarnation, slot, partial(code.run, incarnation, slot), kept)
 
-    def work(channel: socket.socket) -> int:
-        return code.run(incarnation, slot, channel)
 
-    return ChildSetup(incarnation, f"holdfast: {_SHORT[slot.kind]}{slot.number}", f"holdfast: {slot}", work, kept)
+def _setup(incarnation: str, slot: Slot, body: Body, kept: tuple[int, ...] = ()) -> ChildSetup:
+    name = f"holdfast: {_SHORT[slot.kind]}{slot.number if slot.kind in CLAIMING else ''}"
+    return ChildSetup(incarnation, name, f"holdfast: {slot}", body, kept)
 
 
 _log = structlog.get_logger("holdfast.parent")
 
 
+@dataclass(frozen=True, slots=True)
 class CommandExecutor:
     """`watch` is called with each new child, so that the loop watches it; `announce` prints a line for people; `emit`
     takes the resulting events."""
 
-    def __init__(
-        self,
-        children: Children,
-        child_factory: ChildFactory,
-        emit: Callable[[Event], None],
-        watch: Callable[[ChildProcess], None],
-        announce: Announce,
-        kernel: fork.Kernel = fork.LINUX,
-    ) -> None:
-        self._children = children
-        self._child_factory = child_factory
-        self._emit = emit
-        self._watch = watch
-        self._announce = announce
-        self._kernel = kernel
-        self._do: dict[type, Callable[[Any], None]] = {
-            Fork: self._fork,
-            ReadSettings: self._read_settings,
-            MeasureHost: self._measure_host,
-            Send: self._send,
-            Kill: self._kill,
-            Log: self._log_event,
-            Print: self._print,
-        }
+    children: Children
+    child_factory: ChildFactory
+    emit: Callable[[Event], None]
+    watch: Callable[[ChildProcess], None]
+    announce: Announce
+    kernel: Kernel = LINUX
 
     def perform(self, command: Command) -> None:
-        self._do[type(command)](command)
+        match command:
+            case Fork():
+                self._fork(command)
+            case ReadSettings():
+                self._read_settings(command)
+            case MeasureHost():
+                self.emit(HostMeasured(host.measure()))
+            case Send():
+                self._send(command)
+            case Kill():
+                self.children.signal(command.slot, command.signal)
+            case Log():
+                getattr(_log, command.level)(command.event, **command.fields)
+            case Print():
+                self.announce(command.text, "error")
 
     def _fork(self, command: Fork) -> None:
         try:
@@ -178,48 +179,36 @@ class CommandExecutor:
             reached(Point.FORKED)
         except (OSError, StoreLaunchError) as error:
             reason = errno.errorcode.get(error.errno or 0, "") if isinstance(error, OSError) else ""
-            self._emit(ForkFailed(command.slot, f"{reason} {error}".strip(), random.uniform(-1, 1)))
+            self.emit(ForkFailed(command.slot, f"{reason} {error}".strip(), random.uniform(-1, 1)))
             return
-        self._child_factory.forked(command.slot)
-        self._watch(self._children.adopt(command.slot, incarnation, forked_child))
-        self._emit(Forked(command.slot, incarnation, forked_child.pid))
+        self.child_factory.forked(command.slot)
+        self.watch(self.children.adopt(command.slot, incarnation, forked_child))
+        self.emit(Forked(command.slot, incarnation, forked_child.pid))
 
     def _forked(self, command: Fork) -> tuple[str, ForkedChild]:
         """A new child and its incarnation. A worker that the loader cannot fork is forked here, under another name."""
         if command.by_loader:
             try:
-                return self._child_factory.fork_by_loader(command.slot, self._children.of_pid, self._kernel)
+                return self.child_factory.fork_by_loader(command.slot, self.children.of_pid, self.kernel)
             except ConnectionError as error:
-                self._children.signal(LOADER, signal.SIGKILL)  # what hangs here would hold up each restart
+                self.children.signal(LOADER, signal.SIGKILL)  # what hangs here would hold up each restart
                 _log.warning(
                     "the loader was ended: the worker imports the handler", slot=str(command.slot), reason=str(error)
                 )
-        setup = self._child_factory.create(command.slot, command.first, command.generation)
-        return setup.incarnation, fork.fork(setup, self._kernel)
+        setup = self.child_factory.create(command.slot, command.first, command.generation)
+        return setup.incarnation, fork.fork(setup, self.kernel)
 
     def _read_settings(self, command: ReadSettings) -> None:
         error = ""
         try:
-            self._child_factory.reread(command.generation, command.needed)
+            self.child_factory.reread(command.generation, command.needed)
         except ConfigError as problems:
             error = str(problems)
-        self._emit(SettingsRead(command.generation, error))
-
-    def _measure_host(self, _: MeasureHost) -> None:
-        self._emit(HostMeasured(host.measure()))
+        self.emit(SettingsRead(command.generation, error))
 
     def _send(self, command: Send) -> None:
-        process = self._children.of_slot(command.slot)
+        process = self.children.of_slot(command.slot)
         if process is not None and not process.lines.send(encode(command.message)):
             _log.warning(
                 "a child does not read its channel: a message was dropped", slot=str(command.slot), pid=process.pid
             )
-
-    def _kill(self, command: Kill) -> None:
-        self._children.signal(command.slot, command.signal)
-
-    def _log_event(self, command: Log) -> None:
-        getattr(_log, command.level)(command.event, **command.fields)
-
-    def _print(self, command: Print) -> None:
-        self._announce(command.text, "error")

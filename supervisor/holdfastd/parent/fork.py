@@ -7,9 +7,7 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
 
-from holdfast.exits import ChildExit
 from holdfastd.parent import child_setup, received_signals
 from holdfastd.parent.child_setup import ChildSetup
 from holdfastd.parent.fork_hazards import thread_count
@@ -48,7 +46,7 @@ def fork(setup: ChildSetup, kernel: Kernel = LINUX) -> ForkedChild:
             ours.close()
             raise
         if pid == 0:
-            _run_in_child(setup, theirs, parent)
+            child_setup.run_and_leave(setup, theirs, parent)
     return _adopted(pid, ours, kernel)
 
 
@@ -72,8 +70,15 @@ def fork_by_loader(
 
 
 def _adopted(pid: int, channel: socket.socket, kernel: Kernel) -> ForkedChild:
-    _lead_group(pid)
-    return ForkedChild(pid, _pidfd(pid, kernel), channel)
+    """Make the child the leader of its process group. The child does the same, so the group exists before anybody
+    signals it."""
+    with contextlib.suppress(OSError):
+        os.setpgid(pid, pid)
+    try:
+        pidfd = kernel.pidfd(pid)
+    except OSError:  # no descriptor left, or an old kernel: SIGCHLD reports its death
+        pidfd = None
+    return ForkedChild(pid, pidfd, channel)
 
 
 def _is_child(pid: int) -> bool:
@@ -83,26 +88,3 @@ def _is_child(pid: int) -> bool:
     except OSError:  # also for 0, which signals take for this process's own group
         return False
     return True
-
-
-def _run_in_child(setup: ChildSetup, channel: socket.socket, parent: int) -> NoReturn:
-    """Run the child and leave the process: the child never returns into the parent's stack."""
-    code = int(ChildExit.BUG)
-    try:
-        code = child_setup.run_child(setup, channel, parent)
-    finally:
-        os._exit(code)
-
-
-def _lead_group(pid: int) -> None:
-    """Make the child the leader of its process group. The child does the same, so the group exists before anybody
-    signals it."""
-    with contextlib.suppress(OSError):
-        os.setpgid(pid, pid)
-
-
-def _pidfd(pid: int, kernel: Kernel) -> int | None:
-    try:
-        return kernel.pidfd(pid)
-    except OSError:  # no descriptor left, or an old kernel: SIGCHLD reports its death
-        return None

@@ -203,22 +203,14 @@ def _fork_and_end(setup: ChildSetup, channel: socket.socket, parent: int, writin
         middle = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _run_worker(setup, channel, parent, middle)
+            while os.getppid() == middle:
+                time.sleep(ADOPTION_POLL)
+            child_setup.run_and_leave(setup, channel, parent)
         os.write(writing, str(pid).encode())
     except OSError as error:
         os.write(writing, str(-(error.errno or 1)).encode())
     finally:
         os._exit(0)
-
-
-def _run_worker(setup: ChildSetup, channel: socket.socket, parent: int, middle: int) -> NoReturn:
-    code = int(ChildExit.BUG)
-    try:
-        while os.getppid() == middle:
-            time.sleep(ADOPTION_POLL)
-        code = child_setup.run_child(setup, channel, parent)
-    finally:
-        os._exit(code)
 
 
 def _send(channel: socket.socket, message: FromChild) -> None:

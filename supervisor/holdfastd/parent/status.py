@@ -136,21 +136,13 @@ class Stats:
 
     def _usage(self, pid: int) -> Usage | None:
         try:
-            process = self._known.get(pid)
-            if process is None:
-                process = self._known[pid] = psutil.Process(pid)
-                process.cpu_percent()  # starts the next interval; this value covers the time since its start
-                return Usage(_since_birth(process), process.memory_info().rss, _seconds(process))
+            known = self._known.get(pid)
+            process = self._known[pid] = known or psutil.Process(pid)
             with process.oneshot():
-                return Usage(process.cpu_percent(), process.memory_info().rss, _seconds(process))
+                percent, used = process.cpu_percent(), process.cpu_times()
+                seconds = used.user + used.system
+                if known is None:  # the next interval has just begun: this value covers the time since its start
+                    percent = round(100 * seconds / max(0.01, time.time() - process.create_time()), 1)
+                return Usage(percent, process.memory_info().rss, seconds)
         except (psutil.Error, OSError):
             return None
-
-
-def _since_birth(process: psutil.Process) -> float:
-    return round(100 * _seconds(process) / max(0.01, time.time() - process.create_time()), 1)
-
-
-def _seconds(process: psutil.Process) -> float:
-    used = process.cpu_times()
-    return used.user + used.system

@@ -1,22 +1,34 @@
-"""Signals to a service of one process: the first lets running tasks finish, a second cancels them, a third kills.
+"""A service of one process: its signals, its worker from the import of the handler to the exit status.
 
-SIGHUP means that the terminal was closed, and often arrives twice: it only ever starts the drain.
+The first signal lets running tasks finish, a second cancels them, a third kills. SIGHUP means that the terminal was
+closed, and often arrives twice: it only ever starts the drain.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
+import anyio.lowlevel
 
+from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit, Exit
+from holdfast.handler.choose import handler_of
+from holdfast.handler.handler import Handler
+from holdfast.handler.registry import settled
+from holdfast.os.forked_copy import leave_worker_at_fork
+from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.worker.exit_work import LEAST, do_exit_work
 from holdfast.worker.in_process import InProcessWorker
+from holdfast_config import Settings
 from holdfast_config.standard_error import STREAM
 from holdfastd.core.commands import Announce
 from holdfastd.parent.received_signals import is_ignored
@@ -73,7 +85,51 @@ async def heed(
             os._exit(Exit.CUT_OFF)
 
 
-# Ends a service of one process, once its worker is drained.
+# The worker of a service of one process.
+
+
+def run_with_handler(
+    settings: Settings, announce: Announce, serve: Callable[[Settings, Handler], Coroutine[Any, Any, int]]
+) -> int:
+    """Import the handler, without a running event loop, as everywhere. Then run `serve` with the settings that the
+    handler chose; returns the exit status."""
+    faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
+    leave_worker_at_fork()
+    try:
+        handler = handler_of(settings)
+        handler.refuse_main_thread(NO_MAIN_THREAD)
+        settings = settled(handler, settings, may_choose=True)
+        return run_handlers_loop(partial(serve, settings, handler), **settings.loop_options)
+    except HandlerError as error:
+        announce(f"{error.traceback}{error}", "error")
+        return Exit.CONFIG
+
+
+async def serve_until_drained(
+    worker: InProcessWorker,
+    signals: AsyncIterator[signal.Signals],
+    drain_timeout: float,
+    announce: Announce,
+    *,
+    ready: str,
+    state: str,
+    at_end: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint,
+) -> None:
+    """Heed signals and tell systemd how it goes. `ready` is announced; `state`: the same for systemd, in short;
+    `at_end` runs once the worker is drained."""
+    systemd = Notifier()
+    async with anyio.create_task_group() as group:
+        group.start_soon(heed, signals, worker, drain_timeout, announce)
+        group.start_soon(ping_watchdog, systemd)
+        announce(ready)
+        systemd.send(READY=1, STATUS=state)
+        await worker.drained.wait()
+        systemd.send(STOPPING=1)
+        await at_end()
+        await end_threads(worker)
+        group.cancel_scope.cancel()
+    systemd.close()
+
 
 LAST_THREADS = 1.0  # seconds for threads, once everything else has ended
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
-import signal
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, asynccontextmanager
@@ -15,35 +13,26 @@ import anyio
 
 from holdfast.core.task_states import TERMINAL
 from holdfast.core.words import counted
-from holdfast.errors import HandlerError
 from holdfast.exits import Exit
-from holdfast.handler.choose import handler_of
 from holdfast.handler.handler import Handler
-from holdfast.handler.registry import settled
 from holdfast.ipc.channel import Born, InProcessLink, Ready
-from holdfast.os.forked_copy import leave_worker_at_fork
-from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.store.current_store import belong_to_process
 from holdfast.store.memory import MemoryStore, serving
 from holdfast.telemetry import GRPC, open_in_steward
 from holdfast.telemetry.logs import sent_logs
 from holdfast.worker import output_capture
-from holdfast.worker.in_process import InProcessWorker, open_worker
+from holdfast.worker.in_process import open_worker
 from holdfast_config import Settings
-from holdfast_config.standard_error import STREAM
 from holdfastd.control.listening_socket import ListenError, ListeningSocket
 from holdfastd.core.commands import Announce
 from holdfastd.parent.start_checks import refusal
-from holdfastd.parent.systemd_notify import Notifier
-from holdfastd.single.signals import NO_MAIN_THREAD, end_threads, ended_at_once, heed, heeded, ping_watchdog, status
+from holdfastd.single.signals import ended_at_once, heeded, run_with_handler, serve_until_drained, status
 from holdfastd.steward.steward_process import Steward
 from holdfastd.steward.steward_spec import StewardSpec
 
 
 def run(settings: Settings, announce: Announce) -> int:
     """Execute the tasks that this process itself submits, until it is told to stop; returns the exit status."""
-    faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
-    leave_worker_at_fork()
     if why_not := refusal(settings):
         announce(why_not, "error")
         return Exit.CONFIG
@@ -57,20 +46,13 @@ def run(settings: Settings, announce: Announce) -> int:
         except ListenError as error:
             announce(str(error), "error")
             return error.code
-        except HandlerError as error:
-            announce(f"{error.traceback}{error}", "error")
-            return Exit.CONFIG
 
 
 def _run(settings: Settings, announce: Announce, listener: socket.socket | None) -> int:
-    """Import the handler, with the queue in place and without a running event loop, as everywhere. Then serve."""
+    """Import the handler with the queue in place, then serve."""
     with serving(settings.queue_name) as store, ended_at_once(settings.runtime_dir):
         belong_to_process(settings, store)
-        handler = handler_of(settings)
-        handler.refuse_main_thread(NO_MAIN_THREAD)
-        settings = settled(handler, settings, may_choose=True)
-        boot = partial(_boot, settings, handler, store, announce, listener)
-        return run_handlers_loop(boot, **settings.loop_options)
+        return run_with_handler(settings, announce, partial(_boot, store, announce, listener))
 
 
 def _sent_logs(settings: Settings) -> AbstractContextManager[object]:
@@ -78,31 +60,21 @@ def _sent_logs(settings: Settings) -> AbstractContextManager[object]:
 
 
 async def _boot(
-    settings: Settings, handler: Handler, store: MemoryStore, announce: Announce, metrics: socket.socket | None
+    store: MemoryStore, announce: Announce, metrics: socket.socket | None, settings: Settings, handler: Handler
 ) -> int:
     with anyio.open_signal_receiver(*heeded()) as signals:
         async with open_worker(store, handler, settings) as worker, _steward(store, settings, metrics) as steward:
             steward.tell(Born(worker.incarnation))
-            async with anyio.create_task_group() as group:
-                group.start_soon(heed, signals, worker, settings.drain_timeout, announce)
-                await _serve(settings, store, worker, announce)
-                group.cancel_scope.cancel()
+            await serve_until_drained(
+                worker,
+                signals,
+                settings.drain_timeout,
+                announce,
+                ready=f"1 worker ready, queue {settings.queue_name} in memory: when this process ends, nothing is kept",
+                state="1 worker, queue in memory",
+                at_end=partial(_tell_lost, store, announce),
+            )
     return status(worker)
-
-
-async def _serve(settings: Settings, store: MemoryStore, worker: InProcessWorker, announce: Announce) -> None:
-    """Serve until the worker is drained."""
-    systemd = Notifier()
-    async with anyio.create_task_group() as group:
-        group.start_soon(ping_watchdog, systemd)
-        announce(f"1 worker ready, queue {settings.queue_name} in memory: when this process ends, nothing is kept")
-        systemd.send(READY=1, STATUS="1 worker, queue in memory")
-        await worker.drained.wait()
-        systemd.send(STOPPING=1)
-        await _tell_lost(store, announce)
-        await end_threads(worker)
-        group.cancel_scope.cancel()
-    systemd.close()
 
 
 @asynccontextmanager

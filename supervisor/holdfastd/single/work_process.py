@@ -5,8 +5,6 @@ It holds a lock file as every worker does, so that a steward of this host detect
 
 from __future__ import annotations
 
-import faulthandler
-import signal
 import socket
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
@@ -17,24 +15,17 @@ import anyio
 
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.quiet_hosts import HaltScope
-from holdfast.errors import HandlerError, StoreError
-from holdfast.exits import Exit
-from holdfast.handler.choose import handler_of
+from holdfast.errors import StoreError
 from holdfast.handler.handler import Handler
-from holdfast.handler.registry import settled
-from holdfast.os.forked_copy import leave_worker_at_fork
-from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.store import open_store
 from holdfast.store.current_store import belong_to_process
-from holdfast.worker.in_process import InProcessWorker, open_worker
+from holdfast.worker.in_process import open_worker
 from holdfast.worker.lock_file import drop_lock, hold_lock
 from holdfast.worker.worker import NO_HURRY
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
-from holdfast_config.standard_error import STREAM
 from holdfastd.core.commands import Announce
-from holdfastd.parent.systemd_notify import Notifier
-from holdfastd.single.signals import NO_MAIN_THREAD, end_threads, ended_at_once, heed, heeded, ping_watchdog, status
+from holdfastd.single.signals import ended_at_once, heeded, run_with_handler, serve_until_drained, status
 from holdfastd.steward.duties.host_duties import halt_watch, say_host_marks
 from holdfastd.steward.duties.schedule_duties import schedule_fires
 from holdfastd.steward.duty import Health, run_duty
@@ -48,21 +39,12 @@ LAST_CALL = 1.0  # seconds for the store to answer, once all tasks are returned
 
 def run(settings: Settings, announce: Announce) -> int:
     """Run the worker until it is told to stop; returns the exit status."""
-    faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
-    leave_worker_at_fork()
     belong_to_process(settings)
     with ended_at_once():
-        try:
-            handler = handler_of(settings)  # without a running loop, as everywhere
-            handler.refuse_main_thread(NO_MAIN_THREAD)
-            settings = settled(handler, _one_by_one(settings), may_choose=True)
-        except HandlerError as error:
-            announce(f"{error.traceback}{error}", "error")
-            return Exit.CONFIG
-        return run_handlers_loop(partial(_boot, settings, handler, announce), **settings.loop_options)
+        return run_with_handler(_one_by_one(settings), announce, partial(_boot, announce))
 
 
-async def _boot(settings: Settings, handler: Handler, announce: Announce) -> int:
+async def _boot(announce: Announce, settings: Settings, handler: Handler) -> int:
     with anyio.open_signal_receiver(*heeded()) as signals:
         async with AsyncExitStack() as stack:
             store = await stack.enter_async_context(open_store(settings.redis))
@@ -79,10 +61,13 @@ async def _boot(settings: Settings, handler: Handler, announce: Announce) -> int
                 announce(words)
                 worker.drain(NO_HURRY)
 
+            lanes = ", ".join(map(str, settings.lanes))
+            ready = f"1 worker ready, queue {settings.queue_name}, lanes {lanes}"
             async with anyio.create_task_group() as group:
-                group.start_soon(heed, signals, worker, settings.drain_timeout, announce)
                 group.start_soon(run_duty, halt_watch(store, halts, end_at_halt), Health())
-                await _serve(settings, worker, announce)
+                await serve_until_drained(
+                    worker, signals, settings.drain_timeout, announce, ready=ready, state="1 worker"
+                )
                 group.cancel_scope.cancel()
             await _leave(store, worker.incarnation)
     drop_lock(spec)
@@ -112,18 +97,3 @@ def _one_by_one(settings: Settings) -> Settings:
     if "concurrency" in settings.model_fields_set:
         return settings
     return settings.model_copy(update={"concurrency": 1})
-
-
-async def _serve(settings: Settings, worker: InProcessWorker, announce: Announce) -> None:
-    """Serve until the worker is drained."""
-    systemd = Notifier()
-    async with anyio.create_task_group() as group:
-        group.start_soon(ping_watchdog, systemd)
-        lanes = ", ".join(str(lane) for lane in settings.lanes)
-        announce(f"1 worker ready, queue {settings.queue_name}, lanes {lanes}")
-        systemd.send(READY=1, STATUS="1 worker")
-        await worker.drained.wait()
-        systemd.send(STOPPING=1)
-        await end_threads(worker)
-        group.cancel_scope.cancel()
-    systemd.close()

@@ -6,14 +6,15 @@ one duty does not stop the others: it is logged and the duty is tried again.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import cast
 
 import anyio
 import structlog
-from tenacity import AsyncRetrying, RetryCallState, wait_exponential, wait_random
 
+from holdfast.core.settle import RetryPolicy, back_off
 from holdfast.errors import ConnectionLimitError, LedgerUnavailableError, StoreRefusedError, StoreUnavailableError
 
 # Health records which duties of the steward fail, for one line in `status`.
@@ -43,13 +44,20 @@ class Health:
             _log.warning("steward is degraded", duty=duty, reason=trouble)
         self._troubles[duty] = trouble
 
-    def report_unreachable(self, duty: str, trouble: str) -> None:
-        """Record that a duty fails because the store cannot be reached."""
-        self.outages += 1
-        self.report(duty, trouble)
+    def set(self, duty: str, trouble: str) -> None:
+        """Record the present trouble, or that there is none if it is empty."""
+        if trouble:
+            self.report(duty, trouble)
+        else:
+            self.clear(duty)
 
 
-RETRY_WAIT = wait_exponential(multiplier=0.05, max=1.0) + wait_random(0, 0.05)  # seconds between tries
+_PAUSES = RetryPolicy(0, 0.05, 1.0)
+
+
+def pause(failures: int) -> float:
+    """Seconds until the next try, after so many that failed in a row."""
+    return back_off(_PAUSES, failures, random.random())
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,52 +72,35 @@ class Duty:
 
 async def run_duty(duty: Duty, health: Health) -> None:
     """Run the duty's rounds for ever."""
-
-    async def round_() -> None:
-        seconds = await duty.run_once()
-        health.clear(duty.name)
-        await duty.wait(seconds)
-
-    def note(state: RetryCallState) -> None:
-        _note(duty.name, state.outcome.exception() if state.outcome else None, health)
-
-    retrying = AsyncRetrying(sleep=anyio.sleep, wait=RETRY_WAIT, before_sleep=note)
+    failures = 0
     while True:
         try:
-            await round_()
+            seconds = await duty.run_once()
+            health.clear(duty.name)
+            await duty.wait(seconds)
+            failures = 0
         except Exception as error:
-            failed = [error]
-
-            async def again(failed: list[Exception] = failed) -> None:
-                if failed:  # the round that was made above: most need no loop
-                    raise failed.pop()
-                await round_()
-
-            await retrying(again)
+            failures += 1
+            _note(duty.name, _first(error), health)
+            await anyio.sleep(pause(failures))
 
 
-def _note(name: str, error: BaseException | None, health: Health) -> None:
-    error = _first(error)
-    trouble = str(error) or type(error).__name__
+def _note(name: str, error: BaseException, health: Health) -> None:
     match error:
-        case LedgerUnavailableError() | ConnectionLimitError():  # these say nothing about Redis, which keeps the leases
-            health.report(name, trouble)
+        case LedgerUnavailableError() | ConnectionLimitError() | StoreRefusedError():
+            pass  # Redis answers, and it keeps the leases
         case StoreUnavailableError():
-            health.report_unreachable(name, trouble)
-        case StoreRefusedError():
-            health.report(name, trouble)
+            health.outages += 1
         case _:
             _log.error("a duty of the steward failed; it is tried again", duty=name, exc_info=error)
-            health.report(name, trouble)
+    health.report(name, str(error) or type(error).__name__)
 
 
-def _first(error: BaseException | None) -> BaseException | None:
+def _first(error: BaseException) -> BaseException:
     """The first error of a duty that does several things at once."""
-    match error:
-        case BaseExceptionGroup(exceptions=(first, *_)):
-            return _first(cast("BaseException", first))
-        case _:
-            return error
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseException", error.exceptions[0])
+    return error
 
 
 # A wait that ends on time: an idle server ends a blocking call up to 0.1 s late, so the last part is slept here.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import faulthandler
 import signal
 import socket
@@ -25,63 +26,19 @@ from holdfast.telemetry.port import Telemetry
 from holdfast_config.logging import tell_left_out
 from holdfast_config.standard_error import STREAM
 from holdfastd.steward.clock_watch import ClockWatch
+from holdfastd.steward.duties import store_duties, upkeep, worker_recovery
 from holdfastd.steward.duties.bells import bells
 from holdfastd.steward.duties.host_duties import host_marks
 from holdfastd.steward.duties.lane_duties import LaneAudit, LaneLimits, lane_tending
 from holdfastd.steward.duties.orphans import Orphans
 from holdfastd.steward.duties.schedule_duties import UndeclaredSchedules, schedule_fires
-from holdfastd.steward.duties.store_duties import (
-    EmptiedStore,
-    LedgerDuty,
-    LostRuns,
-    StoreRollbacks,
-    preflight,
-    preflight_duty,
-)
-from holdfastd.steward.duties.upkeep import (
-    Rollups,
-    Suspects,
-    batch_counts,
-    burst_progress,
-    promotion,
-    retention,
-    time_file,
-    unserved_tasks,
-)
 from holdfastd.steward.duties.webhook_duties import Webhooks
-from holdfastd.steward.duties.worker_recovery import (
-    ExpiredLeases,
-    LeaseSettings,
-    SilentWorkers,
-    WorkerRecovery,
-    lease_renewal,
-)
 from holdfastd.steward.duty import Duty, Health, run_duty
 from holdfastd.steward.roster import LockFiles, WorkerRoster
 from holdfastd.steward.steward_spec import StewardSpec
 
 if TYPE_CHECKING:
     from holdfast.store import Store
-
-
-# StewardShutdown decides the steward's exit status: asked to leave, it first records all deaths; without a parent it
-# ends at once.
-
-
-class StewardShutdown:
-    """Ends the steward; the first exit status given counts."""
-
-    def __init__(self) -> None:
-        self.code = ChildExit.BUG
-        self._decided = anyio.Event()
-
-    def finish(self, code: ChildExit) -> None:
-        if not self._decided.is_set():
-            self.code = code
-            self._decided.set()
-
-    async def decided(self) -> None:
-        await self._decided.wait()
 
 
 LEAVE_WITHIN = 5.0  # seconds, where a signal gives no deadline
@@ -93,10 +50,14 @@ def _log_mark(line: str) -> None:
     _log.warning("this host is quiet or halted", mark=line)
 
 
-@dataclass(frozen=True, slots=True)
+def _to_be_decided() -> asyncio.Future[ChildExit]:
+    return asyncio.get_running_loop().create_future()
+
+
+@dataclass(slots=True)
 class Steward:
     """`own_process`: the steward has a process of its own and handles its signals. `log_of_parent`: called with each
-    record that the parent has logged."""
+    record that the parent has logged. `ending`: its exit status, once that is decided."""
 
     spec: StewardSpec
     store: Store
@@ -106,13 +67,12 @@ class Steward:
     log_of_parent: Callable[[Mapping[str, Any]], object] = field(default=lambda _: None)
     roster: WorkerRoster = field(default_factory=WorkerRoster)
     health: Health = field(default_factory=Health)
-    ending: StewardShutdown = field(default_factory=StewardShutdown)
+    ending: asyncio.Future[ChildExit] = field(default_factory=_to_be_decided)
     recoveries: Counter[str] = field(default_factory=Counter[str])  # tasks put back, by the cause of their worker's end
-    lost_runs: LostRuns = field(init=False)
+    lost_runs: store_duties.LostRuns = field(init=False)
 
     def __post_init__(self) -> None:
-        lost_runs = LostRuns(self.store, self.telemetry, self.spec.settings.handler or "")
-        object.__setattr__(self, "lost_runs", lost_runs)
+        self.lost_runs = store_duties.LostRuns(self.store, self.telemetry, self.spec.settings.handler or "")
 
     async def live(self) -> ChildExit:
         """Run until told to leave, until the parent is gone, or until the first preflight fails; returns the exit
@@ -122,9 +82,14 @@ class Steward:
             if self.own_process:
                 group.start_soon(self._heed_signals, group)
             group.start_soon(self._serve, group)
-            await self.ending.decided()
+            await self.ending
             group.cancel_scope.cancel()
-        return self.ending.code
+        return self.ending.result()
+
+    def _end(self, code: ChildExit) -> None:
+        """End with this exit status; the first one that is given counts."""
+        if not self.ending.done():
+            self.ending.set_result(code)
 
     async def _heed_parent(self, group: TaskGroup) -> None:
         while (message := await self.link.receive()) is not None:
@@ -141,7 +106,7 @@ class Steward:
                     self.log_of_parent(record)
                 case Drain():
                     pass  # for workers
-        self.ending.finish(ChildExit.ORPHANED)
+        self._end(ChildExit.ORPHANED)
 
     async def _heed_signals(self, group: TaskGroup) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
@@ -152,7 +117,7 @@ class Steward:
         with anyio.move_on_after(deadline - time.monotonic()):
             await self.roster.all_recorded()
             await self.lost_runs.all_reported()
-        self.ending.finish(ChildExit.OK)
+        self._end(ChildExit.OK)
 
     async def _serve(self, group: TaskGroup) -> None:
         if self.spec.metrics is not None or self.spec.settings.otlp_endpoint is not None:
@@ -160,23 +125,23 @@ class Steward:
 
             group.start_soon(export_metrics, self.spec, self.store, self.health, self.recoveries)
         duties = tuple(self._duties())  # before the first worker is forked: see Orphans
-        failed = await preflight(self.store, self.spec.settings) if self.spec.first else None
+        failed = await store_duties.preflight(self.store, self.spec.settings) if self.spec.first else None
         if failed is not None:
             self.link.send(failed)
-            return self.ending.finish(ChildExit(failed.code))
+            self._end(ChildExit(failed.code))
+            return
         self.link.send(Ready())
         group.start_soon(self._beat)
         for duty in duties:
             group.start_soon(run_duty, duty, self.health)
-        return None
 
     def _duties(self) -> Iterator[Duty]:
         store, settings = self.store, self.spec.settings
         locks = LockFiles(settings.runtime_dir / "incarnations")
         foreign = locks.incarnations() if self.spec.first else ()
-        lease_settings = LeaseSettings(settings.lease, settings.lease_grace, settings.max_crashes)
-        watch = ClockWatch(store, self.health, settings.lease, time.monotonic)
-        suspects = Suspects(store, settings.lane_names, self.roster)
+        watch = ClockWatch(store, self.health, settings.lease)
+        suspects = upkeep.Suspects(store, settings.lane_names, self.roster)
+        most_crashes = settings.max_crashes
 
         def recovered(incarnation: str, count: int, cause: str) -> None:
             self.recoveries[cause.partition(":")[0]] += count  # what follows is any text
@@ -184,12 +149,12 @@ class Steward:
                 self.lost_runs.add(incarnation)
             suspects.look()
 
-        yield WorkerRecovery(store, self.roster, locks, self.link.send, recovered, settings.max_crashes).duty()
-        yield SilentWorkers(store, self.roster, locks).duty()
-        yield Orphans(store, self.roster, locks, recovered, foreign, settings.max_crashes).duty()
-        yield lease_renewal(store, self.roster, settings.lease)
-        yield ExpiredLeases(store, watch, lease_settings, recovered).duty()
-        yield promotion(store, suspects.look)
+        yield worker_recovery.WorkerRecovery(store, self.roster, locks, self.link.send, recovered, most_crashes).duty()
+        yield worker_recovery.SilentWorkers(store, self.roster, locks).duty()
+        yield Orphans(store, self.roster, locks, recovered, foreign, most_crashes).duty()
+        yield worker_recovery.lease_renewal(store, self.roster, settings.lease)
+        yield worker_recovery.ExpiredLeases(store, watch, settings, recovered).duty()
+        yield upkeep.promotion(store, suspects.look)
         yield suspects.duty(self.link.send)
         halts, longest_rest = self.spec.halts, settings.scan_interval
         yield schedule_fires(
@@ -197,28 +162,28 @@ class Steward:
         )
         yield host_marks(store, halts, _log_mark)
         if settings.time_file is not None:
-            yield time_file(store, settings.time_file)
+            yield upkeep.time_file(store, settings.time_file)
         yield LaneLimits(store, settings).duty()
         yield from bells(store, settings.lane_names)
         for lane in settings.lane_names:
             yield LaneAudit(store, lane).duty()
         yield lane_tending(store, settings.lane_names)
-        yield unserved_tasks(store, settings.unknown_handler_timeout)
+        yield upkeep.unserved_tasks(store, settings.unknown_handler_timeout)
         yield UndeclaredSchedules(store).duty()
-        yield batch_counts(store)
-        yield retention(store, settings.keep, watch)
-        yield preflight_duty(store, settings.lane_names)
+        yield upkeep.batch_counts(store)
+        yield upkeep.retention(store, settings.keep, watch)
+        yield store_duties.preflight_duty(store, settings.lane_names)
         yield Webhooks(store, settings).duty()
-        yield Rollups(store).duty()
+        yield upkeep.Rollups(store).duty()
         if self.telemetry.traces:
             yield self.lost_runs.duty()
         if ledger := store.with_ledger:
-            yield LedgerDuty(ledger, self.health).duty()
+            yield store_duties.LedgerDuty(ledger, self.health).duty()
         else:
-            yield EmptiedStore(store, self.health).duty()
-            yield StoreRollbacks(store, self.health).duty()
+            yield store_duties.EmptiedStore(store, self.health).duty()
+            yield store_duties.StoreRollbacks(store, self.health).duty()
         if settings.burst:
-            yield burst_progress(store, settings.lane_names, self.link.send)
+            yield upkeep.burst_progress(store, settings.lane_names, self.link.send)
 
     async def _beat(self) -> None:
         while True:

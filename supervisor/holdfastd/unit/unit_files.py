@@ -96,7 +96,7 @@ def _toml(settings: Mapping[str, object]) -> str:
     lines = [
         "# The settings of the service; `supervisor start --help` lists them all. Everybody can read this file:",
         f"# secrets belong in {ETC}/credentials. Environment files beside it override it.",
-        *(f"{field} = {json.dumps(_plain(value))}" for field, value in settings.items()),
+        *(f"{field} = {json.dumps(value, default=str)}" for field, value in settings.items()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -108,10 +108,6 @@ def _variables(site: Site) -> str:
         *(f"{names.own(field)}={json.dumps(str(value))}" for field, value in settings.items()),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _plain(value: object) -> object:
-    return str(value) if isinstance(value, Path) else value
 
 
 # Reads the user and the handler folder from the files of an earlier installation, so that nobody repeats them.
@@ -130,7 +126,8 @@ class InstalledService:
 def earlier(root: Path, instance: str | None) -> InstalledService:
     """Read the service's own files below `root`."""
     site = Site(instance=instance)
-    app_dir = _variables_of(_below(root, site.variables)) or _settings(_below(root, SETTINGS))
+    variables, _ = read_dotenv(_below(root, site.variables))
+    app_dir = variables.get(names.own("app_dir")) or _settings(_below(root, SETTINGS))
     return InstalledService(_user(_below(root, UNITS / site.template)), Path(app_dir) if app_dir else None)
 
 
@@ -140,10 +137,6 @@ def _user(unit: Path) -> str | None:
     except (OSError, UnicodeDecodeError):
         return None
     return match[1] if match else None
-
-
-def _variables_of(path: Path) -> str | None:
-    return read_dotenv(path)[0].get(names.own("app_dir"))
 
 
 def _settings(path: Path) -> str | None:

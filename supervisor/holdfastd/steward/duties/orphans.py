@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -59,46 +60,38 @@ SEEN_DEAD = 3  # looks at which a worker of this parent is dead and not reported
 _log = structlog.get_logger("holdfast.steward")
 
 
+@dataclass(slots=True)
 class Orphans:
     """`foreign`: incarnations that are certainly not workers of this parent."""
 
-    def __init__(
-        self,
-        store: Store,
-        roster: WorkerRoster,
-        locks: LockFiles,
-        recovered: Recovered,
-        foreign: Iterable[str] = (),
-        max_crashes: int = MAX_CRASHES,
-    ) -> None:
-        self._max_crashes = max_crashes
-        self._store = store
-        self._roster = roster
-        self._locks = locks
-        self._recovered = recovered
-        self._foreign = frozenset(foreign)
-        self._seen_dead = Counter[str]()  # workers of this parent whose deaths it has not reported
+    store: Store
+    roster: WorkerRoster
+    locks: LockFiles
+    recovered: Recovered
+    foreign: Collection[str] = ()
+    max_crashes: int = MAX_CRASHES
+    _seen_dead: Counter[str] = field(default_factory=Counter[str])  # of this parent, which has not reported them
 
     def duty(self) -> Duty:
         return Duty("orphans", self.run_once)
 
     async def run_once(self) -> float:
-        present = self._locks.incarnations()
-        dead = [name for name in sorted(present & self._foreign) if self._is_dead_stranger(name)]
+        present = self.locks.incarnations()
+        dead = [name for name in sorted(present.intersection(self.foreign)) if self._is_dead_stranger(name)]
         unreported = self._unreported()
         dead += unreported
         left = self._kill(dead, unreported.values()) if dead else set[int]()
         for incarnation in dead:
             await self._recover(incarnation, left)
-        self._foreign = frozenset(name for name in present if not self._roster.knows(name))
+        self.foreign = frozenset(name for name in present if not self.roster.knows(name))
         return LOOK_EVERY
 
     def _is_dead_stranger(self, incarnation: str) -> bool:
-        return not self._roster.knows(incarnation) and self._locks.is_dead(incarnation)
+        return not self.roster.knows(incarnation) and self.locks.is_dead(incarnation)
 
     def _unreported(self) -> dict[str, int]:
         """Dead workers of this parent that it has not reported for some time, with the numbers of their processes."""
-        found = {name: self._locks.dead_process(name) for name in self._roster.living}
+        found = {name: self.locks.dead_process(name) for name in self.roster.living}
         dead = {name: pid for name, pid in found.items() if pid is not None}
         self._seen_dead = Counter({name: self._seen_dead[name] + 1 for name in dead})
         return {name: pid for name, pid in dead.items() if self._seen_dead[name] >= SEEN_DEAD}
@@ -115,17 +108,17 @@ class Orphans:
         if not await self._is_over(incarnation, left):
             _log.warning("a process of an orphaned worker cannot be killed", incarnation=incarnation)
             return
-        begun = self._locks.begun(incarnation)
-        count = await self._store.recover(incarnation, CAUSE, charged=False, max_crashes=self._max_crashes, begun=begun)
-        self._locks.remove(incarnation)
-        self._roster.worker_lost(incarnation)
+        begun = self.locks.begun(incarnation)
+        count = await self.store.recover(incarnation, CAUSE, charged=False, max_crashes=self.max_crashes, begun=begun)
+        self.locks.remove(incarnation)
+        self.roster.worker_lost(incarnation)
         _log.info("orphaned worker recovered", incarnation=incarnation, tasks=count)
-        self._recovered(incarnation, count, CAUSE)
+        self.recovered(incarnation, count, CAUSE)
 
     async def _is_over(self, incarnation: str, left: Collection[int]) -> bool:
         """True once no process holds the lock and none of these runs; what was just killed gets some time to end."""
         for _ in range(LOOKS):
-            if self._locks.is_free(incarnation) and not any(map(processes.runs, left)):
+            if self.locks.is_free(incarnation) and not any(map(processes.runs, left)):
                 return True
             await anyio.sleep(END_WITHIN / LOOKS)
         return False

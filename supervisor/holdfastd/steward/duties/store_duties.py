@@ -6,6 +6,7 @@ the recovery say which runs these were. One script has written them all, right b
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +15,6 @@ from uuid import uuid4
 
 import anyio
 import structlog
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from holdfast.core.activity import Happening
 from holdfast.core.counts import Epoch
@@ -28,7 +28,7 @@ from holdfast.ipc.channel import BootFailed
 from holdfast.telemetry.port import Telemetry
 from holdfast.telemetry.runs import LostRun, RunEvent
 from holdfast_config import Settings
-from holdfastd.steward.duty import RETRY_WAIT, Duty, Health
+from holdfastd.steward.duty import Duty, Health, pause
 
 if TYPE_CHECKING:
     from holdfast.store import Store
@@ -195,15 +195,11 @@ class EmptiedStore:
                 before=self._known.name,
             )
         self._known = epoch
-        self._show(epoch)
+        is_fresh = epoch.emptied_ago_ms is not None and epoch.emptied_ago_ms < LOUD_FOR * 1000
+        known = counted(epoch.lost, "task was", "tasks were")
+        trouble = f"the store came back empty: all its data is lost ({known} known)"
+        self._health.set(_DATA_LOSS, trouble if is_fresh else "")
         return EMPTIED_EVERY
-
-    def _show(self, epoch: Epoch) -> None:
-        if epoch.emptied_ago_ms is not None and epoch.emptied_ago_ms < LOUD_FOR * 1000:
-            known = counted(epoch.lost, "task was", "tasks were")
-            self._health.report(_DATA_LOSS, f"the store came back empty: all its data is lost ({known} known)")
-        else:
-            self._health.clear(_DATA_LOSS)
 
 
 # StoreRollbacks detects that the store has lost its latest writes (a lagging replica became master, say).
@@ -251,10 +247,7 @@ class StoreRollbacks:
 
 PREFLIGHT_EVERY = 30.0  # seconds
 REMOTE_TIMEOUT = 9.0  # seconds: the service answers within 10
-# Share of the boot timeout: the embedded store may have a long AOF to load, and the parent watches it.
-EMBEDDED_TIMEOUT_SHARE = 0.9
-
-_PASSING = retry_if_exception_type((StoreUnavailableError, StoreFullError))
+EMBEDDED_TIMEOUT_SHARE = 0.9  # of the boot timeout
 
 
 def preflight_duty(store: Store, lanes: Sequence[str]) -> Duty:
@@ -268,19 +261,18 @@ def preflight_duty(store: Store, lanes: Sequence[str]) -> Duty:
 async def preflight(store: Store, settings: Settings) -> BootFailed | None:
     """Wait a limited time until the store is fit; None if it is."""
     trouble = f"Redis at {settings.redis.masked_url} does not answer"
-
-    def note(state: RetryCallState) -> None:
-        nonlocal trouble
-        if state.outcome is not None:
-            trouble = str(state.outcome.exception()) or trouble
-
-    retrying = AsyncRetrying(sleep=anyio.sleep, wait=RETRY_WAIT, retry=_PASSING, before_sleep=note)
-    with anyio.move_on_after(_timeout(settings)):
-        try:
-            await retrying(store.preflight, settings.lane_names)
-        except StoreError as error:
-            return BootFailed(ChildExit.BOOT_FAILED, str(error))
-        return None
+    # The embedded store may have a long AOF to load, and the parent watches it.
+    within = settings.boot_timeout * EMBEDDED_TIMEOUT_SHARE if settings.embedded else REMOTE_TIMEOUT
+    with anyio.move_on_after(within):
+        for failures in itertools.count(1):
+            try:
+                await store.preflight(settings.lane_names)
+                return None
+            except (StoreUnavailableError, StoreFullError) as error:
+                trouble = str(error) or trouble
+                await anyio.sleep(pause(failures))
+            except StoreError as error:
+                return BootFailed(ChildExit.BOOT_FAILED, str(error))
     return BootFailed(ChildExit.UNAVAILABLE, f"{trouble}; {_advice(settings)}")
 
 
@@ -288,10 +280,6 @@ def _advice(settings: Settings) -> str:
     if settings.embedded:
         return f"see {settings.state_dir / 'store' / 'server.log'}"
     return f"is it running, and is {'the URL' if settings.postgres else 'REDIS_URL'} right?"
-
-
-def _timeout(settings: Settings) -> float:
-    return settings.boot_timeout * EMBEDDED_TIMEOUT_SHARE if settings.embedded else REMOTE_TIMEOUT
 
 
 # LedgerDuty copies events to PostgreSQL, where that keeps the tasks, and rebuilds a Redis that has lost its data.
@@ -317,10 +305,7 @@ class LedgerDuty:
 
     async def run_once(self) -> float:
         kept = await self._ledger.keep()
-        if kept.rebuilding:
-            self._health.report(_REBUILD, "Redis is being rebuilt from PostgreSQL")
-        else:
-            self._health.clear(_REBUILD)
+        self._health.set(_REBUILD, "Redis is being rebuilt from PostgreSQL" if kept.rebuilding else "")
         self._waits = not (kept.busy or kept.more)
         return 0.0 if kept.more else OTHERS_TURN
 

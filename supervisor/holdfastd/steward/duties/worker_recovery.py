@@ -20,6 +20,7 @@ from holdfast.errors import StoreUnavailableError
 from holdfast.ipc.channel import Acknowledged, Died
 from holdfast.os.kill_points import Point, reached
 from holdfast.version import installed
+from holdfast_config import Settings
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.roster import LockFiles, WorkerRoster
@@ -80,43 +81,34 @@ class WorkerRecovery:
         return count
 
 
-# ExpiredLeases recovers the tasks of workers whose lease has expired, as after the loss of a host.
+# ExpiredLeases recovers the tasks of workers whose lease has expired, for example after the loss of a host.
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 2.5  # seconds
 CAUSE = "lease"
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseSettings:
-    """`lease` and `grace`: seconds for which a silent worker counts as alive; `max_crashes`: runs of a task after its
-    first worker's death."""
-
-    lease: float
-    grace: float
-    max_crashes: int = MAX_CRASHES
-
-
 class ExpiredLeases:
-    def __init__(self, store: Store, watch: ClockWatch, settings: LeaseSettings, recovered: Recovered) -> None:
-        self._store = store
-        self._watch = watch
-        self._settings = settings
-        self._recovered = recovered
+    """A worker counts as alive until it was silent for the lease and the grace of the settings."""
+
+    store: Store
+    watch: ClockWatch
+    settings: Settings
+    recovered: Recovered
 
     def duty(self) -> Duty:
         return Duty("expired leases", self.run_once)
 
     async def run_once(self) -> float:
-        if await self._watch.leases_hold():
-            await self._reap()
-        return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, self._settings.grace / 2))
+        if await self.watch.leases_hold():
+            await self._reap(round(self.settings.lease * 1000), round(self.settings.lease_grace * 1000))
+        return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, self.settings.lease_grace / 2))
 
-    async def _reap(self) -> None:
-        lease_ms, grace_ms = round(self._settings.lease * 1000), round(self._settings.grace * 1000)
-        lapsed = await self._store.reap(lease_ms, grace_ms, self._settings.max_crashes)
+    async def _reap(self, lease_ms: int, grace_ms: int) -> None:
+        lapsed = await self.store.reap(lease_ms, grace_ms, self.settings.max_crashes)
         for incarnation, count in lapsed.items():
             _log.warning("lost worker recovered: its lease expired", incarnation=incarnation, tasks=count)
-            self._recovered(incarnation, count, CAUSE)
+            self.recovered(incarnation, count, CAUSE)
 
 
 # Renews the leases of this parent's workers until the parent reports them dead, however silent a worker is.

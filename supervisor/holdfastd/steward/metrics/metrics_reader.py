@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -49,8 +50,7 @@ class PoolHost:
 
     async def read(self) -> Readings:
         """The readings of a pool; without an answer of the supervisor, none about it."""
-        status = await self._status()
-        readings = Readings()
+        readings, status = Readings(), await self._status()
         readings.set(table.SUPERVISOR_INFO, 1, status.version if status else installed())
         if status is not None:
             _set_service(readings, status)
@@ -127,65 +127,51 @@ LATE = f"the store does not answer within {STORE_TIMEOUT:g} s"
 _log = structlog.get_logger("holdfast.steward")
 
 
+@dataclass(slots=True)
 class MetricsReader:
     """`recovered`: tasks that this steward put back, by the cause of their worker's end. `clock`: monotonic seconds."""
 
-    def __init__(
-        self,
-        store: Store,
-        host: MeteredHost,
-        reporter: Reporter,
-        report: QueueReport,
-        recovered: Mapping[str, int],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._store = store
-        self._host = host
-        self._reporter = reporter
-        self._report = report
-        self._recovered = recovered
-        self._clock = clock
-        self._trouble = ""
-        self._reading = anyio.Lock()
-        self._read_at = float("-inf")
-        self._readings = Readings()
+    store: Store
+    host: MeteredHost
+    reporter: Reporter
+    report: QueueReport
+    recovered: Mapping[str, int]
+    clock: Callable[[], float] = time.monotonic
+    _trouble: str = ""
+    _reading: anyio.Lock = field(default_factory=anyio.Lock)
+    _read_at: float = float("-inf")
+    _readings: Readings = field(default_factory=Readings)
 
     async def read(self, fresh: float = FRESH) -> Readings:
         """Read the metrics. Simultaneous calls share one reading. `fresh`: for how many seconds a reading is reused."""
         async with self._reading:
-            if self._clock() - self._read_at >= fresh:
+            if self.clock() - self._read_at >= fresh:
                 self._readings = await self._read()
-                self._read_at = self._clock()
+                self._read_at = self.clock()
             return self._readings
 
     async def _read(self) -> Readings:
-        readings = await self._host.read()
-        for cause, number in self._recovered.items():
+        readings = await self.host.read()
+        for cause, number in self.recovered.items():
             readings.set(table.HOST_RECOVERED, number, cause)
-        queue: Readings | None = None
-        is_up = False
+        queue, trouble = None, ""
         try:
             with anyio.fail_after(STORE_TIMEOUT):
                 queue = await self._read_queue()
-                is_up = True
-            self._note("")
         except (StoreError, TimeoutError) as error:
-            self._note(str(error) or LATE)
-        readings.set(table.STORE_UP, is_up)
+            trouble = str(error) or LATE
+        if trouble and trouble != self._trouble:
+            _log.warning("metrics of the queue cannot be read", reason=trouble)
+        self._trouble = trouble
+        readings.set(table.STORE_UP, not trouble)
         readings.set(table.REPORTER, queue is not None)
         readings.update(queue or Readings())
         return readings
 
-    def _note(self, trouble: str) -> None:
-        """Log why the queue cannot be read, once while it stays so."""
-        if trouble and trouble != self._trouble:
-            _log.warning("metrics of the queue cannot be read", reason=trouble)
-        self._trouble = trouble
-
     async def _read_queue(self) -> Readings | None:
         """Read the metrics of the queue; None if another steward reports it."""
-        if await self._reporter.ask():
-            return await self._report.read()
-        self._report.forget()
-        await self._store.ping()
+        if await self.reporter.ask():
+            return await self.report.read()
+        self.report.forget()
+        await self.store.ping()
         return None

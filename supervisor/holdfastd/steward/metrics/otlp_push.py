@@ -11,20 +11,7 @@ import anyio
 import anyio.to_thread
 import structlog
 from opentelemetry.sdk.metrics import Exemplar as Spelled
-from opentelemetry.sdk.metrics.export import (
-    AggregationTemporality,
-    Buckets,
-    DataT,
-    ExponentialHistogram,
-    ExponentialHistogramDataPoint,
-    Gauge,
-    MetricsData,
-    NumberDataPoint,
-    ResourceMetrics,
-    ScopeMetrics,
-    Sum,
-)
-from opentelemetry.sdk.metrics.export import Metric as Exported
+from opentelemetry.sdk.metrics import export
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
@@ -42,7 +29,7 @@ from holdfastd.steward.metrics.metrics_reader import MetricsReader
 # Spells readings as metrics of OpenTelemetry. Imported only where an endpoint is set.
 
 _SCOPE = InstrumentationScope(HOLDFAST, installed(), SCHEMA_URL)
-_CUMULATIVE = AggregationTemporality.CUMULATIVE
+_CUMULATIVE = export.AggregationTemporality.CUMULATIVE
 _UNKNOWN = cast("float", None)  # the shortest and the longest sample: the encoder leaves them out
 
 
@@ -52,19 +39,21 @@ class OtlpExposition:
     def __init__(self, resource: Resource) -> None:
         self._resources = {Scope.HOST: resource, Scope.QUEUE: hostless(resource)}
 
-    def metrics_data(self, readings: Readings, now_ns: int | None = None) -> MetricsData:
+    def metrics_data(self, readings: Readings, now_ns: int | None = None) -> export.MetricsData:
         now = time.time_ns() if now_ns is None else now_ns
-        by_scope: dict[Scope, list[Exported]] = {scope: [] for scope in Scope}
+        by_scope: dict[Scope, list[export.Metric]] = {scope: [] for scope in Scope}
         for metric, data in _all(readings, now):
-            by_scope[metric.scope].append(Exported(metric.name, metric.meaning, str(metric.unit), data))
-        return MetricsData([_of_resource(self._resources[scope], each) for scope, each in by_scope.items() if each])
+            by_scope[metric.scope].append(export.Metric(metric.name, metric.meaning, str(metric.unit), data))
+        return export.MetricsData(
+            [_of_resource(self._resources[scope], each) for scope, each in by_scope.items() if each]
+        )
 
 
-def _of_resource(resource: Resource, metrics: list[Exported]) -> ResourceMetrics:
-    return ResourceMetrics(resource, [ScopeMetrics(_SCOPE, metrics, SCHEMA_URL)], resource.schema_url)
+def _of_resource(resource: Resource, metrics: list[export.Metric]) -> export.ResourceMetrics:
+    return export.ResourceMetrics(resource, [export.ScopeMetrics(_SCOPE, metrics, SCHEMA_URL)], resource.schema_url)
 
 
-def _all(readings: Readings, now: int) -> Iterator[tuple[Metric, DataT]]:
+def _all(readings: Readings, now: int) -> Iterator[tuple[Metric, export.DataT]]:
     began = readings.report_began_ms * 1_000_000
     for metric, values in readings.values():
         yield metric, _numbers(metric, values, began if metric.since_report else 0, now)
@@ -73,25 +62,26 @@ def _all(readings: Readings, now: int) -> Iterator[tuple[Metric, DataT]]:
             _point(_attributes(metric, labels), each, began, now, readings.exemplars(metric, labels))
             for labels, each in histograms.items()
         ]
-        yield metric, ExponentialHistogram(points, _CUMULATIVE)
+        yield metric, export.ExponentialHistogram(points, _CUMULATIVE)
 
 
-def _numbers(metric: Metric, values: Mapping[Labels, float], began: int, now: int) -> DataT:
+def _numbers(metric: Metric, values: Mapping[Labels, float], began: int, now: int) -> export.DataT:
     spell = float if metric.unit is Unit.SECONDS else int
     points = [
-        NumberDataPoint(_attributes(metric, labels), began, now, spell(value)) for labels, value in values.items()
+        export.NumberDataPoint(_attributes(metric, labels), began, now, spell(value))
+        for labels, value in values.items()
     ]
     if metric.kind is Kind.GAUGE:
-        return Gauge(points)
-    return Sum(points, _CUMULATIVE, is_monotonic=metric.kind is Kind.COUNTER)
+        return export.Gauge(points)
+    return export.Sum(points, _CUMULATIVE, is_monotonic=metric.kind is Kind.COUNTER)
 
 
 def _point(
     attributes: dict[str, str | int], histogram: Histogram, began: int, now: int, exemplars: Sequence[Exemplar]
-) -> ExponentialHistogramDataPoint:
+) -> export.ExponentialHistogramDataPoint:
     first, last = min(histogram.buckets), max(histogram.buckets)
     counts = [histogram.buckets[bucket] for bucket in range(first, last + 1)]
-    return ExponentialHistogramDataPoint(
+    return export.ExponentialHistogramDataPoint(
         attributes,
         began,
         now,
@@ -99,8 +89,8 @@ def _point(
         histogram.micros / 1e6,
         SCALE,
         zero_count=0,
-        positive=Buckets(first, counts),
-        negative=Buckets(0, []),
+        positive=export.Buckets(first, counts),
+        negative=export.Buckets(0, []),
         flags=0,
         min=_UNKNOWN,
         max=_UNKNOWN,

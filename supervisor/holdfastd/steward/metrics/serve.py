@@ -28,14 +28,8 @@ from holdfast_config.addresses import ListenAddress
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.control.open_connections import AcceptLoop, OpenConnection, OpenConnections
 from holdfastd.steward.duty import Health, run_duty
-from holdfastd.steward.metrics.metrics_reader import (
-    LATE,
-    STORE_TIMEOUT,
-    MeteredHost,
-    MetricsReader,
-    PoolHost,
-    ProcessHost,
-)
+from holdfastd.steward.metrics import metrics_reader
+from holdfastd.steward.metrics.metrics_reader import MeteredHost, MetricsReader
 from holdfastd.steward.metrics.queue_report import QueueReport, Reporter
 from holdfastd.steward.steward_spec import StewardSpec
 
@@ -177,72 +171,58 @@ class Pages:
         self._reader = reader
         self._readings = Readings()
         self._spelled: dict[str, MetricsAnswer] = {}  # by what a client accepts
-        self._pages: dict[str, Callable[[HttpRequest], Awaitable[MetricsAnswer]]] = {
-            "/metrics": self._metrics,
-            "/healthz": self._healthz,
-            "/readyz": self._readyz,
-        }
 
     async def respond(self, request: HttpRequest) -> MetricsAnswer:
-        page = self._pages.get(request.path)
-        if page is None:
-            return MetricsAnswer.line(HTTPStatus.NOT_FOUND, f"pages: {', '.join(self._pages)}")
-        return await page(request)
-
-    async def _healthz(self, _: HttpRequest) -> MetricsAnswer:
-        """The health page: any answer shows that the steward's event loop turns."""
-        return MetricsAnswer.line(HTTPStatus.OK, "ok")
-
-    async def _readyz(self, _: HttpRequest) -> MetricsAnswer:
-        obstacle = await self._host.obstacle() or await self._store_obstacle()
-        return MetricsAnswer.line(HTTPStatus.SERVICE_UNAVAILABLE if obstacle else HTTPStatus.OK, obstacle or "ready")
+        match request.path:
+            case "/metrics":
+                return await self._metrics(request.accept)
+            case "/healthz":  # any answer shows that the steward's event loop turns
+                return MetricsAnswer.line(HTTPStatus.OK, "ok")
+            case "/readyz":
+                obstacle = await self._host.obstacle() or await self._store_obstacle()
+                status = HTTPStatus.SERVICE_UNAVAILABLE if obstacle else HTTPStatus.OK
+                return MetricsAnswer.line(status, obstacle or "ready")
+            case _:
+                return MetricsAnswer.line(HTTPStatus.NOT_FOUND, "pages: /metrics, /healthz, /readyz")
 
     async def _store_obstacle(self) -> str:
         try:
-            with anyio.fail_after(STORE_TIMEOUT):
+            with anyio.fail_after(metrics_reader.STORE_TIMEOUT):
                 await self._store.ping()
-        except StoreError as error:
-            return str(error)
-        except TimeoutError:
-            return LATE
+        except (StoreError, TimeoutError) as error:
+            return str(error) or metrics_reader.LATE
         return ""
 
-    async def _metrics(self, request: HttpRequest) -> MetricsAnswer:
+    async def _metrics(self, accept: str) -> MetricsAnswer:
         """The metrics page. Scrapes of the same reading in the same format share one answer."""
         readings = await self._reader.read()
         if readings is not self._readings:
             self._readings = readings
             self._spelled.clear()
-        answer = self._spelled.get(request.accept)
+        answer = self._spelled.get(accept)
         if answer is None:
-            answer = await anyio.to_thread.run_sync(_answer, readings, request.accept)
+            content_type, body = await anyio.to_thread.run_sync(exposed, readings, accept)
+            answer = MetricsAnswer(HTTPStatus.OK, body, content_type)
             if readings is self._readings:
-                self._spelled = {request.accept: answer}
+                self._spelled = {accept: answer}
         return answer
-
-
-def _answer(readings: Readings, accept: str) -> MetricsAnswer:
-    # the library is loaded by the first scrape
-
-    content_type, body = exposed(readings, accept)
-    return MetricsAnswer(HTTPStatus.OK, body, content_type)
 
 
 async def export_metrics(spec: StewardSpec, store: Store, health: Health, recovered: Mapping[str, int]) -> None:
     """Export until cancelled; then another steward may report the queue at once. `recovered`: tasks that this steward
     put back, by the cause of their worker's end."""
     reporter = Reporter(store, time.monotonic)
-    host = PoolHost(spec.settings.runtime_dir) if spec.has_pool else ProcessHost("steward")
-    reader = MetricsReader(store, host, reporter, QueueReport(store, spec.settings), recovered)
+    settings = spec.settings
+    host = metrics_reader.PoolHost(settings.runtime_dir) if spec.has_pool else metrics_reader.ProcessHost("steward")
+    reader = MetricsReader(store, host, reporter, QueueReport(store, settings), recovered)
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(run_duty, reporter.duty(), health)
             if spec.metrics is not None:
-                pages = Pages(store, host, reader)
-                hosts = hosts_of(spec.metrics, spec.settings)
-                group.start_soon(MetricsServer(pages.respond, hosts).serve, spec.metrics)
-            if spec.settings.otlp_endpoint is not None and is_wanted("METRICS"):
-                group.start_soon(_push, spec.settings.otlp_endpoint, spec, reader, health)
+                server = MetricsServer(Pages(store, host, reader).respond, hosts_of(spec.metrics, settings))
+                group.start_soon(server.serve, spec.metrics)
+            if settings.otlp_endpoint is not None and is_wanted("METRICS"):
+                group.start_soon(_push, settings.otlp_endpoint, settings, reader, health)
     finally:
         await reporter.leave()
 
@@ -255,10 +235,10 @@ def hosts_of(listener: socket.socket, settings: Settings) -> AllowedHosts | None
     return AllowedHosts.of(settings)
 
 
-async def _push(endpoint: str, spec: StewardSpec, reader: MetricsReader, health: Health) -> None:
+async def _push(endpoint: str, settings: Settings, reader: MetricsReader, health: Health) -> None:
     from holdfastd.steward.metrics.otlp_push import OtlpPush  # imports OpenTelemetry
 
-    push = OtlpPush.towards(endpoint, spec.settings, reader)
+    push = OtlpPush.towards(endpoint, settings, reader)
     try:
         await run_duty(push.duty(), health)
     finally:
