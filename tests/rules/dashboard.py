@@ -618,7 +618,7 @@ DASHBOARD = (
     ),
     Rule(
         "a stream ends with the login that opened it",
-        "                    if not await self._may_read():\n",
+        "                    if not await login_counts(self._request):\n",
         "                    if False:\n",
         f"{_LIVE}::test_a_stream_ends_soon_after_its_user_is_removed",
     ),
@@ -630,8 +630,8 @@ DASHBOARD = (
     ),
     Rule(
         "the dashboard tells of a database that is away",
-        "        if settings.postgres is not None:\n",
-        "        if False:\n",
+        "    if settings.postgres is not None:\n        found +=",
+        "    if False:\n        found +=",
         "tests/ledger/test_keeping.py::test_the_problems_of_now_name_a_database_that_is_away",
     ),
     Rule(

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.core.outcomes import Failure, failure_document
 from holdfast_config import RedisSettings
-from holdfastd.web.views.report_views import place_of
+from holdfastd.web.pages.report_pages import place_of
 from tests.web.handlers import publish, working
 from tests.web.site import HTML, site
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from holdfastd.web.pages.report_pages import Chart, ChartLine
 from holdfastd.web.rendering import ago, dotted, event_words, moments
-from holdfastd.web.views.report_views import Chart, ChartLine
 
 
 def test_a_moment_in_a_text_is_one_of_the_readers_zone() -> None:

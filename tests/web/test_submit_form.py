@@ -13,7 +13,7 @@ import pytest
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.task_states import State
 from holdfast_config import RedisSettings
-from holdfastd.web.views.argument_fields import FieldKind, argument_fields, read_arguments
+from holdfastd.web.views.submission_form import FieldKind, argument_fields, read_arguments
 from tests.web.handlers import publish, working
 from tests.web.site import HTML, Site, site
 

@@ -29,8 +29,8 @@ from holdfastd.web.live.stream_response import OpenStreams
 from holdfastd.web.pages import event_pages, queue_pages, report_pages, schedule_pages, task_pages, worker_pages
 from holdfastd.web.pages.login_page import LoginPage
 from holdfastd.web.problems import API, problem
-from holdfastd.web.queue.bulk_work import BulkWork
 from holdfastd.web.queue.cached_reports import CurrentProblems, PeriodReports, QueueCounts
+from holdfastd.web.queue.found_tasks import BulkWork
 from holdfastd.web.queue.queue_access import QueueAccess, RefusalBound
 from holdfastd.web.rendering import page
 

@@ -106,7 +106,6 @@ def environment(redaction: Redaction) -> Environment:
         "short": short,
         "dotted": dotted,
         "rate": rate,
-        "length": len,
         "span": span,
         "query_with": query_with,
         "lane_state": queue_documents.state_words,

@@ -14,7 +14,7 @@ from holdfastd.operations.act import Act, Face
 from holdfastd.web.access.forms import doing
 from holdfastd.web.api.call import ApiCall
 from holdfastd.web.api.operation import BODY, ApiOperation
-from holdfastd.web.queue.bulk_work import bulk_work_of
+from holdfastd.web.queue.found_tasks import bulk_work_of
 
 _SEGMENT = re.compile(r"{(\w+)}")
 

@@ -41,17 +41,13 @@ from holdfastd.operations.unreadable import REMOVE_UNREADABLE, RETRY_UNREADABLE
 from holdfastd.operations.webhooks import GIVE_UP_WEBHOOK, RETRY_WEBHOOK
 from holdfastd.operations.workers import SCALE_WORKERS, WRITE_STACKS
 from holdfastd.web.access.forms import doing, noted, read_form
-from holdfastd.web.pages import queue_pages
-from holdfastd.web.pages.schedule_pages import form_again, stored_spec
-from holdfastd.web.pages.task_pages import edit_form_of, handler_of, new_id, shown_again
-from holdfastd.web.queue.bulk_work import bulk_work_of
-from holdfastd.web.queue.found_tasks import filter_texts
+from holdfastd.web.pages import queue_pages, schedule_pages, task_pages
+from holdfastd.web.queue.found_tasks import bulk_work_of, filter_texts
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
-from holdfastd.web.views.argument_fields import read_json
 from holdfastd.web.views.schedule_form import spec_of
 from holdfastd.web.views.shown_task import call_of
-from holdfastd.web.views.submission_form import HANDLER, ORIGINAL, SubmissionForm, empty_form, typed_spec
+from holdfastd.web.views.submission_form import HANDLER, ORIGINAL, SubmissionForm, empty_form, read_json, typed_spec
 
 Fields = Mapping[str, str]
 Texts = Mapping[str, object]
@@ -106,7 +102,7 @@ def change_of(
 
 
 async def _read_submission(access: QueueAccess, fields: Fields) -> SubmitTasks:
-    handler, original = await handler_of(access, fields.get(HANDLER, "")), fields.get(ORIGINAL, "")
+    handler, original = await task_pages.handler_of(access, fields.get(HANDLER, "")), fields.get(ORIGINAL, "")
     call = call_of(await access.manager.get_task(original)) if original else None
     return SubmitTasks([typed_spec(handler, fields, call, access.redaction)])
 
@@ -123,8 +119,8 @@ async def _submission_form(access: QueueAccess, fields: Fields) -> SubmissionFor
     """The form as it was shown. A task that is gone leaves what was typed."""
     with suppress(UnknownTaskError, InvalidTaskError):
         if original := fields.get(ORIGINAL, ""):
-            return await edit_form_of(access, original)
-    return empty_form(await handler_of(access, fields.get(HANDLER, "")), new_id())
+            return await task_pages.edit_form_of(access, original)
+    return empty_form(await task_pages.handler_of(access, fields.get(HANDLER, "")), task_pages.new_id())
 
 
 def _message(fields: Fields) -> Texts:
@@ -154,7 +150,7 @@ async def _read_schedule(access: QueueAccess, fields: Fields) -> SetSchedule:
     name, stored, is_new = fields.get(SET_SCHEDULE.subject, ""), dict[str, object](), not fields.get("known")
     if not is_new:
         with suppress(UnknownScheduleError):
-            stored = stored_spec(await access.manager.schedules.get(name))
+            stored = schedule_pages.stored_spec(await access.manager.schedules.get(name))
     return SetSchedule(name, spec_of(fields, stored, access.redaction.value(stored)), is_new=is_new)
 
 
@@ -167,7 +163,7 @@ CHANGES = (
     change_of(CANCEL_TASK, TASK),
     change_of(PAUSE_TASK, TASK),
     change_of(RESUME_TASK, TASK),
-    change_of(SEND_MESSAGE, TASK, shown_again, _message),
+    change_of(SEND_MESSAGE, TASK, task_pages.task, _message),
     change_of(RETRY_TASK, TASK),
     change_of(REMOVE_TASK, "/tasks"),
     PageChange(SUBMIT_TASKS, TASK, _submission_again, _read_submission, ORIGINAL),
@@ -176,13 +172,13 @@ CHANGES = (
     change_of(GO_ON_WITH_BULK, "/bulk"),
     change_of(PAUSE_LANE, LANE),
     change_of(RESUME_LANE, LANE),
-    change_of(LIMIT_LANE, LANE, queue_pages.lane_again, _limits("running", "per_key", "rate")),
-    change_of(LIMIT_HANDLER, "/lanes", queue_pages.lanes_again, _limits("rate")),
+    change_of(LIMIT_LANE, LANE, queue_pages.lane, _limits("running", "per_key", "rate")),
+    change_of(LIMIT_HANDLER, "/lanes", queue_pages.lanes, _limits("rate")),
     change_of(QUIET_HOSTS, "/workers"),
     change_of(RESUME_HOSTS, "/workers"),
     change_of(SCALE_WORKERS, "/workers"),
     change_of(WRITE_STACKS, "/stacks?worker={}"),
-    PageChange(SET_SCHEDULE, SCHEDULE, form_again, _read_schedule),
+    PageChange(SET_SCHEDULE, SCHEDULE, schedule_pages.form, _read_schedule),
     change_of(RUN_SCHEDULE, SCHEDULE),
     change_of(PAUSE_SCHEDULE, SCHEDULE),
     change_of(RESUME_SCHEDULE, SCHEDULE),

@@ -21,7 +21,7 @@ from holdfast.core.trail import TrailStep, read_trail
 from holdfast.errors import StoreUnavailableError
 from holdfast.why.times import moment
 from holdfastd.web.live import stream_response
-from holdfastd.web.live.event_feed import EventBatch, EventFeed, EventSelection, left_out
+from holdfastd.web.live.event_feed import EventBatch, EventFeed, EventSelection, left_out, store_notice
 from holdfastd.web.live.stream_response import stream
 from holdfastd.web.queue.queue_access import QueueAccess, position_of, queue_of, stream_position
 
@@ -195,7 +195,7 @@ async def selected_messages(feed: EventFeed, selection: EventSelection, after: s
         began_at, quiet = feed.position, 0
         yield stream_response.BEGINNING
         if feed.problem:
-            yield stream_response.message({"away": True, "problem": feed.problem}, "store")
+            yield store_notice(feed.problem)
         if after:
             async for text in _earlier(feed, selection, after, began_at):
                 yield text

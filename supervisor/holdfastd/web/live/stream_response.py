@@ -140,8 +140,7 @@ async def stream(request: Request, messages: AsyncGenerator[bytes], *, longest: 
     except BaseException:
         streams.ended(over)
         raise
-    shown = queue_of(request).redaction.text
-    return EventStreamResponse(streams, over, messages, first, lambda: login_counts(request), longest, shown)
+    return EventStreamResponse(request, over, messages, first, longest)
 
 
 @asynccontextmanager
@@ -184,13 +183,11 @@ class EventStreamResponse(Response):
 
     def __init__(
         self,
-        streams: OpenStreams,
+        request: Request,
         over: asyncio.Future[None],
         messages: AsyncGenerator[bytes],
         first: bytes,
-        may_read: Callable[[], Awaitable[bool]],
         longest: float | None,
-        shown: Callable[[str], str],
     ) -> None:
         # The body has no length, and a proxy may not collect it.
         self.status_code, self.background = 200, None
@@ -199,8 +196,8 @@ class EventStreamResponse(Response):
             (b"cache-control", b"no-store"),
             (b"x-accel-buffering", b"no"),
         ]
-        self._streams, self._over, self._longest = streams, over, longest
-        self._messages, self._first, self._may_read, self._shown = messages, first, may_read, shown
+        self._request, self._over, self._longest = request, over, longest
+        self._messages, self._first = messages, first
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         over = self._over
@@ -216,19 +213,20 @@ class EventStreamResponse(Response):
             if too_long is not None:
                 too_long.cancel()
             gone.cancel()
-            self._streams.ended(over)
+            _streams_of(self._request).ended(over)
             await self._messages.aclose()
 
     async def _send_all(self, over: asyncio.Future[None], send: Send) -> None:
         message, following, looked_at = self._first, None, time.monotonic()
+        shown = queue_of(self._request).redaction.text
         try:
             while not over.done():
                 if time.monotonic() - looked_at >= LOGIN_EVERY:
-                    if not await self._may_read():
+                    if not await login_counts(self._request):
                         return
                     looked_at = time.monotonic()
                 await send({"type": "http.response.body", "body": message, "more_body": True})
-                following = following or asyncio.create_task(_next(self._messages, self._shown))
+                following = following or asyncio.create_task(_next(self._messages, shown))
                 await asyncio.wait((following, over), timeout=HEARTBEAT_EVERY, return_when=asyncio.FIRST_COMPLETED)
                 message = HEARTBEAT
                 if following.done():

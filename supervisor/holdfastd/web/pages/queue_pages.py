@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.core.batches import TaskEnd
-from holdfast.core.lanes import LaneState, LimitOrder
+from holdfast.core.lanes import LaneState
 from holdfast.errors import HoldfastError
 from holdfast_config.lanes import list_name
 from holdfast_config.redis_urls import mask_webhook
@@ -23,43 +23,32 @@ from holdfastd.web.queue.queue_access import list_place, queue_of
 from holdfastd.web.rendering import page
 
 
-async def lanes(request: Request) -> Response:
-    return await _lanes(request, {}, "")
-
-
-async def lanes_again(request: Request, typed: Mapping[str, str], error: HoldfastError) -> Response:
-    """The page with the rate of a handler that was refused."""
-    return await _lanes(request, typed, str(error))
-
-
-async def lane(request: Request) -> Response:
-    return await _lane(request, request.query_params.get("name", ""), None, "")
-
-
-async def lane_again(request: Request, typed: Mapping[str, str], error: HoldfastError) -> Response:
-    """The page with limits that were refused."""
-    return await _lane(request, typed.get("lane", ""), typed, str(error))
-
-
-async def _lanes(request: Request, typed: Mapping[str, str], problem: str) -> Response:
+async def lanes(
+    request: Request, typed: Mapping[str, str] | None = None, error: HoldfastError | None = None
+) -> Response:
+    """`typed`: the rate of a handler that was refused."""
     access = queue_of(request)
     found = await access.manager.lanes(*access.settings.lane_names)
     return page(
         request,
         "lanes.html",
-        400 if problem else 200,
+        400 if error else 200,
         lanes=found.lanes,
         now_ms=found.now_ms,
         handlers={
             name: rate_words(order) or "none" for name, order in found.handlers.items() if order.asked or order.told
         },
-        typed=typed,
-        problem=problem,
+        typed=typed or {},
+        problem=str(error or ""),
     )
 
 
-async def _lane(request: Request, name: str, typed: Mapping[str, str] | None, problem: str) -> Response:
+async def lane(
+    request: Request, typed: Mapping[str, str] | None = None, error: HoldfastError | None = None
+) -> Response:
+    """`typed`: limits that were refused."""
     access = queue_of(request)
+    name = request.query_params.get("name", "") if typed is None else typed.get("lane", "")
     try:
         wanted = list_name(name)
     except ValueError as error:
@@ -74,7 +63,7 @@ async def _lane(request: Request, name: str, typed: Mapping[str, str] | None, pr
     return page(
         request,
         "lane.html",
-        400 if problem else 404 if unknown else 200,
+        400 if error else 404 if unknown else 200,
         lane=shown,
         now_ms=found.now_ms,
         living=found.living,
@@ -82,21 +71,17 @@ async def _lane(request: Request, name: str, typed: Mapping[str, str] | None, pr
         unknown=unknown,
         more=max(0, served.able - len(served.servers)),
         typed=_limits(shown) if typed is None else typed,
-        problem=problem,
+        problem=str(error or ""),
     )
 
 
 def _limits(lane: LaneState) -> dict[str, str]:
     """The limits that an operator has set, as the fields of the form."""
-    rate = _asked_rate(lane.rate)
-    return {"running": lane.limit.asked, "per_key": lane.keys.asked, **rate}
-
-
-def _asked_rate(order: LimitOrder) -> dict[str, str]:
-    if "/" not in order.asked:
-        return {"rate": order.asked, "burst": ""}
-    rate = queue_documents.read_rate(order.asked)
-    return {"rate": str(rate), "burst": str(rate.burst)}
+    asked, burst = lane.rate.asked, ""
+    if "/" in asked:
+        rate = queue_documents.read_rate(asked)
+        asked, burst = str(rate), str(rate.burst)
+    return {"running": lane.limit.asked, "per_key": lane.keys.asked, "rate": asked, "burst": burst}
 
 
 # Batches: the latest first, and one with its tasks.

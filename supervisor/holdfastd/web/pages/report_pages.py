@@ -2,26 +2,145 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.client.arguments import check_name
+from holdfast.core.outcomes import failure_in
+from holdfast.core.statistics import Statistic
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord, Wanted
 from holdfast.errors import InvalidTaskError
+from holdfast.store.periods import Period
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents.period_report import Report
 from holdfastd.operations.lanes import check_handler_exists
 from holdfastd.web.pages.task_pages import form_of
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
-from holdfastd.web.views.report_views import ErrorGroup, course_charts, error_groups
 
 if TYPE_CHECKING:
     from holdfast.store import Store
+
+# Charts of the figures of a period.
+
+STEPS = 60  # of a course, at most
+WIDTH, HEIGHT = 600, 80  # of the picture
+
+
+@dataclass(frozen=True, slots=True)
+class ChartLine:
+    name: str
+    values: list[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """`at`: Unix seconds of the steps; each line has a value for each step, None where there is none."""
+
+    title: str
+    unit: str
+    at: list[int]
+    lines: list[ChartLine]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """As the script of the page reads it."""
+        return {
+            "title": self.title,
+            "unit": self.unit,
+            "names": [line.name for line in self.lines],
+            "data": [self.at, *(line.values for line in self.lines)],
+        }
+
+    @property
+    def points(self) -> list[str]:
+        """The points of an SVG polyline for each line, in WIDTH by HEIGHT."""
+        top = max((value for line in self.lines for value in line.values if value), default=1)
+        return [" ".join(_points(line.values, top)) for line in self.lines]
+
+
+def course_charts(period: Period) -> list[Chart]:
+    """Runs and failures a second, and how long tasks waited and ran, step by step."""
+    course = period.course(STEPS)
+    at = [step.start_ms // 1000 for step in course]
+    steps = [Statistic.of("", step.seconds, step.figures) for step in course]
+    rates = [
+        ChartLine("runs", [step.rate for step in steps]),
+        ChartLine("failures", [step.failures / step.seconds for step in steps]),
+    ]
+    times = [
+        ChartLine("wait p50", [step.wait.p50 if step.wait else None for step in steps]),
+        ChartLine("wait p95", [step.wait.p95 if step.wait else None for step in steps]),
+        ChartLine("run p50", [step.run.p50 if step.run else None for step in steps]),
+        ChartLine("run p95", [step.run.p95 if step.run else None for step in steps]),
+    ]
+    return [Chart("Runs a second", "/s", at, rates), Chart("Times in seconds", "s", at, times)]
+
+
+def _points(values: Sequence[float | None], top: float) -> Iterable[str]:
+    last = max(1, len(values) - 1)
+    known = [(place, value) for place, value in enumerate(values) if value is not None]
+    for place, value in known * 2 if len(known) == 1 else known:  # a line of one point has no length, and is a dot
+        yield f"{WIDTH * place / last:.1f},{HEIGHT - HEIGHT * value / top:.1f}"
+
+
+# Errors of tasks that failed, grouped by handler, type and place.
+
+EXAMPLES = 3  # tasks that are named of one group
+LONGEST_MESSAGE = 200
+
+_FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+)', re.MULTILINE)
+_FOREIGN = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "/holdfast/handler/", "/holdfast/worker/")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """`place`: file and line of the innermost frame of the user's code, empty where none is known; `message`: of the
+    last one."""
+
+    handler: str
+    type: str
+    place: str
+    count: int
+    last_ms: int
+    message: str
+    examples: tuple[str, ...]
+
+
+def error_groups(tasks: Iterable[TaskRecord], results: Mapping[str, bytes]) -> list[ErrorGroup]:
+    """`tasks`: newest first; `results`: by their ids. The most frequent errors first."""
+    groups: dict[tuple[str, str, str], list[tuple[TaskRecord, str]]] = {}
+    for task in tasks:
+        failure = failure_in(results.get(task.task_id))
+        kind = (failure.type if failure else "") or str(task.state)
+        message = (failure.message if failure else "") or task.reason
+        place = place_of(failure.traceback) if failure else ""
+        groups.setdefault((task.name, kind, place), []).append((task, message))
+    return sorted(_made(groups), key=lambda group: (-group.count, -group.last_ms))
+
+
+def _made(groups: Mapping[tuple[str, str, str], list[tuple[TaskRecord, str]]]) -> Iterator[ErrorGroup]:
+    for (handler, kind, place), found in groups.items():
+        newest, message = found[0]
+        examples, last_ms = tuple(task.task_id for task, _ in found[:EXAMPLES]), _ended(newest)
+        yield ErrorGroup(handler, kind, place, len(found), last_ms, message[:LONGEST_MESSAGE], examples)
+
+
+def place_of(traceback: str) -> str:
+    """The innermost frame that is neither of a library nor ours; else the innermost of all."""
+    frames = [(found[1], found[2]) for found in _FRAME.finditer(traceback)]
+    own = [frame for frame in frames if not any(part in frame[0] for part in _FOREIGN)]
+    if not frames:
+        return ""
+    path, line = (own or frames)[-1]
+    return f"{'/'.join(path.rsplit('/', 3)[-3:])}:{line}"
+
 
 # The period that a page is asked for: `?since=24h`.
 
@@ -43,10 +162,11 @@ PERIODS = (
 )
 
 
-def chosen_period(request: Request) -> ChosenPeriod:
-    """The hour, unless the address names another one of PERIODS."""
+async def _chosen(request: Request, name: str | None = None) -> tuple[ChosenPeriod, Report | None]:
+    """The hour, unless the address names another one of PERIODS; and its report, of one handler or of all."""
     wanted = request.query_params.get("since")
-    return next((each for each in PERIODS if each.name == wanted), PERIODS[0])
+    period = next((each for each in PERIODS if each.name == wanted), PERIODS[0])
+    return period, await request.app.state.reports.of(period.length_ms, name)
 
 
 # Overview: what waits and runs, what is wrong now, and how the last hours went.
@@ -57,8 +177,7 @@ MOST_HANDLERS = 10
 async def overview(request: Request) -> Response:
     access = queue_of(request)
     store = access.store
-    period = chosen_period(request)
-    report: Report | None = await request.app.state.reports.of(period.length_ms)
+    period, report = await _chosen(request)
     counts = await store.counts()
     is_poll = request.headers.get("hx-target") == "live"  # of the numbers alone; charts are drawn once a minute
     return page(
@@ -128,8 +247,7 @@ LATEST = 10  # tasks of one handler
 
 async def handlers(request: Request) -> Response:
     access = queue_of(request)
-    period = chosen_period(request)
-    report: Report | None = await request.app.state.reports.of(period.length_ms)
+    period, report = await _chosen(request)
     seen = {each.now.name for each in (report.handlers if report else ())}
     return page(
         request,
@@ -150,14 +268,10 @@ async def handler(request: Request) -> Response:
         name = name and check_name(name)
     except InvalidTaskError as error:
         return page(request, "problem.html", 404, title="No such handler", problem=str(error))
-    period = chosen_period(request)
-    report: Report | None = await request.app.state.reports.of(period.length_ms, name)
+    period, report = await _chosen(request, name)
     form = await form_of(request, name)
-    tasks = (
-        (await access.store.tasks(Wanted(states=tuple(State), name=name, newest_first=True), LATEST)).tasks
-        if name
-        else ()
-    )
+    latest = Wanted(states=tuple(State), name=name, newest_first=True)
+    tasks = (await access.store.tasks(latest, LATEST)).tasks if name else ()
     if name and not tasks and not (report and report.handlers):
         await check_handler_exists(access.store, name)
     return page(

@@ -28,7 +28,12 @@ ENDINGS = ("continue", "stop")
 async def schedules(request: Request) -> Response:
     access = queue_of(request)
     found = await access.manager.schedules.list(PAGE, request.query_params.get("cursor", ""))
-    return page(request, "schedules.html", found=found, words={_id(each): _words(each) for each in found.schedules})
+    return page(
+        request,
+        "schedules.html",
+        found=found,
+        words={each.definition.schedule_id: _words(each) for each in found.schedules},
+    )
 
 
 async def schedule(request: Request) -> Response:
@@ -48,19 +53,14 @@ async def schedule(request: Request) -> Response:
 
 
 async def new_schedule(request: Request) -> Response:
-    return _form(request, {"timezone": "UTC"}, "")
+    return await form(request, {"timezone": "UTC"})
 
 
 async def edit_schedule(request: Request) -> Response:
     access, schedule_id = queue_of(request), request.query_params.get("id", "")
     record = await access.manager.schedules.get(schedule_id)
     fields = schedule_form.fields_of(access.redaction.value(stored_spec(record)))
-    return _form(request, fields | {"schedule_id": schedule_id, "known": "1"}, "")
-
-
-async def form_again(request: Request, typed: Mapping[str, str], error: HoldfastError) -> Response:
-    """The form with what was typed and the error."""
-    return _form(request, typed, str(error))
+    return await form(request, fields | {"schedule_id": schedule_id, "known": "1"})
 
 
 def stored_spec(record: ScheduleRecord) -> dict[str, Any]:
@@ -68,22 +68,19 @@ def stored_spec(record: ScheduleRecord) -> dict[str, Any]:
     return spec
 
 
-def _form(request: Request, typed: Mapping[str, str], problem: str) -> Response:
+async def form(request: Request, typed: Mapping[str, str], error: HoldfastError | None = None) -> Response:
+    """The form with these texts in its fields. `error`: why they were refused."""
     return page(
         request,
         "schedule_form.html",
-        400 if problem else 200,
+        400 if error else 200,
         typed=typed,
-        problem=problem,
+        problem=str(error or ""),
         ways=schedule_form.WAYS,
         overlaps=[str(each) for each in Overlap],
         misfires=MISFIRES,
         endings=ENDINGS,
     )
-
-
-def _id(record: ScheduleRecord) -> str:
-    return record.definition.schedule_id
 
 
 def _words(record: ScheduleRecord) -> str:

@@ -47,19 +47,12 @@ NEWEST = 1 << 52  # a position behind all parts
 ASKS = frozenset({State.INPUT_REQUIRED, State.AUTH_REQUIRED})
 
 
-async def task(request: Request) -> Response:
-    return await shown_task(request, request.query_params.get("id", ""))
-
-
-async def shown_again(request: Request, fields: Mapping[str, str], error: HoldfastError) -> Response:
-    """The page again, with the refused message in its form."""
-    return await shown_task(request, fields.get("task_id", ""), fields, error)
-
-
-async def shown_task(
-    request: Request, task_id: str, typed: Mapping[str, str] | None = None, error: HoldfastError | None = None
+async def task(
+    request: Request, typed: Mapping[str, str] | None = None, error: HoldfastError | None = None
 ) -> Response:
+    """`typed`: the form of a message that was refused."""
     access = queue_of(request)
+    task_id = request.query_params.get("id", "") if typed is None else typed.get("task_id", "")
     try:
         record = await access.manager.get_task(task_id)
         why = await access.manager.why(task_id, settings=access.settings)

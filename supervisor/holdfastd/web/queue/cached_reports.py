@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
 
 from holdfast.client.task_filter import TaskFilter
 from holdfast.core.counts import Counts
@@ -17,6 +19,8 @@ from holdfastd.doctor import store_checks as store_check
 from holdfastd.doctor.finding import Finding, Level
 from holdfastd.documents.period_report import Report
 from holdfastd.web.queue.queue_access import QueueAccess
+
+T = TypeVar("T")
 
 LEAST = 2.0  # seconds for which a report counts as that of now
 SHARE = 20  # a report that took long to read counts for so many times as long
@@ -102,38 +106,42 @@ class PeriodReports:
             self._kept.pop(wanted, None)
 
 
+class _KeptAnswer(Generic[T]):
+    """An answer that is read again at the next call after `seconds`."""
+
+    def __init__(self, seconds: float, look: Callable[[], Awaitable[T]]) -> None:
+        self._seconds, self._look = seconds, look
+        self._found: tuple[T, float] | None = None
+
+    async def read(self) -> T:
+        now = time.monotonic()
+        if self._found is None or now - self._found[1] > self._seconds:
+            self._found = await self._look(), now
+        return self._found[0]
+
+
 # Problems of the queue and its store now, as `supervisor doctor` says them; read at most once in a while.
 
 PROBLEMS_EVERY = 5.0  # seconds for which the findings count as those of now
 SHOWN = frozenset({Level.WARNING, Level.PROBLEM})
 
 
-@dataclass(slots=True)
-class CurrentProblems:
+class CurrentProblems(_KeptAnswer[list[Finding]]):
     """Findings that somebody should know of, problems first."""
 
-    access: QueueAccess
-    _found: list[Finding] = field(default_factory=list[Finding])
-    _read_at: float | None = None
+    def __init__(self, access: QueueAccess) -> None:
+        super().__init__(PROBLEMS_EVERY, partial(_problems, access))
 
-    async def read(self) -> list[Finding]:
-        now = time.monotonic()
-        if self._read_at is None or now - self._read_at > PROBLEMS_EVERY:
-            self._found, self._read_at = await self._look(), now
-        return self._found
 
-    async def _look(self) -> list[Finding]:
-        access = self.access
-        settings = access.settings
-        info = await access.store.examine([access.queue], 0.0)
-        expected = store_check.Expectation(access.queue, settings.lease, 0, running=True, embedded=settings.embedded)
-        found = [*store_check.judge(info, expected)]
-        if settings.postgres is not None:
-            found += postgres_server.judge(
-                await postgres_server.look_through(access.store, settings.postgres, PATIENCE)
-            )
-        findings = [each for each in found if each.level in SHOWN]
-        return sorted(findings, key=lambda each: each.level is not Level.PROBLEM)
+async def _problems(access: QueueAccess) -> list[Finding]:
+    settings = access.settings
+    info = await access.store.examine([access.queue], 0.0)
+    expected = store_check.Expectation(access.queue, settings.lease, 0, running=True, embedded=settings.embedded)
+    found = [*store_check.judge(info, expected)]
+    if settings.postgres is not None:
+        found += postgres_server.judge(await postgres_server.look_through(access.store, settings.postgres, PATIENCE))
+    findings = [each for each in found if each.level in SHOWN]
+    return sorted(findings, key=lambda each: each.level is not Level.PROBLEM)
 
 
 # The numbers of tasks by state, read at most once in a while.
@@ -141,17 +149,10 @@ class CurrentProblems:
 COUNTS_EVERY = 2.0  # seconds for which the numbers count as those of now
 
 
-@dataclass(slots=True)
-class QueueCounts:
-    access: QueueAccess
-    _counts: Counts | None = None
-    _read_at: float = 0.0
-
-    async def read(self) -> Counts:
-        now = time.monotonic()
-        if self._counts is None or now - self._read_at > COUNTS_EVERY:
-            self._counts, self._read_at = await self.access.store.counts(), now
-        return self._counts
+class QueueCounts(_KeptAnswer[Counts]):
+    def __init__(self, access: QueueAccess) -> None:
+        super().__init__(COUNTS_EVERY, access.store.counts)
+        self._access = access
 
     async def looked_through(self, wanted: TaskFilter) -> int | None:
         """About how many tasks a list with this filter looks at: those of its batch, or in its state; None if a worker
@@ -159,13 +160,8 @@ class QueueCounts:
         if wanted.owner:
             return None
         if wanted.batch:
-            return await self._of_batch(wanted.batch)
+            with suppress(HoldfastError):
+                return (await self._access.manager.batch(wanted.batch).record()).counts.total
+            return 0
         states = (await self.read()).states
         return sum(states.get(state, 0) for state in wanted.state or states)
-
-    async def _of_batch(self, batch: str) -> int:
-        try:
-            counts = (await self.access.manager.batch(batch).record()).counts
-        except HoldfastError:
-            return 0
-        return counts.total

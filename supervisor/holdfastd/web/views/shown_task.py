@@ -9,7 +9,6 @@ from itertools import groupby
 from typing import Any
 
 from holdfast.core import envelope
-from holdfast.core.envelope import Run, UnreadableError
 from holdfast.core.messages import Part, text_of
 from holdfast.core.outcomes import read_result
 from holdfast.core.task_states import TERMINAL, TRANSITIONS, UNCHANGED, State, TaskEvent
@@ -56,19 +55,11 @@ def _happens(event: TaskEvent, task: TaskRecord) -> bool:
     return event in TRANSITIONS[task.state] or task.state in UNCHANGED.get(event, ())
 
 
-def _on(event: TaskEvent) -> Callable[[TaskRecord], bool]:
-    return lambda task: _happens(event, task)
-
-
 def _may_retry(task: TaskRecord) -> bool:
     """A task that failed and was not retried, or one whose delay can be cut short: a sleep cannot."""
     if _happens(TaskEvent.RETRIED, task):
         return not task.retried_as
     return _happens(TaskEvent.PROMOTED, task) and not is_asleep(task.state, read_trail(task.trail))
-
-
-def _is_over(task: TaskRecord) -> bool:
-    return task.state in TERMINAL
 
 
 def _waits_for_pause(task: TaskRecord) -> bool:
@@ -83,8 +74,8 @@ ACTIONS = (
     TaskAction(RESUME_TASK, "Resume", lambda task: _happens(TaskEvent.RESUMED, task) or _waits_for_pause(task)),
     TaskAction(PAUSE_TASK, "Pause", lambda task: _happens(TaskEvent.SUSPENDED, task) and not _waits_for_pause(task)),
     TaskAction(RETRY_TASK, "Retry", _may_retry),
-    TaskAction(CANCEL_TASK, "Cancel", _on(TaskEvent.CANCELED), is_final=True),
-    TaskAction(REMOVE_TASK, "Remove", _is_over, is_final=True),
+    TaskAction(CANCEL_TASK, "Cancel", lambda task: _happens(TaskEvent.CANCELED, task), is_final=True),
+    TaskAction(REMOVE_TASK, "Remove", lambda task: task.state in TERMINAL, is_final=True),
 )
 
 
@@ -153,12 +144,10 @@ def exchange(operation: bytes | None, result: bytes | None) -> MessageExchange:
 
 
 def _asked(operation: bytes | None) -> list[Any]:
-    try:
-        run = envelope.read(operation or b"", LARGEST)
-    except UnreadableError:
-        return [(operation or b"").decode("utf-8", "backslashreplace")] if operation else []
-    messages = run.messages if isinstance(run, Run) else []
-    return [_content(part) for message in messages for part in message["parts"]]
+    run = envelope.kept_run(operation, LARGEST)
+    if run is None:
+        return [operation.decode("utf-8", "backslashreplace")] if operation else []
+    return [_content(part) for message in run.messages for part in message["parts"]]
 
 
 def _content(part: Part) -> Any:
@@ -293,11 +282,8 @@ def _phases(task: TaskRecord, end_ms: int) -> Iterator[_Phase]:
     """From one change of state to the next."""
     changes = [(step, _word(step)) for step in read_trail(task.trail) if _word(step) in AFTER]
     is_cut = len(task.trail) >= KEPT
-    start, kind, text = (
-        task.created_ms,
-        BarKind.UNKNOWN if is_cut else BarKind.WAITS,
-        "not kept" if is_cut else "submitted",
-    )
+    start = task.created_ms
+    kind, text = (BarKind.UNKNOWN, "not kept") if is_cut else (BarKind.WAITS, "submitted")
     for step, word in changes:
         if step.at_ms > start or kind is BarKind.RUNS:
             yield _Phase(start, step.at_ms, kind, text, word)
@@ -322,12 +308,10 @@ def _bars(phases: Iterable[_Phase], start_ms: int, scale: float) -> list[Bar]:
     bars: list[Bar] = []
     for each in phases:
         x, width = (each.start_ms - start_ms) * scale, max(NARROWEST, (each.end_ms - each.start_ms) * scale)
-        length = span(each.end_ms - each.start_ms)
-        ended = f", then {each.ended_by}" if each.kind is BarKind.RUNS and each.ended_by else ""
-        ending = _ENDINGS.get(each.ended_by, Ending.OTHER) if each.kind is BarKind.RUNS and each.ended_by else None
-        bars.append(
-            Bar(round(min(x, WIDTH - width), 1), round(width, 1), each.kind, f"{each.text}, {length}{ended}", ending)
-        )
+        text, ending = f"{each.text}, {span(each.end_ms - each.start_ms)}", None
+        if each.kind is BarKind.RUNS and each.ended_by:
+            text, ending = f"{text}, then {each.ended_by}", _ENDINGS.get(each.ended_by, Ending.OTHER)
+        bars.append(Bar(round(min(x, WIDTH - width), 1), round(width, 1), each.kind, text, ending))
     return bars
 
 

@@ -2,26 +2,232 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, cast
 
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.identity import first_message_id
-from holdfast.core.published_handlers import PublishedHandler
+from holdfast.core.published_handlers import PublishedHandler, flaws, resolved
 from holdfast.errors import InvalidTaskError
 from holdfast_config import durations
 from holdfastd.web.queue.redaction import Redaction
-from holdfastd.web.views.argument_fields import (
-    ArgumentField,
-    FieldKind,
-    argument_fields,
-    as_typed,
-    json_text,
-    read_arguments,
-    read_json,
-)
 from holdfastd.web.views.shown_task import TaskCall
+
+# Fields for the arguments of a handler, made from the JSON schema that its workers publish.
+
+PREFIX = "arg."  # of the names of fields
+WHOLE = "kwargs"  # the field of all arguments, or of those that the schema does not name
+MOST_FIELDS = 100
+MOST_CHOICES = 200
+BOOLEAN = ("true", "false")
+LONG = 60  # characters; a longer text gets several lines
+
+
+class FieldKind(StrEnum):
+    TEXT = "text"
+    LONG_TEXT = "long-text"
+    WHOLE_NUMBER = "integer"
+    NUMBER = "number"
+    DATE = "date"
+    CHOICE = "choice"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentField:
+    """`value`: as it was typed, or is proposed; `hint`: the type and the default, in words; `problem`: of the value."""
+
+    name: str
+    title: str
+    kind: FieldKind
+    value: str = ""
+    is_required: bool = False
+    choices: tuple[str, ...] = ()
+    hint: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadArguments:
+    """Arguments as they were typed. `problems`: by the names of the fields."""
+
+    kwargs: dict[str, Any]
+    problems: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def argument_fields(handler: PublishedHandler, kwargs: Mapping[str, Any] | None = None) -> list[ArgumentField]:
+    """The fields of a handler with these arguments filled in; without a schema one field for all."""
+    schema, given = handler.arguments, dict(kwargs or {})
+    if schema is None:
+        text = json_text(given) if given else ""
+        return [ArgumentField(WHOLE, "Arguments", FieldKind.JSON, text, hint="a JSON object")]
+    fields = [_field(schema, name, each, given) for name, each in _properties(schema).items()]
+    rest = {name: value for name, value in given.items() if name not in _properties(schema)}
+    if rest or schema.get("additionalProperties") is not False:
+        text = json_text(rest) if rest else ""
+        fields.append(ArgumentField(WHOLE, "More arguments", FieldKind.JSON, text, hint="a JSON object"))
+    return fields
+
+
+def as_typed(
+    fields: Sequence[ArgumentField], typed: Mapping[str, str], problems: Mapping[str, str]
+) -> list[ArgumentField]:
+    """The fields with the texts that were typed, and the problem of each."""
+    return [
+        replace(each, value=typed.get(each.name, each.value), problem=problems.get(each.name, "")) for each in fields
+    ]
+
+
+def read_arguments(
+    handler: PublishedHandler, typed: Mapping[str, str], restored: Callable[[Any], Any] = lambda kwargs: kwargs
+) -> ReadArguments:
+    """The arguments in the fields of a form, held against the schema. A field that is empty and need not be filled is
+    no argument. `restored` puts back what was hidden in the form, or raises ValueError."""
+    kwargs: dict[str, Any] = {}
+    problems: dict[str, str] = {}
+    for each in argument_fields(handler):
+        text = typed.get(each.name, "")
+        try:
+            kwargs |= _read(each, text)
+        except ValueError as error:
+            problems[each.name] = str(error)
+    try:
+        kwargs = restored(kwargs)
+    except ValueError as error:
+        problems.setdefault(WHOLE, str(error))
+    if handler.arguments is not None and not problems:
+        for flaw in flaws(handler.arguments, kwargs):
+            name = PREFIX + flaw.place.partition(".")[0].partition("[")[0]
+            known = name if name.removeprefix(PREFIX) in _properties(handler.arguments) else WHOLE
+            problems.setdefault(known, f"{flaw.place}: {flaw.why}")
+    return ReadArguments(kwargs, problems)
+
+
+def json_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def read_json(text: str) -> Any:
+    """Raises ValueError, which names line and column."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("this JSON is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"this is no JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"JSON has no {name}")
+
+
+def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
+    found = schema.get("properties")
+    return dict(list(cast("dict[str, Any]", found).items())[:MOST_FIELDS]) if isinstance(found, dict) else {}
+
+
+def _field(schema: Mapping[str, Any], name: str, own: Any, given: Mapping[str, Any]) -> ArgumentField:
+    kind, choices = _kind(schema, own)
+    value = _shown(kind, given[name]) if name in given else ""
+    if name in given and value is None:
+        kind, choices, value = FieldKind.JSON, (), json_text(given[name])
+    if kind is FieldKind.TEXT and value and (len(value) > LONG or "\n" in value):
+        kind = FieldKind.LONG_TEXT
+    if value and ((kind is FieldKind.CHOICE and value not in choices) or (kind is FieldKind.DATE and "-" not in value)):
+        kind = FieldKind.TEXT  # as one that is hidden
+    is_required = name in (schema.get("required") or [])
+    return ArgumentField(PREFIX + name, name, kind, value or "", is_required, choices, _hint(kind, own, is_required))
+
+
+def _kind(schema: Mapping[str, Any], own: Any) -> tuple[FieldKind, tuple[str, ...]]:
+    """Plain types get plain fields, also where null is allowed beside them; all others a field of JSON."""
+    one = resolved(schema, own)
+    choices = one.get("anyOf")
+    if isinstance(choices, list):
+        others = [resolved(schema, each) for each in cast("list[object]", choices)]
+        others = [each for each in others if each.get("type") != "null"]
+        one = others[0] if len(others) == 1 else {}
+    named = one.get("enum")
+    if isinstance(named, list):
+        return _of_choices(cast("list[object]", named))
+    kind, form = one.get("type"), one.get("format")
+    return _PLAIN.get((kind, form)) or _PLAIN.get((kind, None)) or (FieldKind.JSON, ())
+
+
+def _of_choices(named: list[object]) -> tuple[FieldKind, tuple[str, ...]]:
+    texts = tuple(each for each in named if isinstance(each, str))
+    return (FieldKind.CHOICE, texts) if 0 < len(texts) == len(named) <= MOST_CHOICES else (FieldKind.JSON, ())
+
+
+_PLAIN: dict[tuple[Any, Any], tuple[FieldKind, tuple[str, ...]]] = {
+    ("string", None): (FieldKind.TEXT, ()),
+    ("string", "date"): (FieldKind.DATE, ()),
+    ("integer", None): (FieldKind.WHOLE_NUMBER, ()),
+    ("number", None): (FieldKind.NUMBER, ()),
+    ("boolean", None): (FieldKind.CHOICE, BOOLEAN),
+}
+
+
+def _shown(kind: FieldKind, value: Any) -> str | None:
+    """The value as it is typed into a field of this kind; None: it does not fit there."""
+    if kind is FieldKind.JSON:
+        return json_text(value)
+    if isinstance(value, bool):
+        return json.dumps(value) if kind is FieldKind.CHOICE else None
+    if isinstance(value, str):
+        return value if kind not in (FieldKind.NUMBER, FieldKind.WHOLE_NUMBER) and value else None
+    is_number = isinstance(value, int | float) and kind in (FieldKind.NUMBER, FieldKind.WHOLE_NUMBER)
+    return json.dumps(value) if is_number else None
+
+
+def _hint(kind: FieldKind, own: Any, is_required: bool) -> str:
+    words = [_HINTS.get(kind, "")]
+    if isinstance(own, dict) and "default" in own and own["default"] != "":
+        words.append(f"{json.dumps(own['default'], ensure_ascii=False)[:LONG]} if it is empty")
+    elif not is_required:
+        words.append("may be empty")
+    return ", ".join(filter(None, words))
+
+
+_HINTS = {
+    FieldKind.JSON: "JSON",
+    FieldKind.WHOLE_NUMBER: "a whole number",
+    FieldKind.NUMBER: "a number",
+    FieldKind.DATE: "a date",
+}
+
+
+def _read(each: ArgumentField, text: str) -> dict[str, Any]:
+    """The argument of a field, or those of a field of several. Raises ValueError."""
+    if each.name == WHOLE:
+        whole: object = read_json(text) if text.strip() else {}
+        if not isinstance(whole, dict):
+            raise ValueError('a JSON object is expected, as in {"region": "eu"}')
+        return cast("dict[str, Any]", whole)
+    name = each.name.removeprefix(PREFIX)
+    is_text = each.kind in (FieldKind.TEXT, FieldKind.LONG_TEXT)
+    if not (text if is_text else text.strip()) and not (each.is_required and is_text):
+        if each.is_required:
+            raise ValueError(f"{name}: is missing")
+        return {}
+    return {name: _value(each, text)}
+
+
+def _value(each: ArgumentField, text: str) -> Any:
+    if each.kind in (FieldKind.NUMBER, FieldKind.WHOLE_NUMBER) or each.choices == BOOLEAN:
+        try:
+            return read_json(text)
+        except ValueError:
+            return text  # the check against the schema says what is expected
+    if each.kind is FieldKind.JSON:
+        return read_json(text)
+    return text.replace("\r\n", "\n")
+
+
+# The form: the arguments, the message, and the options of the task.
 
 FROM = "resubmitted_from"  # in the metadata of a task: the one that it was made from
 TEXT, DATA, TASK_ID, ORIGINAL, HANDLER = "text", "data", "task_id", "original", "handler"
