@@ -47,7 +47,7 @@ from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.schedule_form import spec_of
 from holdfastd.web.views.shown_task import call_of
-from holdfastd.web.views.submission_form import HANDLER, ORIGINAL, SubmissionForm, empty_form, read_json, typed_spec
+from holdfastd.web.views.submission_form import HANDLER, ORIGINAL, SubmissionForm, read_json, typed_spec
 
 Fields = Mapping[str, str]
 Texts = Mapping[str, object]
@@ -120,7 +120,7 @@ async def _submission_form(access: QueueAccess, fields: Fields) -> SubmissionFor
     with suppress(UnknownTaskError, InvalidTaskError):
         if original := fields.get(ORIGINAL, ""):
             return await task_pages.edit_form_of(access, original)
-    return empty_form(await task_pages.handler_of(access, fields.get(HANDLER, "")), task_pages.new_id())
+    return await task_pages.form_of(access, fields.get(HANDLER, ""))
 
 
 def _message(fields: Fields) -> Texts:
@@ -151,7 +151,7 @@ async def _read_schedule(access: QueueAccess, fields: Fields) -> SetSchedule:
     if not is_new:
         with suppress(UnknownScheduleError):
             stored = schedule_pages.stored_spec(await access.manager.schedules.get(name))
-    return SetSchedule(name, spec_of(fields, stored, access.redaction.value(stored)), is_new=is_new)
+    return SetSchedule(name, spec_of(fields, stored, access.redaction), is_new=is_new)
 
 
 TASK = "/task?id={}"

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -330,14 +331,7 @@ class EventFeed:
             self._publish((), store_notice(problem))
 
     def _publish(self, events: tuple[Happening, ...], notice: bytes, unplaced: int = 0) -> None:
-        shown: dict[str, str] = {}
-        hide = self.access.redaction.text
-
-        def text(detail: str) -> str:
-            if detail not in shown:
-                shown[detail] = hide(detail)
-            return shown[detail]
-
+        text = cache(self.access.redaction.text)  # many events have the same detail
         self._batches.append(EventBatch(self._total, events, self.places.known, text, notice, unplaced))
         self._total += len(events)
         self._published += 1

@@ -269,7 +269,7 @@ async def handler(request: Request) -> Response:
     except InvalidTaskError as error:
         return page(request, "problem.html", 404, title="No such handler", problem=str(error))
     period, report = await _chosen(request, name)
-    form = await form_of(request, name)
+    form = await form_of(access, name)
     latest = Wanted(states=tuple(State), name=name, newest_first=True)
     tasks = (await access.store.tasks(latest, LATEST)).tasks if name else ()
     if name and not tasks and not (report and report.handlers):

@@ -27,16 +27,8 @@ from holdfastd.web.access.forms import check_may, visitor_of
 from holdfastd.web.queue.found_tasks import TaskSearch, counted_meanwhile, filter_texts, found_tasks
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
-from holdfastd.web.views.shown_task import (
-    MessageExchange,
-    TaskCall,
-    allowed,
-    call_of,
-    exchange,
-    exchanges,
-    picture,
-    takes_messages,
-)
+from holdfastd.web.views import shown_task
+from holdfastd.web.views.shown_task import MessageExchange, TaskCall, call_of, exchange
 from holdfastd.web.views.submission_form import FROM, SubmissionForm, edit_form, empty_form
 
 SHOWN = 100  # lines of the history, unless all are asked for
@@ -73,15 +65,15 @@ async def task(
         why=access.redaction.value({name: each for name, each in why.items() if name != "timeline"}),
         timeline=timeline if is_whole else timeline[-SHOWN:],
         lines=len(timeline),
-        picture=picture(record, timeline, await access.store.clock_ms()),
+        picture=shown_task.picture(record, timeline, await access.store.clock_ms()),
         document=access.redaction.value(task_documents.whole(record)),
         turns=await _turns(access, record, is_whole),
         parts=await _parts(access, task_id),
         children=await access.store.children(task_id, CHILDREN),
-        actions=allowed(record),
+        actions=shown_task.allowed(record),
         is_over=record.state in TERMINAL,
         asks=record.state in ASKS,
-        takes_messages=takes_messages(record),
+        takes_messages=shown_task.takes_messages(record),
         edited_from=str((call.metadata if call else {}).get(FROM) or ""),
         can_edit=call is not None,
         message_id=str(uuid4()),
@@ -95,7 +87,7 @@ async def _turns(access: QueueAccess, record: TaskRecord, is_whole: bool) -> lis
     items: Sequence[bytes] = ()
     if record.turn > 1:
         items, _ = await access.store.earlier(record.task_id, NEWEST)
-    earlier = exchanges(items if is_whole else items[-2 * TURNS :])
+    earlier = shown_task.exchanges(items if is_whole else items[-2 * TURNS :])
     return [*earlier, exchange(record.operation, None)]
 
 
@@ -155,16 +147,16 @@ async def submit(request: Request) -> Response:
         if task_id:
             form = await edit_form_of(access, task_id)
         else:
-            form = await form_of(request, request.query_params.get("name", ""))
+            form = await form_of(access, request.query_params.get("name", ""))
     except (UnknownTaskError, InvalidTaskError) as error:
         return page(request, "problem.html", 404, title="No such task", problem=str(error))
     state = await access.manager.service(form.handler.lane or access.queue, form.handler.name[:200])
     return page(request, "submit.html", form=form, service=waiting_reason(state))
 
 
-async def form_of(request: Request, name: str) -> SubmissionForm:
+async def form_of(access: QueueAccess, name: str) -> SubmissionForm:
     """The empty form of a handler."""
-    return empty_form(await handler_of(queue_of(request), name), new_id())
+    return empty_form(await handler_of(access, name), new_id())
 
 
 async def handler_of(access: QueueAccess, name: str) -> PublishedHandler:

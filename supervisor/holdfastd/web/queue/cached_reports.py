@@ -37,18 +37,13 @@ class _Wanted(NamedTuple):
 
 
 @dataclass(slots=True)
-class _KeptReport:
-    report: Report
-    until: float
-
-
-@dataclass(slots=True)
 class PeriodReports:
     """The page that asks first for the report of a period waits for it for a short while; others have none until it is
-    there. Later pages get the last report, and if that is old, the next is read beside them."""
+    there. Later pages get the last report, and if that is old, the next is read beside them. `_kept`: each report, and
+    the moment until which it counts as that of now."""
 
     access: QueueAccess
-    _kept: dict[_Wanted, _KeptReport] = field(default_factory=dict[_Wanted, _KeptReport])
+    _kept: dict[_Wanted, tuple[Report, float]] = field(default_factory=dict[_Wanted, tuple[Report, float]])
     _reading: dict[_Wanted, asyncio.Task[Report]] = field(default_factory=dict[_Wanted, "asyncio.Task[Report]"])
 
     async def of(self, length_ms: int, handler: str | None = None) -> Report | None:
@@ -62,16 +57,17 @@ class PeriodReports:
             with suppress(TimeoutError):
                 return await asyncio.wait_for(self._awaited(wanted), PATIENCE)
             return None
-        if time.monotonic() >= kept.until:
+        report, until = kept
+        if time.monotonic() >= until:
             self._begin(wanted)
-        return kept.report
+        return report
 
     async def fresh(self, length_ms: int, handler: str | None = None, lane: str | None = None) -> Report:
         """As `of`, and never an old one."""
         wanted = _Wanted(length_ms, handler, lane)
         kept = self._kept.get(wanted)
-        if kept is not None and time.monotonic() < kept.until:
-            return kept.report
+        if kept is not None and time.monotonic() < kept[1]:
+            return kept[0]
         return await self._awaited(wanted)
 
     async def _awaited(self, wanted: _Wanted) -> Report:
@@ -93,7 +89,7 @@ class PeriodReports:
         report = await asyncio.to_thread(Report.of, latest, before)  # of a hundred handlers it takes 20 ms
         ended = time.monotonic()
         self._kept.pop(wanted, None)
-        self._kept[wanted] = _KeptReport(report, ended + max(LEAST, SHARE * (ended - began)))
+        self._kept[wanted] = report, ended + max(LEAST, SHARE * (ended - began))
         while len(self._kept) > MOST:
             del self._kept[next(iter(self._kept))]  # that which was read longest ago
         return report

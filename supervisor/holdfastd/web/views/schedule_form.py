@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.client.schedule_definition import ScheduleSpec, read_spec
 from holdfast.errors import InvalidScheduleError
-from holdfastd.web.queue.secret_pairs import HIDDEN
+from holdfastd.web.queue.redaction import Redaction
 
 WAYS = ("cron", "every", "rrule", "at", "schedule")
 # fmt: off
@@ -29,52 +29,41 @@ def fields_of(spec: Mapping[str, Any]) -> dict[str, str]:
     return {"way": way, "rule": _typed(spec.get(way, "")), **fields, **arguments, **metadata}
 
 
-def spec_of(fields: Mapping[str, str], stored: Mapping[str, Any], shown: Mapping[str, Any]) -> ScheduleSpec:
-    """The spec that the fields ask for. `stored`: of the schedule that is changed; `shown`: the same with its secrets
-    hidden, which stay as they are stored where they were left as they were shown. Raises InvalidScheduleError."""
+def spec_of(fields: Mapping[str, str], stored: Mapping[str, Any], redaction: Redaction) -> ScheduleSpec:
+    """The spec that the fields ask for. `stored`: of the schedule that is changed. Its secrets, which the form has
+    hidden, stay as they are stored where they were left as they were shown. Raises InvalidScheduleError."""
     typed = {name: fields[name].replace("\r\n", "\n") for name in fields}  # as a browser sends the lines of a field
     given = {name: text if name == "text" else text.strip() for name, text in typed.items() if text.strip()}
     way = given.get("way", "")
     if way not in WAYS:
         raise InvalidScheduleError(f"rule of kind {way[:50]!r}: one of {', '.join(WAYS)} is expected")
-    values: dict[str, Any] = {way: _restored_text(given.get("rule", ""), stored.get(way), shown.get(way), "rule")}
-    values |= {
-        name: _restored_text(given[name], stored.get(name), shown.get(name), name) for name in TEXTS if name in given
-    }
+    shown = redaction.value(stored)
+
+    def restored(name: str, value: Any, field: str) -> Any:
+        if shown.get(name) == stored.get(name):  # nothing of it was hidden
+            return value
+        try:
+            return redaction.restored({name: value}, stored)[name]
+        except ValueError as error:
+            raise InvalidScheduleError(f"{field}: {error}") from None
+
+    def text(name: str, field: str) -> Any:
+        is_left = name in shown and given.get(field, "").strip() == _typed(shown[name]).replace("\r\n", "\n").strip()
+        return stored[name] if is_left else restored(name, given.get(field, ""), field)
+
+    values: dict[str, Any] = {way: text(way, "rule")} | {name: text(name, name) for name in TEXTS if name in given}
     if stored.get("text") == typed.get("text") and "text" in typed:
         values["text"] = stored["text"]  # blanks alone, or nothing
     values |= _parsed(given, "limit", int) | _parsed(given, "max_attempts", int)
-    target = "kwargs" if "name" in given else "data"
-    values |= _payload(given, "arguments", target, stored, shown)
-    values |= _payload(given, "metadata", "metadata", stored, shown)
+    payloads = {"arguments": "kwargs" if "name" in given else "data", "metadata": "metadata"}
+    values |= {
+        name: restored(name, _payload(given, field), field) for field, name in payloads.items() if field in given
+    }
     return read_spec(values)
 
 
 def _typed(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _restored_text(typed: str, stored: Any, shown: Any, field: str) -> Any:
-    """What is stored, if the field was left as it was shown."""
-    is_left = shown is not None and typed.strip() == _typed(shown).replace("\r\n", "\n").strip()
-    return stored if is_left else _restored(typed, stored, shown, field)
-
-
-def _restored(typed: Any, stored: Any, shown: Any, field: str) -> Any:
-    """The value with what it has of `shown` as it is `stored`. A secret in a text that was changed is asked for."""
-    if shown is None:
-        return typed
-    if typed == shown:
-        return stored
-    if all(isinstance(each, dict) for each in (typed, stored, shown)):
-        return {name: _restored(each, stored.get(name), shown.get(name), field) for name, each in typed.items()}
-    if all(isinstance(each, list) for each in (typed, stored, shown)) and len(typed) == len(stored) == len(shown):
-        return [_restored(each, stored[place], shown[place], field) for place, each in enumerate(typed)]
-    if shown != stored and HIDDEN in _written(typed):
-        raise InvalidScheduleError(
-            f"{field}: it has {HIDDEN} for a hidden value: write the value in full, or leave the field unchanged"
-        )
-    return typed
 
 
 def _written(value: object) -> str:
@@ -88,13 +77,8 @@ def _parsed(given: Mapping[str, str], name: str, read: Callable[[str], object]) 
         raise InvalidScheduleError(f"{name.replace('_', ' ')} {given[name][:80]!r}: a number is expected") from None
 
 
-def _payload(
-    given: Mapping[str, str], field: str, target: str, stored: Mapping[str, Any], shown: Mapping[str, Any]
-) -> dict[str, Any]:
-    if field not in given:
-        return {}
+def _payload(given: Mapping[str, str], field: str) -> Any:
     try:
-        typed = json.loads(given[field])
+        return json.loads(given[field])
     except (ValueError, RecursionError) as error:
         raise InvalidScheduleError(f"{field}: not JSON: {error}") from None
-    return {target: _restored(typed, stored.get(target), shown.get(target), field)}

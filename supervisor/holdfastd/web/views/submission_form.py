@@ -324,6 +324,14 @@ def typed_spec(
             options |= {option.name: option.read(text)} if text else {}
         except ValueError as error:
             problems[option.name] = f"{option.name}: {error}"
+
+    def restored(field: str, read: Callable[[], Any], original: Any) -> Any:
+        try:
+            return redaction.restored(read(), original)
+        except ValueError as error:
+            problems[field] = str(error)
+            return None
+
     if handler.name:
         arguments = read_arguments(
             handler, typed, lambda kwargs: redaction.restored(kwargs, call.kwargs if call else {})
@@ -331,9 +339,9 @@ def typed_spec(
         problems = arguments.problems | problems
         options |= {"name": handler.name, "kwargs": arguments.kwargs}
         options.setdefault("lane", handler.lane or None)
-    else:
-        options |= {"data": _read_data(typed.get(DATA, ""), call, redaction, problems)}
-    text = _read_text(typed.get(TEXT, ""), call, redaction, problems)
+    elif data := typed.get(DATA, "").strip():
+        options |= {"data": restored(DATA, lambda: read_json(data), call.data if call else None)}
+    text = restored(TEXT, lambda: typed.get(TEXT, "").replace("\r\n", "\n"), call.text if call else "")
     if problems:
         raise InvalidSubmissionError(problems)
     original = typed.get(ORIGINAL, "")
@@ -347,23 +355,6 @@ def typed_spec(
         metadata=metadata or None,
         **options,
     )
-
-
-def _read_data(text: str, call: TaskCall | None, redaction: Redaction, problems: dict[str, str]) -> Any:
-    try:
-        return redaction.restored(read_json(text), call.data if call else None) if text.strip() else None
-    except ValueError as error:
-        problems[DATA] = str(error)
-        return None
-
-
-def _read_text(typed: str, call: TaskCall | None, redaction: Redaction, problems: dict[str, str]) -> str:
-    text = typed.replace("\r\n", "\n")
-    try:
-        return str(redaction.restored(text, call.text if call else ""))
-    except ValueError as error:
-        problems[TEXT] = str(error)
-        return text
 
 
 def _message_fields(handler: PublishedHandler, call: TaskCall) -> list[ArgumentField]:
