@@ -51,13 +51,13 @@ async def lane(
     name = request.query_params.get("name", "") if typed is None else typed.get("lane", "")
     try:
         wanted = list_name(name)
-    except ValueError as error:
-        raise HTTPException(400, f"lane {name[:80]!r}: {error}") from None
+    except ValueError as flaw:
+        raise HTTPException(400, f"lane {name[:80]!r}: {flaw}") from None
     found, unknown = await access.manager.lanes(wanted), ""
     try:
         await shown_lane(access.store, access.settings, wanted)
-    except NotFoundError as error:  # the form accepts it with `create`
-        unknown = str(error)
+    except NotFoundError as not_found:  # the form accepts it with `create`
+        unknown = str(not_found)
     shown = next(each for each in found.lanes if each.name == wanted)
     (served,) = await access.store.service([(wanted, "")])
     return page(

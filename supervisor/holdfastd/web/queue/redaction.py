@@ -290,7 +290,9 @@ def _without_hidden(edited: str, original: Any) -> str:
     """The text; raises ValueError if it has a hidden value that was not hidden before."""
     for remark in (HIDDEN, TOO_DEEP):
         if edited.count(remark) > str(original).count(remark):
-            raise ValueError(f"the changed value contains a hidden one ({remark}): write the value itself")
+            raise ValueError(
+                f"the changed value contains a hidden one ({remark}): write the value itself, or leave it as it was"
+            )
     return edited
 
 
