@@ -136,8 +136,7 @@ class History:
         return sorted(child.slot for child in self.view.living(ChildKind.QUARANTINE))
 
     def cause(self) -> str:
-        last = self.view.deaths[-1]
-        return f"{last.cause}: {last.detail}" if last.detail else last.cause
+        return str(self.view.deaths[-1].cause)
 
 
 def forks(commands: Iterable[Command]) -> list[Slot]:

@@ -7,6 +7,8 @@ import signal
 import pytest
 
 from holdfast.ipc.channel import Beat, Died, Drained, Ready
+from holdfastd.control.report import Moment, report
+from holdfastd.control.socket_protocol import StoreStatus
 from holdfastd.core.commands import Command
 from holdfastd.core.parent_events import Event, Exited, ScaleAsked
 from tests.core.histories import STEWARD, TERM, History, sent, worker
@@ -84,9 +86,10 @@ def test_a_death_tells_how_it_lived() -> None:
     history.tick(after=0.5)
     born = history.child(W).born
     history.event(Exited(W, history.child(W).incarnation, -signal.SIGKILL, False, 0.0, peak_bytes=5 << 20))
-    death = history.view.deaths[-1]
-    assert (death.status, death.lived, death.peak_bytes) == (-signal.SIGKILL, history.now - born, 5 << 20)
-    assert death.running == tuple(f"t{number}" for number in range(8))
+    store, moment = StoreStatus("redis://nowhere", embedded=False), Moment(history.now, 1.7e9, 0.0)
+    (death,) = report(history.view, store, {}, moment).deaths.recent
+    assert (death.status, death.lived, death.peak_bytes) == (-signal.SIGKILL, round(history.now - born, 3), 5 << 20)
+    assert death.running == [f"t{number}" for number in range(8)]
 
 
 def test_the_last_deaths_are_kept_and_all_are_counted() -> None:

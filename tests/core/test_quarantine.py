@@ -142,7 +142,7 @@ def test_the_end_by_its_suspect_is_charged_and_no_young_death() -> None:
         assert forks(commands) == [Q]
         tell(history, 2)
     assert not history.view.breaker.deaths
-    assert history.view.deaths[-1].running == ("poison",)
+    assert history.view.deaths[-1].child.running == ("poison",)
 
 
 def test_one_that_dies_before_it_is_ready_backs_off_in_its_own_seat_and_ends_no_service() -> None:

@@ -80,8 +80,9 @@ def _lines(session: Session) -> ShowProgress:
     def show(progress: DemoProgress) -> None:
         if progress.seconds >= due[0] and not session.json:
             due[0] += REPORT_INTERVAL
-            counts = f"{progress.completed} of {progress.submitted} completed, {progress.redelivered} redelivered"
-            output.text(f"{progress.seconds:.0f} s: {counts}, {counted(progress.workers_killed, 'worker')} killed")
+            recorder, killed = progress.recorder, counted(len(progress.killer.killed), "worker")
+            counts = f"{len(recorder.commits)} of {progress.submitted} completed, {recorder.redelivered} redelivered"
+            output.text(f"{progress.seconds:.0f} s: {counts}, {killed} killed")
 
     return show
 

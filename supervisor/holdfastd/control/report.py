@@ -17,6 +17,8 @@ from holdfastd.core import quarantine
 from holdfastd.core.slots import STEWARD, STORE, Child, ChildKind
 from holdfastd.core.view import Death, View
 
+NAMED = 8  # tasks shown of each death
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -119,19 +121,18 @@ def _process(child: Child, usage: Usage, now: float) -> ProcessStatus:
 
 
 def _death(death: Death, moment: Moment) -> DeathStatus:
-    at = round(moment.wall - (moment.now - death.at), 3)
-    kind, number = death.slot
+    child = death.child
     return DeathStatus(
-        at=at,
-        kind=str(kind),
-        slot=number,
-        pid=death.pid,
-        incarnation=death.incarnation,
-        cause=death.cause,
-        detail=death.detail,
+        at=round(moment.wall - (moment.now - death.at), 3),
+        kind=str(child.slot.kind),
+        slot=child.slot.number,
+        pid=child.pid,
+        incarnation=child.incarnation,
+        cause=str(death.cause.reason),
+        detail=death.cause.detail,
         status=death.status,
-        running=list(death.running),
-        lived=round(death.lived, 3),
+        running=list(child.running[:NAMED]),
+        lived=round(death.at - child.born, 3),
         peak_bytes=death.peak_bytes,
     )
 

@@ -14,7 +14,7 @@ from holdfastd.core.commands import Command, Log, Print
 from holdfastd.core.death import Cause, Reason
 from holdfastd.core.parent_events import ChildStopped, Exited, Forked, ForkFailed, MessageReceived, StoreOpened
 from holdfastd.core.slots import CLAIMING, GIVEN_UP, STORE, BootError, Child, ChildKind, Forking
-from holdfastd.core.view import NAMED, RECENT, Burst, Death, Step, View, known, removed, seated
+from holdfastd.core.view import RECENT, Burst, Death, Step, View, known, removed, seated
 
 # Decides what follows when a child dies before it is ready.
 #
@@ -66,8 +66,7 @@ def _ever_served(view: View, kind: ChildKind) -> bool:
 
 def is_repeated_failure(view: View, child: Child) -> bool:
     """True if its error was printed already and no child of its kind was ever ready."""
-    error = child.boot_error
-    return error is not None and not _ever_served(view, child.slot.kind) and _text(error) == view.last_printed
+    return not _ever_served(view, child.slot.kind) and bool(child.boot_text) and child.boot_text == view.last_printed
 
 
 def _counts(child: Child, cause: Cause) -> bool:
@@ -93,18 +92,9 @@ def _count(view: View, child: Child, cause: Cause, now: float) -> Step:
 def _print(view: View, child: Child) -> Step:
     """Print the child's own error, but not twice in a row: all workers that cannot import a handler have the same
     error."""
-    error = child.boot_error
-    if error is None:
+    if child.boot_text in {"", view.last_printed}:
         return view, ()
-    text = _text(error)
-    if text == view.last_printed:
-        return view, ()
-    commands: tuple[Command, ...] = (Print(text),)
-    return replace(view, last_printed=text), commands
-
-
-def _text(error: BootError) -> str:
-    return f"{error.traceback.rstrip()}\n{error.error}" if error.traceback else error.error
+    return replace(view, last_printed=child.boot_text), (Print(child.boot_text),)
 
 
 # Ends a service that was started with --burst once no task is left to run.
@@ -274,23 +264,10 @@ def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -
     """Record a death. Ordered ends are left out: a reload would push the important deaths out of the list."""
     if cause.reason is Reason.REQUESTED and event.status == 0:
         return view
-    death_of = Death(
-        at=now,
-        slot=child.slot,
-        pid=child.pid,
-        incarnation=child.incarnation,
-        cause=str(cause.reason),
-        detail=cause.detail,
-        status=event.status,
-        running=child.running[:NAMED],
-        lived=now - child.born,
-        peak_bytes=event.peak_bytes,
-    )
-    of_cause = (str(child.slot.kind), death_of.cause)
+    deaths = (*view.deaths, Death(now, child, cause, event.status, event.peak_bytes))[-RECENT:]
+    of_cause = (str(child.slot.kind), str(cause.reason))
     causes = {**view.death_causes, of_cause: view.death_causes.get(of_cause, 0) + 1}
-    return replace(
-        view, death_count=view.death_count + 1, death_causes=causes, deaths=(*view.deaths, death_of)[-RECENT:]
-    )
+    return replace(view, death_count=view.death_count + 1, death_causes=causes, deaths=deaths)
 
 
 def _report(child: Child, cause: Cause, now: float, *, is_repeated: bool) -> tuple[Command, ...]:

@@ -153,6 +153,12 @@ class Child:
             return ChildPhase.STOPPING if self.leaving.stage >= StopStage.ABORTING else ChildPhase.DRAINING
         return ChildPhase.BOOTING if self.ready_at is None else ChildPhase.READY
 
+    @property
+    def boot_text(self) -> str:
+        """The error that it reported, with its traceback; empty if it reported none."""
+        error = self.boot_error
+        return "\n".join(filter(None, (error.traceback.rstrip(), error.error))) if error else ""
+
     def silence(self, now: float) -> float:
         """Seconds since the last message; 0 for the store, which sends none."""
         return 0.0 if self.slot.kind is ChildKind.STORE else now - self.last_message_at

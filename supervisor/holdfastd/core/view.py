@@ -8,26 +8,21 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.ipc.channel import Died
 from holdfastd.core.commands import Command
+from holdfastd.core.death import Cause
 from holdfastd.core.slots import CLAIMING, Child, ChildKind, Seat, Slot, SupervisionPolicy
 
 RECENT = 50
-NAMED = 8  # tasks kept of each death
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """One entry of the service's history. `status`: exit code, or minus the signal; `running`: the first tasks of its
-    last report; `lived` in seconds."""
+    """One entry of the service's history: a child as it was last, and its end. `status`: exit code, or minus the
+    signal."""
 
     at: float
-    slot: Slot
-    pid: int
-    incarnation: str
-    cause: str
-    detail: str
+    child: Child
+    cause: Cause
     status: int
-    running: tuple[str, ...]
-    lived: float
     peak_bytes: int | None
 
 

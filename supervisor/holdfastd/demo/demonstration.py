@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -23,13 +22,9 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted
-from holdfast.store import open_store
+from holdfast.store import Store, open_store
 from holdfastd.demo.supervisor_process import Killer, SupervisorProcess, running
 from holdfastd.demo.tally import ALL_KEPT, DemoResult, Recorder, tally
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 # Sample texts that every machine with Python has: passages of the standard library's sources.
 
@@ -73,11 +68,9 @@ class DemoProgress:
     """The progress to show; `messages` are the latest events, for people."""
 
     program: Demonstration
+    recorder: Recorder
+    killer: Killer
     submitted: int = 0
-    completed: int = 0
-    redelivered: int = 0
-    workers_killed: int = 0
-    stewards_killed: int = 0
     seconds: float = 0.0
     messages: list[str] = field(default_factory=list[str])
 
@@ -113,12 +106,12 @@ class DemoRun:
     async def play(self) -> DemoResult:
         texts = passages(self.program.tasks, self.program.seed)
         killer = Killer(self.service, random.Random(self.program.seed))
-        progress = DemoProgress(self.program)
+        progress = DemoProgress(self.program, self.recorder, killer)
         manager = TaskManager(self.store, queue=self.service.settings.queue_name)
         records: list[TaskRecord] = []
         async with anyio.create_task_group() as group:
             group.start_soon(self.recorder.follow)
-            group.start_soon(self._tell, progress, killer)
+            group.start_soon(self._tell, progress)
             async with anyio.create_task_group() as acting:
                 acting.start_soon(self._submit, manager, texts, progress)
                 acting.start_soon(self._kill, killer, progress)
@@ -126,7 +119,7 @@ class DemoRun:
             progress.seconds = time.monotonic() - self.began
             records += [await manager.get_task(_name(number)) for number in range(len(texts))]
             group.cancel_scope.cancel()
-        self._refresh(progress, killer)
+        self.show(progress)
         return tally(self.recorder, killer, records, texts, progress.seconds)
 
     async def _submit(self, manager: TaskManager, texts: Sequence[str], progress: DemoProgress) -> None:
@@ -161,17 +154,11 @@ class DemoRun:
             while self._left():
                 await self.recorder.changed.wait()
 
-    async def _tell(self, progress: DemoProgress, killer: Killer) -> None:
+    async def _tell(self, progress: DemoProgress) -> None:
         while True:
             progress.seconds = time.monotonic() - self.began
-            self._refresh(progress, killer)
+            self.show(progress)
             await anyio.sleep(TICK)
-
-    def _refresh(self, progress: DemoProgress, killer: Killer) -> None:
-        progress.completed = len(self.recorder.commits)
-        progress.redelivered = self.recorder.redelivered
-        progress.workers_killed, progress.stewards_killed = len(killer.killed), killer.stewards
-        self.show(progress)
 
 
 def _name(number: int) -> str:
@@ -186,15 +173,15 @@ SHOWN = 8  # lines
 def progress_panel(progress: DemoProgress) -> RenderableType:
     """The current progress."""
     bars = Table.grid(padding=(0, 2))
-    for name, value in (("submitted", progress.submitted), ("completed", progress.completed)):
+    for name, value in (("submitted", progress.submitted), ("completed", len(progress.recorder.commits))):
         total = progress.program.tasks
         bars.add_row(name, ProgressBar(total, value, width=40), f"{value:,} of {total:,}")
     counts = Text.assemble(
-        (counted(progress.workers_killed, "worker"), "bold red"),
+        (counted(len(progress.killer.killed), "worker"), "bold red"),
         " killed, ",
-        (counted(progress.stewards_killed, "steward"), "bold red"),
+        (counted(progress.killer.stewards, "steward"), "bold red"),
         " killed, ",
-        (counted(progress.redelivered, "task"), "bold yellow"),
+        (counted(progress.recorder.redelivered, "task"), "bold yellow"),
         " redelivered",
     )
     messages = Text("\n".join(progress.messages[-SHOWN:]), style="dim")

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import msgspec
@@ -17,10 +17,8 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted
 from holdfast.errors import StoreUnavailableError
+from holdfast.store import Store
 from holdfastd.demo.supervisor_process import Killer
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # The result of the demonstration, and the checks that nothing was lost or done twice. Pure.
 

@@ -62,25 +62,21 @@ class LaneDocument(TypedDict):
 
 def lane_document(lane: LaneState, snapshot: Lanes) -> LaneDocument:
     first = lane.served[0] if lane.served else None
-    return {
-        "lane": lane.name,
-        "waiting": lane.waiting,
-        "held": lane.held,
-        "running": lane.running,
-        "oldest_seconds": None if lane.oldest_ms is None else max(0, snapshot.now_ms - lane.oldest_ms) / 1000,
-        "workers": lane.workers,
-        "weight": first.weight if first else None,
-        "timeout": first.timeout if first else None,
-        "served": [document_of(ServedDocument, each) for each in lane.served],
-        "missing": lane.missing,
-        "paused": lane.is_paused,
-        "reason": lane.paused_because,
-        "closed": lane.closed,
-        "limit": document_of(LimitDocument, lane.limit),
-        "per_key": document_of(LimitDocument, lane.keys),
-        "rate": document_of(LimitDocument, lane.rate),
-        "end": document_of(LimitDocument, lane.end),
-    }
+    return document_of(
+        LaneDocument,
+        lane,
+        lane=lane.name,
+        oldest_seconds=None if lane.oldest_ms is None else max(0, snapshot.now_ms - lane.oldest_ms) / 1000,
+        weight=first.weight if first else None,
+        timeout=first.timeout if first else None,
+        served=[document_of(ServedDocument, each) for each in lane.served],
+        paused=lane.is_paused,
+        reason=lane.paused_because,
+        limit=document_of(LimitDocument, lane.limit),
+        per_key=document_of(LimitDocument, lane.keys),
+        rate=document_of(LimitDocument, lane.rate),
+        end=document_of(LimitDocument, lane.end),
+    )
 
 
 def rate_words(order: LimitOrder) -> str:
@@ -173,13 +169,13 @@ class WorkerDocument(TypedDict):
 
 def quiet_documents(quiet: Sequence[Quiet]) -> list[QuietDocument]:
     return [
-        {
-            "host": None if each.is_all else each.host,
-            "word": "halt" if each.is_halt else "quiet",
-            "since": moment(each.since_ms),
-            "by": each.by,
-            "reason": each.reason,
-        }
+        document_of(
+            QuietDocument,
+            each,
+            host=None if each.is_all else each.host,
+            word="halt" if each.is_halt else "quiet",
+            since=moment(each.since_ms),
+        )
         for each in quiet
     ]
 

@@ -60,8 +60,8 @@ def measure(folders: Iterable[Path] | None = None) -> Host:
     return Host(
         descriptors=_limit(resource.RLIMIT_NOFILE),
         user_processes=_user_processes(),
-        group_processes=_least(_processes_left(folder) for folder in inside),
-        memory=_least([_host_memory(), *(_memory_left(folder) for folder in inside)]),
+        group_processes=_least(_left(folder, "pids") for folder in inside),
+        memory=_least([_host_memory(), *(_left(folder, "memory", _caches(folder)) for folder in inside)]),
     )
 
 
@@ -83,18 +83,14 @@ def _user_processes() -> int | None:
     )
 
 
-def _processes_left(folder: Path) -> int | None:
-    most, now = number(folder, "pids.max"), number(folder, "pids.current")
-    return None if most is None or now is None else max(0, most - now)
-
-
 def _host_memory() -> int:
     return psutil.virtual_memory().available + psutil.swap_memory().free
 
 
-def _memory_left(folder: Path) -> int | None:
-    most, now = number(folder, "memory.max"), number(folder, "memory.current")
-    return None if most is None or now is None else max(0, most - now + _caches(folder))
+def _left(folder: Path, kind: str, freed: int = 0) -> int | None:
+    """How much of this kind a control group has left; `freed`: the kernel gives back so much when it is needed."""
+    most, now = number(folder, f"{kind}.max"), number(folder, f"{kind}.current")
+    return None if most is None or now is None else max(0, most - now + freed)
 
 
 def _caches(folder: Path) -> int:

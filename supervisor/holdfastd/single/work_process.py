@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
@@ -17,7 +17,7 @@ from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.errors import StoreError
 from holdfast.handler.handler import Handler
-from holdfast.store import open_store
+from holdfast.store import Store, open_store
 from holdfast.store.current_store import belong_to_process
 from holdfast.worker.in_process import open_worker
 from holdfast.worker.lock_file import drop_lock, hold_lock
@@ -29,10 +29,6 @@ from holdfastd.single.signals import ended_at_once, heeded, run_with_handler, se
 from holdfastd.steward.duties.host_duties import halt_watch, say_host_marks
 from holdfastd.steward.duties.schedule_duties import schedule_fires
 from holdfastd.steward.duty import Health, run_duty
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 LAST_CALL = 1.0  # seconds for the store to answer, once all tasks are returned
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import structlog
 
+from holdfast.store import Store
 from holdfastd.steward.duty import Health
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # Decides from two samples of the store's clock if leases and ages can be trusted. Pure.
 #

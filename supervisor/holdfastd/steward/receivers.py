@@ -13,15 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import anyio
 
 from holdfast.core.webhook_notice import Answered, Notice, Room, SpoiltNotice
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
+from holdfast.store import Store
 
 AT_ONCE = 100  # notices under way
 UNPROVEN_AT_ONCE = 75  # of them to receivers that are not known to answer promptly

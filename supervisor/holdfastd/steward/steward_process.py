@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import structlog
@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Logged, Ready, Silent, until_next
 from holdfast.ipc.child_end import ParentLink
-from holdfast.store import open_store
+from holdfast.store import Store, open_store
 from holdfast.telemetry import GRPC, open_in_steward
 from holdfast.telemetry.logs import SentLogs, sent_logs
 from holdfast.telemetry.port import Telemetry
@@ -36,10 +36,6 @@ from holdfastd.steward.duties.webhook_duties import Webhooks
 from holdfastd.steward.duty import Duty, Health, run_duty
 from holdfastd.steward.roster import LockFiles, WorkerRoster
 from holdfastd.steward.steward_spec import StewardSpec
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 LEAVE_WITHIN = 5.0  # seconds, where a signal gives no deadline
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -24,6 +24,7 @@ from standardwebhooks import Webhook
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.webhook_notice import Notice, body, receiver_of
+from holdfast.store import Store
 from holdfast_config import addresses
 from holdfast_config.addresses import WebhookUrl
 from holdfast_config.values import STANDARD_PREFIX
@@ -32,9 +33,6 @@ from holdfastd.a2a.agent_task import AgentTask, PushTarget, read_targets
 from holdfastd.a2a.agent_task_view import task_view
 from holdfastd.steward.public_addresses import is_public
 from holdfastd.steward.receivers import ReceiverPlace, Receivers
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 
 class RefusedError(Exception):

@@ -1,6 +1,6 @@
 """Stores of tasks: one over Redis, and two made of it, in memory and with PostgreSQL beside it.
 
-`Store` is a name for types alone: a module that imports it when it runs would import Redis's library.
+`Store` is a name for types alone. When a module runs it is `object`: the class would import Redis's library.
 """
 
 from __future__ import annotations
@@ -11,5 +11,7 @@ from holdfast.store.current_store import make_store, open_store
 
 if TYPE_CHECKING:
     from holdfast.store.redis import RedisStore as Store
+else:
+    Store = object
 
 __all__ = ["Store", "make_store", "open_store"]

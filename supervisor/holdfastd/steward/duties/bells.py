@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import anyio
@@ -23,10 +22,8 @@ from holdfast.core.envelope import is_own
 from holdfast.core.lanes import wrong_end_mend
 from holdfast.core.store_info import MOST_PEEKS, LaneHead
 from holdfast.core.words import counted
+from holdfast.store import Store
 from holdfastd.steward.duty import Duty
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # WrongEndDetector detects producers that push at the end from which a lane is served: new entries overtake old ones.
 #

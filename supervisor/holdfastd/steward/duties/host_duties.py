@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import TYPE_CHECKING
 
 from holdfast.core import quiet_hosts
 from holdfast.core.quiet_hosts import HaltScope, Quiet
+from holdfast.store import Store
 from holdfastd.steward.duty import Duty
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 HALT_EVERY = 0.5  # seconds
 

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import structlog
 
 from holdfast.core.lanes import LaneBound, LaneLimit, Lanes
+from holdfast.store import Store
 from holdfast.worker.lane_tending import EVERY, tend
 from holdfast_config import Settings
 from holdfast_config.lanes import HEAD
 from holdfastd.steward.duty import Duty
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 LIMITS_EVERY = 5.0  # seconds: the longest time without limits after the store was emptied
 

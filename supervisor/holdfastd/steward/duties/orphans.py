@@ -15,19 +15,16 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import anyio
 import structlog
 
 from holdfast.core.worker_records import MAX_CRASHES
 from holdfast.os import processes
+from holdfast.store import Store
 from holdfastd.steward.duties.worker_recovery import Recovered
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.roster import LockFiles, WorkerRoster
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # Kills the processes that dead workers have started; their parent would have done so, but was killed itself, or stands
 # still.

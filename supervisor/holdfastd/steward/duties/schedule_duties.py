@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import anyio
 import structlog
@@ -13,12 +12,9 @@ import structlog
 from holdfast.client.schedule_fire import ScheduleFirer
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.core.schedule_records import Undeclared
+from holdfast.store import Store
 from holdfast.telemetry.port import FireSpans
 from holdfastd.steward.duty import Duty, punctual
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 HALTED_REST = 1.0  # seconds
 

@@ -25,13 +25,13 @@ from holdfast.core.words import counted
 from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed
+from holdfast.store import Store
 from holdfast.telemetry.port import Telemetry
 from holdfast.telemetry.runs import LostRun, RunEvent
 from holdfast_config import Settings
 from holdfastd.steward.duty import Duty, Health, pause
 
 if TYPE_CHECKING:
-    from holdfast.store import Store
     from holdfast.store.ledger import PostgresStore
 
 

@@ -10,7 +10,6 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import structlog
@@ -20,14 +19,11 @@ from holdfast.core.rollup import MINUTE, MINUTES_KEPT_MS, PACKED
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.ipc import channel
 from holdfast.ipc.channel import Left
+from holdfast.store import Store
 from holdfast.store.periods import made_of_shorter
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import Duty, punctual
 from holdfastd.steward.roster import WorkerRoster
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 # Promotion moves delayed tasks to their lanes when they are due, to the millisecond while the steward lives.
 

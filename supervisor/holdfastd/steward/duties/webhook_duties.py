@@ -5,7 +5,6 @@ them.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 import anyio
 import structlog
@@ -14,14 +13,11 @@ from holdfast.core.settle import RetryPolicy, back_off
 from holdfast.core.webhook_notice import Notice, SpoiltNotice
 from holdfast.core.words import counted
 from holdfast.errors import StoreError
+from holdfast.store import Store
+from holdfast_config import Settings
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.receivers import AT_ONCE, ReceiverPlace, Receivers
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-    from holdfast_config import Settings
-
 
 LONGEST_REST = 15.0  # seconds: the longest delay after a lost alarm
 LONGEST_PAUSE = 3600.0  # seconds between two attempts

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import anyio
 import structlog
@@ -19,14 +18,12 @@ from holdfast.core.worker_records import MAX_CRASHES, HostFacts
 from holdfast.errors import StoreUnavailableError
 from holdfast.ipc.channel import Acknowledged, Died
 from holdfast.os.kill_points import Point, reached
+from holdfast.store import Store
 from holdfast.version import installed
 from holdfast_config import Settings
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.roster import LockFiles, WorkerRoster
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 LOOK_EVERY = 30.0  # seconds; deaths wake it
 

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import anyio
 import structlog
 
 from holdfast.errors import StoreError
+from holdfast.store import Store
 from holdfast.telemetry import metric_table as table
 from holdfast.telemetry.metric_table import BoundedNames, Readings
 from holdfast.version import installed
@@ -21,10 +22,6 @@ from holdfastd.control.socket_protocol import ProcessStatus, SupervisorStatus
 from holdfastd.core.death import EXPECTED, Reason
 from holdfastd.core.slots import CLAIMING, ChildKind
 from holdfastd.steward.metrics.queue_report import QueueReport, Reporter
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 # The host whose processes are measured: a pool, through its supervisor's control socket, or one process alone.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import anyio
@@ -13,15 +12,13 @@ from holdfast.core.delivery import Settle
 from holdfast.core.lanes import Lanes
 from holdfast.core.rollup import MINUTE, OTHER, Figures, Rollup, Series, sum_of
 from holdfast.core.store_info import Gauges
+from holdfast.store import Store
 from holdfast.telemetry import metric_table as table
 from holdfast.telemetry import semantic_names
 from holdfast.telemetry.metric_table import BoundedNames, Exemplar, Readings
 from holdfast.telemetry.semantic_names import HOLDFAST, PROCESS
 from holdfast_config import Settings
 from holdfastd.steward.duty import Duty
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # DeliveryTotals adds up rollups to counters that only grow, from the moment at which this steward began to report.
 #

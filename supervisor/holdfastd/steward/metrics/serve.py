@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
@@ -21,6 +21,7 @@ from prometheus_client.samples import Exemplar as Spelled
 
 from holdfast.core.rollup import Histogram, lower_bound
 from holdfast.errors import StoreError
+from holdfast.store import Store
 from holdfast.telemetry.logs import is_wanted
 from holdfast.telemetry.metric_table import BOUNDS, Exemplar, Kind, Metric, Readings
 from holdfast_config import Settings
@@ -32,10 +33,6 @@ from holdfastd.steward.metrics import metrics_reader
 from holdfastd.steward.metrics.metrics_reader import MeteredHost, MetricsReader
 from holdfastd.steward.metrics.queue_report import QueueReport, Reporter
 from holdfastd.steward.steward_spec import StewardSpec
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 # The part of HTTP that metrics need: the first line and one header of a request, and a whole answer. Pure.
 
