@@ -23,7 +23,7 @@ from bench.server import server
 from bench.servertime import ServerTime, Took
 from holdfast.core.acceptance import Submission
 from holdfast.core.delivery import Settle, Settlement
-from holdfast.core.envelope import build_run
+from holdfast.core.envelope import build_run, encode_message
 from holdfast.core.identity import sha1_hex
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.messages import text_part
@@ -56,7 +56,7 @@ class Stage:
             await self.client.rpush(key, *[item] * min(step, count - first))
 
     async def submit(self, task_id: str) -> None:
-        built = build_run(task_id, [text_part("x")])
+        built = build_run(task_id, encode_message([text_part("x")]))
         await self.store.submit([Submission(task_id, built.message_id, built.digest, built.operation, QUEUE)])
 
     async def pull(self, slots: int = 10, *settlements: Settlement) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.envelope import build_parts, build_run
+from holdfast.core.envelope import build_parts, build_run, encode_message
 
 ENVELOPE_BYTES = 348
 _ID = "00000000-0000-4000-8000-{:012d}"
@@ -14,7 +14,7 @@ def _text(number: int, sent_ns: int, length: int) -> str:
 
 
 def _envelope(number: int, sent_ns: int, length: int) -> bytes:
-    return build_run(_ID.format(number), build_parts(_text(number, sent_ns, length))).operation
+    return build_run(_ID.format(number), encode_message(build_parts(_text(number, sent_ns, length)))).operation
 
 
 _SHORTEST = 40  # bytes that a number and a time fit into

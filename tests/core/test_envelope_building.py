@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.envelope import Run, build_parts, build_run, read
+from holdfast.core.envelope import Run, build_parts, read
 from holdfast.core.messages import Part
 from holdfast.errors import InvalidTaskError
+from tests.envelopes import build_run
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 IDS = st.from_regex(r"[A-Za-z0-9._@-]{1,64}", fullmatch=True)

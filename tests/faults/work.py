@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.acceptance import Submission
-from holdfast.core.envelope import build_run
 from holdfast.core.messages import text_part
+from tests.envelopes import build_run
 
 QUEUE = "faults"
 

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from holdfast.core.delivery import Delivery
-from holdfast.core.envelope import build_parts, build_run
+from holdfast.core.envelope import build_parts
 from holdfast.core.messages import Part
 from holdfast.core.outcomes import Outcome
 from holdfast.handler.handler import Handler, callee
@@ -21,6 +21,7 @@ from holdfast.worker.context import WorkerContext
 from holdfast.worker.recycler import Heartbeat, Recycler
 from holdfast.worker.run import TaskRunner
 from holdfast.worker.samples import Samples
+from tests.envelopes import build_run
 
 
 def delivery_of(parts: str | list[Part] = "hello", **fields: Any) -> Delivery:

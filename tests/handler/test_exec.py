@@ -15,10 +15,11 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from holdfast.core.envelope import build_parts, build_run
+from holdfast.core.envelope import build_parts
 from holdfast.core.outcomes import Completed, Failed, InputAsked, Raised, Rejected
 from holdfast.handler.command.process import LINE_BYTES, TAIL_BYTES
 from holdfast.handler.task import Task
+from tests.envelopes import build_run
 from tests.handler.deliveries import delivery_of, document, run_handler
 from tests.handler.programs import parts_of, program, run_shell, shell
 

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from holdfast.core.delivery import Delivery
-from holdfast.core.envelope import Run, build_parts, build_run, read
+from holdfast.core.envelope import Run, build_parts, read
 from holdfast.core.outcomes import Completed, InputAsked, Raised
 from holdfast.core.settle import RetryPolicy, settlement
 from holdfast.handler.failures import outcome_of_error
 from holdfast.handler.returned_value import outcome_of
 from holdfast.handler.turn import messages_for
+from tests.envelopes import build_run
 from tests.handler.deliveries import delivery_of, document, run_handler
 
 

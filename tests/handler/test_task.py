@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import structlog
 
-from holdfast.core.envelope import build_parts, build_run
+from holdfast.core.envelope import build_parts
 from holdfast.handler.returned_value import NotJsonError
 from holdfast.handler.task import Task
+from tests.envelopes import build_run
 from tests.handler.deliveries import delivery_of
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

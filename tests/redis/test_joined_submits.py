@@ -8,11 +8,12 @@ import anyio
 import pytest
 
 from holdfast.core.acceptance import Accepted, Submission
-from holdfast.core.envelope import build_parts, build_run
+from holdfast.core.envelope import build_parts
 from holdfast.errors import StoreError
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
+from tests.envelopes import build_run
 
 pytestmark = pytest.mark.anyio
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.acceptance import Submission
-from holdfast.core.envelope import build_run
 from holdfast.core.messages import text_part
 from holdfast.core.worker_records import Introduction
 from holdfast.store import open_store
 from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
+from tests.envelopes import build_run
 
 
 @pytest.mark.parametrize(

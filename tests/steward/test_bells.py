@@ -9,13 +9,14 @@ import anyio
 import pytest
 
 from holdfast.core.acceptance import Submission
-from holdfast.core.envelope import build_parts, build_run
+from holdfast.core.envelope import build_parts
 from holdfast.core.worker_records import Introduction
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from holdfastd.steward.duties.bells import Bell
 from holdfastd.steward.duty import Health, run_duty
+from tests.envelopes import build_run
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 10.0  # seconds

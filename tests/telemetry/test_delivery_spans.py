@@ -10,7 +10,7 @@ from opentelemetry import trace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from holdfast.core.delivery import Delivery
-from holdfast.core.envelope import Run, build_parts, build_run, read
+from holdfast.core.envelope import Run, build_parts, read
 from holdfast.core.identity import recovery_span_id, span_id, trace_id
 from holdfast.core.outcomes import (
     Completed,
@@ -26,6 +26,7 @@ from holdfast.core.outcomes import (
 from holdfast.handler.task import Task
 from holdfast.telemetry import Telemetry, Tracing, open_telemetry
 from holdfast.telemetry.runs import LostRun, RunEvent
+from tests.envelopes import build_run
 from tests.handler.deliveries import delivery_of
 from tests.telemetry.collector import Collector, attributes, collecting
 

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace import Span as SdkSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from holdfast.core.delivery import Delivery, Verdict
-from holdfast.core.envelope import build_parts, build_run
+from holdfast.core.envelope import build_parts
 from holdfast.core.outcomes import Completed, Failure, HandlerStopped, InputAsked, Outcome, Raised
 from holdfast.core.store_info import ServerAddress
 from holdfast.handler.task import Task
@@ -24,6 +24,7 @@ from holdfast.telemetry.delivery_span import FastSpan
 from holdfast.telemetry.providers import BatchingProvider, EndedSpan, takes_records, taking_records
 from holdfast.telemetry.resource import resource
 from holdfast.telemetry.task_tracer import TaskTracer
+from tests.envelopes import build_run
 from tests.handler.deliveries import delivery_of
 from tests.telemetry.collector import attributes
 

@@ -17,7 +17,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from holdfast.client.manager import TaskManager
 from holdfast.core import identity
 from holdfast.core.acceptance import Submission
-from holdfast.core.envelope import build_parts, build_run
+from holdfast.core.envelope import build_parts
+from tests.envelopes import build_run
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE
 from tests.telemetry import two_hosts

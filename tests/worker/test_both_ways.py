@@ -16,7 +16,7 @@ import anyio.to_thread
 import pytest
 
 from holdfast.core.delivery import Delivery, Pulled, Settle, Settlement, Standing
-from holdfast.core.envelope import USUAL_TIMEOUT, build_parts, build_run
+from holdfast.core.envelope import USUAL_TIMEOUT, build_parts
 from holdfast.errors import Reject, Retry
 from holdfast.handler.handler import Handler, HandlerOptions, callee
 from holdfast.handler.task import Task
@@ -26,6 +26,7 @@ from holdfast.worker.run import TaskRunner
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
+from tests.envelopes import build_run
 from tests.handler.deliveries import delivery_of, task_runner_of
 from tests.handler.test_stopping import PATIENCE
 from tests.worker.telling import cancel_own_task

@@ -11,7 +11,6 @@ from uuid import uuid4
 import pytest
 
 from holdfast.core.acceptance import Submission
-from holdfast.core.envelope import build_run
 from holdfast.core.messages import call_part
 from holdfast.core.task_states import State
 from holdfast.exits import ChildExit
@@ -20,6 +19,7 @@ from holdfast.ipc.channel import Ready
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
+from tests.envelopes import build_run
 from tests.worker.processes import WorkerProcess, booting
 from tests.worker.test_worker import answer, settled
 

@@ -14,7 +14,6 @@ import msgspec
 import pytest
 
 from holdfast.core.acceptance import Accepted, Submission
-from holdfast.core.envelope import build_run
 from holdfast.core.messages import call_part, text_part
 from holdfast.core.task_states import PARKED, TERMINAL, State
 from holdfast.core.tasks import TaskRecord
@@ -25,6 +24,7 @@ from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast.store.redis.scripts import build
 from holdfast_config import RedisSettings
+from tests.envelopes import build_run
 from tests.worker.processes import PATIENCE, WorkerProcess, booting, worker
 
 pytestmark = pytest.mark.anyio

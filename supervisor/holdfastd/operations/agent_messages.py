@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.client.submission import ProducerTrace, raise_refusals
 from holdfast.core.acceptance import Receipt, Submission, SubmitOptions
-from holdfast.core.envelope import build_run_of
+from holdfast.core.envelope import build_run
 from holdfast.core.identity import fitting_message_id, is_task_id, keyed_id
 from holdfast.core.messages import call_of
 from holdfast.core.plain_json import check_json
@@ -126,7 +126,7 @@ def submission_of(
     """The submission for a message. Raises InvalidTaskError if the message is invalid or too large."""
     message, trace = given.message, given.trace
     _check(message)
-    run = build_run_of(
+    run = build_run(
         task_id,
         _encoded(message),
         context_id=message.context_id or None,

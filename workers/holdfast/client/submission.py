@@ -17,7 +17,7 @@ from holdfast.client.arguments import check, check_batch, checked_options, ms, u
 from holdfast.client.submit_retries import RepeatedCalls, SubmitRetries
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Accepted, Receipt, Submission, SubmitOptions
-from holdfast.core.envelope import build_parts, build_run_of, encode_message
+from holdfast.core.envelope import build_parts, build_run, encode_message
 from holdfast.core.identity import keyed_id, uuid_text
 from holdfast.core.plain_json import shown
 from holdfast.errors import (
@@ -146,7 +146,7 @@ def built(
     keyed = keyed_id(queue, spec.key) if spec.key is not None else None
     task_id = spec.task_id or keyed or uuid_text(urandom(16), 4)
     trace = trace or current_trace(with_baggage=baggage)
-    run = build_run_of(
+    run = build_run(
         task_id,
         checked.message,
         context_id=spec.context_id,

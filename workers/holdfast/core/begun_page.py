@@ -22,7 +22,10 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from typing import Protocol, overload
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mmap import mmap
 
 SUFFIX = ".begun"  # of the file's name
 MAGIC = b"begun 1\n"
@@ -33,15 +36,6 @@ _NONE_REVOKED = bytes(HEADER - REVOKED)
 CLAIM = 129  # the place in an entry of the length of the claim: behind that of the id, and an id of 128 bytes at most
 ENTRY = 216  # bytes: the rest is for the claim
 RUNS = ""  # in the place of a claim: the handler runs
-
-
-class Buffer(Protocol):
-    @overload
-    def __setitem__(self, at: int, content: int, /) -> None: ...
-    @overload
-    def __setitem__(self, at: slice, content: bytes, /) -> None: ...
-    def __getitem__(self, at: slice, /) -> bytes | bytearray: ...
-    def __len__(self) -> int: ...
 
 
 def blank(entries: int, boot: str) -> bytes:
@@ -77,7 +71,7 @@ class BegunTasks:
 
     A place stays a task's, with its id, until the task is removed: `hide` and `add` change one byte of it."""
 
-    page: Buffer = field(default_factory=bytearray)
+    page: bytearray | mmap = field(default_factory=bytearray)
     _free: list[int] = field(init=False)
     _places: dict[str, int] = field(default_factory=dict[str, int])
     _ended: dict[str, str] = field(default_factory=dict[str, str])  # task id → claim of the outcome

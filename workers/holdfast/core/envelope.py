@@ -255,19 +255,6 @@ def _length(value: object) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
-__all__ = [
-    "read",
-    "Operation",
-    "Run",
-    "Control",
-    "UnreadableError",
-    "Built",
-    "build_run",
-    "build_run_of",
-    "encode_message",
-    "build_parts",
-]
-
 _encode = msgspec.json.Encoder().encode
 _UNTRACED = b'"trace_id":null,"span_id":null}'
 
@@ -297,40 +284,12 @@ def build_parts(
     return parts
 
 
-def build_run(
-    task_id: str,
-    parts: Sequence[Part],
-    *,
-    context_id: str | None = None,
-    message_id: str | None = None,
-    metadata: Mapping[str, object] | None = None,
-    history_length: int | None = None,
-    trace_id: str | None = None,
-    span_id: str | None = None,
-    trace_flags: str | None = None,
-    baggage: str | None = None,
-) -> Built:
-    """A run operation. A missing message id is derived from the content and the task id, so the same call is the same
-    message; a missing context id is the task id. Raises InvalidTaskError for values that JSON cannot carry."""
-    return build_run_of(
-        task_id,
-        encode_message(parts, metadata),
-        context_id=context_id,
-        message_id=message_id,
-        history_length=history_length,
-        trace_id=trace_id,
-        span_id=span_id,
-        trace_flags=trace_flags,
-        baggage=baggage,
-    )
-
-
 def encode_message(parts: Sequence[Part], metadata: Mapping[str, object] | None = None) -> bytes:
     """A message without its id. Raises InvalidTaskError for values that JSON cannot carry."""
     return _encoded({"kind": "message", "role": "user", "parts": parts, "metadata": metadata or {}})
 
 
-def build_run_of(
+def build_run(
     task_id: str,
     message: bytes,
     *,
@@ -342,8 +301,9 @@ def build_run_of(
     trace_flags: str | None = None,
     baggage: str | None = None,
 ) -> Built:
-    """Like `build_run`, for a message that is already encoded. The message also names its task and context, because
-    some consumers of the list demand it."""
+    """A run operation. A missing message id is derived from the content and the task id, so the same call is the same
+    message; a missing context id is the task id. The message also names its task and context, because some consumers of
+    the list demand it. Raises InvalidTaskError for values that JSON cannot carry."""
     name = b'"%b"' % _checked(task_id).encode()
     ids = b'"task_id":%b,"context_id":%b' % (name, _encoded(context_id) if context_id else name)
     begin = b'{%b,"message":{' % ids

@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from holdfast.core.messages import Part, text_part
+from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.core.task_states import State
 from holdfast.errors import ParentResultError
 
@@ -115,14 +116,6 @@ _encode = msgspec.json.Encoder().encode
 NOTHING = b'{"state":"completed","parts":[]}'  # of a turn that had nothing to say
 
 
-class _Kept(msgspec.Struct):
-    parts: list[Part] = []
-    error: dict[str, Any] = {}
-
-
-_decoder = msgspec.json.Decoder(_Kept)
-
-
 def failure_document(state: str, failure: Failure, parts: list[Part] | None = None) -> bytes:
     """The document of a turn that ended as failed or rejected."""
     error = {"type": failure.type, "message": failure.message, "traceback": failure.traceback}
@@ -132,10 +125,10 @@ def failure_document(state: str, failure: Failure, parts: list[Part] | None = No
 def reply_parts(document: bytes) -> list[Part]:
     """The handler's answer in an earlier turn: its parts, or else its error; empty if the document cannot be read."""
     try:
-        parsed = _decoder.decode(document)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        parsed = _result_decoder.decode(document)
+    except UNREADABLE_JSON:
         return []
-    message = parsed.error.get("message")
+    message = (parsed.error or {}).get("message")
     return parsed.parts or ([text_part(message)] if isinstance(message, str) else [])
 
 
@@ -167,7 +160,7 @@ def read_result(document: bytes | None) -> Result:
         return Result()
     try:
         return _result_decoder.decode(document)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE_JSON:
         return Result(parts=[text_part(document.decode("utf-8", "backslashreplace"))])
 
 

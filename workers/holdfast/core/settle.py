@@ -70,7 +70,6 @@ REASON_LENGTH = 200
 
 # A task that was canceled, or that another process owns by now, is nobody's to report.
 _STOPPED = {"drain": Settle.RELEASE, "pause": Settle.SUSPENDED, REVOKED.why: Settle.RETURNED}
-_NOT_BEGUN = Settle.RETURNED  # the store carries out a pause of it
 _COMPLETED = Settle.COMPLETED  # looked up once, as that takes as long as the rest of a usual settlement
 
 
@@ -96,7 +95,7 @@ def settlement(
         case HandlerStopped(why, has_begun):
             if why not in _STOPPED:
                 return None
-            kind = _STOPPED[why] if has_begun else _NOT_BEGUN
+            kind = _STOPPED[why] if has_begun else Settle.RETURNED  # the store carries out a pause of it
             report = _Report(kind, reason=why)
         case Asleep(due_ms):
             return Settlement(delivery.task_id, delivery.claim, Settle.SLEEP, b"", due_ms, "", checkpoint)
@@ -125,20 +124,12 @@ def _reported(outcome: Completed | InputAsked | Failed | Rejected | UnreadableMe
 
 def _after_raising(raised: Raised, delivery: Delivery, policy: RetryPolicy, jitter: float) -> _Report:
     summary = f"{raised.failure.type}: {raised.failure.message}"
-    if _may_try_again(raised, delivery, policy):
-        return _Report(Settle.RETRY, reason=summary, delay=_delay(raised, delivery, policy, jitter))
-    return _Report(Settle.EXHAUSTED, failure_document("failed", raised.failure), summary)
-
-
-def _may_try_again(raised: Raised, delivery: Delivery, policy: RetryPolicy) -> bool:
     allowed = policy.max_attempts if delivery.max_attempts is None else delivery.max_attempts
-    return not raised.final and delivery.attempts + 1 < allowed
-
-
-def _delay(raised: Raised, delivery: Delivery, policy: RetryPolicy, jitter: float) -> float:
-    if raised.retry_after is not None:
-        return asked_wait(raised.retry_after)
-    return back_off(policy, delivery.attempts + 1, jitter)
+    attempts, asked = delivery.attempts + 1, raised.retry_after
+    if raised.final or attempts >= allowed:
+        return _Report(Settle.EXHAUSTED, failure_document("failed", raised.failure), summary)
+    delay = back_off(policy, attempts, jitter) if asked is None else asked_wait(asked)
+    return _Report(Settle.RETRY, reason=summary, delay=delay)
 
 
 def one_line(text: str) -> str:

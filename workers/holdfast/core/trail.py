@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from holdfast.core.task_states import State
 
@@ -16,42 +17,29 @@ KEPT = 64  # lines of a trail that the scripts keep (store/lua/shared/limits.lua
 
 _CLAIM = r"(?P<claim>\d+:[^ ]+:\d+)"
 
+_CLAIM_REASON, _REASON, _OTHER = rf"{_CLAIM} ?(?P<reason>.*)", r"(?P<reason>.*)", r"(?P<other>.*)"
+
 LAYOUTS: dict[str, str] = {
     "claimed": _CLAIM,
-    "settled": rf"(?P<kind>[^ ]+) (?P<number>\d+) {_CLAIM} ?(?P<reason>.*)",
-    "retry": rf"{_CLAIM} ?(?P<reason>.*)",
-    "release": rf"{_CLAIM} ?(?P<reason>.*)",
-    "defer": rf"{_CLAIM} ?(?P<reason>.*)",
-    "sleep": rf"{_CLAIM} ?(?P<reason>.*)",
-    "suspended": rf"(?:{_CLAIM} ?)?(?P<reason>.*)",
-    "crashed": rf"(?P<number>\d+) (?P<reason>.*) {_CLAIM}",
-    "recovered": rf"(?P<reason>.*) {_CLAIM}",
-    "returned": rf"{_CLAIM} ?(?P<reason>.*)",
+    "settled": rf"(?P<kind>[^ ]+) (?P<number>\d+) {_CLAIM_REASON}",
+    **dict.fromkeys(("retry", "release", "defer", "sleep", "returned"), _CLAIM_REASON),
+    "suspended": rf"(?:{_CLAIM} ?)?{_REASON}",
+    "crashed": rf"(?P<number>\d+) {_REASON} {_CLAIM}",
+    "recovered": rf"{_REASON} {_CLAIM}",
     "delayed": r"(?P<due>\d+)",
-    "waits": r"(?P<number>\d+)(?: batch (?P<other>.*))?",
-    "ready": r"(?:batch (?P<other>.*))?",
-    "parent-failed": r"(?P<other>[^ ]+) (?P<reason>.*)",
-    "refused": r"(?P<reason>.*)",
-    "expired": r"(?P<reason>.*)",
-    "promoted": r"(?P<reason>.*)",
-    "unknown-handler": r"(?P<other>.*)",
-    "unserved": r"(?P<reason>.*)",
-    "put-back": r"(?P<reason>.*)",
-    "message": r"(?P<other>.*)",
-    "message-waits": r"(?P<other>.*)",
-    "joined": r"(?P<number>\d+) (?P<other>.*)",
-    "turn": r"(?P<other>.*)",
-    "pause-asked": r"(?P<reason>.*)",
-    "pause-withdrawn": r"(?P<reason>.*)",
-    "resumed": r"(?P<reason>.*)",
-    "canceled": r"(?P<reason>.*)",
+    "waits": rf"(?P<number>\d+)(?: batch {_OTHER})?",
+    "ready": rf"(?:batch {_OTHER})?",
+    "parent-failed": rf"(?P<other>[^ ]+) {_REASON}",
+    **dict.fromkeys(("refused", "expired", "promoted", "unserved", "put-back"), _REASON),
+    **dict.fromkeys(("pause-asked", "pause-withdrawn", "resumed", "canceled"), _REASON),
+    **dict.fromkeys(("unknown-handler", "message", "message-waits", "turn", "retry-of"), _OTHER),
+    "joined": rf"(?P<number>\d+) {_OTHER}",
     "dead-letter": r"(?P<number>\d+) crashes",
     "suspected": r"(?P<number>\d+) recoveries",
     "cleared": r"(?P<other>[^ ]+)",
     "restored": r"(?P<kind>[^ ]+) (?P<number>\d+)",
-    "retried": r"(?P<other>[^ ]+) ?(?P<reason>.*)",
-    "retry-of": r"(?P<other>.*)",
-    "step": r"(?P<number>\d+) (?P<other>.*)",
+    "retried": rf"(?P<other>[^ ]+) ?{_REASON}",
+    "step": rf"(?P<number>\d+) {_OTHER}",
 }
 
 # The fate of schedules and their fires (store/lua/shared/schedules.lua).
@@ -135,14 +123,6 @@ def read_step(line: str) -> TrailStep:
     match = _PATTERNS[event].fullmatch(detail) if event in _PATTERNS else None
     if match is None:
         return TrailStep(at_ms, event, reason=detail)
-    parts = {name: value or "" for name, value in match.groupdict().items()}
-    return TrailStep(
-        at_ms,
-        event,
-        reason=parts.get("reason", ""),
-        claim=parts.get("claim", ""),
-        kind=parts.get("kind", ""),
-        number=int(parts.get("number") or 0),
-        due_ms=int(parts["due"]) if parts.get("due") else None,
-        other=parts.get("other", ""),
-    )
+    parts: dict[str, Any] = {name: value or "" for name, value in match.groupdict().items()}
+    number, due = parts.pop("number", 0), parts.pop("due", None)
+    return TrailStep(at_ms, event, number=int(number or 0), due_ms=int(due) if due else None, **parts)

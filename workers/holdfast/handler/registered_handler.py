@@ -113,48 +113,20 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         manager, read = await current_manager(), returned_by(self.function)
         return [TaskHandle(task_id, manager, read) for task_id in await manager.run_tasks(batch)]
 
-    def every(
-        self,
-        seconds: float | str,
-        /,
-        *,
-        id: str,  # noqa: A002 - the schedule's
-        **options: Unpack[ScheduleOptions],
-    ) -> ScheduledHandler[P]:
+    def every(self, seconds: float | str, /, *, id: str, **options: Unpack[ScheduleOptions]) -> ScheduledHandler[P]:
         """The handler on the schedule `id`, every so many seconds (or `5m`, `PT1H`); options as in ScheduleSpec."""
         return ScheduledHandler(self, id, {"every": seconds, **options})
 
-    def cron(
-        self,
-        cron: str,
-        /,
-        *,
-        id: str,  # noqa: A002 - the schedule's
-        **options: Unpack[ScheduleOptions],
-    ) -> ScheduledHandler[P]:
+    def cron(self, cron: str, /, *, id: str, **options: Unpack[ScheduleOptions]) -> ScheduledHandler[P]:
         """The handler on the schedule `id`, at the times of a cron expression; options as in ScheduleSpec."""
         return ScheduledHandler(self, id, {"cron": cron, **options})
 
-    def rrule(
-        self,
-        rrule: str,
-        /,
-        *,
-        id: str,  # noqa: A002 - the schedule's
-        **options: Unpack[ScheduleOptions],
-    ) -> ScheduledHandler[P]:
+    def rrule(self, rrule: str, /, *, id: str, **options: Unpack[ScheduleOptions]) -> ScheduledHandler[P]:
         """The handler on the schedule `id`, at the times of a recurrence rule (RFC 5545); options as in
         ScheduleSpec."""
         return ScheduledHandler(self, id, {"rrule": rrule, **options})
 
-    def at(
-        self,
-        at: datetime | float | str,
-        /,
-        *,
-        id: str,  # noqa: A002 - the schedule's
-        **options: Unpack[ScheduleOptions],
-    ) -> ScheduledHandler[P]:
+    def at(self, at: datetime | float | str, /, *, id: str, **options: Unpack[ScheduleOptions]) -> ScheduledHandler[P]:
         """The handler on the schedule `id`, once, at a moment: a datetime, Unix seconds or ISO 8601, without a zone in
         that of the schedule; options as in ScheduleSpec."""
         moment = at.isoformat() if isinstance(at, datetime) else at

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import reprlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from holdfast.core.delivery import LONGEST_PART
 from holdfast.core.outcomes import Outcome
@@ -96,26 +96,17 @@ class RunNotes:
 # The parts of an answer that a handler emits while it runs.
 
 
-class PartLog(Protocol):
-    """Sends the parts of one delivery to everybody who follows the task."""
+class PartLog:
+    """Sends the parts of one delivery to everybody who follows the task. This one keeps no parts: it is for a handler
+    that is called without a worker, for example in a test."""
+
+    __slots__ = ()
 
     async def emit(self, value: bytes) -> None:
         """Send one part, as JSON. After the end of the delivery it is dropped."""
-        ...
 
     async def end(self) -> None:
         """Wait until the last parts are sent, as far as the store takes them."""
-        ...
-
-
-class UnkeptParts:
-    """A log for a handler that is called without a worker, for example in a test: it keeps no parts."""
-
-    async def emit(self, value: bytes) -> None:
-        """Do nothing."""
-
-    async def end(self) -> None:
-        """Do nothing."""
 
 
 def part_to_json(value: object) -> bytes:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn, ParamSpec, Protocol, TypeVar, overload
 
+import anyio
 import msgspec
 import structlog
 
@@ -16,8 +17,8 @@ from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import ParentResult, value_of
 from holdfast.errors import ForkedProcessError
 from holdfast.handler.pauses import Pauses, milliseconds
-from holdfast.handler.run_notes import PartLog, RunNotes, UnkeptParts, part_to_json, require_handler_thread
-from holdfast.handler.task_steps import StepLog, Steps, UnrecordedSteps
+from holdfast.handler.run_notes import PartLog, RunNotes, part_to_json, require_handler_thread
+from holdfast.handler.task_steps import StepLog, Steps
 from holdfast.handler.turn import as_traced, is_resumed, read_turn
 from holdfast.os.loop_threads import on_loop
 
@@ -34,13 +35,6 @@ class SpanAround(Protocol):
 
     @property
     def traceparent(self) -> str: ...
-
-
-class Limit(Protocol):
-    """The cancel scope that ends at the deadline."""
-
-    @property
-    def cancel_called(self) -> bool: ...
 
 
 class Task:
@@ -75,7 +69,7 @@ class Task:
         reason and the rest is empty. `max_bytes` bounds the operation, a checkpoint, a result."""
         self._max_bytes = max_bytes
         self.deadline: float | None = None
-        self.limit: Limit | None = None  # set with the deadline
+        self.limit: anyio.CancelScope | None = None  # set with the deadline
         self.span: SpanAround | None = None  # set by telemetry
         self.step_log: Callable[[Delivery], StepLog] | None = None  # set by the worker
         self.runner: asyncio.Task[None] | None = None  # set by the worker: it calls the handler
@@ -276,7 +270,7 @@ class Task:
 
     def _of_this_run(self) -> Steps:
         if self._steps is None:
-            log = self.step_log(self._delivery) if self.step_log else UnrecordedSteps()
+            log = self.step_log(self._delivery) if self.step_log else StepLog()
             self._steps = Steps(log, self.notes, self._stopped)
         return self._steps
 
@@ -293,20 +287,17 @@ class Task:
         It is made for the tokens of a model, hundreds a second: the worker sends parts together, at most every 50 ms.
         The last 10,000 parts, at most 1 MiB, are kept with the task. Raises NotJsonError, a ValueError, if the value is
         no JSON or too large."""
-        await self._emit(part_to_json(value))
+        await self._part_log().emit(part_to_json(value))
 
     def emit_sync(self, value: object) -> None:
         """Like `emit`, for a handler that is a plain function."""
         encoded = part_to_json(value)
         require_handler_thread()
-        on_loop(self._emit, encoded)
-
-    async def _emit(self, encoded: bytes) -> None:
-        await self._part_log().emit(encoded)
+        on_loop(self._part_log().emit, encoded)
 
     def _part_log(self) -> PartLog:
         if self.parts is None:
-            self.parts = self.part_log(self._delivery) if self.part_log else UnkeptParts()
+            self.parts = self.part_log(self._delivery) if self.part_log else PartLog()
         return self.parts
 
     def progress(self, done: float, total: float | None = None) -> None:
@@ -323,45 +314,25 @@ def become_copy(task: Task) -> None:
     task.parts = None
 
 
+def _refusing(call: str) -> Callable[..., NoReturn]:
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise ForkedProcessError(
+            f"task.{call}: this process was forked by the handler, and only the worker can carry it out: give what you "
+            f"have to the handler (a pipe, a queue, the result of a pool), and call task.{call} there"
+        )
+
+    return refuse
+
+
 class TaskOfCopy(Task):
     """The task in a forked process. Its calls raise ForkedProcessError, because their answer would come to the
     worker."""
 
     __slots__ = ()
 
-    async def step(self, *_: Any, **__: Any) -> NoReturn:
-        _refuse("step")
-
-    def step_sync(self, *_: Any, **__: Any) -> NoReturn:
-        _refuse("step")
-
-    async def sleep(self, *_: Any, **__: Any) -> NoReturn:
-        _refuse("sleep")
-
-    def sleep_sync(self, *_: Any, **__: Any) -> NoReturn:
-        _refuse("sleep")
-
-    async def question(self, *_: Any, **__: Any) -> NoReturn:
-        _refuse("question")
-
-    def question_sync(self, *_: Any, **__: Any) -> NoReturn:
-        _refuse("question")
-
-    async def emit(self, value: object) -> NoReturn:
-        _refuse("emit")
-
-    def emit_sync(self, value: object) -> NoReturn:
-        _refuse("emit")
-
-    def checkpoint(self, data: object) -> NoReturn:
-        _refuse("checkpoint")
-
-    def progress(self, done: float, total: float | None = None) -> NoReturn:
-        _refuse("progress")
-
-
-def _refuse(call: str) -> NoReturn:
-    raise ForkedProcessError(
-        f"task.{call}: this process was forked by the handler, and only the worker can carry it out: give what you "
-        f"have to the handler (a pipe, a queue, the result of a pool), and call task.{call} there"
-    )
+    step = step_sync = _refusing("step")
+    sleep = sleep_sync = _refusing("sleep")
+    question = question_sync = _refusing("question")
+    emit = emit_sync = _refusing("emit")
+    checkpoint = _refusing("checkpoint")
+    progress = _refusing("progress")

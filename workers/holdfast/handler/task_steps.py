@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -29,41 +29,25 @@ _decode = msgspec.json.Decoder().decode
 _inside: ContextVar[str] = ContextVar("holdfast_step", default="")
 
 
-class StepLog(Protocol):
-    """Reads and records the steps of one delivery."""
+class StepLog:
+    """Reads and records the steps of one delivery. This one is for a handler that is called without a worker, for
+    example in a test: it records nothing, and sleeps end at once."""
 
     async def recorded(self) -> dict[int, StepRecord]:
         """The steps of the task, by their places."""
-        ...
-
-    async def keep(self, place: int, name: str, result: bytes) -> StepKept:
-        """Record a step; when this returns OK the store has it."""
-        ...
-
-    async def sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
-        """Record a sleep; if one is recorded at this place, read how long it still lasts."""
-        ...
-
-    def stuck(self) -> None:
-        """Called when the task is stopped and the thread of a step does not end."""
-        ...
-
-
-class UnrecordedSteps:
-    """A log for a handler that is called without a worker, for example in a test: it records nothing, and sleeps end at
-    once."""
-
-    async def recorded(self) -> dict[int, StepRecord]:
         return {}
 
     async def keep(self, place: int, name: str, result: bytes) -> StepKept:
+        """Record a step; when this returns OK the store has it."""
         return StepKept(StepVerdict.OK, name)
 
     async def sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
+        """Record a sleep; if one is recorded at this place, read how long it still lasts."""
         return SleepKept(StepVerdict.OK, name)
 
     def stuck(self) -> None:
-        """Do nothing: without a worker, nobody can end the thread."""
+        """Called when the task is stopped and the thread of a step does not end. Without a worker, nobody can end
+        it."""
 
 
 class Steps:

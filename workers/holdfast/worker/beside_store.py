@@ -19,6 +19,8 @@ import structlog
 from holdfast.core.delivery import Delivery, EmittedBatch, EmitVerdict
 from holdfast.core.steps import SleepKept, StepKept, StepRecord, StepVerdict
 from holdfast.errors import StoreFullError
+from holdfast.handler.run_notes import PartLog
+from holdfast.handler.task_steps import StepLog
 from holdfast.worker.context import WorkerContext
 
 INTERVAL = 0.05  # seconds between two sends
@@ -32,7 +34,7 @@ _log = structlog.get_logger("holdfast.worker")
 
 
 @dataclass(slots=True, eq=False)
-class UnsentParts:
+class UnsentParts(PartLog):
     """The parts of one delivery that the store does not have. `claim`: the claim under which the last parts were sent;
     `sent`: how many were sent or dropped under it. `is_over`: the delivery has ended, or another worker has the task.
     `changed` is set when parts were sent."""
@@ -200,7 +202,7 @@ KEPT_WITHIN = 5.0  # seconds that a handler which is told to stop waits for the 
 
 
 @dataclass(frozen=True, slots=True)
-class StoredSteps:
+class StoredSteps(StepLog):
     """Records steps in the store. `lose` stops the handler if it still runs under this claim, because another worker
     owns the task."""
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import IO
+from typing import IO, cast
 
 import anyio
 
@@ -125,12 +125,8 @@ def _text(raw: bytes | bytearray) -> str:
 # other children. Of the rest, those that carry the marks in their environment are killed, with all their descendants.
 
 
-def kill_escaped(marks: Collection[bytes]) -> None:
-    """Kill escaped processes of the command. Their environment has these NAME=value."""
-    processes.kill_all(lambda: _escaped(marks))
-
-
 def _escaped(marks: Collection[bytes]) -> set[int]:
+    """Escaped processes of the command. Their environment has these NAME=value."""
     adopted = processes.children(os.getppid())
     return processes.with_descendants(pid for pid in adopted if _is_foreign(pid) and processes.carries(pid, marks))
 
@@ -168,6 +164,9 @@ class CommandProcess:
             bufsize=0,
             start_new_session=True,
         )
+        self.stdin, self.stdout, self.stderr = (
+            cast("IO[bytes]", pipe) for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr)
+        )
         try:
             self._pidfd = pidfd(self._popen.pid)
         except OSError:
@@ -187,18 +186,6 @@ class CommandProcess:
     @property
     def pid(self) -> int:
         return self._popen.pid
-
-    @property
-    def stdin(self) -> IO[bytes]:
-        return _piped(self._popen.stdin)
-
-    @property
-    def stdout(self) -> IO[bytes]:
-        return _piped(self._popen.stdout)
-
-    @property
-    def stderr(self) -> IO[bytes]:
-        return _piped(self._popen.stderr)
 
     @property
     def status(self) -> int:
@@ -226,14 +213,9 @@ class CommandProcess:
     def kill_all(self) -> None:
         """SIGKILL to its group, and to processes that escaped from it."""
         self.kill()
-        kill_escaped(self._marks)
+        processes.kill_all(lambda: _escaped(self._marks))
 
     def _signal(self, number: int) -> None:
         if self._popen.returncode is None:  # reaped, its number may be another's
             with suppress(OSError):
                 os.killpg(self.pid, number)
-
-
-def _piped(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None
-    return pipe
