@@ -21,8 +21,8 @@ A2A = (
     ),
     Rule(
         "a viewer sends the agent nothing",
-        "            check_may(visitor, method.act)\n",
-        "            pass\n",
+        "check_may(visitor, method.act)",
+        "pass",
         f"{_PROCESS}::test_a_viewer_reads_tasks_and_sends_none",
     ),
     Rule(
@@ -57,8 +57,8 @@ A2A = (
     ),
     Rule(
         "a stream waits for a store that is away",
-        "            with suppress(StoreUnavailableError):\n                told = await",
-        "            if True:\n                told = await",
+        "with suppress(StoreUnavailableError):\n    told = await",
+        "if True:\n    told = await",
         "tests/a2a/test_stream_without_store.py::test_a_stream_goes_on_when_the_store_is_back",
     ),
     Rule(
@@ -69,9 +69,8 @@ A2A = (
     ),
     Rule(
         "a stream ends when it is to end, also while it is told something",
-        "                async with asyncio.timeout(pause):  # wait_for of Python 3.11 may swallow the end\n"
-        "                    await noticed.wait()\n",
-        "                await asyncio.wait_for(noticed.wait(), pause)\n",
+        "async with asyncio.timeout(pause):\n    await noticed.wait()",
+        "await asyncio.wait_for(noticed.wait(), pause)",
         "tests/a2a/test_stream_without_store.py::test_a_stream_that_is_ended_while_it_is_told_something_ends",
     ),
     Rule(
@@ -82,8 +81,8 @@ A2A = (
     ),
     Rule(
         "who waits for a task is told nothing once the login has ended",
-        "            await check_login_counts(request)\n",
-        "",
+        "await check_login_counts(request)\nif working.done():",
+        "if working.done():",
         f"{_STREAMS}::test_who_waits_for_a_task_is_told_nothing_once_the_login_has_ended",
     ),
     Rule(
@@ -94,7 +93,7 @@ A2A = (
     ),
     Rule(
         "a field of the agent's requests that is null is not given",
-        '            if each is not None or name == "data"\n',
+        'if each is not None or name == "data"',
         "",
         f"{_TASKS}::test_a_field_that_is_null_is_not_given",
     ),
@@ -106,20 +105,20 @@ A2A = (
     ),
     Rule(
         "tasks that changed since a moment are chosen before pages are cut",
-        "    if wanted.since_ms is not None:\n",
-        "    if False:\n",
+        "if wanted.since_ms is not None:",
+        "if False:",
         f"{_TASKS}::test_tasks_that_changed_since_a_moment_are_listed_in_whole_pages",
     ),
     Rule(
         "a file that is no base64 is refused",
-        "        if None in content.values():\n",
-        "        if False:\n",
+        "if None in content.values():",
+        "if False:",
         f"{_REQUESTS}::test_a_message_that_cannot_be_makes_no_task",
     ),
     Rule(
         "a value that is no part is data",
-        "        if given and all(map(_is_part, given)):\n",
-        "        if given and any(map(_is_part, given)):\n",
+        "if given and all(map(_is_part, given)):",
+        "if given and any(map(_is_part, given)):",
         f"{_TASKS}::test_a_value_that_is_no_part_is_data",
     ),
     Rule(
@@ -148,8 +147,8 @@ A2A = (
     ),
     Rule(
         "settings of push notifications are kept before the task can end",
-        "        await _keep_target(doing, task_id, given.target)  # the task may end as soon as it is submitted\n",
-        "        pass\n",
+        "if given.target:\n    await _keep_target(doing, task_id, given.target)",
+        "pass",
         f"{_PUSH}::test_a_client_is_told_of_a_question_and_of_the_end",
     ),
     Rule(
@@ -160,14 +159,14 @@ A2A = (
     ),
     Rule(
         "what comes to the head of a list moves no place behind its first task",
-        "            records, place = await self._listed(front.name, front.behind_first, size)",
-        "            records, place = await self._listed(front.name, '', taken)",
+        "records, place = await self._listed(front.name, front.behind_first, size)",
+        "records, place = await self._listed(front.name, '', taken)",
         f"{_ORDER}::test_no_page_repeats_a_task_while_others_end",
     ),
     Rule(
         "what leaves a list has no other left out",
-        "            if still[-1] == len(records):",
-        "            if True:",
+        "if still[-1] == len(records):",
+        "if True:",
         f"{_ORDER}::test_no_page_leaves_out_a_task_while_others_are_deleted",
     ),
     Rule(
@@ -190,7 +189,7 @@ A2A = (
     ),
     Rule(
         "viewers of the agent see no secrets in the names of conversations",
-        "        context_id=hide(task.context_id),\n",
+        "context_id=hide(task.context_id),",
         "",
         f"{_TASKS}::test_a_viewer_sees_no_secrets_in_the_ids_that_clients_choose",
     ),
@@ -202,26 +201,26 @@ A2A = (
     ),
     Rule(
         "viewers of the agent see no path of push settings",
-        "url=mask_webhook(target.url), ",
+        "url=mask_webhook(target.url),",
         "",
         f"{_PUSH}::test_a_viewer_sees_no_token_and_no_path_of_push_settings",
     ),
     Rule(
         "a card is in the words of the version that is asked for",
-        "            return of_all | newer\n",
-        "            return of_all | older\n",
+        "return of_all | newer",
+        "return of_all | older",
         f"{_REQUESTS}::test_a_card_that_is_asked_for_in_a_version_has_the_form_of_that_version",
     ),
     Rule(
         "settings that are removed are told of nothing more",
-        "    await _set_webhook(doing, task_id, before, rest)\n",
+        "await _set_webhook(doing, task_id, before, rest)",
         "",
         f"{_PUSH}::test_a_notice_that_waits_goes_where_settings_are_left_and_else_nowhere",
     ),
     Rule(
         "a producer's webhook is told of no work",
-        "        if notice.state != State.WORKING and notice.url not in",
-        "        if notice.url not in",
+        "if notice.state != State.WORKING and notice.url not in",
+        "if notice.url not in",
         f"{_PUSH}::test_a_webhook_of_a_producer_is_told_of_no_work",
     ),
     Rule(

@@ -12,8 +12,8 @@ _GIVEN = "tests/ledger/test_given_requests.py"
 LEDGER = [
     Rule(
         "what Redis was given and has lost unread is given again",
-        "                await self._look_for_lost_requests(sql)\n",
-        "                pass\n",
+        "await self._look_for_lost_requests(sql)",
+        "pass",
         f"{_GIVEN}::test_tasks_messages_orders_and_changes_come_back",
     ),
     Rule(
@@ -36,14 +36,14 @@ LEDGER = [
     ),
     Rule(
         "what was put back in part is not copied",
-        " or (task and read(id, 'restoring')[1])",
+        "or (task and read(id, 'restoring')[1])",
         "",
         "tests/ledger/test_damaged.py::test_what_was_half_put_back_is_not_copied",
     ),
     Rule(
         "a retry is numbered",
-        "  amend(id)\n",
-        "",
+        "write(id, 'retried_as', new)\namend(id)",
+        "write(id, 'retried_as', new)",
         f"{_AFTER}::test_a_retry_is_not_forgotten",
     ),
     Rule(
@@ -54,7 +54,7 @@ LEDGER = [
     ),
     Rule(
         "what a webhook was told after the end is numbered",
-        "if TERMINAL[read(task, 'state')[1]] then amend(task) end\n",
+        "if TERMINAL[read(task, 'state')[1]] then amend(task) end",
         "",
         f"{_AFTER}::test_a_webhook_that_was_told_after_the_end_is_not_told_again",
     ),
@@ -72,8 +72,8 @@ LEDGER = [
     ),
     Rule(
         "what had not ended at the earlier moment is taken from its place when it is removed again",
-        "    end_silently(id)\n",
-        "    return 0\n",
+        "end_silently(id)\nend\ncall('UNLINK', KEY.left",
+        "return 0\nend\ncall('UNLINK', KEY.left",
         f"{_AFTER}::test_a_removed_task_that_had_not_ended_at_the_earlier_moment_is_not_run_again",
     ),
     Rule(
@@ -114,13 +114,13 @@ LEDGER = [
     ),
     Rule(
         "nobody claims while it is doubted that Redis has lost nothing",
-        " or doubt().lasts() then",
-        " then",
+        "or doubt().lasts() then",
+        "then",
         f"{_DOUBT}::test_what_had_ended_and_was_copied_is_not_claimed_again",
     ),
     Rule(
         "only a Redis that a ledger follows is doubted",
-        "    if call('HEXISTS', KEY.meta, 'ledger') == 0 then return false end\n",
+        "if call('HEXISTS', KEY.meta, 'ledger') == 0 then return false end",
         "",
         f"{_DOUBT}::test_without_a_ledger_nobody_waits",
     ),
@@ -150,7 +150,7 @@ LEDGER = [
     ),
     Rule(
         "a rebuild lets workers claim again",
-        "            await self._redis.release()\n",
+        "await self._redis.release()",
         "",
         f"{_DOUBT}::test_nobody_claims_before_the_turns_that_go_on_are_back",
     ),
@@ -168,13 +168,13 @@ LEDGER = [
     ),
     Rule(
         "a worker tells of a new connection before it claims",
-        "        if context.retries.is_cut:\n",
-        "        if False:\n",
+        "if context.retries.is_cut:",
+        "if False:",
         f"{_BEHIND}::test_what_may_have_claimed_something_unheard_is_asked_again",
     ),
     Rule(
         "nothing waits behind a bell over a connection that the store was not told of",
-        " or self.context.retries.is_cut",
+        "or self.context.retries.is_cut",
         "",
         f"{_BEHIND}::test_nothing_waits_behind_a_bell_over_a_connection_that_the_store_was_not_told_of",
     ),

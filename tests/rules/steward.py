@@ -15,73 +15,68 @@ _WEBHOOKS = "tests/faults/test_webhooks.py"
 STEWARD = [
     Rule(
         "a reported death names what had begun",
-        "                begun=self.locks.begun(death.incarnation),\n",
+        "begun=self.locks.begun(death.incarnation),",
         "",
         "tests/faults/test_begun.py::test_a_crash_is_charged_to_what_had_begun_alone",
     ),
     Rule(
         "a silent worker is told what not to begin before its page is read",
-        "        if not self.locks.revoke(incarnation, last):\n            return\n",
+        "if not self.locks.revoke(incarnation, last):\n    return",
         "",
         "tests/steward/test_silent_workers.py::test_it_begins_no_more_of_what_goes_back",
     ),
     Rule(
         "what a silent worker begins meanwhile is seen",
-        "        await anyio.sleep(SEEN_WITHIN)\n",
+        "await anyio.sleep(SEEN_WITHIN)",
         "",
         "tests/steward/test_silent_workers.py::test_what_it_begins_until_the_page_is_read_stays",
     ),
     Rule(
         "the next start names what had begun",
-        "        begun = self.locks.begun(incarnation)\n        count = await",
-        "        begun = None\n        count = await",
+        "begun = self.locks.begun(incarnation)\ncount = await",
+        "begun = None\ncount = await",
         "tests/faults/test_begun.py::test_the_next_start_counts_a_recovery_for_what_had_begun_alone",
     ),
     Rule(
         "the page of a dead worker goes with it",
-        "        self._page(incarnation).unlink(missing_ok=True)\n",
+        "self._page(incarnation).unlink(missing_ok=True)",
         "",
         "tests/faults/test_begun.py::test_a_crash_is_charged_to_what_had_begun_alone",
     ),
     Rule(
         "a recorded death is acknowledged",
-        "            self.acknowledge(Acknowledged(death.incarnation, count))\n",
+        "self.acknowledge(Acknowledged(death.incarnation, count))",
         "",
         f"{_RECOVERY}::test_deaths_are_recovered_in_the_order_told_and_acknowledged_with_their_counts",
     ),
     Rule(
         "a death that cannot be recorded lets the others pass",
-        "            self.roster.defer(death.incarnation)",
-        "            pass",
+        "self.roster.defer(death.incarnation)",
+        "pass",
         f"{_RECOVERY}::test_a_death_that_cannot_be_recorded_does_not_hold_up_the_others",
     ),
     Rule(
         "deaths keep their order while the store is away",
-        (
-            "        except StoreUnavailableError:\n"
-            "            raise\n"
-            "        except Exception:\n"
-            "            self.roster.defer("
-        ),
-        "        except Exception:\n            self.roster.defer(",
+        ("except StoreUnavailableError:\n    raise\nexcept Exception:\n    self.roster.defer("),
+        "except Exception:\n    self.roster.defer(",
         f"{_RECOVERY}::test_while_the_store_is_away_deaths_wait_in_order",
     ),
     Rule(
         "a death wakes recovery",
-        "        self._dead.setdefault(death.incarnation, death)\n        self._announce()\n",
-        "        self._dead.setdefault(death.incarnation, death)\n",
+        "self._dead.setdefault(death.incarnation, death)\nself._announce()",
+        "self._dead.setdefault(death.incarnation, death)",
         f"{_RECOVERY}::test_a_death_wakes_recovery_at_once",
     ),
     Rule(
         "a dead worker is vouched for no more",
-        "        self._living.pop(death.incarnation, None)\n",
+        "self._living.pop(death.incarnation, None)",
         "",
         f"{_LEASES}::test_the_living_are_vouched_for_and_the_dead_no_more",
     ),
     Rule(
         "a steward leaves when no death waits any more",
-        'no death is left to be recorded."""\n        while self._dead:\n',
-        'no death is left to be recorded."""\n        while False:\n',
+        'no death is left to be recorded."""\nwhile self._dead:',
+        'no death is left to be recorded."""\nwhile False:',
         f"{_PROCESS}::test_asked_to_leave_it_acknowledges_what_it_was_told_first",
     ),
     Rule(
@@ -98,8 +93,8 @@ STEWARD = [
     ),
     Rule(
         "an orphan that lives is left alone",
-        " and self.locks.is_dead(incarnation)\n",
-        "\n",
+        "and self.locks.is_dead(incarnation)",
+        "",
         f"{_ORPHANS}::test_an_orphan_that_still_lives_is_not_killed",
     ),
     Rule(
@@ -110,31 +105,31 @@ STEWARD = [
     ),
     Rule(
         "nothing is recovered while a child of an orphan lives",
-        "        if not await self._is_over(incarnation, left):\n",
-        "        if False:\n",
+        "if not await self._is_over(incarnation, left):",
+        "if False:",
         f"{_ORPHANS}::test_nothing_is_recovered_while_a_child_that_bears_no_name_holds_the_lock",
     ),
     Rule(
         "nothing is recovered while what an orphan had started runs",
-        " and not any(map(processes.runs, left)):\n",
-        ":\n",
+        "and not any(map(processes.runs, left)):",
+        ":",
         f"{_ORPHANS}::test_what_was_killed_is_waited_for",
     ),
     Rule(
         "a death that a parent does not report is found",
-        "        dead += unreported\n",
+        "dead += unreported",
         "",
         f"{_ORPHANS}::test_a_death_that_its_parent_does_not_report_is_recovered_when_it_was_seen_several_times",
     ),
     Rule(
         "a parent has time to report a death",
-        " if self._seen_dead[name] >= SEEN_DEAD}",
+        "if self._seen_dead[name] >= SEEN_DEAD}",
         "}",
         f"{_ORPHANS}::test_a_death_that_its_parent_does_not_report_is_recovered_when_it_was_seen_several_times",
     ),
     Rule(
         "nobody vouches for a worker that was recovered",
-        "        self.roster.worker_lost(incarnation)\n",
+        "self.roster.worker_lost(incarnation)",
         "",
         f"{_ORPHANS}::test_a_death_that_its_parent_does_not_report_is_recovered_when_it_was_seen_several_times",
     ),
@@ -146,15 +141,15 @@ STEWARD = [
     ),
     Rule(
         "the process group of a dead worker is killed before its task runs again",
-        "    in_group = bool(leaders) and processes.group(pid) in leaders and processes.runs(pid)\n",
-        "    in_group = False\n",
+        "in_group = bool(leaders) and processes.group(pid) in leaders and processes.runs(pid)",
+        "in_group = False",
         "tests/faults/test_orphans.py"
         "::test_a_worker_that_dies_while_its_parent_stands_still_is_recovered_without_what_it_started",
     ),
     Rule(
         "what an orphan has forked is killed",
-        "    return processes.kill_all(lambda: _left_by(incarnations, leaders))\n",
-        "    return set()\n",
+        "return processes.kill_all(lambda: _left_by(incarnations, leaders))",
+        "return set()",
         f"{_ORPHANS}::test_a_child_that_holds_the_lock_of_a_dead_worker_is_killed_first",
     ),
     Rule(
@@ -177,14 +172,14 @@ STEWARD = [
     ),
     Rule(
         "nobody is reaped while leases are in doubt",
-        "        if await self.watch.leases_hold():\n",
-        "        if await self.watch.leases_hold() or True:\n",
+        "if await self.watch.leases_hold():",
+        "if await self.watch.leases_hold() or True:",
         f"{_LEASES}::test_after_a_disturbance_nobody_is_reaped_for_a_lease",
     ),
     Rule(
         "nothing is trimmed by a clock that was set forward",
-        "        if not await watch.ages_hold():\n",
-        "        if not await watch.ages_hold() and False:\n",
+        "if not await watch.ages_hold():",
+        "if not await watch.ages_hold() and False:",
         f"{_LEASES}::test_nothing_is_trimmed_by_a_clock_that_was_set_forward",
     ),
     Rule(
@@ -195,20 +190,20 @@ STEWARD = [
     ),
     Rule(
         "another server makes leases doubtful",
-        "    if now.run_id != before.run_id:\n",
-        "    if False:\n",
+        "if now.run_id != before.run_id:",
+        "if False:",
         "tests/steward/test_trust.py::test_every_disturbance_makes_leases_doubtful",
     ),
     Rule(
         "a late answer makes leases doubtful",
-        "    if now.took > tolerance:\n",
-        "    if False:\n",
+        "if now.took > tolerance:",
+        "if False:",
         "tests/steward/test_trust.py::test_every_disturbance_makes_leases_doubtful",
     ),
     Rule(
         "a store that was away makes leases doubtful",
-        "            health.outages += 1\n",
-        "            pass\n",
+        "health.outages += 1",
+        "pass",
         "tests/steward/test_duty.py::test_only_a_store_that_was_away_makes_leases_doubtful",
     ),
     Rule(
@@ -219,8 +214,8 @@ STEWARD = [
     ),
     Rule(
         "an empty lane is peeked at",
-        "            await self._peek()\n",
-        "            pass\n",
+        "await self._peek()",
+        "pass",
         f"{_LANES}::test_an_empty_lane_is_peeked_at_and_rung_as_soon_as_it_holds_something",
     ),
     Rule(
@@ -249,26 +244,26 @@ STEWARD = [
     ),
     Rule(
         "the steward trusts a bell for a moment only",
-        " and self._pause <= TRUSTING_PAUSE",
+        "and self._pause <= TRUSTING_PAUSE",
         "",
         f"{_BELLS}::test_the_steward_rings_for_a_task_whose_bell_was_lost",
     ),
     Rule(
         "lanes beyond the most that are peeked at are looked at",
-        "        yield rings(store, lanes[MOST_PEEKS:])\n",
-        "        yield from ()\n",
+        "yield rings(store, lanes[MOST_PEEKS:])",
+        "yield from ()",
         "tests/steward/test_many_lanes.py::test_each_of_many_lanes_is_rung_for_and_the_steward_is_well",
     ),
     Rule(
         "the steward tends its lanes",
-        "        yield lane_tending(store, settings.lane_names)\n",
+        "yield lane_tending(store, settings.lane_names)",
         "",
         "tests/faults/test_foreign.py::test_pushed_orders_are_heard_while_every_slot_is_full",
     ),
     Rule(
         "lanes are tended until all are done",
-        "        if rest := rest[tended.lanes :]:\n",
-        "        if not (rest := ()):\n",
+        "if rest := rest[tended.lanes :]:",
+        "if not (rest := ()):",
         f"{_LANES}::test_lanes_are_tended_in_as_many_calls_as_it_takes",
     ),
     Rule(
@@ -279,8 +274,8 @@ STEWARD = [
     ),
     Rule(
         "a crowd of due tasks is promoted without a rest",
-        "            if promoted < PROMOTED_AT_ONCE and due_in != 0:\n",
-        "            if True:\n",
+        "if promoted < PROMOTED_AT_ONCE and due_in != 0:",
+        "if True:",
         f"{_LANES}::test_a_crowd_of_due_tasks_is_promoted_without_a_rest",
     ),
     Rule(
@@ -291,7 +286,7 @@ STEWARD = [
     ),
     Rule(
         "without its parent a steward ends",
-        "        self._end(ChildExit.ORPHANED)\n",
+        "self._end(ChildExit.ORPHANED)",
         "",
         f"{_PROCESS}::test_without_a_parent_it_ends_at_once",
     ),
@@ -303,15 +298,15 @@ STEWARD = [
     ),
     Rule(
         "a steward leaves by its deadline",
-        "        with anyio.move_on_after(deadline - time.monotonic()):\n",
-        "        with anyio.move_on_after(None):\n",
+        "with anyio.move_on_after(deadline - time.monotonic()):",
+        "with anyio.move_on_after(None):",
         f"{_PROCESS}::test_it_leaves_by_the_deadline_though_the_store_is_away",
     ),
     Rule(
         "a time file follows no link",
-        "    beside.unlink(missing_ok=True)\n    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL"
-        " | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)\n",
-        "    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)\n",
+        "beside.unlink(missing_ok=True)\n"
+        "descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)",
+        "descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)",
         "tests/trust/test_locks.py::test_the_time_file_overwrites_no_file_that_a_link_beside_it_leads_to",
     ),
     Rule(
@@ -322,14 +317,14 @@ STEWARD = [
     ),
     Rule(
         "a site that rebinds its name to this host reads no metrics",
-        "        if self._hosts is not None and request.host and not self._hosts.allows(request.host):\n",
-        "        if False:\n",
+        "if self._hosts is not None and request.host and not self._hosts.allows(request.host):",
+        "if False:",
         "tests/steward/test_metrics_server.py::test_a_site_that_rebinds_its_name_to_loopback_reads_nothing",
     ),
     Rule(
         "a webhook reaches no private address",
-        "        if private and not self.allow_private:\n",
-        "        if False:\n",
+        "if private and not self.allow_private:",
+        "if False:",
         f"{_WEBHOOKS}::test_private_address_is_refused_unless_allowed",
     ),
     Rule(
@@ -340,14 +335,14 @@ STEWARD = [
     ),
     Rule(
         "an IPv6 address that leads to one of IPv4 is judged by that one, too",
-        "    if inner is not None and not _is_public_v4(inner):\n",
-        "    if False:\n",
+        "if inner is not None and not _is_public_v4(inner):",
+        "if False:",
         "tests/steward/test_public_addresses.py::test_no_address_of_a_special_network_is_public_from_its_first_to_its_last",
     ),
     Rule(
         "a webhook is told when its receiver says so",
-        "        if not 200 <= status < 300:\n",
-        "        if False:\n",
+        "if not 200 <= status < 300:",
+        "if False:",
         f"{_WEBHOOKS}::test_receiver_that_fails_is_told_again_under_the_same_id",
     ),
     Rule(
@@ -364,8 +359,8 @@ STEWARD = [
     ),
     Rule(
         "receivers that do not answer leave places to those that do",
-        "Room(UNPROVEN_AT_ONCE - self._unproven, ",
-        "Room(AT_ONCE, ",
+        "Room(UNPROVEN_AT_ONCE - self._unproven,",
+        "Room(AT_ONCE,",
         f"{_WEBHOOKS}::test_receivers_that_never_answer_keep_no_other_waiting",
     ),
     Rule(
@@ -376,20 +371,20 @@ STEWARD = [
     ),
     Rule(
         "a receiver that has answered is told to the store",
-        "        return await self.store.note_receiver(receiver, Answered.PROMPT)\n",
-        "        return None\n",
+        "return await self.store.note_receiver(receiver, Answered.PROMPT)",
+        "return None",
         "tests/steward/test_webhooks.py::test_a_receiver_is_prompt_from_its_first_answer_until_it_is_slow_or_misses",
     ),
     Rule(
         "a client of a task that is silent takes no more than its share",
-        "            raise BusyError\n",
-        "            pass\n",
+        "raise BusyError",
+        "pass",
         "tests/steward/test_webhooks.py::test_a_silent_client_of_a_task_holds_no_place_of_another_client",
     ),
     Rule(
         "a post that has ended gives its receiver its place back",
-        "            self._leave(place, receiver)\n            self._tell_end()\n",
-        "            self._tell_end()\n",
+        "finally:\n    self._leave(place, receiver)\n    self._tell_end()",
+        "finally:\n    self._tell_end()",
         "tests/steward/test_webhooks.py::test_a_silent_client_of_a_task_holds_no_place_of_another_client",
     ),
     Rule(

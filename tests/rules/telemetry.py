@@ -11,7 +11,7 @@ _TRACES = "tests/telemetry/test_traces.py"
 TELEMETRY = (
     Rule(
         "the span of a delivery has the id that its task and number give",
-        "            chosen.id_generator = self._chosen\n",
+        "chosen.id_generator = self._chosen",
         "",
         f"{_USUAL}::test_a_record_is_sent_as_the_sdks_span",
     ),
@@ -30,8 +30,8 @@ TELEMETRY = (
     Rule(
         "the producer's sampling decision is kept without being its child",
         "trace_id = planned.trace_id if origin is None else origin.trace_id\n"
-        "        parent = _parent(planned) if origin is None else within(origin)\n",
-        "trace_id, parent = planned.trace_id, _parent(planned)\n",
+        "parent = _parent(planned) if origin is None else within(origin)",
+        "trace_id, parent = planned.trace_id, _parent(planned)",
         f"{_SPANS}::test_the_producer_decides_if_a_trace_is_sampled",
     ),
     Rule(
@@ -42,7 +42,7 @@ TELEMETRY = (
     ),
     Rule(
         "a processor that an application adds sees the spans of deliveries",
-        '        """Add a processor. It gets all spans, so the SDK makes all of them."""\n        self.take = None\n',
+        '"""Add a processor. It gets all spans, so the SDK makes all of them."""\nself.take = None',
         "",
         f"{_USUAL}::test_a_processor_that_the_application_adds_sees_all_spans",
     ),
@@ -60,45 +60,45 @@ TELEMETRY = (
     ),
     Rule(
         "the message of an error is not in its span",
-        "[ |]*File ",
-        "[ |]*(?:|File |KeyError).*",
+        r'[ |]*File "[^"\n]+", line [0-9]+, in [^\n]+$',
+        ".+$",
         f"{_SPANS}::test_a_span_tells_how_the_delivery_ended",
     ),
     Rule(
         "a worker sends no span of a run whose end the store does not know",
-        "            self._spans[report.task_id, report.claim] = span\n",
-        "            span.settled(None)\n",
+        "self._spans[report.task_id, report.claim] = span",
+        "span.settled(None)",
         "tests/telemetry/test_unsettled_spans.py::test_a_span_is_sent_with_the_stores_answer_to_its_report",
     ),
     Rule(
         "the steward reports the runs of dead workers",
-        "                self.lost_runs.add(incarnation)\n",
-        "                pass\n",
+        "self.lost_runs.add(incarnation)",
+        "pass",
         f"{_TRACES}::test_a_killed_run_has_a_span_and_is_the_parent_of_its_children",
     ),
     Rule(
         "tasks that had not begun have no lost run",
-        "            if not step.reason.endswith(NOT_BEGUN):\n                steps",
-        "            if True:\n                steps",
+        "if not step.reason.endswith(NOT_BEGUN):\n    steps",
+        "if True:\n    steps",
         "tests/steward/test_lost_runs.py::test_the_recoveries_of_a_worker_are_found_among_others",
     ),
     Rule(
         "spans of handlers go the same way, through a provider that their module has set",
-        "    if provider_in_use() is None:\n        trace.set_tracer_provider(BatchingProvider(exporter, resource))\n"
-        "    return given()",
-        "    return own(exporter, resource)",
+        "if provider_in_use() is None:\n"
+        "    trace.set_tracer_provider(BatchingProvider(exporter, resource))\nreturn given()",
+        "return own(exporter, resource)",
         f"{_TRACES}::test_a_provider_of_the_handlers_module_is_used",
     ),
     Rule(
         "up-down counters are no deltas",
-        "        if isinstance(data, Sum) and not data.is_monotonic:\n",
-        "        if False:\n",
+        "if isinstance(data, Sum) and not data.is_monotonic:",
+        "if False:",
         "tests/steward/test_metric_deltas.py::test_gauges_and_up_down_counters_stay_as_they_are",
     ),
     Rule(
         "records of the user's code are of no version of ours",
-        '    if name.partition(".")[0] == HOLDFAST:\n',
-        "    if True:\n",
+        'if name.partition(".")[0] == HOLDFAST:',
+        "if True:",
         "tests/telemetry/test_logs.py::test_records_of_the_block_arrive_as_they_were_written",
     ),
     Rule(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.rule import ROOT, Rule
+from tests.rules.rule import ROOT, Rule, Source, tokens_of
 from tests.rules.rules import RULES
 
 
@@ -25,11 +25,34 @@ def test_a_file_without_its_rule_can_still_be_compiled(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "told"), [("\n        return None\n", "take in a line beside it"), ("no such line", "stands nowhere")]
+    ("old", "told"), [("\n        return None\n", "take in a neighbour"), ("no such line", "stands nowhere")]
 )
 def test_a_rule_whose_place_is_not_clear_is_told(old: str, told: str) -> None:
     with pytest.raises(LookupError, match=told):
         _ = Rule("a rule", old, "", "").file
+
+
+def test_code_that_was_moved_and_wrapped_is_found_all_the_same() -> None:
+    old, new = "if ready and alone:\n    begin(task, now)", "if ready:\n    begin(task, now)"
+    moved = """
+class Worker:
+    def run(self):
+        if ready and alone:  # others wait
+            begin(
+                task,
+                now,
+            )
+"""
+    [place] = Source("moved.py", moved).find(tokens_of(old))
+    assert (
+        place.replaced(old, new)
+        == """
+class Worker:
+    def run(self):
+        if ready:
+            begin(task, now)
+"""
+    )
 
 
 def test_names_are_told_apart() -> None:
