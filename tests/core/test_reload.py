@@ -7,7 +7,6 @@ import signal
 import pytest
 
 from holdfast.ipc.channel import Beat, Drain, Ready
-from holdfastd.control.report import ready as ready_workers
 from holdfastd.core.commands import Command
 from holdfastd.core.parent_events import ReloadAsked, ScaleAsked, Signalled
 from holdfastd.core.slots import Child, Slot, SupervisionPolicy
@@ -53,7 +52,7 @@ def test_all_are_replaced_one_by_one_and_never_fewer_are_ready_than_wanted() -> 
     for _ in range(3):
         (booting,) = [slot for slot in history.workers() if history.child(slot).ready_at is None]
         boot(history, booting)
-        assert ready_workers(history.view) >= 3
+        assert history.view.serving() >= 3
     assert history.view.reloaded == Reloaded(1)
     assert history.view.reload is None
     for slot in drained(history):
@@ -236,7 +235,7 @@ def test_all_worn_at_once_are_replaced_one_at_a_time() -> None:
         booting = [slot for slot in history.workers() if history.child(slot).ready_at is None]
         assert len(booting) == 1
         boot(history, booting[0])
-        assert ready_workers(history.view) == 3
+        assert history.view.serving() == 3
     assert forks(history.pass_time(10.0)) == []
 
 

@@ -48,7 +48,7 @@ def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: M
         state=state(view),
         uptime=round(moment.now - moment.began, 3),
         target=view.target,
-        ready=ready(view),
+        ready=view.serving(),
         degraded=degraded(view),
         breaker=view.breaker.cause,
         generation=view.generation,
@@ -74,11 +74,6 @@ def state(view: View) -> str:
     if view.stopping is not None:
         return "draining"
     return "running" if ChildKind.WORKER in view.ready_kinds else "starting"
-
-
-def ready(view: View) -> int:
-    """The number of workers that take tasks now."""
-    return sum(child.ready_at is not None and child.leaving is None for child in view.living(ChildKind.WORKER))
 
 
 def degraded(view: View) -> str:

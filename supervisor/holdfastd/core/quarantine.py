@@ -144,6 +144,5 @@ def _retire(view: View, now: float) -> Step:
 
 def _close(view: View, now: float) -> View:
     """Close surplus vacant seats. A living worker that gets no suspect ends by itself."""
-    vacant = sorted(slot for slot, seat in _seats(view) if isinstance(seat, Vacant))
-    surplus = max(0, -_missing(view, now))
-    return removed(view, *vacant[len(vacant) - min(surplus, len(vacant)) :])
+    vacant = sorted((slot for slot, seat in _seats(view) if isinstance(seat, Vacant)), reverse=True)
+    return removed(view, *vacant[: max(0, -_missing(view, now))])

@@ -6,7 +6,7 @@ it is ready, `renew` replaces the others one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from holdfastd.core import stop_child
@@ -104,7 +104,7 @@ def renew(view: View, now: float) -> Step:
         return view, ()
     retired: tuple[Command, ...] = ()
     waiting = list(outdated(view))
-    if waiting and _ready(view) > view.target:
+    if waiting and view.serving() > view.target:
         view, retired = retire(view, min(waiting, key=_least_busy), now)
     view, finished = (view, ()) if any(outdated(view)) else finish(view)
     return view, (*retired, *finished)
@@ -112,21 +112,13 @@ def renew(view: View, now: float) -> Step:
 
 def outdated(view: View, kind: ChildKind = ChildKind.WORKER) -> Iterator[Child]:
     """Workers that take tasks, or are about to, and should be replaced."""
-    return (child for child in _staying(view.living(kind)) if _why(view, child) is not None)
-
-
-def _staying(children: Iterable[Child]) -> Iterator[Child]:
-    return (child for child in children if child.leaving is None)
+    return (child for child in view.living(kind) if child.leaving is None and _why(view, child) is not None)
 
 
 def _why(view: View, child: Child) -> Why | None:
     if child.generation < view.generation:
         return Why.RELOADED
     return Why.RECYCLED if child.recycle_reason else None
-
-
-def _ready(view: View) -> int:
-    return sum(child.ready_at is not None for child in _staying(view.living(ChildKind.WORKER)))
 
 
 def _least_busy(child: Child) -> tuple[bool, bool, int, int]:

@@ -159,6 +159,10 @@ class View:
         """Living workers of the pool and of quarantine."""
         return (child for kind in CLAIMING for child in self.living(kind))
 
+    def serving(self) -> int:
+        """The number of workers that take tasks now."""
+        return sum(child.ready_at is not None and child.leaving is None for child in self.living(ChildKind.WORKER))
+
     def workers(self) -> Iterator[tuple[Slot, Seat]]:
         return ((slot, seat) for slot, seat in self.seats.items() if slot.kind is ChildKind.WORKER)
 

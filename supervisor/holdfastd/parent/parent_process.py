@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import importlib
 import os
@@ -25,6 +24,7 @@ from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings, service_folders
 from holdfast_config.settings import STORE_SOCKET
 from holdfast_config.standard_error import STREAM
+from holdfastd import watcher
 from holdfastd.control.listening_socket import DASHBOARD, ListenError, ListeningSocket
 from holdfastd.core.commands import Announce
 from holdfastd.core.slots import ChildKind, Slot, SupervisionPolicy
@@ -35,11 +35,8 @@ from holdfastd.parent.fork import LINUX, Kernel
 from holdfastd.parent.parent import Parent
 from holdfastd.parent.preload_handler import is_preloaded, preload_handler
 from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
-from holdfastd.parent.start_checks import refusal
 from holdfastd.steward.steward_process import run as serve
 from holdfastd.steward.steward_spec import StewardSpec
-from holdfastd.watcher import WatcherSpec
-from holdfastd.watcher import run as watch
 
 # Runs one supervisor in a runtime folder: it takes the lock, handles unexpected errors, and returns the exit status.
 
@@ -80,15 +77,14 @@ def _without_errors(announce: Announce) -> Announce:
     """Wraps the function to ignore errors of a closed terminal: they are no reason to end."""
 
     def announce_if_possible(text: str, level: str = "info") -> None:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             announce(text, level)
 
     return announce_if_possible
 
 
-# Selects the settings that a reload applies to new workers; the others take effect with a restart.
-
-# Settings that a reload applies to new workers. The others belong to the service, or to processes that stay.
+# Settings that a reload applies to new workers. The others belong to the service, or to processes that stay: they take
+# effect with a restart.
 RELOADABLE = frozenset(
     {
         "handler",
@@ -162,7 +158,7 @@ def run(
     except OSError as error:
         announce(start_checks.folder_error_line(error), "error")
         return start_checks.folder_status(error)
-    if why_not := refusal(settings):
+    if why_not := start_checks.refusal(settings):
         announce(why_not, "error")
         return Exit.CONFIG
     if settings.web:
@@ -192,12 +188,8 @@ def service_spec(
     def steward(first: bool, channel: socket.socket) -> int:
         return serve(StewardSpec(settings, first, metrics=metrics.listener), channel)
 
-    log = data_directory(settings).log_file
-    store = EmbeddedStore(
-        lambda first: prepare(settings, first=first),
-        settings.runtime_dir / STORE_SOCKET,
-        partial(read_start_failure, log),
-    )
+    failure = partial(read_start_failure, data_directory(settings).log_file)
+    store = EmbeddedStore(lambda first: prepare(settings, first=first), settings.runtime_dir / STORE_SOCKET, failure)
     return ServiceSpec(
         policy=SupervisionPolicy(
             settings.drain_timeout, settings.hang_timeout, settings.boot_timeout, preloaded=is_preloaded(settings)
@@ -209,7 +201,7 @@ def service_spec(
         steward=steward,
         reread=read_again,
         store=store if settings.embedded else None,
-        watcher=partial(watch, WatcherSpec.of(settings.app_dir, files)) if settings.reload else None,
+        watcher=partial(watcher.run, watcher.WatcherSpec.of(settings.app_dir, files)) if settings.reload else None,
         queue=settings.queue_name,
         storage=settings.storage_type,
         group_verbs=settings.control_group_verbs,

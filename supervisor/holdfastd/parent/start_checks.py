@@ -139,15 +139,11 @@ def folder_status(error: OSError) -> Exit:
 def folder_error_line(error: OSError) -> str:
     """One line that says why a folder cannot be used, and what to do."""
     if error.errno in NO_FOLDER:
-        there = _there(Path(error.filename))
+        place = Path(error.filename)
+        there = next((path for path in (place, *place.parents) if path.exists()), place)
         return f"{there} is no folder, and the supervisor needs one there: remove it, {ELSEWHERE_OR_STATE}"
     why = f"{error.filename}: {error.strerror}"
     return why if isinstance(error, UntrustedError) else f"{why}: {ADVICE}"
-
-
-def _there(place: Path) -> Path:
-    """The path itself, or its nearest parent that exists."""
-    return next((path for path in (place, *place.parents) if path.exists()), place)
 
 
 def make_folders(settings: Settings) -> None:

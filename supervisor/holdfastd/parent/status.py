@@ -41,7 +41,7 @@ class StatusNotifier:
         self._extend(view, now)
         self._send_status(view)
         self._ping_watchdog(now)
-        if not self._is_announced and view.stopping is None and report.ready(view) >= view.target:
+        if not self._is_announced and view.stopping is None and view.serving() >= view.target:
             self._is_announced = True
             for line in start_lines(view, self._store_url):
                 self._announce(line)
@@ -96,9 +96,8 @@ class StatusNotifier:
 def summary(view: View) -> str:
     """The service in one line."""
     running = sum(len(child.running) for child in view.claiming())
-    line = (
-        f"{report.state(view)}: {report.ready(view)} of {view.target} workers ready, {counted(running, 'task')} running"
-    )
+    ready = f"{view.serving()} of {view.target} workers ready"
+    line = f"{report.state(view)}: {ready}, {counted(running, 'task')} running"
     trouble = view.breaker.cause or report.degraded(view)
     return f"{line}; {trouble}" if trouble else line
 

@@ -1,7 +1,7 @@
 """Bells wake workers for producers that only push: the steward waits for an entry in each lane and rings.
 
 While a lane is empty, the duty blocks in `peek`. For an entry of another producer it rings at once. Our own producers
-have rung already: for their entry it rings only if entries are still there 30 ms later, as the bell may have been lost.
+have rung already: for their entry it rings only if entries are still there 30 ms later, because a bell may be lost.
 If no worker hears its bells, all are busy and will find the entries themselves, so the duty checks less and less often.
 The same holds if the lane may start no task. If bells are heard, workers are idle, and a new entry needs a bell soon.
 If entries wait, the duty also checks for pushes at the wrong end. Each lane that is peeked at takes a connection, so

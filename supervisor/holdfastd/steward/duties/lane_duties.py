@@ -1,7 +1,7 @@
 """LaneLimits writes the limits of lanes, handlers and waiting messages from this host's settings to the store.
 
-They apply to all hosts. They are written once, when a steward starts; if hosts differ, the last one wins. They are
-written again only if the store holds no limits any more, as after it was emptied.
+They apply to all hosts. A steward writes them once, when it starts; if hosts differ, the last one wins. It writes them
+again only if the store holds no limits any more, for example after it was emptied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Orphans recovers dead workers on this host whose deaths no parent reports, which it knows by their lock files.
+"""Orphans recovers dead workers of this host whose deaths no parent reports. It finds them by their lock files.
 
 Their parent was killed earlier, or it is this steward's own parent and is frozen. Processes that a dead worker has
 started are killed before the worker's tasks run again.

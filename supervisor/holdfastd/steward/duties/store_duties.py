@@ -293,7 +293,7 @@ _REBUILD = "rebuild"
 
 
 class LedgerDuty:
-    """`waits`: all events were read, so the next one is new."""
+    """Keeps the ledger. While events are left to copy, the next round begins at once; else it waits for a new one."""
 
     def __init__(self, ledger: PostgresStore, health: Health) -> None:
         self._ledger = ledger

@@ -1,6 +1,7 @@
 """Upkeep of the queue: promotion, counts of batches, unserved tasks, retention, rollups, suspects, the time file.
 
-The parent gets the number of suspects when it changes, and every second while it is not 0: it forks quarantine workers.
+The steward tells the parent the number of suspects when it changes, and every second while it is not 0. The parent
+forks quarantine workers for them.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ def promotion(store: Store, promoted_some: Callable[[], None] = lambda: None) ->
     return Duty("promotion", run_once, punctual(store.wait_alarm))
 
 
-# Batch counts: tasks of open batches whose end was not counted are counted by their records.
+# Batch counts: the steward counts the ends of tasks of open batches that were not counted when they ended.
 #
-# Somebody has deleted such a record, or what the task was tied to.
+# An end is not counted if somebody deletes the task's record, or the batch that it belongs to.
 
 TASKS = 100  # looked at in one call: a fraction of a millisecond of the store
 NEXT_PAGE = 0.02  # seconds: a large batch must not delay other clients
@@ -63,7 +64,7 @@ def batch_counts(store: Store) -> Duty:
     return Duty("batch counts", run_once)
 
 
-# Ends tasks that have waited too long for a handler that no worker has, as dead letters.
+# Tasks become dead letters when they have waited too long for a handler that no worker has.
 
 UNSERVED_AT_ONCE = 200  # gates, and tasks of each: some milliseconds of the store
 UNSERVED_EVERY = 1.0  # seconds

@@ -1,6 +1,4 @@
-"""Webhooks delivers the notices of the outbox, each at least once, with retries; any steward may deliver any of
-them.
-"""
+"""Webhooks delivers the notices of the outbox, each at least once, with retries. Any steward may deliver a notice."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from holdfastd.steward.receivers import AT_ONCE, ReceiverPlace, Receivers
 
 LONGEST_REST = 15.0  # seconds: the longest delay after a lost alarm
 LONGEST_PAUSE = 3600.0  # seconds between two attempts
-BUSY_MS = 1000  # until a notice is looked at again of which one receiver has no place
+BUSY_MS = 1000  # a notice whose receiver has no place waits so long
 
 _log = structlog.get_logger("holdfast.steward")
 

@@ -113,7 +113,7 @@ class ExpiredLeases:
 # A parent that stands still reports nothing. Then the duty Orphans finds a dead worker by its lock file and recovers
 # it: the lease holds until that has killed what the worker started, so that no other host runs the tasks beside it.
 #
-# With them it tells the store the clock and the version of this host: `supervisor doctor` compares hosts by it.
+# Each renewal also tells the store the clock and the version of this host: `supervisor doctor` compares hosts by them.
 
 ROUNDS_PER_LEASE = 3
 
@@ -133,13 +133,13 @@ def lease_renewal(store: Store, roster: WorkerRoster, lease: float, wall: Callab
     return Duty("lease renewal", run_once, wait)
 
 
-# SilentWorkers puts back what a worker has claimed and not begun while the parent hears nothing of it: its event loop
-# does not turn, as a handler blocks it or the process does not run.
+# SilentWorkers puts back the tasks that a silent worker has claimed and not begun. A worker is silent while its event
+# loop does not turn: a handler blocks it, or the process does not run.
 #
-# The worker begins these claims no more, whenever it goes on: `holdfast/core/begun_page.py` has the rule. What it had
-# begun stays with it. The parent repeats its report every second, so what the worker is given meanwhile goes back, too.
+# When the worker goes on, it no longer begins these claims: `holdfast/core/begun_page.py` has the rule. It keeps the
+# tasks that it had begun. The parent repeats its report every second, so tasks that come meanwhile go back, too.
 
-SEEN_WITHIN = 0.01  # seconds after which a worker that runs sees what was written on its page, or its note is read
+SEEN_WITHIN = 0.01  # seconds after which a running worker has seen its page, or its own note can be read
 
 
 @dataclass(frozen=True, slots=True)
