@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 import rich_click
 
@@ -11,6 +9,7 @@ from holdfast.client.arguments import check_batch_id
 from holdfast.client.manager import TaskManager
 from holdfast.core.batches import BatchRecord, BatchState, TaskEnd
 from holdfast.core.words import counted
+from holdfast.store import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import arguments_of
 from holdfastd.cli.common.confirm import confirm
@@ -22,10 +21,6 @@ from holdfastd.cli.common.task_id import CUT
 from holdfastd.documents.printed_times import moment, span
 from holdfastd.documents.task_documents import batch_document
 from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH, known_batch
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 COLUMNS = ("batch", "state", "tasks", "open", "completed", "failed", "rejected", "canceled", "gone", "age", "callback")
 FIT = TableFit(ids=("batch", "callback"), drop=("gone", "rejected", "canceled", "age", "callback", "completed"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 import click
@@ -12,6 +12,7 @@ import rich_click
 
 from holdfast.core.counts import LedgerStatus
 from holdfast.exits import Exit
+from holdfast.store import Store
 from holdfast.store.ledger import PostgresStore, migrate
 from holdfast.store.ledger.database import Database
 from holdfastd.cli import shown_values
@@ -21,9 +22,6 @@ from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, ask
 from holdfastd.cli.common.work_progress import WorkProgress
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 T = TypeVar("T")
 

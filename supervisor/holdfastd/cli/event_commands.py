@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 import rich_click
@@ -13,6 +12,7 @@ from holdfast.client.queue_views import PAGE, EventFilter, EventStream, MissedEv
 from holdfast.core.activity import Happening
 from holdfast.core.trail import EVENTS
 from holdfast.errors import StoreUnavailableError
+from holdfast.store import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
@@ -20,10 +20,6 @@ from holdfastd.cli.common.store_session import TERMINAL_RETRIES, converse
 from holdfastd.cli.common.task_id import TASK_ID, whole_ids
 from holdfastd.documents import printed_times
 from holdfastd.documents.queue_documents import event_document
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 # Reads the event stream: its last entries, all since a moment, or all that come; survives an absent store.
 

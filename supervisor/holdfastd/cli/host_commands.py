@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -14,6 +14,7 @@ from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, remedy, who
 from holdfast.core.words import counted, duration
 from holdfast.core.worker_records import WorkerKind, WorkerRecord
 from holdfast.errors import StoreError
+from holdfast.store import Store
 from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import arguments_of, command_of, given_of, print_answer
@@ -25,10 +26,6 @@ from holdfastd.control.socket_protocol import AskStatus
 from holdfastd.documents.queue_documents import EndedOrderDocument, OrderDocument, worker_document
 from holdfastd.operations.hosts import END_HALT, HALT_HOSTS, QUIET_HOSTS, RESUME_HOSTS
 from holdfastd.operations.workers import SCALE_WORKERS, ScaledPool
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 THIS = "this"
 

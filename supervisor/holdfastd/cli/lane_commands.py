@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import rich_click
@@ -12,6 +12,7 @@ import rich_click
 from holdfast.core.lanes import Lanes, LaneState
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.words import duration
+from holdfast.store import Store
 from holdfast_config import Settings
 from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
@@ -31,10 +32,6 @@ from holdfastd.operations.lanes import (
     ChangedSubject,
     shown_lane,
 )
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout", "limit", "per key", "rate", "state")
 FIT = TableFit(texts=("state",), drop=("weight", "timeout", "per key", "workers", "oldest", "limit", "rate"))

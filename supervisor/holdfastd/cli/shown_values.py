@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from holdfast.core import quiet_hosts
 from holdfast.core.counts import LedgerStatus
@@ -13,6 +12,7 @@ from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.tasks import Retried, TaskRecord
 from holdfast.core.words import duration
 from holdfast.errors import StoreError
+from holdfast.store import Store
 from holdfastd.cli.common.output import readable
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
@@ -20,10 +20,6 @@ from holdfastd.cli.common.tables import TableFit
 from holdfastd.control.socket_protocol import DeathStatus
 from holdfastd.documents.printed_times import moment
 from holdfastd.operations.tasks import RetriedTask
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 # Quiet and halted hosts as the command line shows them.
 

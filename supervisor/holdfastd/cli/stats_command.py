@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import click
 import rich_click
@@ -13,6 +12,7 @@ import rich_click
 from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS
 from holdfast.core.statistics import Percentiles, Statistic
 from holdfast.core.words import duration, fine_duration
+from holdfast.store import Store
 from holdfast.store.periods import Period, last_periods
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
@@ -22,10 +22,6 @@ from holdfastd.cli.common.tables import TableFit, plain, table
 from holdfastd.cli.shown_values import sparkline
 from holdfastd.documents import printed_times
 from holdfastd.documents.period_report import Compared, Report
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 # Prints a report: as text with tables and a row of bars, or as CSV.
 

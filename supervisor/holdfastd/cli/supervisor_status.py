@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import rich_click
@@ -14,6 +14,7 @@ from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.words import counted, duration
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
+from holdfast.store import Store
 from holdfast.why.outlook import missing
 from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
@@ -23,10 +24,6 @@ from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.control.client import ask
 from holdfastd.control.socket_protocol import AskStatus, ProcessStatus, QuarantineStatus, SupervisorStatus
 from holdfastd.documents.queue_documents import quiet_documents
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 # The line on suspects: tasks that ended their workers and wait for a quarantine worker.
 

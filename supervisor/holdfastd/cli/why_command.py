@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 import rich_click
 
 from holdfast.client.arguments import check_id
+from holdfast.store import Store
 from holdfast.why import history, task_spans
 from holdfast.why.document import commands, document, parent_words, rows, times, words
 from holdfast.why.gather import gather
@@ -22,10 +22,6 @@ from holdfastd.cli.common.tables import aligned
 from holdfastd.cli.common.task_id import TASK_ID, whole_id
 from holdfastd.control.client import status_or_none
 from holdfastd.control.socket_protocol import SupervisorStatus
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 STATUS_TIMEOUT = 1.0  # seconds for the supervisor to answer; its part is not essential
 

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Annotated, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -27,13 +27,11 @@ from holdfast.client.arguments import check_reason
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.bulk_changes import BulkChange
+from holdfast.store import Store
 from holdfast_config import Settings
 from holdfast_config.web_users import Role
 from holdfastd.operations.notes import AskedChange
 from holdfastd.operations.reading import read, read_texts
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 A = TypeVar("A", bound=msgspec.Struct)
 R = TypeVar("R")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -11,12 +11,10 @@ from msgspec import Meta
 from holdfast.client.arguments import check_batch_id
 from holdfast.core.batches import BatchRecord, Sealed
 from holdfast.errors import UnknownBatchError
+from holdfast.store import Store
 from holdfastd.documents.task_documents import BatchDocument, batch_document
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.known import meant
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 STEP = 50  # tasks that are canceled at once: a millisecond or two of the store
 LATEST = 1000  # batches among which a misspelt id is looked for

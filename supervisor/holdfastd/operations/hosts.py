@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from holdfast.core.plain_json import shown
 from holdfast.core.quiet_hosts import ALL_HOSTS, QuietOrder
+from holdfast.store import Store
 from holdfastd.documents.queue_documents import EndedOrderDocument, OrderDocument, ended_order_document, order_document
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.known import Create, check_known
 from holdfastd.operations.reading import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 LONGEST_NAME = 255
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.client.arguments import check_lane, check_name
 from holdfast.core.lanes import NO_BOUND, LaneBound, LaneLimit
+from holdfast.store import Store
 from holdfast_config import Settings
 from holdfast_config.lanes import MOST
 from holdfast_config.lanes import rate as read_rate
@@ -17,9 +18,6 @@ from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.errors import NotFoundError
 from holdfastd.operations.known import Create, check_known, meant
 from holdfastd.operations.reading import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 BOUNDS = {"running": LaneBound.LIMIT, "per_key": LaneBound.KEYS, "rate": LaneBound.RATE}
 

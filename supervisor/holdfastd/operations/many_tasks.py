@@ -7,7 +7,7 @@ An act only writes down that a change begins, stops or goes on. The process that
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -17,12 +17,10 @@ from holdfast.client.task_filter import TaskFilter
 from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import NOT_RUNNING, NOT_STOPPED, BulkChange, BulkState, BulkVerb
 from holdfast.errors import StoreError
+from holdfast.store import Store
 from holdfastd.documents.task_documents import BulkDocument, bulk_document
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.errors import NotPossibleError
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 ChangeId = Annotated[str, Meta(description="Id of the change, as its beginning answers it.")]
 Verb = Annotated[BulkVerb, Meta(description="The change.")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -28,12 +28,8 @@ from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.conversations import About, KeptNote, NotedWrite
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord, Wanted
-from holdfast.store import make_store
+from holdfast.store import Store, make_store
 from holdfast_config import Settings
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 # Opens the store of the storage when it is first needed.
 

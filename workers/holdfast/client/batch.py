@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from os import urandom
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 from msgspec.structs import replace
@@ -22,9 +22,7 @@ from holdfast.core.batches import MOST_TASKS, BatchRecord, BatchTask, TaskEnd
 from holdfast.core.identity import is_task_id, keyed_id, uuid_text
 from holdfast.core.plain_json import shown
 from holdfast.errors import InvalidTaskError, StoreUnavailableError, UnknownBatchError
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
+from holdfast.store import Store
 
 PAGE = 500  # tasks in one call of the store
 CANCELED = 50  # tasks in one step of a cancel: a millisecond or two of the store

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_filter import TaskFilter
@@ -15,9 +15,7 @@ from holdfast.core.plain_json import shown
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Page, Retried, TaskRecord, TextSearch, Wanted, as_it_is
 from holdfast.errors import InvalidTaskError
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
+from holdfast.store import Store
 
 # Bulk changes as they are asked for, with their filter checked.
 

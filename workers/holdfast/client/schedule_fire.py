@@ -8,7 +8,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import anyio.lowlevel
 import msgspec
@@ -32,10 +31,8 @@ from holdfast.core.schedule_records import (
 from holdfast.core.schedules import due, expected_after
 from holdfast.errors import InvalidScheduleError, InvalidTaskError, StoreError
 from holdfast.os.kill_points import Point, reached
+from holdfast.store import Store
 from holdfast.telemetry.port import FireSpans
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # Prepares the fires of the next seconds before they are due, so that then they only need to be sent.
 #

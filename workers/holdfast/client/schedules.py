@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio.lowlevel
 
@@ -42,9 +42,7 @@ from holdfast.core.schedule_records import (
 )
 from holdfast.core.schedules import due, expected_after, series
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError, UnreadableScheduleError
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
+from holdfast.store import Store
 
 MOST_SHOWN = 1000
 _DIGITS = 12  # of a cursor

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
@@ -17,14 +16,10 @@ from holdfast.client.submission import Registry
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.plain_json import UNREADABLE_JSON, Whole
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
-from holdfast.store import open_store
+from holdfast.store import Store, open_store
 from holdfast.store.current_store import CurrentStore, substitute, worker_store
 from holdfast_config import ConfigError, Settings, service_folders
 from holdfast_config.trust import UntrustedError
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 # Asks the supervisor of a runtime folder, if one runs there, for its store and its queue.
 

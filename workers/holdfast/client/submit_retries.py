@@ -5,17 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
+from typing import ParamSpec, Self, TypeVar
 
 import anyio
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_after_delay
 from tenacity.wait import wait_random_exponential
 
 from holdfast.errors import StoreUnavailableError
+from holdfast.store import Store
 from holdfast_config.store_settings import SubmitSettings
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")

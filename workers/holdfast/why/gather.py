@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from heapq import merge
-from typing import TYPE_CHECKING
 
 from holdfast.core.quiet_hosts import Quiet, remedy, who
 from holdfast.core.task_states import State
@@ -13,14 +12,12 @@ from holdfast.core.trail import TrailStep, read_trail
 from holdfast.core.words import duration
 from holdfast.core.worker_records import ServedLimits, WorkerRecord
 from holdfast.errors import UnknownTaskError
+from holdfast.store import Store
 from holdfast.why.document import WhyDocument, document
 from holdfast.why.history import TaskHistory, events_of
 from holdfast.why.outlook import TaskSnapshot
 from holdfast.why.task_spans import task_spans, tracing_of
 from holdfast_config import Settings
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 PARENTS = 3  # shown for a waiting task
 

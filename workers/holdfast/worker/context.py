@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import anyio
 import structlog
@@ -18,11 +18,9 @@ from holdfast.core.delivery import Settlement, Verdict
 from holdfast.core.pull_protocol import Exchange, Lease
 from holdfast.core.recycle import RecycleLimits
 from holdfast.errors import StoreError, StoreUnavailableError
+from holdfast.store import Store
 from holdfast.worker.state import WorkerState, heeds_bells
 from holdfast.worker.worker_spec import WorkerSpec
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # Retries a worker's idempotent calls until the store answers, however long that takes.
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import anyio
@@ -16,15 +16,13 @@ from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler
 from holdfast.ipc.channel import BootFailed, Drain, Drained, InProcessLink, Ready
+from holdfast.store import Store
 from holdfast.store.current_store import belong_to_context
 from holdfast.telemetry import open_inside
 from holdfast.worker.context import WorkerContext, ignore_verdict
 from holdfast.worker.worker import CANCEL_SHARE, QueueWorker
 from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 GIVE_BACK = 1.0  # seconds for cancelled handlers to save a checkpoint
 

@@ -5,13 +5,10 @@ stale entries. A steward tends the lanes of its pool. A worker without a steward
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import anyio
 
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
+from holdfast.store import Store
 
 EVERY = 1.0  # seconds: so long an order may stay unheard
 NEXT_STEP = 0.01  # seconds: many stale entries must not delay other clients

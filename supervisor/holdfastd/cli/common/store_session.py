@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 
@@ -17,7 +17,7 @@ from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.activity import Activity
 from holdfast.errors import HoldfastError, InvalidTaskError, StoreError, StoreUnavailableError
 from holdfast.exits import Exit
-from holdfast.store import open_store
+from holdfast.store import Store, open_store
 from holdfast_config import Settings, service_folders
 from holdfastd.cli.common import output
 from holdfastd.cli.common.error_report import CommandError, is_caused_by, single_error
@@ -25,9 +25,6 @@ from holdfastd.cli.common.session import Session
 from holdfastd.operations import notes
 from holdfastd.operations.act import Act, Doing, Face, Operator, operator_name
 from holdfastd.operations.notes import AskedChange
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 T = TypeVar("T")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import rich_click
@@ -13,6 +13,7 @@ from holdfast.core.task_states import State
 from holdfast.core.words import counted
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
+from holdfast.store import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import arguments_of, given_of, print_answer, print_purged, refusals
 from holdfastd.cli.common.confirm import confirm
@@ -44,9 +45,6 @@ from holdfastd.operations.unreadable import (
     missing,
 )
 from holdfastd.operations.whole_queue import CLEAR_QUEUE, OBLITERATE_QUEUE, Cleared, Deleted
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # `supervisor queue unreadable`: entries that were set aside because they are not valid tasks.
 

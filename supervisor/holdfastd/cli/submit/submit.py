@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import anyio
 import click
@@ -19,6 +19,7 @@ from holdfast.core.words import counted
 from holdfast.core.worker_records import ServedState
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
+from holdfast.store import Store
 from holdfast.why.outlook import waiting_reason
 from holdfastd.cli import shown_values
 from holdfastd.cli.common import options, output
@@ -33,9 +34,6 @@ from holdfastd.cli.submit.submit_windows import ProgressBar, SubmitListener, Sub
 from holdfastd.cli.submit.task_sources import LineIds, path_of
 from holdfastd.documents import task_documents
 from holdfastd.operations.submit_tasks import SUBMIT_TASKS, subject_of
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # Prints the answers of a command that must go on if standard output fails, as its tasks are already accepted.
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -22,6 +22,7 @@ from holdfast.core.task_states import State
 from holdfast.core.words import counted
 from holdfast.errors import HoldfastError, StoreError
 from holdfast.exits import Exit
+from holdfast.store import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import arguments_of, command_of
 from holdfastd.cli.common.confirm import confirm
@@ -36,9 +37,6 @@ from holdfastd.operations.errors import NotPossibleError
 from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, ended
 from holdfastd.operations.reading import description_of, kinds_of
 from holdfastd.web.queue.redaction import Redaction
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # The tasks that a command changes: named by their ids, or all that a filter finds.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 import rich_click
@@ -13,6 +13,7 @@ from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.task_states import TERMINAL
 from holdfast.errors import HoldfastError, UnknownTaskError
 from holdfast.exits import Exit
+from holdfast.store import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import NO_OWN, arguments_of, given_of, print_answer, refusals
 from holdfastd.cli.common.confirm import confirm
@@ -37,9 +38,6 @@ from holdfastd.operations.tasks import (
     RetriedTask,
     TaskState,
 )
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 R = TypeVar("R")
 Show = Callable[[Session, str, R | HoldfastError], None]  # of the answer for a task, or why it was refused

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import rich_click
 
 from holdfast.core.words import counted
 from holdfast.core.worker_records import Stray
+from holdfast.store import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.act_command import arguments_of, given_of
 from holdfastd.cli.common.parameter_types import DURATION
@@ -18,9 +19,6 @@ from holdfastd.cli.common.store_session import converse, operate_in, retries_of
 from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.operations.whole_queue import RECOVER_TASKS, Recovered
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 FIT = TableFit(("task", "owner"), drop=("owner",))
 SILENT_FOR = click.option(

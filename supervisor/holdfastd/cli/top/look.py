@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from holdfast.core.counts import Counts
 from holdfast.core.lanes import Lanes
@@ -17,12 +17,9 @@ from holdfast.core.statistics import by_lane, runs_of
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord, Wanted
 from holdfast.core.worker_records import WorkerRecord
+from holdfast.store import Store
 from holdfastd.control.client import status_or_none
 from holdfastd.control.socket_protocol import SupervisorStatus
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
-
 
 # How many tasks come into each lane and leave it a second, by what two looks some seconds apart saw.
 

@@ -9,7 +9,7 @@ import tty
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import click
@@ -17,6 +17,7 @@ import rich_click
 from rich.console import Console
 
 from holdfast.errors import HoldfastError, StoreError
+from holdfast.store import Store
 from holdfast_config.environment import no_color
 from holdfastd.cli import why_command
 from holdfastd.cli.common import options, output
@@ -30,9 +31,6 @@ from holdfastd.cli.top.panes import PANES, PaneRow, shown_rows
 from holdfastd.cli.top.screen_state import RowOrder, Screen, pressed
 from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
 from holdfastd.operations.tasks import CANCEL_TASK, RETRY_TASK
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # Reads single keys from a terminal.
 

@@ -27,8 +27,8 @@ def schedule_fires(
     scope: HaltScope | None = None,
     spans: FireSpans | None = None,
 ) -> Duty:
-    """`scan_interval`: the longest wait in seconds, in case an alarm is lost. During the halts of `scope` the duty makes
-    no fires, and leaves the alarm to other stewards."""
+    """`scan_interval`: the longest wait in seconds, in case an alarm is lost. During the halts of `scope` the duty
+    makes no fires, and leaves the alarm to other stewards."""
     firing = ScheduleFirer(store, queue, max_bytes, scope=scope, spans=spans)
     wait_for_fires = punctual(store.wait_fires)
 

@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from holdfast.client.query import subscription
 from holdfast.core.delivery import EmittedPart
@@ -20,12 +19,10 @@ from holdfast.core.messages import Part, data_part, text_part
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import StoreError, StoreUnavailableError
+from holdfast.store import Store
 from holdfastd.a2a.agent_task import AT_REST, AgentArtifact, AgentStatus, AgentTask, ArtifactChange, StatusChange, Told
 from holdfastd.a2a.agent_task_view import shown_parts, status_of
 from holdfastd.web.queue.queue_access import QueueAccess
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # The parts that a task has emitted in this run, as the artifact of its turn until the handler has returned.
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 
 from holdfast.client.manager import TaskManager
+from holdfast.store import Store
 from holdfastd.doctor.finding import Finding
 from holdfastd.operations.notes import AskedChange
 from holdfastd.web.queue.cached_reports import PeriodReports
 from holdfastd.web.queue.queue_access import QueueAccess
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 
 @dataclass(slots=True)

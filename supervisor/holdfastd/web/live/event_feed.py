@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import structlog
 from starlette.datastructures import QueryParams
@@ -26,12 +26,10 @@ from holdfast.client.queue_views import MissedEvents
 from holdfast.core.activity import Happening, Happenings
 from holdfast.core.trail import EVENTS
 from holdfast.errors import StoreError
+from holdfast.store import Store
 from holdfast.why.times import moment
 from holdfastd.web.live import stream_response
 from holdfastd.web.queue.queue_access import QueueAccess
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # The events that an address asks for: `?kind=crashed&kind=settled&lane=mail&handler=send&task=t-1`.
 

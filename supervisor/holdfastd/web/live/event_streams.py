@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -19,14 +19,12 @@ from holdfast.core.delivery import EmittedPart
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep, read_trail
 from holdfast.errors import StoreUnavailableError
+from holdfast.store import Store
 from holdfast.why.times import moment
 from holdfastd.web.live import stream_response
 from holdfastd.web.live.event_feed import EventBatch, EventFeed, EventSelection, left_out, store_notice
 from holdfastd.web.live.stream_response import stream
 from holdfastd.web.queue.queue_access import QueueAccess, position_of, queue_of, stream_position
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # Follows one task: the steps of its history and the parts that it emits, as they come, until it has ended or asks for
 # input.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,6 +16,7 @@ from holdfast.core.statistics import Statistic
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord, Wanted
 from holdfast.errors import InvalidTaskError
+from holdfast.store import Store
 from holdfast.store.periods import Period
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents.period_report import Report
@@ -23,9 +24,6 @@ from holdfastd.operations.lanes import check_handler_exists
 from holdfastd.web.pages.task_pages import form_of
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 # Charts of the figures of a period.
 

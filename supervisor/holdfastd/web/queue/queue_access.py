@@ -6,7 +6,6 @@ import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -14,11 +13,9 @@ from starlette.requests import Request
 from holdfast.client.manager import TaskManager
 from holdfast.core.activity import Activity
 from holdfast.errors import StoreError
+from holdfast.store import Store
 from holdfast_config import Settings
 from holdfastd.web.queue.redaction import Redaction
-
-if TYPE_CHECKING:
-    from holdfast.store import Store
 
 
 @dataclass(frozen=True, slots=True)
