@@ -13,7 +13,7 @@ import structlog
 from structlog.typing import EventDict
 
 from holdfast import create_broker
-from holdfast.client.store_source import RunningSupervisor
+from holdfast.client.store_source import RunningSupervisor, SupervisorStore
 from holdfast.core.task_states import State
 from holdfast.errors import StoreUnavailableError, UnservedTasksError
 from holdfast_config import ConfigError, RedisSettings, Settings, service_folders
@@ -91,17 +91,14 @@ async def test_beside_a_supervisor_on_a_redis_it_is_that_redis(short_path: Path,
             assert (await broker.manager.wait(task_id, timeout=WITHIN)).state is State.COMPLETED
 
 
-SUPERVISOR = RunningSupervisor(Path("/run/holdfast"), 7, "redis://db", embedded=False, queue="", storage="redis")
-
-
 @pytest.mark.parametrize(
     ("changed", "needed"),
     [({"url": "redis://:***@db"}, "REDIS_URL"), ({"storage": "postgres"}, "DATABASE_URL")],
 )
 def test_a_secret_that_the_supervisor_does_not_tell_is_asked_for(changed: dict[str, str], needed: str) -> None:
-    fields: dict[str, Any] = {name: getattr(SUPERVISOR, name) for name in SUPERVISOR.__slots__}
+    store = SupervisorStore(**{"url": "redis://db", **changed}, embedded=False)
     with pytest.raises(ConfigError, match=needed):
-        RunningSupervisor(**(fields | changed)).settings(Settings())  # type: ignore[call-arg]  # all have defaults
+        RunningSupervisor(Path("/run/holdfast"), 7, store).settings(Settings())
 
 
 async def test_a_supervisor_that_answers_nonsense_is_no_reason_for_memory(short_path: Path) -> None:

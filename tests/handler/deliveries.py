@@ -16,7 +16,7 @@ from holdfast.core.outcomes import Outcome
 from holdfast.handler.handler import Handler, callee
 from holdfast.handler.run_handler import run
 from holdfast.handler.task import Task
-from holdfast.telemetry import open_telemetry
+from holdfast.telemetry.port import open_telemetry
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.recycler import Heartbeat, Recycler
 from holdfast.worker.run import TaskRunner

@@ -9,7 +9,7 @@ import sys
 
 from holdfast.core.outcomes import Completed
 from holdfast.handler.task import Task
-from holdfast.telemetry import open_telemetry
+from holdfast.telemetry.port import open_telemetry
 from tests.awake_clock import AwakeClock
 from tests.handler.deliveries import delivery_of
 

@@ -24,7 +24,7 @@ from holdfast.core.outcomes import (
     UnreadableMessage,
 )
 from holdfast.handler.task import Task
-from holdfast.telemetry import Telemetry, Tracing, open_telemetry
+from holdfast.telemetry.port import Telemetry, Tracing, open_telemetry
 from holdfast.telemetry.runs import LostRun, RunEvent
 from tests.envelopes import build_run
 from tests.handler.deliveries import delivery_of

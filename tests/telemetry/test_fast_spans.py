@@ -19,8 +19,9 @@ from holdfast.core.envelope import build_parts
 from holdfast.core.outcomes import Completed, Failure, HandlerStopped, InputAsked, Outcome, Raised
 from holdfast.core.store_info import ServerAddress
 from holdfast.handler.task import Task
-from holdfast.telemetry import GRPC, HTTP, Tracing, providers
+from holdfast.telemetry import providers
 from holdfast.telemetry.delivery_span import FastSpan
+from holdfast.telemetry.port import GRPC, HTTP, Tracing
 from holdfast.telemetry.providers import BatchingProvider, EndedSpan, takes_records, taking_records
 from holdfast.telemetry.resource import resource
 from holdfast.telemetry.task_tracer import TaskTracer

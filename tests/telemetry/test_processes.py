@@ -42,7 +42,7 @@ def nobody() -> Iterator[str]:
 
 def test_telemetry_that_is_off_loads_nothing() -> None:
     program = (
-        "import sys; import holdfast.worker.main; from holdfast.telemetry import open_telemetry;"
+        "import sys; import holdfast.worker.main; from holdfast.telemetry.port import open_telemetry;"
         "open_telemetry(None, 'w').shutdown();"
         "print([name for name in sys.modules if name.split('.')[0] in ('opentelemetry', 'grpc', 'requests')])"
     )
@@ -51,7 +51,7 @@ def test_telemetry_that_is_off_loads_nothing() -> None:
 
 def test_grpc_is_loaded_only_when_asked_for(black_hole: str) -> None:
     program = (
-        f"import sys; from holdfast.telemetry import open_telemetry; open_telemetry({black_hole!r}, 'w');"
+        f"import sys; from holdfast.telemetry.port import open_telemetry; open_telemetry({black_hole!r}, 'w');"
         "print('opentelemetry.sdk.trace' in sys.modules, 'grpc' in sys.modules)"
     )
     assert python("-c", program) == "True False"

@@ -15,7 +15,7 @@ from holdfast.core.task_states import State
 from holdfast.core.trail import read_step
 from holdfast.core.worker_records import Introduction
 from holdfast.store.redis import RedisStore
-from holdfast.why.document import COMMANDS, TaskTimes, commands, task_times
+from holdfast.why.document import COMMANDS, TimesDocument, commands, task_times
 from holdfast.why.task_spans import TraceSettings, task_spans
 from tests.cli.commands import Answer, Cli
 from tests.cli.stores import give_up, with_store
@@ -104,37 +104,43 @@ def test_a_task_that_runs_again_names_its_next_run(inside: Cli) -> None:
 
 
 CLAIM = "1:w:1"
-HISTORIES: list[tuple[State, list[str], TaskTimes]] = [
-    (State.SUBMITTED, [], TaskTimes(900, 0, 0)),
-    (State.WORKING, [f"300 claimed {CLAIM}"], TaskTimes(200, 700, 1)),
-    (State.COMPLETED, [f"300 claimed {CLAIM}", f"350 settled completed 1 {CLAIM} "], TaskTimes(200, 50, 1)),
+
+
+def times(waited_ms: int, ran_ms: int, runs: int) -> TimesDocument:
+    return {"waited_ms": waited_ms, "ran_ms": ran_ms, "runs": runs}
+
+
+HISTORIES: list[tuple[State, list[str], TimesDocument]] = [
+    (State.SUBMITTED, [], times(900, 0, 0)),
+    (State.WORKING, [f"300 claimed {CLAIM}"], times(200, 700, 1)),
+    (State.COMPLETED, [f"300 claimed {CLAIM}", f"350 settled completed 1 {CLAIM} "], times(200, 50, 1)),
     (
         State.SUBMITTED,
         [f"200 claimed {CLAIM}", f"250 retry {CLAIM} x", "250 delayed 500", "500 promoted "],
-        TaskTimes(100 + 500, 50, 1),
+        times(100 + 500, 50, 1),
     ),
-    (State.DELAYED, ["100 delayed 5000"], TaskTimes(0, 0, 0)),
-    (State.WAITING, ["100 waits 1"], TaskTimes(0, 0, 0)),
-    (State.SUBMITTED, ["100 waits 1", "700 ready "], TaskTimes(300, 0, 0)),
+    (State.DELAYED, ["100 delayed 5000"], times(0, 0, 0)),
+    (State.WAITING, ["100 waits 1"], times(0, 0, 0)),
+    (State.SUBMITTED, ["100 waits 1", "700 ready "], times(300, 0, 0)),
     (
         State.WORKING,
         [f"200 claimed {CLAIM}", f"400 crashed 1 exit 3 {CLAIM}", "600 claimed 2:v:1"],
-        TaskTimes(100 + 200, 200 + 400, 2),
+        times(100 + 200, 200 + 400, 2),
     ),
-    (State.SUSPENDED, [f"200 claimed {CLAIM}", f"400 suspended {CLAIM} pause"], TaskTimes(100, 200, 1)),
+    (State.SUSPENDED, [f"200 claimed {CLAIM}", f"400 suspended {CLAIM} pause"], times(100, 200, 1)),
     (
         State.COMPLETED,
         ["100 suspended wait", "600 resumed x", f"700 claimed {CLAIM}", f"900 settled completed 1 {CLAIM} "],
-        TaskTimes(100, 200, 1),
+        times(100, 200, 1),
     ),
-    (State.CANCELED, ["400 canceled x"], TaskTimes(0, 0, 0)),
+    (State.CANCELED, ["400 canceled x"], times(0, 0, 0)),
 ]
 
 
-@pytest.mark.parametrize(("state", "trail", "times"), HISTORIES)
-def test_waits_and_runs_come_from_the_trail(state: State, trail: list[str], times: TaskTimes) -> None:
+@pytest.mark.parametrize(("state", "trail", "expected"), HISTORIES)
+def test_waits_and_runs_come_from_the_trail(state: State, trail: list[str], expected: TimesDocument) -> None:
     steps = [read_step(line) for line in trail]
-    assert task_times(state, 100, steps, 1000) == times
+    assert task_times(state, 100, steps, 1000) == expected
 
 
 def test_spans_of_deliveries_are_named_where_traces_are_looked_at(inside: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,4 +171,4 @@ def test_spans_of_deliveries_are_named_where_traces_are_looked_at(inside: Cli, m
 def test_in_the_mode_parent_the_trace_is_the_producers(mode: str, operation: object, trace_id: str) -> None:
     task = replace(TASK, task_id="t", operation=json.dumps(operation).encode())
     [span] = task_spans(task, [read_step(f"5 claimed {CLAIM}")], TraceSettings(True, mode, None))
-    assert (span.trace_id, span.url) == (trace_id, "")
+    assert (span["trace_id"], span["url"]) == (trace_id, "")

@@ -74,5 +74,5 @@ def _lines(session: Session, snapshot: TaskSnapshot, known: history.TaskHistory,
     ]
 
 
-def _spans(session: Session, snapshot: TaskSnapshot, /) -> list[task_spans.TaskSpan]:
+def _spans(session: Session, snapshot: TaskSnapshot, /) -> list[task_spans.SpanDocument]:
     return task_spans.task_spans(snapshot.task, snapshot.steps, task_spans.tracing_of(session.settings))

@@ -16,8 +16,8 @@ from holdfast.client.submit_retries import SubmitRetries
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed, InProcessLink, Leave, Ready
 from holdfast.store import open_store
-from holdfast.telemetry import GRPC, open_in_steward
 from holdfast.telemetry.logs import sent_logs
+from holdfast.telemetry.port import GRPC, open_in_steward
 from holdfast_config import Settings
 from holdfast_config.standard_error import STREAM
 from holdfastd.control.listening_socket import ListenError, ListeningSocket

@@ -18,8 +18,8 @@ from holdfast.handler.handler import Handler
 from holdfast.ipc.channel import Born, InProcessLink, Ready
 from holdfast.store.current_store import belong_to_process
 from holdfast.store.memory import MemoryStore, serving
-from holdfast.telemetry import GRPC, open_in_steward
 from holdfast.telemetry.logs import sent_logs
+from holdfast.telemetry.port import GRPC, open_in_steward
 from holdfast.worker import output_capture
 from holdfast.worker.in_process import open_worker
 from holdfast_config import Settings

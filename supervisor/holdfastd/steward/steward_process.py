@@ -20,9 +20,8 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Logged, Ready, Silent, until_next
 from holdfast.ipc.child_end import ParentLink
 from holdfast.store import Store, open_store
-from holdfast.telemetry import GRPC, open_in_steward
 from holdfast.telemetry.logs import SentLogs, sent_logs
-from holdfast.telemetry.port import Telemetry
+from holdfast.telemetry.port import GRPC, Telemetry, open_in_steward
 from holdfast_config.logging import tell_left_out
 from holdfast_config.standard_error import STREAM
 from holdfastd.steward.clock_watch import ClockWatch

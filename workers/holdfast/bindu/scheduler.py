@@ -290,4 +290,4 @@ class HoldfastScheduler(Scheduler):
 
 
 def _id(params: dict[str, Any]) -> str:
-    return str(checked("task_id", params.get("task_id")))
+    return checked("task_id", params.get("task_id"))

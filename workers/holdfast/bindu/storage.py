@@ -80,7 +80,7 @@ STEP = 50  # tasks that are cleared in one call of the store
 
 class ContextStorage(LazyStore):
     async def load_context(self, context_id: UUID) -> Document | None:
-        context = await self._call(self._store.conversation, str(checked("context_id", context_id)))
+        context = await self._call(self._store.conversation, checked("context_id", context_id))
         if context is None:
             return None
         data: Document = decoded(context.data) if context.data else {}
@@ -92,7 +92,7 @@ class ContextStorage(LazyStore):
         documents("messages", "Message", messages)
 
     async def update_context(self, context_id: UUID, context: Document) -> None:
-        key = str(checked("context_id", context_id))
+        key = checked("context_id", context_id)
         await self._call(self._store.write_conversation, key, encoded(document("context", context)))
 
     async def list_contexts(
@@ -101,18 +101,12 @@ class ContextStorage(LazyStore):
         """The newest first, at most a thousand."""
         ids = await self._call(self._store.conversations, owner_did, most(length), offset)
         contexts = [each for key in ids if (each := await self._call(self._store.conversation, key)) is not None]
-        return [
-            {
-                "context_id": named(each.context_id),
-                "task_count": len(each.task_ids),
-                "task_ids": [named(task_id) for task_id in each.task_ids],
-            }
-            for each in contexts
-        ]
+        listed = [(each.context_id, [named(task_id) for task_id in each.task_ids]) for each in contexts]
+        return [{"context_id": named(key), "task_count": len(tasks), "task_ids": tasks} for key, tasks in listed]
 
     async def clear_context(self, context_id: UUID) -> None:
         """Cancel and delete its tasks. Raises ValueError for an unknown one."""
-        if not await self._clear(str(checked("context_id", context_id))):
+        if not await self._clear(checked("context_id", context_id)):
             raise ValueError(f"context {context_id} not found")
 
     async def clear_all(self) -> None:
@@ -128,7 +122,7 @@ class ContextStorage(LazyStore):
         return known >= 0
 
     async def get_context_owner(self, context_id: UUID) -> str | None:
-        context = await self._call(self._store.conversation, str(checked("context_id", context_id)))
+        context = await self._call(self._store.conversation, checked("context_id", context_id))
         return context.owner or None if context is not None else None
 
 
@@ -137,29 +131,29 @@ class ContextStorage(LazyStore):
 
 class FeedbackStorage(LazyStore):
     async def store_task_feedback(self, task_id: UUID, feedback_data: Document) -> None:
-        key = str(checked("task_id", task_id))
+        key = checked("task_id", task_id)
         await self._call(self._store.add, key, feedback=encoded(document("feedback_data", feedback_data)))
 
     async def get_task_feedback(self, task_id: UUID) -> list[Document] | None:
-        entries = await self._call(self._store.feedback, str(checked("task_id", task_id)))
+        entries = await self._call(self._store.feedback, checked("task_id", task_id))
         return [decoded(each) for each in entries] or None
 
     async def save_webhook_config(self, task_id: UUID, config: Document) -> None:
-        key = str(checked("task_id", task_id))
+        key = checked("task_id", task_id)
         await self._call(self._store.add, key, push=encoded(document("config", config)))
 
     async def load_webhook_config(self, task_id: UUID) -> Document | None:
-        config = await self._call(self._store.push, str(checked("task_id", task_id)))
+        config = await self._call(self._store.push, checked("task_id", task_id))
         return None if config is None else _config(config)
 
     async def delete_webhook_config(self, task_id: UUID) -> None:
-        await self._call(self._store.forget_push, str(checked("task_id", task_id)))
+        await self._call(self._store.forget_push, checked("task_id", task_id))
 
     async def load_all_webhook_configs(self) -> dict[UUID, Document]:
         return {named(key): _config(each) for key, each in (await self._call(self._store.pushes)).items()}
 
     async def get_task_owner(self, task_id: UUID) -> str | None:
-        return (await self._call(self._store.about, str(checked("task_id", task_id)))).owner or None
+        return (await self._call(self._store.about, checked("task_id", task_id))).owner or None
 
 
 def _config(raw: bytes) -> Document:
@@ -244,7 +238,7 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
     """
 
     async def load_task(self, task_id: UUID, history_length: int | None = None) -> Document | None:
-        task = await self._load(str(checked("task_id", task_id)))
+        task = await self._load(checked("task_id", task_id))
         if task is not None and history_length is not None and history_length > 0:
             task["history"] = task["history"][-history_length:]
         return task
@@ -252,13 +246,10 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
     async def submit_task(self, context_id: UUID, message: Document, caller_did: str | None = None) -> Document:
         """Note a task, or one more message for one; it runs once the scheduler has it, too. Raises OwnershipError;
         ValueError for a task that has ended."""
-        context, task = (
-            checked("context_id", context_id),
-            checked("task_id", document("Message", message).get("task_id")),
-        )
-        message.update(message_of(message, str(task), str(context)))
-        task_id = str(task)
-        answer = await self._call(self._store.note, task_id, str(context), caller_did or "", encoded(message))
+        context = checked("context_id", context_id)
+        task_id = checked("task_id", document("Message", message).get("task_id"))
+        message.update(message_of(message, task_id, context))
+        answer = await self._call(self._store.note, task_id, context, caller_did or "", encoded(message))
         if answer == KeptNote.FOREIGN:
             raise OwnershipError(f"context {context} or task {task_id} is owned by a different caller")
         if answer != KeptNote.NOTED:
@@ -284,7 +275,7 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         metadata: Document | None = None,
     ) -> Document:
         """Write a state; one that ends a turn is recorded when this returns. Raises KeyError for an unknown task."""
-        key = str(checked("task_id", task_id))
+        key = checked("task_id", task_id)
         artifacts = documents("new_artifacts", "Artifact", new_artifacts)
         messages = documents("new_messages", "Message", new_messages)
         kept_beside = {name: encoded(item) for name, item in document("metadata", metadata or {}).items()}
@@ -332,12 +323,7 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
             case _:
                 taken = shown(record.state) == state
         if not taken:
-            _log.warning(
-                "a state was ignored",
-                task=record.task_id,
-                state=str(record.state),
-                written=state,
-            )
+            _log.warning("a state was ignored", task=record.task_id, state=str(record.state), written=state)
         return taken
 
     async def _add(self, task_id: str, artifacts: list[Document], messages: list[Document]) -> None:
@@ -350,7 +336,7 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         """Write a state if the task has one of the expected states; True if it was written. A cancel is possible in any
         state. Other states are refused (False): only the worker that runs the task writes them. A task that the
         scheduler does not have yet may change from any state to any."""
-        key, states = str(checked("task_id", task_id)), kept(from_state)
+        key, states = checked("task_id", task_id), kept(from_state)
         noted = await self._note_state(key, to_state, from_state)
         if noted is not NotedWrite.UNNOTED:
             return noted is NotedWrite.WRITTEN
@@ -379,7 +365,7 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         self, context_id: UUID, length: int | None = None, offset: int = 0, owner_did: str | None = None
     ) -> list[Document]:
         """Oldest first."""
-        context = await self._call(self._store.conversation, str(checked("context_id", context_id)))
+        context = await self._call(self._store.conversation, checked("context_id", context_id))
         if context is None or (owner_did is not None and context.owner != owner_did):
             return []
         return await self._loaded(list(context.task_ids)[offset : offset + most(length)])

@@ -137,12 +137,10 @@ def part_of(part: dict[str, Any]) -> dict[str, Any]:
 # Checks arguments of callers as the framework's own storages do: with TypeError.
 
 
-def checked(what: str, value: object) -> UUID:
-    """Checks an id: a UUID, or the text of one."""
-    if isinstance(value, UUID):
-        return value
+def checked(what: str, value: object) -> str:
+    """Checks an id: a UUID, or the text of one. Returns it in the usual spelling."""
     try:
-        return UUID(value if isinstance(value, str) else "")
+        return str(value if isinstance(value, UUID) else UUID(value if isinstance(value, str) else ""))
     except ValueError:
         raise TypeError(f"{what} must be a UUID, got {ascii(value)[:80]}") from None
 

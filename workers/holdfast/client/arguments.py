@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from enum import StrEnum
 from operator import attrgetter
-from typing import Annotated, cast
+from typing import Annotated, TypeVar, cast
 
 import msgspec
 from msgspec import Meta
@@ -34,6 +35,7 @@ LONGEST_PAGE = 10_000
 LONGEST_KEY = 128
 
 Duration = Annotated[str, Meta(min_length=1, max_length=50, description="A duration: seconds, or 90s, 5m, 1h30m, 7d.")]
+W = TypeVar("W", bound=StrEnum)
 
 _OWNER = re.compile(r"[A-Za-z0-9_.@-]{1,128}")
 
@@ -146,11 +148,16 @@ def check_moment(what: str, value: object) -> int:
 
 
 def check_states(states: Sequence[object]) -> tuple[State, ...]:
-    known = {str(state): state for state in State}
-    for state in states:
-        if not isinstance(state, str) or state not in known:
-            raise InvalidTaskError(f"state {shown(state)}: {', '.join(known)} are allowed")
-    return tuple(known[str(state)] for state in states)
+    return check_words("state", states, State)
+
+
+def check_words(what: str, words: Sequence[object], allowed: Iterable[W]) -> tuple[W, ...]:
+    """The members of an enumeration that these words name."""
+    known: dict[object, W] = {str(each): each for each in allowed}
+    for word in words:
+        if not isinstance(word, str) or word not in known:
+            raise InvalidTaskError(f"{what} {shown(word)}: {', '.join(map(str, known))} are allowed")
+    return tuple(known[word] for word in words)
 
 
 def check_limit(limit: object) -> int:
@@ -213,10 +220,8 @@ def _check_content(spec: TaskSpec) -> None:
 def _check_other_content(spec: TaskSpec) -> None:
     if spec.text is not None:
         _check_kind("text", spec.text, str)
-    if spec.context_id is not None:
-        _check_other_id("context_id", spec.context_id)
-    if spec.message_id is not None:
-        _check_other_id("message_id", spec.message_id)
+    check_key("context_id", spec.context_id)
+    check_key("message_id", spec.message_id)
     if spec.metadata is not None:
         _check_kind("metadata", spec.metadata, dict)
     check_json("data", spec.data)
@@ -228,12 +233,6 @@ def _check_kind(what: str, value: object, kind: type) -> None:
     check_json(what, value)
 
 
-def _check_other_id(what: str, value: str) -> None:
-    _check_kind(what, value, str)
-    if not 1 <= len(value) <= LONGEST_ID:
-        raise InvalidTaskError(f"{what} {shown(value)}: 1 to {LONGEST_ID} characters are allowed")
-
-
 def _check_when(spec: TaskSpec) -> None:
     if spec.delay is not None and spec.at is not None:
         raise InvalidTaskError("delay and at exclude each other: give one")
@@ -241,11 +240,15 @@ def _check_when(spec: TaskSpec) -> None:
         check_seconds("delay", spec.delay)
     at = spec.at
     if isinstance(at, datetime):
-        if at.utcoffset() is None:
-            raise InvalidTaskError(f"at {at.isoformat()}: has no time zone; add one, as in {at.isoformat()}+00:00")
+        _check_zone("at", at)
         at = at.timestamp()
     if at is not None and not (is_number(at) and 0 <= at <= LAST_SECOND):
         raise InvalidTaskError(f"at {shown(spec.at)}: Unix seconds or a date with its zone, 1970 to 9999, are allowed")
+
+
+def _check_zone(what: str, at: datetime) -> None:
+    if at.utcoffset() is None:
+        raise InvalidTaskError(f"{what} {at.isoformat()}: has no time zone; add one, as in {at.isoformat()}+00:00")
 
 
 def check_attempts(value: object) -> None:
@@ -331,9 +334,7 @@ def _ids(given: object) -> list[str]:
 def _check_expiry(spec: TaskSpec) -> None:
     expires = spec.expires
     if isinstance(expires, datetime):
-        if expires.utcoffset() is None:
-            text = f"expires {expires.isoformat()}: has no time zone"
-            raise InvalidTaskError(f"{text}; add one, as in {expires.isoformat()}+00:00")
+        _check_zone("expires", expires)
         if expires.year < 1971:
             raise InvalidTaskError(f"expires {expires.isoformat()}: a date from 1971 on is allowed")
         return

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 from msgspec.structs import replace
 
-from holdfast.client.arguments import check, check_batch_id, check_reason, check_seconds
+from holdfast.client.arguments import check, check_batch_id, check_reason, check_seconds, check_words
 from holdfast.client.query import QUIET, next_notice, subscription
 from holdfast.client.submission import Draft
 from holdfast.client.submit_retries import SubmitRetries
@@ -97,11 +97,8 @@ class Batch:
 
 
 def _checked(ends: tuple[object, ...]) -> frozenset[TaskEnd]:
-    known = {str(end): end for end in TaskEnd if end is not TaskEnd.RETRIED}
-    for end in ends:
-        if not isinstance(end, str) or end not in known:
-            raise InvalidTaskError(f"end {shown(end)}: {', '.join(known)} are allowed")
-    return frozenset(known[str(end)] for end in ends) or frozenset(known.values())
+    known = [end for end in TaskEnd if end is not TaskEnd.RETRIED]
+    return frozenset(check_words("end", ends, known) or known)
 
 
 # Makes a batch of tasks that were checked: their ids, their places, and a digest that knows the same call again.

@@ -117,8 +117,7 @@ class QueueViews(RepeatedCalls):
         """
         from holdfast.why import gather  # its imports are for this alone
 
-        chosen = gather.usual(settings)
-        return await self._call(gather.explain, self._store, self._queue, check_id(task_id), chosen)
+        return await self._call(gather.explain, self._store, self._queue, check_id(task_id), settings)
 
     async def workers(self) -> list[WorkerRecord]:
         """The workers of all hosts of this queue."""

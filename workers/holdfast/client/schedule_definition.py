@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from holdfast.client.arguments import check, checked_options
-from holdfast.client.task_spec import TaskSpec
+from holdfast.client.task_spec import ScheduleOptions, TaskSpec
 from holdfast.core.cadence import Cadence, Every, RecurrenceRule, cron, every, read, rule, stored
 from holdfast.core.cadence.moments import LONGEST_SECONDS, At, Continue, Stop, moment_at, read_moment, zone
 from holdfast.core.envelope import RETRY_BACKOFF
@@ -35,7 +35,7 @@ _NUMBERS = (
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,6})?", re.ASCII)
 
 
-class ScheduleSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ScheduleSpec(ScheduleOptions, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The moments come from one of `cron`, `every`, `rrule`, `at` and `schedule`, the task from `text`, `data` or
     `name` with `kwargs`.
 
@@ -59,18 +59,6 @@ class ScheduleSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     rrule: str | None = None
     at: float | str | None = None
     schedule: str | None = None
-    timezone: str = "UTC"
-    anchor: float | str | None = None
-    start: float | str | None = None
-    end: float | str | None = None
-    limit: int | None = None
-    jitter: float | str = 0.0
-    overlap: str = "forbid"
-    misfire: str = "latest"
-    start_deadline: float | str | None = None
-    on_failure: str = "continue"
-    backoff: float | str = 0.0
-    owner: str = ""
 
     text: str | None = None
     data: object = None
@@ -111,6 +99,9 @@ _ENDINGS = ("continue", "stop")
 _MOMENTS = ("at", "anchor", "start", "end")
 _MOST_FIRES = 1_000_000_000
 _LONGEST_OWNER = 200
+_OF_TASK = {*ScheduleSpec.__struct_fields__} & {*TaskSpec.__struct_fields__} - {
+    "at"
+}  # `at` is a moment of the schedule
 _WAYS = ("cron", "every", "rrule", "at", "schedule")
 
 
@@ -237,21 +228,11 @@ def _check_task(spec: ScheduleSpec) -> None:
 
 def task_of(spec: ScheduleSpec) -> TaskSpec:
     """The task that each fire submits, but for its id."""
-    return TaskSpec(
-        text=spec.text,
-        data=spec.data,
-        name=spec.name,
-        kwargs=spec.kwargs,
-        lane=spec.lane,
-        max_attempts=spec.max_attempts,
-        timeout=_seconds("timeout", spec.timeout),
-        expires=_seconds("expires", spec.expires),
-        unique=spec.unique,
-        unique_for=_seconds("unique_for", spec.unique_for),
-        concurrency_key=spec.concurrency_key,
-        webhook=spec.webhook,
-        metadata=_metadata(spec),
-    )
+    task: dict[str, Any] = {name: getattr(spec, name) for name in _OF_TASK}
+    for name in ("timeout", "expires", "unique_for"):
+        task[name] = _seconds(name, task[name])
+    task["metadata"] = _metadata(spec)
+    return TaskSpec(**task)
 
 
 def _metadata(spec: ScheduleSpec) -> Mapping[str, object] | None:

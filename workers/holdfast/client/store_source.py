@@ -30,7 +30,9 @@ MASKED = "***"
 ABSENT = (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)
 
 
-class _Store(msgspec.Struct, frozen=True):
+class SupervisorStore(msgspec.Struct, frozen=True):
+    """The store of a supervisor. `url` has no password."""
+
     url: str
     embedded: bool
     queue: str = ""
@@ -41,30 +43,27 @@ class _Answer(msgspec.Struct, frozen=True):
     """The part of the supervisor's status that is read here."""
 
     pid: Whole
-    store: _Store
+    store: SupervisorStore
 
 
 @dataclass(frozen=True, slots=True)
 class RunningSupervisor:
-    """A supervisor that runs on this host. `url` has no password."""
+    """A supervisor that runs on this host."""
 
     folder: Path
     pid: int
-    url: str
-    embedded: bool
-    queue: str
-    storage: str
+    store: SupervisorStore
 
     def settings(self, given: Settings) -> Settings:
         """`given`, completed by this supervisor's settings. Raises ConfigError if a secret is missing, because the
         supervisor tells none."""
-        if MASKED in self.url:
-            raise ConfigError([f"{self} does not tell the password of its Redis: set REDIS_URL ({self.url})"])
-        if self.storage == "postgres" and given.postgres is None:
+        if MASKED in self.store.url:
+            raise ConfigError([f"{self} does not tell the password of its Redis: set REDIS_URL ({self.store.url})"])
+        if self.store.storage == "postgres" and given.postgres is None:
             raise ConfigError([f"{self} keeps its tasks in PostgreSQL: set STORAGE_TYPE=postgres and DATABASE_URL"])
-        changed: dict[str, object] = {} if self.embedded else {"redis_url": self.url}
-        if self.queue and "queue_name" not in given.model_fields_set:
-            changed["queue_name"] = self.queue
+        changed: dict[str, object] = {} if self.store.embedded else {"redis_url": self.store.url}
+        if self.store.queue and "queue_name" not in given.model_fields_set:
+            changed["queue_name"] = self.store.queue
         return given.model_copy(update=changed)
 
     def __str__(self) -> str:
@@ -85,8 +84,7 @@ async def running_supervisor(folder: Path) -> RunningSupervisor | None:
         raise StoreUnavailableError(f"the supervisor in {folder} did not answer in {ANSWER_TIMEOUT:g} s") from error
     except (OSError, anyio.BrokenResourceError, anyio.EndOfStream, *UNREADABLE_JSON) as error:
         raise StoreUnavailableError(f"the supervisor in {folder} cannot be asked for its store: {error}") from error
-    store = answer.store
-    return RunningSupervisor(folder, answer.pid, store.url, store.embedded, store.queue, store.storage)
+    return RunningSupervisor(folder, answer.pid, answer.store)
 
 
 async def _answer(path: Path) -> bytes:

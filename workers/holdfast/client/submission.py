@@ -35,8 +35,10 @@ from holdfast.errors import (
 )
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
     from holdfast.store import Store
-    from holdfast.telemetry.submit_spans import SubmitSpan, SubmitSpans
+    from holdfast.telemetry.submit_spans import SubmitSpans
 
 
 # The producer's side of tracing. It imports nothing of OpenTelemetry unless the application has done so.
@@ -279,7 +281,7 @@ class Submitter(RepeatedCalls):
             return one, await self.submit_one(one)
         with spans.send(checked.spec.lane or self._queue, self._store.address()) as span:
             one = self._built(checked)
-            span.about(one)
+            spans.about(span, one)
             return one, await self.submit_one(one)
 
     async def submit(self, batch: Sequence[Submission]) -> list[Receipt]:
@@ -315,7 +317,7 @@ class Submitter(RepeatedCalls):
             return await self._submit_drafts(drafts, span)
 
     async def _submit_drafts(
-        self, drafts: Sequence[Draft], span: SubmitSpan | None
+        self, drafts: Sequence[Draft], span: Span | None
     ) -> tuple[list[Submission], list[Receipt]]:
         batch, answers = list[Submission](), list[Receipt]()
         chunks = _chunks(drafts, lambda one: len(one.message))
@@ -331,19 +333,21 @@ class Submitter(RepeatedCalls):
                 answers += call.answered()
         return batch, answers
 
-    def _chunk(self, chunks: Iterator[Sequence[Draft]], span: SubmitSpan | None) -> list[Submission]:
+    def _chunk(self, chunks: Iterator[Sequence[Draft]], span: Span | None) -> list[Submission]:
         drafts = next(chunks, ())
         if span is None:
             return [self._built(one) for one in drafts]
         return [self._created(one, span) for one in drafts]
 
-    def _created(self, checked: Draft, batch: SubmitSpan | None = None) -> Submission:
+    def _created(self, checked: Draft, batch: Span | None = None) -> Submission:
         spans = submit_spans()
         if spans is None:
             return self._built(checked)
-        with spans.create(checked.spec.lane or self._queue, self._store.address(), batch) as span:
+        with spans.create(checked.spec.lane or self._queue, self._store.address()) as span:
+            if batch is not None:
+                batch.add_link(span.get_span_context())
             one = self._built(checked)
-            span.about(one)
+            spans.about(span, one)
             return one
 
     def _built(self, one: Draft) -> Submission:

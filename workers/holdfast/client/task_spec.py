@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Concatenate, Literal, ParamSpec, TypedDict, TypeVar, cast
+from functools import partial
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -106,8 +107,32 @@ class TaskSpec(TaskOptions, frozen=True, forbid_unknown_fields=True, omit_defaul
                 force_setattr(self, name, dict(cast("Mapping[object, object]", value)))
 
 
+class ScheduleOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The options of a schedule, beside its moments and its task: see ScheduleSpec."""
+
+    timezone: str = "UTC"
+    anchor: float | str | None = None
+    start: float | str | None = None
+    end: float | str | None = None
+    limit: int | None = None
+    jitter: float | str = 0.0
+    overlap: str = "forbid"
+    misfire: str = "latest"
+    start_deadline: float | str | None = None
+    on_failure: str = "continue"
+    backoff: float | str = 0.0
+    owner: str = ""
+
+
+class NamedSchedule(ScheduleOptions, frozen=True, kw_only=True):
+    """The options of a schedule, with its id."""
+
+    id: str
+
+
 K = ParamSpec("K")
 S = TypeVar("S")
+W = TypeVar("W")
 R = TypeVar("R")
 
 
@@ -115,32 +140,19 @@ def keywords_of(
     kind: Callable[K, object],
 ) -> Callable[[Callable[Concatenate[S, ...], R]], Callable[Concatenate[S, K], R]]:
     """A decorator: for type checkers, editors and `help()` the method has the arguments of `kind`, with their types."""
-
-    def same(method: Callable[Concatenate[S, ...], R]) -> Callable[Concatenate[S, K], R]:
-        own = inspect.signature(method)
-        first, *_ = own.parameters.values()
-        shown = own.replace(parameters=[first, *inspect.signature(kind).parameters.values()])
-        method.__signature__ = shown  # type: ignore[attr-defined]  # inspect reads it of any function
-        return method
-
-    return same
+    return partial(_with_keywords, kind=kind, own=1)
 
 
-# The options of a schedule, beside its moments and its task, as keywords for type checkers.
+def keywords_after_one(
+    kind: Callable[K, object],
+) -> Callable[[Callable[Concatenate[S, W, ...], R]], Callable[Concatenate[S, W, K], R]]:
+    """Like `keywords_of`, for a method with one argument of its own before them."""
+    return partial(_with_keywords, kind=kind, own=2)
 
 
-class ScheduleOptions(TypedDict, total=False):
-    """The fields of ScheduleSpec beside its moments and its task."""
-
-    timezone: str
-    anchor: float | str | None
-    start: float | str | None
-    end: float | str | None
-    limit: int | None
-    jitter: float | str
-    overlap: str
-    misfire: str
-    start_deadline: float | str | None
-    on_failure: str
-    backoff: float | str
-    owner: str
+def _with_keywords(method: Any, kind: Callable[..., object], own: int) -> Any:
+    signature = inspect.signature(method)
+    parameters = [*signature.parameters.values()][:own]
+    # inspect reads this attribute of any function
+    method.__signature__ = signature.replace(parameters=[*parameters, *inspect.signature(kind).parameters.values()])
+    return method

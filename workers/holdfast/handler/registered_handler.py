@@ -13,20 +13,17 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from holdfast.client.arguments import check, check_list
 from holdfast.client.flow import BoundTask, SyncTaskHandle, TaskHandle
 from holdfast.client.manager_in_scope import call_sync, current_manager
-from holdfast.client.task_spec import ScheduleOptions, TaskOptions, TaskSpec, keywords_of
+from holdfast.client.task_spec import NamedSchedule, TaskOptions, TaskSpec, keywords_after_one, keywords_of
 from holdfast.core.plain_json import check_json, shown
 from holdfast.errors import InvalidTaskError
 from holdfast.handler.converters import returned_by
 from holdfast.handler.handler import FunctionObject, HandlerFunction
 from holdfast.handler.returned_value import to_plain
-
-if TYPE_CHECKING:
-    from typing import Unpack
 
 Called = ParamSpec("Called")
 Answered = TypeVar("Answered")
@@ -113,20 +110,24 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         manager, read = await current_manager(), returned_by(self.function)
         return [TaskHandle(task_id, manager, read) for task_id in await manager.run_tasks(batch)]
 
-    def every(self, seconds: float | str, /, *, id: str, **options: Unpack[ScheduleOptions]) -> ScheduledHandler[P]:
+    @keywords_after_one(NamedSchedule)
+    def every(self, seconds: float | str, /, *, id: str, **options: Any) -> ScheduledHandler[P]:
         """The handler on the schedule `id`, every so many seconds (or `5m`, `PT1H`); options as in ScheduleSpec."""
         return ScheduledHandler(self, id, {"every": seconds, **options})
 
-    def cron(self, cron: str, /, *, id: str, **options: Unpack[ScheduleOptions]) -> ScheduledHandler[P]:
+    @keywords_after_one(NamedSchedule)
+    def cron(self, cron: str, /, *, id: str, **options: Any) -> ScheduledHandler[P]:
         """The handler on the schedule `id`, at the times of a cron expression; options as in ScheduleSpec."""
         return ScheduledHandler(self, id, {"cron": cron, **options})
 
-    def rrule(self, rrule: str, /, *, id: str, **options: Unpack[ScheduleOptions]) -> ScheduledHandler[P]:
+    @keywords_after_one(NamedSchedule)
+    def rrule(self, rrule: str, /, *, id: str, **options: Any) -> ScheduledHandler[P]:
         """The handler on the schedule `id`, at the times of a recurrence rule (RFC 5545); options as in
         ScheduleSpec."""
         return ScheduledHandler(self, id, {"rrule": rrule, **options})
 
-    def at(self, at: datetime | float | str, /, *, id: str, **options: Unpack[ScheduleOptions]) -> ScheduledHandler[P]:
+    @keywords_after_one(NamedSchedule)
+    def at(self, at: datetime | float | str, /, *, id: str, **options: Any) -> ScheduledHandler[P]:
         """The handler on the schedule `id`, once, at a moment: a datetime, Unix seconds or ISO 8601, without a zone in
         that of the schedule; options as in ScheduleSpec."""
         moment = at.isoformat() if isinstance(at, datetime) else at

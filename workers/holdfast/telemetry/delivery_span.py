@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -18,11 +18,10 @@ from opentelemetry.trace import (
     Span,
     SpanContext,
     SpanKind,
-    Status,
     StatusCode,
     TraceFlags,
 )
-from opentelemetry.util.types import Attributes, AttributeValue
+from opentelemetry.util.types import AttributeValue
 
 from holdfast.core.delivery import Settle, Settlement, Verdict
 from holdfast.core.outcomes import (
@@ -77,6 +76,15 @@ Plan = Callable[[StartedRun], PlannedSpan]
 Take = Callable[[PlannedSpan, int], None]  # of a span and the time of its end, in ns
 
 
+def _of_whole(method: Callable[..., None]) -> Callable[..., None]:
+    """A method that has the SDK make the span, and calls its method of the same name."""
+
+    def call(span: FastSpan, *args: Any, **kwargs: Any) -> None:
+        getattr(span.whole(), method.__name__)(*args, **kwargs)
+
+    return call
+
+
 class FastSpan(Span):
     """A span that is a plain record and is encoded when it ends, unless a handler adds to it.
 
@@ -120,40 +128,21 @@ class FastSpan(Span):
     def is_recording(self) -> bool:
         return not self._is_over if self._made is None else self._made.is_recording()
 
-    def set_attribute(self, key: str, value: AttributeValue) -> None:
-        self._whole().set_attribute(key, value)
-
-    def set_attributes(self, attributes: Mapping[str, AttributeValue]) -> None:
-        self._whole().set_attributes(attributes)
-
-    def add_event(self, name: str, attributes: Attributes = None, timestamp: int | None = None) -> None:
-        self._whole().add_event(name, attributes, timestamp)
-
-    def add_link(self, context: SpanContext, attributes: Attributes = None) -> None:
-        self._whole().add_link(context, attributes)
-
-    def update_name(self, name: str) -> None:
-        self._whole().update_name(name)
-
-    def set_status(self, status: Status | StatusCode, description: str | None = None) -> None:
-        self._whole().set_status(status, description)
-
-    def record_exception(
-        self,
-        exception: BaseException,
-        attributes: Attributes = None,
-        timestamp: int | None = None,
-        escaped: bool = False,
-    ) -> None:
-        self._whole().record_exception(exception, attributes, timestamp, escaped)
+    set_attribute = _of_whole(Span.set_attribute)
+    set_attributes = _of_whole(Span.set_attributes)
+    add_event = _of_whole(Span.add_event)
+    add_link = _of_whole(Span.add_link)
+    update_name = _of_whole(Span.update_name)
+    set_status = _of_whole(Span.set_status)
+    record_exception = _of_whole(Span.record_exception)
 
     def __getattr__(self, name: str) -> Any:
         """Attributes that spans of the SDK have beyond the interface, such as `attributes`."""
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._whole(), name)
+        return getattr(self.whole(), name)
 
-    def _whole(self) -> Span:
+    def whole(self) -> Span:
         """The SDK's span, which is made at the first call."""
         with self._lock:
             if self._made is None:
@@ -186,26 +175,24 @@ class SpanResult(NamedTuple):
     error: str = ""
 
 
-CANCELLED = SpanResult("stopped")
+_WORDS = {
+    Completed: "completed",
+    Asleep: "sleep",
+    HandlerStopped: "stopped",
+    Failed: "failed",
+    Rejected: "rejected",
+    UnreadableMessage: "unreadable",
+}
+_ERRORS = frozenset({"failed", "rejected", "unreadable"})
 
 
 def result(outcome: Outcome) -> SpanResult:
-    match outcome:
-        case Completed():
-            return SpanResult("completed")
-        case InputAsked(state):
-            return SpanResult(state)
-        case Asleep():
-            return SpanResult("sleep")
-        case HandlerStopped():
-            return CANCELLED
-        case Failed() | Rejected():
-            word = "failed" if isinstance(outcome, Failed) else "rejected"
-            return SpanResult(word, word)
-        case UnreadableMessage():
-            return SpanResult("unreadable", "unreadable")
-        case Raised(failure):
-            return SpanResult("raised", failure.type)
+    if isinstance(outcome, InputAsked):
+        return SpanResult(outcome.state)
+    if isinstance(outcome, Raised):
+        return SpanResult("raised", outcome.failure.type)
+    word = _WORDS[type(outcome)]
+    return SpanResult(word, word if word in _ERRORS else "")
 
 
 # The events of settlements after which the task is not over, or is over for good.

@@ -134,19 +134,11 @@ class Tracing:
     is_global: bool = False
     server: Server = no_server
 
-    @classmethod
-    def of_worker(cls, settings: Settings, server: Server) -> Tracing:
-        return cls(settings.trace_mode, settings.trace_baggage, is_global=True, server=server)
-
-    @classmethod
-    def of_steward(cls, settings: Settings, server: Server) -> Tracing:
-        return cls(settings.trace_mode, server=server)
-
 
 def open_in_worker(settings: Settings, server: Server) -> Telemetry:
     """Telemetry of a worker process, opened after the import of its handler: spans go through a provider that the
     handler's module has set, even where we have no collector."""
-    tracing = Tracing.of_worker(settings, server)
+    tracing = Tracing(settings.trace_mode, settings.trace_baggage, is_global=True, server=server)
     if settings.otlp_endpoint is None and _handler_traces():
         from holdfast.telemetry.providers import given
         from holdfast.telemetry.task_tracer import OtlpTelemetry
@@ -156,7 +148,7 @@ def open_in_worker(settings: Settings, server: Server) -> Telemetry:
 
 
 def open_in_steward(settings: Settings, server: Server) -> Telemetry:
-    tracing = Tracing.of_steward(settings, server)
+    tracing = Tracing(settings.trace_mode, server=server)
     return open_telemetry(settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol, tracing)
 
 

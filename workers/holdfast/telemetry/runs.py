@@ -35,10 +35,7 @@ class StartedRun(NamedTuple):
 
 def _of_task(lane: str, task_id: str, operation: Run, size: int) -> dict[str, AttributeValue]:
     return {
-        semantic_names.SYSTEM: semantic_names.HOLDFAST,
-        semantic_names.OPERATION_NAME: semantic_names.PROCESS,
-        semantic_names.OPERATION_TYPE: semantic_names.PROCESS,
-        semantic_names.DESTINATION: lane,
+        **semantic_names.of_operation(semantic_names.PROCESS, lane),
         semantic_names.MESSAGE_ID: operation.message_id,
         semantic_names.CONVERSATION_ID: operation.context_id or task_id,
         semantic_names.ENVELOPE_SIZE: size,

@@ -72,3 +72,9 @@ def of_server(address: ServerAddress | None) -> dict[str, str | int]:
     if address is None:
         return {}
     return {SERVER_ADDRESS: address.host} | ({SERVER_PORT: address.port} if address.port else {})
+
+
+def of_operation(name: str, lane: str, kind: str | None = None) -> dict[str, str | int]:
+    """The attributes of an operation, of a type that has its name unless `kind` is another; `lane` may be empty."""
+    of: dict[str, str | int] = {SYSTEM: HOLDFAST, OPERATION_NAME: name, OPERATION_TYPE: kind or name}
+    return of | {DESTINATION: lane} if lane else of

@@ -6,11 +6,10 @@ By the messaging conventions. Made with the tracer of the application, if it has
 from __future__ import annotations
 
 from collections.abc import Collection, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 
 from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
-from opentelemetry.util.types import AttributeValue
 
 from holdfast.core.acceptance import Submission
 from holdfast.core.store_info import ServerAddress
@@ -23,77 +22,45 @@ class SubmitSpans:
     def __init__(self, provider: TracerProvider) -> None:
         self._tracer = provider.get_tracer(semantic_names.HOLDFAST, installed(), semantic_names.SCHEMA_URL)
 
-    @contextmanager
-    def send(self, lane: str, server: ServerAddress | None) -> Generator[SubmitSpan]:
+    def send(self, lane: str, server: ServerAddress | None) -> AbstractContextManager[Span]:
         """A context manager around the submit of one task to `lane`. `server`: the store's server, if known."""
-        with self._started(semantic_names.SEND, SpanKind.PRODUCER, lane, server) as span:
-            yield span
+        return self._started(semantic_names.SEND, SpanKind.PRODUCER, lane, server)
 
-    @contextmanager
-    def create(self, lane: str, server: ServerAddress | None, batch: SubmitSpan | None = None) -> Generator[SubmitSpan]:
+    def create(self, lane: str, server: ServerAddress | None) -> AbstractContextManager[Span]:
         """A context manager around making one task of a list; the span `send` of the list links to it."""
-        with self._started(semantic_names.CREATE, SpanKind.PRODUCER, lane, server) as span:
-            if batch is not None:
-                batch.link(span)
-            yield span
+        return self._started(semantic_names.CREATE, SpanKind.PRODUCER, lane, server)
 
     @contextmanager
-    def send_batch(self, count: int, lanes: Collection[str], server: ServerAddress | None) -> Generator[SubmitSpan]:
+    def send_batch(self, count: int, lanes: Collection[str], server: ServerAddress | None) -> Generator[Span]:
         """A context manager around the submit of a list. The span names the lane if all tasks have the same one."""
         lane = next(iter(lanes)) if len(lanes) == 1 else ""
         with self._started(semantic_names.SEND, SpanKind.CLIENT, lane, server) as span:
-            span.set(semantic_names.BATCH_COUNT, count)
+            span.set_attribute(semantic_names.BATCH_COUNT, count)
             yield span
 
+    @staticmethod
+    def about(span: Span, submission: Submission) -> None:
+        """Add the task's id to the span."""
+        if span.is_recording():
+            span.set_attribute(semantic_names.TASK_ID, submission.task_id)
+            span.set_attribute(semantic_names.MESSAGE_ID, submission.message_id)
+            span.set_attribute(semantic_names.ENVELOPE_SIZE, len(submission.operation))
+
     @contextmanager
-    def _started(
-        self, operation: str, kind: SpanKind, lane: str, server: ServerAddress | None
-    ) -> Generator[SubmitSpan]:
-        attributes: dict[str, AttributeValue] = {
-            semantic_names.SYSTEM: semantic_names.HOLDFAST,
-            semantic_names.OPERATION_NAME: operation,
-            semantic_names.OPERATION_TYPE: operation,
-            **semantic_names.of_server(server),
-        }
-        if lane:
-            attributes[semantic_names.DESTINATION] = lane
+    def _started(self, operation: str, kind: SpanKind, lane: str, server: ServerAddress | None) -> Generator[Span]:
         with self._tracer.start_as_current_span(
             f"{operation} {lane}".rstrip(),
             kind=kind,
-            attributes=attributes,
+            attributes=semantic_names.of_operation(operation, lane) | semantic_names.of_server(server),
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
             try:
-                yield SubmitSpan(span)
+                yield span
             except BaseException as error:
                 span.set_attribute(semantic_names.ERROR_TYPE, type(error).__qualname__)
                 span.set_status(StatusCode.ERROR)
                 raise
-
-
-class SubmitSpan:
-    __slots__ = ("_span",)
-
-    def __init__(self, span: Span) -> None:
-        self._span = span
-
-    def set(self, name: str, value: AttributeValue) -> None:
-        self._span.set_attribute(name, value)
-
-    def link(self, other: SubmitSpan) -> None:
-        self._span.add_link(other._span.get_span_context())
-
-    def about(self, submission: Submission) -> None:
-        """Add the task's id to the span."""
-        if self._span.is_recording():
-            self._span.set_attributes(
-                {
-                    semantic_names.TASK_ID: submission.task_id,
-                    semantic_names.MESSAGE_ID: submission.message_id,
-                    semantic_names.ENVELOPE_SIZE: len(submission.operation),
-                }
-            )
 
 
 @lru_cache(maxsize=1)

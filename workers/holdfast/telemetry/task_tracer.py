@@ -255,10 +255,7 @@ class FireTracer:
         if span.is_recording():
             span.set_attributes(
                 {
-                    semantic_names.SYSTEM: semantic_names.HOLDFAST,
-                    semantic_names.OPERATION_NAME: semantic_names.FIRE,
-                    semantic_names.OPERATION_TYPE: semantic_names.SEND,
-                    semantic_names.DESTINATION: fire.task.lane,
+                    **semantic_names.of_operation(semantic_names.FIRE, fire.task.lane, semantic_names.SEND),
                     semantic_names.MESSAGE_ID: fire.task.message_id,
                     semantic_names.TASK_ID: fire.task.task_id,
                     semantic_names.SCHEDULE_ID: schedule_id,

@@ -4,12 +4,13 @@ time."""
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, NoReturn
+from typing import Any, Concatenate, NoReturn, ParamSpec
 
 import anyio
 
@@ -113,6 +114,8 @@ OF_TESTS = {
     "lease": 86400.0,
 }
 
+P = ParamSpec("P")
+
 AnyHandler = Callable[..., Any] | Handlers[Any] | Provider | Handler
 
 
@@ -127,6 +130,21 @@ def memory_broker(handlers: AnyHandler | None, settings: Settings | None = None)
     broker = MemoryBroker(handlers, settings or Settings())
     with standing_in(broker.store, broker.settings.queue_name), manager_in_scope.everywhere(broker.manager):
         yield broker
+
+
+def _without_async(
+    method: Callable[Concatenate[MemoryBroker, P], Awaitable[None]],
+) -> Callable[Concatenate[MemoryBroker, P], None]:
+    @functools.wraps(method)
+    def call(self: MemoryBroker, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return call_sync(method, self, *args, **kwargs)
+        name = method.__name__
+        raise WouldBlockError(f"{name}_sync in a coroutine would block its event loop: await {name}(…)")
+
+    return call
 
 
 class MemoryBroker:
@@ -215,23 +233,11 @@ class MemoryBroker:
                 await self._pass(run, until)
         self.store.set_clock(until)
 
-    def run_until_idle_sync(self) -> None:
-        """Like `run_until_idle`, for tests without async."""
-        _check_no_loop("run_until_idle")
-        call_sync(self.run_until_idle)
+    run_until_idle_sync = _without_async(run_until_idle)
+    """Like `run_until_idle`, for tests without async."""
 
-    def move_time_sync(
-        self,
-        *,
-        days: float = 0,
-        hours: float = 0,
-        minutes: float = 0,
-        seconds: float = 0,
-        to: datetime | None = None,
-    ) -> None:
-        """Like `move_time`, for tests without async."""
-        _check_no_loop("move_time")
-        call_sync(self.move_time, days=days, hours=hours, minutes=minutes, seconds=seconds, to=to)
+    move_time_sync = _without_async(move_time)
+    """Like `move_time`, for tests without async."""
 
     def _moment(self, length: timedelta, to: datetime | None) -> int:
         """The moment to move to, in ms. Raises ValueError."""
@@ -304,14 +310,6 @@ class MemoryBroker:
                 f"{where} for {seconds:g} s more, and the time of a test stands still: move_time(seconds={seconds:g})"
             )
         raise NotDueError(f"{where}, and {NOTHING_RUNS}")
-
-
-def _check_no_loop(name: str) -> None:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise WouldBlockError(f"{name}_sync in a coroutine would block its event loop: await {name}(…)")
 
 
 def _check_asyncio() -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from dataclasses import asdict
+from typing import NamedTuple, TypedDict, cast
 
 from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import State
-from holdfast.core.tasks import PlaceInLane, TaskRecord
+from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import KEPT, TrailStep, is_asleep, read_trail
 from holdfast.core.words import counted
-from holdfast.core.worker_records import ServedLimits, ServedState
+from holdfast.core.worker_records import ServedState
 from holdfast.why import history
 from holdfast.why.outlook import TaskSnapshot, outlook
-from holdfast.why.task_spans import TaskSpan
+from holdfast.why.task_spans import SpanDocument
 from holdfast.why.times import Moment, moment, span
 
 # The parents of a task in words and as JSON values. Pure.
@@ -74,16 +74,15 @@ ENDS = frozenset(
 NOT_READY = frozenset({"delayed", "waits", "suspended", "settled", "canceled", "dead-letter", "expired"})
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTimes:
-    """Milliseconds in lanes, ready to be claimed, and in handlers; `runs`: the number of claims."""
+class TimesDocument(TypedDict):
+    """Milliseconds that a task has waited in lanes, ready to be claimed, and run; `runs`: the number of its claims."""
 
-    waited_ms: int = 0
-    ran_ms: int = 0
-    runs: int = 0
+    waited_ms: int
+    ran_ms: int
+    runs: int
 
 
-def task_times(state: State, created_ms: int, steps: Sequence[TrailStep], now_ms: int) -> TaskTimes:
+def task_times(state: State, created_ms: int, steps: Sequence[TrailStep], now_ms: int) -> TimesDocument:
     """`steps`: the trail, the oldest first."""
     waited = ran = runs = 0
     ready: int | None = created_ms
@@ -103,12 +102,12 @@ def task_times(state: State, created_ms: int, steps: Sequence[TrailStep], now_ms
         ran += now_ms - claimed
     if state is State.SUBMITTED and ready is not None:
         waited += now_ms - ready
-    return TaskTimes(max(0, waited), max(0, ran), runs)
+    return {"waited_ms": max(0, waited), "ran_ms": max(0, ran), "runs": runs}
 
 
-def words(times: TaskTimes) -> str:
-    waited = f"waited {span(times.waited_ms)} for a worker"
-    return f"{waited}, ran {span(times.ran_ms)} in {counted(times.runs, 'run')}" if times.runs else waited
+def words(times: TimesDocument) -> str:
+    waited = f"waited {span(times['waited_ms'])} for a worker"
+    return f"{waited}, ran {span(times['ran_ms'])} in {counted(times['runs'], 'run')}" if times["runs"] else waited
 
 
 # The commands that an operator may use on a task, by its state. Pure.
@@ -151,23 +150,6 @@ def commands(task: TaskRecord) -> tuple[str, ...]:
 def _word(task_id: str) -> str:
     """The id as an argument, with `--` before it if it begins like an option."""
     return f"-- {task_id}" if task_id.startswith("-") else task_id
-
-
-class TimesDocument(TypedDict):
-    """Milliseconds that a task has waited in lanes, ready to be claimed, and run; `runs`: the number of its claims."""
-
-    waited_ms: int
-    ran_ms: int
-    runs: int
-
-
-class SpanDocument(TypedDict):
-    """The span of one delivery; `url` is empty without a template."""
-
-    delivery: int
-    trace_id: str
-    span_id: str
-    url: str
 
 
 class PlaceDocument(TypedDict):
@@ -267,12 +249,12 @@ def rows(snapshot: TaskSnapshot, known: history.TaskHistory) -> list[TimelineRow
     return found
 
 
-def times(snapshot: TaskSnapshot) -> TaskTimes:
+def times(snapshot: TaskSnapshot) -> TimesDocument:
     """The time that the task has waited and run so far."""
     return task_times(snapshot.task.state, snapshot.task.created_ms, snapshot.steps, snapshot.now_ms)
 
 
-def document(snapshot: TaskSnapshot, known: history.TaskHistory, spans: Sequence[TaskSpan]) -> WhyDocument:
+def document(snapshot: TaskSnapshot, known: history.TaskHistory, spans: Sequence[SpanDocument]) -> WhyDocument:
     """The document, made of JSON values."""
     task = snapshot.task
     steps: tuple[TrailStep | None, ...] = (None, *snapshot.steps)
@@ -282,10 +264,10 @@ def document(snapshot: TaskSnapshot, known: history.TaskHistory, spans: Sequence
         "state": task.state,
         "now": outlook(snapshot),
         "commands": list(commands(task)),
-        "times": _times(times(snapshot)),
-        "spans": [_span(each) for each in spans],
+        "times": times(snapshot),
+        "spans": list(spans),
         "complete": _is_complete(task),
-        "place": _place(snapshot.place) if snapshot.place else None,
+        "place": cast("PlaceDocument", asdict(snapshot.place)) if snapshot.place else None,
         "service": _service(snapshot.service) if snapshot.service else None,
         "due": moment(task.due_ms),
         "waits_for": list(task.waits_for),
@@ -317,31 +299,5 @@ def _entry(row: TimelineRow, step: TrailStep | None, known: history.TaskHistory)
     }
 
 
-def _times(of: TaskTimes) -> TimesDocument:
-    return {"waited_ms": of.waited_ms, "ran_ms": of.ran_ms, "runs": of.runs}
-
-
-def _span(of: TaskSpan) -> SpanDocument:
-    return {"delivery": of.delivery, "trace_id": of.trace_id, "span_id": of.span_id, "url": of.url}
-
-
-def _place(of: PlaceInLane) -> PlaceDocument:
-    return {"before": of.before, "exact": of.exact}
-
-
 def _service(of: ServedState) -> ServiceDocument:
-    return {
-        "lane": of.lane,
-        "name": of.name,
-        "living": of.living,
-        "in_lane": of.in_lane,
-        "able": of.able,
-        "servers": list(of.servers),
-        "paused": of.paused,
-        "unserved_ms": of.unserved_ms,
-        "limits": _limits(of.limits) if of.limits else None,
-    }
-
-
-def _limits(of: ServedLimits) -> LimitsDocument:
-    return {"max_attempts": of.max_attempts, "unknown_handler_timeout": of.unknown_handler_timeout, "keep": of.keep}
+    return cast("ServiceDocument", asdict(of) | {"servers": list(of.servers)})

@@ -82,13 +82,9 @@ def _unknown(queue: str, task_id: str, usual: ServedLimits) -> str:
     return f"no task {task_id} in {queue}: {kept}, and a pushed one is known once a worker has claimed it"
 
 
-def usual(settings: Settings | None) -> Settings:
-    """The given settings, else the defaults of a worker."""
-    return Settings() if settings is None else settings
-
-
-async def explain(store: Store, queue: str, task_id: str, settings: Settings) -> WhyDocument:
-    """The document of the task. Raises UnknownTaskError."""
+async def explain(store: Store, queue: str, task_id: str, settings: Settings | None) -> WhyDocument:
+    """The document of the task; without `settings`, the defaults of a worker count. Raises UnknownTaskError."""
+    settings = settings or Settings()
     snapshot, workers = await gather(store, queue, task_id, settings)
     known = TaskHistory(workers, events=events_of(snapshot.steps))
     return document(snapshot, known, task_spans(snapshot.task, snapshot.steps, tracing_of(settings)))

@@ -75,7 +75,7 @@ def named(incarnation: str, worker: WorkerRecord | None) -> str:
     return f"{kind} {worker.slot} on {worker.host} (pid {worker.pid}, incarnation {incarnation[:SHOWN]})"
 
 
-def _because(reason: str) -> str:
+def because(reason: str) -> str:
     return f": {reason}" if reason else ""
 
 
@@ -85,7 +85,7 @@ def _claimed(step: TrailStep, known: TaskHistory) -> str:
 
 def _settled(step: TrailStep, _: TaskHistory) -> str:
     outcome = SETTLED.get(step.kind, step.kind).format(number=step.number)
-    return f"{outcome}{_because(step.reason)}"
+    return f"{outcome}{because(step.reason)}"
 
 
 def _crashed(step: TrailStep, known: TaskHistory) -> str:
@@ -112,7 +112,7 @@ def _recovered(step: TrailStep, known: TaskHistory) -> str:
 
 
 def _released(step: TrailStep, known: TaskHistory) -> str:
-    return f"returned unfinished{_because(step.reason)}{_put_back(step, known)}"
+    return f"returned unfinished{because(step.reason)}{_put_back(step, known)}"
 
 
 def _returned(step: TrailStep, known: TaskHistory) -> str:
@@ -132,7 +132,7 @@ def _delayed(step: TrailStep, _: TaskHistory) -> str:
 
 
 def _promoted(step: TrailStep, _: TaskHistory) -> str:
-    return f"due at once{_because(step.reason)}" if step.reason else "due: may be claimed"
+    return f"due at once{because(step.reason)}" if step.reason else "due: may be claimed"
 
 
 def _waits(step: TrailStep, _: TaskHistory) -> str:
@@ -164,12 +164,8 @@ def _step(step: TrailStep, _: TaskHistory) -> str:
     return f"step {step.number} is recorded: {step.other}" if is_named else f"step {step.number} is {shown(step.other)}"
 
 
-def _plain(text: str) -> Callable[[TrailStep, TaskHistory], str]:
-    return lambda step, _: f"{text}{_because(step.reason)}"
-
-
 def _about(text: str) -> Callable[[TrailStep, TaskHistory], str]:
-    return lambda step, _: f"{text.format(other=step.other, kind=step.kind, number=step.number)}{_because(step.reason)}"
+    return lambda step, _: f"{text.format(other=step.other, kind=step.kind, number=step.number)}{because(step.reason)}"
 
 
 _WORDS: dict[str, Callable[[TrailStep, TaskHistory], str]] = {
@@ -179,24 +175,24 @@ _WORDS: dict[str, Callable[[TrailStep, TaskHistory], str]] = {
     "recovered": _recovered,
     "delayed": _delayed,
     "promoted": _promoted,
-    "retry": _plain("failed, will be retried"),
+    "retry": _about("failed, will be retried"),
     "release": _released,
-    "defer": _plain("not started: its worker had no free slot"),
+    "defer": _about("not started: its worker had no free slot"),
     "returned": _returned,
-    "sleep": _plain("sleeps, and has given its slot back"),
-    "suspended": _plain("paused"),
-    "pause-asked": _plain("asked to pause"),
-    "pause-withdrawn": _plain("the pause was withdrawn"),
-    "resumed": _plain("resumed"),
-    "canceled": _plain("canceled"),
+    "sleep": _about("sleeps, and has given its slot back"),
+    "suspended": _about("paused"),
+    "pause-asked": _about("asked to pause"),
+    "pause-withdrawn": _about("the pause was withdrawn"),
+    "resumed": _about("resumed"),
+    "canceled": _about("canceled"),
     "waits": _waits,
     "ready": _ready,
     "parent-failed": _parent_failed,
     "expired": _expired,
     "unknown-handler": _unknown_handler,
-    "unserved": _plain("failed and is now a dead letter"),
-    "refused": _plain("rejected, because Redis, which was away when the task was accepted, could not take it"),
-    "put-back": _plain("put back into its lane"),
+    "unserved": _about("failed and is now a dead letter"),
+    "refused": _about("rejected, because Redis, which was away when the task was accepted, could not take it"),
+    "put-back": _about("put back into its lane"),
     "dead-letter": lambda step, _: f"failed after {counted(step.number, 'crash', 'crashes')} and is now a dead letter",
     "suspected": _about("its worker was lost {number} times in a row; from now on it runs in quarantine"),
     "cleared": _about("cleared: {other} ended its quarantine worker, so crashes that both shared no longer count"),

@@ -13,7 +13,7 @@ from holdfast.core.tasks import PlaceInLane, TaskRecord
 from holdfast.core.trail import TrailStep, is_asleep
 from holdfast.core.words import counted
 from holdfast.core.worker_records import ServedState, WorkerRecord
-from holdfast.why.history import named
+from holdfast.why.history import because, named
 from holdfast.why.times import moment, span
 
 # The reasons why tasks of a lane and a handler wait, in words. Pure.
@@ -87,12 +87,10 @@ class TaskSnapshot:
 def outlook(snapshot: TaskSnapshot) -> str:
     """The state and the next event of a task, in one sentence."""
     sentence = _SENTENCES[snapshot.task.state](snapshot) + _unless_expired(snapshot) + _of_batch(snapshot)
-    waiting = snapshot.task.pending
-    return (
-        f"{sentence}; {counted(waiting, 'message')} for it {_verb(waiting)} until this turn has ended"
-        if waiting
-        else sentence
-    )
+    if not (number := snapshot.task.pending):
+        return sentence
+    wait = "waits" if number == 1 else "wait"
+    return f"{sentence}; {counted(number, 'message')} for it {wait} until this turn has ended"
 
 
 def _submitted(snapshot: TaskSnapshot) -> str:
@@ -162,7 +160,7 @@ def _delayed(snapshot: TaskSnapshot) -> str:
     due = f"due in {span(left)}" if left > 0 else f"due since {span(-left)}: a steward, or the next pull, submits it"
     if snapshot.task.solo:
         return f"{due}, in quarantine {_suspected(snapshot.task)}"
-    return f"{due}, {_attempt(snapshot)}{_because(snapshot.task.reason)}" if snapshot.task.attempts else due
+    return f"{due}, {_attempt(snapshot)}{because(snapshot.task.reason)}" if snapshot.task.attempts else due
 
 
 def _waiting(snapshot: TaskSnapshot) -> str:
@@ -234,32 +232,21 @@ def _asks(what: str) -> Callable[[TaskSnapshot], str]:
 
 
 def _suspended(snapshot: TaskSnapshot) -> str:
-    return f"is paused{_because(snapshot.task.reason)}; it continues when it is resumed or gets a message"
+    return f"is paused{because(snapshot.task.reason)}; it continues when it is resumed or gets a message"
 
 
 def _ended(snapshot: TaskSnapshot) -> str:
     task = snapshot.task
     finished = task.finished_ms or snapshot.now_ms
-    sentence = f"{task.state} {span(snapshot.now_ms - finished)} ago{_because(_spelled(task))}"
+    reason = "" if task.state is State.COMPLETED else task.reason
+    sentence = f"{task.state} {span(snapshot.now_ms - finished)} ago{because(reason)}"
     return f"{sentence}; kept until {moment(finished + snapshot.keep_ms)}{_here(snapshot)}{_onwards(task)}"
-
-
-def _spelled(task: TaskRecord) -> str:
-    return task.reason if task.state is not State.COMPLETED else ""
 
 
 def _onwards(task: TaskRecord) -> str:
     if task.retried_as:
         return f"; runs again as {task.retried_as}"
     return f"; a dead letter: supervisor tasks retry {task.task_id} runs it again" if task.dead else ""
-
-
-def _because(reason: str) -> str:
-    return f": {reason}" if reason else ""
-
-
-def _verb(number: int) -> str:
-    return "waits" if number == 1 else "wait"
 
 
 def _times(number: int) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from holdfast.core import identity
 from holdfast.core.tasks import TaskRecord
@@ -32,8 +33,7 @@ def tracing_of(settings: Settings) -> TraceSettings:
     return TraceSettings(is_on, settings.trace_mode, settings.trace_url)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSpan:
+class SpanDocument(TypedDict):
     """The span of one delivery; `url` is empty without a template."""
 
     delivery: int
@@ -42,7 +42,7 @@ class TaskSpan:
     url: str
 
 
-def task_spans(task: TaskRecord, steps: Sequence[TrailStep], tracing: TraceSettings) -> list[TaskSpan]:
+def task_spans(task: TaskRecord, steps: Sequence[TrailStep], tracing: TraceSettings) -> list[SpanDocument]:
     """The span of each delivery that is in the trail, the oldest first."""
     if not tracing.is_on:
         return []
@@ -50,19 +50,20 @@ def task_spans(task: TaskRecord, steps: Sequence[TrailStep], tracing: TraceSetti
     return [_span(task.task_id, step.delivery, trace, tracing) for step in steps if step.event == "claimed"]
 
 
-def words(spans: Sequence[TaskSpan]) -> Iterator[str]:
+def words(spans: Sequence[SpanDocument]) -> Iterator[str]:
     """Lines about the spans of the latest deliveries; empty without spans."""
     if not spans:
         return
-    named = ", ".join(f"{each.span_id} (delivery {each.delivery})" for each in spans[-SHOWN:])
-    yield f"trace: {spans[-1].trace_id}; spans: {named}"
-    if spans[-1].url:
-        yield f"link: {spans[-1].url}"
+    named = ", ".join(f"{each['span_id']} (delivery {each['delivery']})" for each in spans[-SHOWN:])
+    yield f"trace: {spans[-1]['trace_id']}; spans: {named}"
+    if spans[-1]["url"]:
+        yield f"link: {spans[-1]['url']}"
 
 
-def _span(task_id: str, delivery: int, trace: str, tracing: TraceSettings) -> TaskSpan:
+def _span(task_id: str, delivery: int, trace: str, tracing: TraceSettings) -> SpanDocument:
     span = identity.span_id(task_id, delivery)
-    return TaskSpan(delivery, trace, span, identity.link(tracing.url, trace, span) if tracing.url else "")
+    url = identity.link(tracing.url, trace, span) if tracing.url else ""
+    return {"delivery": delivery, "trace_id": trace, "span_id": span, "url": url}
 
 
 def _producers_trace(operation: bytes | None) -> str:

@@ -18,7 +18,7 @@ from holdfast.handler.handler import Handler
 from holdfast.ipc.channel import BootFailed, Drain, Drained, InProcessLink, Ready
 from holdfast.store import Store
 from holdfast.store.current_store import belong_to_context
-from holdfast.telemetry import open_inside
+from holdfast.telemetry.port import open_inside
 from holdfast.worker.context import WorkerContext, ignore_verdict
 from holdfast.worker.worker import CANCEL_SHARE, QueueWorker
 from holdfast.worker.worker_spec import WorkerSpec

@@ -27,8 +27,8 @@ from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.os.kill_points import Point, reached
 from holdfast.os.main_thread import MainThread
 from holdfast.store.current_store import belong_to_process
-from holdfast.telemetry import GRPC, open_in_worker
 from holdfast.telemetry.logs import SentLogs, sent_logs
+from holdfast.telemetry.port import GRPC, open_in_worker
 from holdfast.worker import output_capture
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.exit_work import do_exit_work

@@ -16,9 +16,9 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from holdfast.core.rollup import SCALE, Histogram
-from holdfast.telemetry import GRPC
 from holdfast.telemetry.metric_sender import MetricSender
 from holdfast.telemetry.metric_table import Exemplar, Kind, Labels, Metric, Readings, Scope, Unit
+from holdfast.telemetry.port import GRPC
 from holdfast.telemetry.resource import hostless, resource
 from holdfast.telemetry.semantic_names import HOLDFAST, SCHEMA_URL, SERVER_PORT
 from holdfast.version import installed
