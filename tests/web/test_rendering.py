@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfastd.web.pages.report_pages import Chart, ChartLine
+from holdfastd.web.pages.report_pages import Chart
 from holdfastd.web.rendering import ago, dotted, event_words, moments
 
 
@@ -29,9 +29,7 @@ def test_a_long_name_may_be_broken_at_its_dots() -> None:
 
 
 def test_a_line_of_one_value_is_a_dot_of_the_picture() -> None:
-    chart = Chart(
-        "Times", "s", [0, 60, 120], [ChartLine("run", [None, 2.0, None]), ChartLine("wait", [None, 1.0, 2.0])]
-    )
+    chart = Chart("Times", "s", [0, 60, 120], {"run": [None, 2.0, None], "wait": [None, 1.0, 2.0]})
     assert chart.points == ["300.0,0.0 300.0,0.0", "300.0,40.0 600.0,0.0"]
 
 

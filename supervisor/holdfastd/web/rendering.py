@@ -90,26 +90,14 @@ def environment(redaction: Redaction) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    own = (when, moments, seconds, ago, count, beginning, event_words, raw, short, dotted, rate, span, query_with)
+    found.filters |= {each.__name__: each for each in (*own, rate_words)}
     found.filters |= {
-        "when": when,
-        "moments": moments,
-        "seconds": seconds,
-        "ago": ago,
-        "count": count,
         "pretty": lambda value: pretty(redaction.value(_plain(value))),
-        "beginning": beginning,
-        "event_words": event_words,
         "redacted": redaction.text,
         "redacted_query": redaction.query,
         "bytes": bytes_,
-        "raw": raw,
-        "short": short,
-        "dotted": dotted,
-        "rate": rate,
-        "span": span,
-        "query_with": query_with,
         "lane_state": queue_documents.state_words,
-        "rate_words": rate_words,
         "weights": queue_documents.weight_words,
         "timeouts": queue_documents.timeout_words,
     }

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from holdfast.client.arguments import Duration, check_duration, check_id
 from holdfast.client.queue_views import EventFilter
+from holdfast.client.task_filter import OfLane
 from holdfast.core.activity import Happening
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS
@@ -48,7 +49,7 @@ class EventList(TypedDict):
 class StatsQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     since: Annotated[Duration, Meta(description="Length of the period: 10m, 1h, 7d, at most 15d.")] = "1h"
     handler: Annotated[str | None, Meta(description="Only tasks of this handler; '' for those that name none.")] = None
-    lane: Annotated[str | None, Meta(description="Only tasks of this lane.")] = None
+    lane: OfLane = None
 
 
 class HandlerQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

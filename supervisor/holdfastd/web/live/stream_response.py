@@ -18,7 +18,7 @@ import asyncio
 import resource
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -148,10 +148,7 @@ async def held(request: Request) -> AsyncGenerator[Callable[[Awaitable[object]],
     """A request that waits before it is answered. `wait(work)` returns when the work is done, when the client has gone
     and when the process is told to stop. Raises TooManyStreamsError at once, and HTTPException 401 as soon as the login
     counts no more."""
-    streams = _streams_of(request)
-    over = streams.begin(request)
-    gone = asyncio.create_task(_until_gone(request.receive))
-    gone.add_done_callback(lambda _: over.cancel())
+    over = _streams_of(request).begin(request)
 
     async def wait(work: Awaitable[object]) -> None:
         working = asyncio.ensure_future(work)
@@ -164,10 +161,25 @@ async def held(request: Request) -> AsyncGenerator[Callable[[Awaitable[object]],
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
 
-    try:
+    async with _open(request, over, request.receive):
         yield wait
+
+
+@asynccontextmanager
+async def _open(
+    request: Request, over: asyncio.Future[None], receive: Receive, longest: float | None = None
+) -> AsyncGenerator[None]:
+    """A stream that counts until the end of the block. It is over when its client has gone, and after `longest`
+    seconds."""
+    gone = asyncio.create_task(_until_gone(receive))
+    gone.add_done_callback(lambda _: over.cancel())
+    too_long = None if longest is None else over.get_loop().call_later(longest, over.cancel)
+    try:
+        yield
     finally:
-        streams.ended(over)
+        if too_long is not None:
+            too_long.cancel()
+        _streams_of(request).ended(over)
         gone.cancel()
         await asyncio.gather(gone, return_exceptions=True)
 
@@ -201,20 +213,11 @@ class EventStreamResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         over = self._over
-        gone = asyncio.create_task(_until_gone(receive))
-        gone.add_done_callback(lambda _: over.cancel())
-        too_long = None if self._longest is None else over.get_loop().call_later(self._longest, over.cancel)
-        try:
+        async with aclosing(self._messages), _open(self._request, over, receive, self._longest):
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             if scope["method"] != "HEAD":
                 await self._send_all(over, send)
             await send({"type": "http.response.body", "body": b""})
-        finally:
-            if too_long is not None:
-                too_long.cancel()
-            gone.cancel()
-            _streams_of(self._request).ended(over)
-            await self._messages.aclose()
 
     async def _send_all(self, over: asyncio.Future[None], send: Send) -> None:
         message, following, looked_at = self._first, None, time.monotonic()

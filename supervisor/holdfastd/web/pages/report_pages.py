@@ -32,19 +32,13 @@ WIDTH, HEIGHT = 600, 80  # of the picture
 
 
 @dataclass(frozen=True, slots=True)
-class ChartLine:
-    name: str
-    values: list[float | None]
-
-
-@dataclass(frozen=True, slots=True)
 class Chart:
-    """`at`: Unix seconds of the steps; each line has a value for each step, None where there is none."""
+    """`at`: Unix seconds of the steps. Each line, by its name, has a value for each step, None where there is none."""
 
     title: str
     unit: str
     at: list[int]
-    lines: list[ChartLine]
+    lines: dict[str, list[float | None]]
 
     @property
     def data(self) -> dict[str, Any]:
@@ -52,15 +46,15 @@ class Chart:
         return {
             "title": self.title,
             "unit": self.unit,
-            "names": [line.name for line in self.lines],
-            "data": [self.at, *(line.values for line in self.lines)],
+            "names": list(self.lines),
+            "data": [self.at, *self.lines.values()],
         }
 
     @property
     def points(self) -> list[str]:
         """The points of an SVG polyline for each line, in WIDTH by HEIGHT."""
-        top = max((value for line in self.lines for value in line.values if value), default=1)
-        return [" ".join(_points(line.values, top)) for line in self.lines]
+        top = max((value for line in self.lines.values() for value in line if value), default=1)
+        return [" ".join(_points(line, top)) for line in self.lines.values()]
 
 
 def course_charts(period: Period) -> list[Chart]:
@@ -68,16 +62,16 @@ def course_charts(period: Period) -> list[Chart]:
     course = period.course(STEPS)
     at = [step.start_ms // 1000 for step in course]
     steps = [Statistic.of("", step.seconds, step.figures) for step in course]
-    rates = [
-        ChartLine("runs", [step.rate for step in steps]),
-        ChartLine("failures", [step.failures / step.seconds for step in steps]),
-    ]
-    times = [
-        ChartLine("wait p50", [step.wait.p50 if step.wait else None for step in steps]),
-        ChartLine("wait p95", [step.wait.p95 if step.wait else None for step in steps]),
-        ChartLine("run p50", [step.run.p50 if step.run else None for step in steps]),
-        ChartLine("run p95", [step.run.p95 if step.run else None for step in steps]),
-    ]
+    rates: dict[str, list[float | None]] = {
+        "runs": [step.rate for step in steps],
+        "failures": [step.failures / step.seconds for step in steps],
+    }
+    times = {
+        "wait p50": [step.wait.p50 if step.wait else None for step in steps],
+        "wait p95": [step.wait.p95 if step.wait else None for step in steps],
+        "run p50": [step.run.p50 if step.run else None for step in steps],
+        "run p95": [step.run.p95 if step.run else None for step in steps],
+    }
     return [Chart("Runs a second", "/s", at, rates), Chart("Times in seconds", "s", at, times)]
 
 
