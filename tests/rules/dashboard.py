@@ -422,8 +422,8 @@ DASHBOARD = (
     ),
     Rule(
         "a request that waits for a task counts as a stream",
-        "over = streams.begin(request)\ngone =",
-        "over = asyncio.get_running_loop().create_future()\ngone =",
+        "over = _streams_of(request).begin(request)",
+        "over = asyncio.get_running_loop().create_future()",
         "tests/a2a/test_stream_access.py::test_who_waits_for_a_task_holds_a_place_as_a_stream_does",
     ),
     Rule(

@@ -128,7 +128,7 @@ def moments(text: str) -> str:
 def _moment(text: str) -> str:
     try:
         return when(round(datetime.fromisoformat(text).timestamp() * 1000))
-    except ValueError:  # as 2026-02-30, in the words of somebody
+    except ValueError:  # such as 2026-02-30, which somebody wrote
         return text
 
 
@@ -169,7 +169,7 @@ def short(text: str, most: int = 80) -> str:
 
 
 def beginning(text: str, *, is_whole: bool = False) -> str:
-    """As much of a payload as a page shows."""
+    """The part of a payload that a page shows."""
     return text if is_whole else text[:PAYLOAD]
 
 

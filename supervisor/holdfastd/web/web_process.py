@@ -89,7 +89,7 @@ class PageConnection(H11Protocol):
             super().send_400_response(msg)
         else:
             self.transport.close()
-        if self.cycle is not None:  # pyright: ignore[reportUnnecessaryComparison]  # as it is before the first request
+        if self.cycle is not None:  # pyright: ignore[reportUnnecessaryComparison]  # before the first request
             self.cycle.disconnected = True
             self.cycle.message_event.set()
 

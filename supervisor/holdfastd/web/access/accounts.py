@@ -88,7 +88,7 @@ class Accounts:
 
     @classmethod
     def of(cls, settings: Settings) -> Accounts:
-        """Those of the settings, which must have a token."""
+        """The accounts of the settings, which must have a token."""
         assert settings.web_token is not None
         return cls(
             settings.web_token.get_secret_value(),

@@ -22,7 +22,7 @@ class Proxy:
 
     @classmethod
     def of(cls, settings: Settings) -> Proxy:
-        """That of the settings, which must have the address on which the pages are served."""
+        """The proxy of the settings. They must have the address on which the pages are served."""
         if settings.web_trust_proxy is None:
             return cls()
         listen = parse_address(settings.web or "0")

@@ -115,7 +115,7 @@ FREE = 5  # wrong logins in a row without a wait, to one account from one addres
 FREE_OF_ADDRESS = 30
 FREE_OF_ACCOUNT = 50
 WAIT = 10.0  # seconds that each further one costs
-MOST = 10_000  # of pairs, addresses and accounts that are remembered; what has failed longest ago is forgotten first
+MOST = 10_000  # pairs, addresses and accounts that are remembered; the one that failed longest ago is forgotten first
 
 
 @dataclass(slots=True)
@@ -214,7 +214,7 @@ class Visitors:
         if wait := self.attempts.wait(address, now, name):
             raise RequestRefusedError(429, f"too many wrong logins: try again in {wait:.0f} s", wait)
         try:
-            account = await self._account(name, password)
+            account = await self.accounts.with_password(name, password) if name else self.accounts.with_token(password)
         except TooManyLoginsError:
             raise RequestRefusedError(503, "too many logins at once: try again in 10 s", 10.0) from None
         if account is None:
@@ -237,9 +237,6 @@ class Visitors:
                 with suppress(StoreError):
                     return self._of_cookie(scope) == visitor and await self.open.has(visitor)
                 return True
-
-    async def _account(self, name: str, password: str) -> Account | None:
-        return await self.accounts.with_password(name, password) if name else self.accounts.with_token(password)
 
     async def _through_proxy(self, scope: Scope, headers: Headers) -> Visitor | None:
         try:

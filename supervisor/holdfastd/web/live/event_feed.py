@@ -131,7 +131,7 @@ class EventBatch:
         return text + (stream_response.place(event.position) if is_end else b"\n")
 
     def _document(self, event: Happening) -> dict[str, object]:
-        """As `supervisor events --json` prints it, and the lane and the handler of its task where they are known."""
+        """The document that `supervisor events --json` prints, with the lane and the handler of its task if known."""
         document: dict[str, object] = {
             "at": moment(event.at_ms),
             "at_ms": event.at_ms,

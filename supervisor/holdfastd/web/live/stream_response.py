@@ -70,7 +70,7 @@ _log = structlog.get_logger("holdfast.web")
 
 
 class TooManyStreamsError(HTTPException):
-    """As many streams are open as are allowed: try again later."""
+    """The process has as many open streams as it may have: try again later."""
 
     def __init__(self, most: int) -> None:
         text = f"{most} streams and waiting requests are open, the most that are allowed: try again in {RETRY_AFTER} s"

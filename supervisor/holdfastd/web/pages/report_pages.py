@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -42,7 +42,7 @@ class Chart:
 
     @property
     def data(self) -> dict[str, Any]:
-        """As the script of the page reads it."""
+        """The chart in the form that the script of the page reads."""
         return {
             "title": self.title,
             "unit": self.unit,
@@ -114,14 +114,12 @@ def error_groups(tasks: Iterable[TaskRecord], results: Mapping[str, bytes]) -> l
         message = (failure.message if failure else "") or task.reason
         place = place_of(failure.traceback) if failure else ""
         groups.setdefault((task.name, kind, place), []).append((task, message))
-    return sorted(_made(groups), key=lambda group: (-group.count, -group.last_ms))
-
-
-def _made(groups: Mapping[tuple[str, str, str], list[tuple[TaskRecord, str]]]) -> Iterator[ErrorGroup]:
+    made = list[ErrorGroup]()
     for (handler, kind, place), found in groups.items():
         newest, message = found[0]
         examples, last_ms = tuple(task.task_id for task, _ in found[:EXAMPLES]), _ended(newest)
-        yield ErrorGroup(handler, kind, place, len(found), last_ms, message[:LONGEST_MESSAGE], examples)
+        made.append(ErrorGroup(handler, kind, place, len(found), last_ms, message[:LONGEST_MESSAGE], examples))
+    return sorted(made, key=lambda group: (-group.count, -group.last_ms))
 
 
 def place_of(traceback: str) -> str:
@@ -171,7 +169,7 @@ async def overview(request: Request) -> Response:
     store = access.store
     period, report = await _chosen(request)
     counts = await store.counts()
-    is_poll = request.headers.get("hx-target") == "live"  # of the numbers alone; charts are drawn once a minute
+    is_poll = request.headers.get("hx-target") == "live"  # asks for the numbers alone; charts are drawn once a minute
     return page(
         request,
         "overview.html",
@@ -253,7 +251,7 @@ async def handlers(request: Request) -> Response:
 
 
 async def handler(request: Request) -> Response:
-    """One handler; the empty name: that of tasks that name none."""
+    """The page of one handler. The empty name stands for tasks that name no handler."""
     access = queue_of(request)
     name = request.query_params.get("name", "")
     try:

@@ -63,7 +63,7 @@ class PeriodReports:
         return report
 
     async def fresh(self, length_ms: int, handler: str | None = None, lane: str | None = None) -> Report:
-        """As `of`, and never an old one."""
+        """The report like `of`, but never an old one."""
         wanted = _Wanted(length_ms, handler, lane)
         kept = self._kept.get(wanted)
         if kept is not None and time.monotonic() < kept[1]:
@@ -91,7 +91,7 @@ class PeriodReports:
         self._kept.pop(wanted, None)
         self._kept[wanted] = report, ended + max(LEAST, SHARE * (ended - began))
         while len(self._kept) > MOST:
-            del self._kept[next(iter(self._kept))]  # that which was read longest ago
+            del self._kept[next(iter(self._kept))]  # the report that was read longest ago
         return report
 
     def _finished(self, wanted: _Wanted, done: asyncio.Task[Report]) -> None:

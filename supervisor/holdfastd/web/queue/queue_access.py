@@ -87,8 +87,6 @@ def origin(request: Request) -> str:
     return request.client.host if request.client else "a local socket"
 
 
-# A position in a stream of the store, as an address holds it.
-
 # The place after which a list goes on, as an address holds it.
 
 DIGITS = 7
@@ -101,6 +99,8 @@ def list_place(request: Request) -> int:
         raise HTTPException(400, f"after {text[:50]!r}: a number is expected")
     return int(text)
 
+
+# A position in a stream of the store, as an address holds it.
 
 _POSITION = re.compile(r"([0-9]{1,19}-[0-9]{1,19})?")
 

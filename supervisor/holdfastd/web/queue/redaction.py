@@ -29,7 +29,7 @@ from holdfastd.web.queue.secret_pairs import HIDDEN, NAMES, VALUES, Hidden, is_o
 
 # Writes *** in place of each secret found in a text: first in the raw text, then in its decoded reading.
 
-# Each sees what those before it have left.
+# Each finder sees what the ones before it have left.
 _FINDERS: tuple[Callable[[str, Callable[[str], bool]], Iterable[Hidden]], ...] = (
     secret_forms.private_keys,
     secret_forms.parts,
@@ -71,7 +71,7 @@ def _masked(text: str, found: Iterable[Hidden]) -> str:
     return "".join((*pieces, text[at:])) if pieces else text
 
 
-ENCODINGS = 3  # of a text in an address, one around the other, that are looked through
+ENCODINGS = 3  # URL encodings of one text, one around the other, that are looked through
 DEEPEST = 120  # values in values, of which a producer sends 100 at most; texts that are JSON count as well
 LONGEST = 1 << 20  # characters of one text that are read and shown
 TOO_DEEP = "(nested too deeply to be shown)"
@@ -245,7 +245,7 @@ class Redaction:
         return shown
 
     def _plain(self, text: str, deeper: int, encodings: int) -> str:
-        """As `_text`, of a text as it is spelled. Each text of a document is looked through by itself."""
+        """Like `_text`, but without decoding the text. Each text of a JSON document is looked through by itself."""
         document = _document(text) if deeper else None
         if document is None:
             return mask(without_values(text, self.hides))

@@ -316,7 +316,7 @@ def _bars(phases: Iterable[_Phase], start_ms: int, scale: float) -> list[Bar]:
 
 
 def _marks(entries: Iterable[Mapping[str, Any]], start_ms: int, scale: float) -> list[Mark]:
-    """Those at about one place are one mark, which says how many they are."""
+    """The marks of these entries. Entries at about the same place share one mark, which says their number."""
     marks: list[Mark] = []
     for place, close in groupby(entries, key=lambda entry: int((entry["at_ms"] - start_ms) * scale / MARK)):
         texts = [entry["text"] for entry in close]
