@@ -45,6 +45,7 @@ PAGES = {
     "lanes": "/lanes",
     "lane": "/lane?name=imports",
     "tasks": "/tasks",
+    "questions": "/tasks?state=input-required",
     "tasks-found": "/tasks?state=failed&text=customer",
     "bulk-confirm": "/tasks/bulk?verb=retry&state=failed",
     "bulk": "/bulk",
@@ -130,7 +131,7 @@ async def taken(
     await page.fill("input[name=name]", "ada")
     await page.fill("input[name=password]", PASSWORD)
     await page.click("form.login button")
-    await page.wait_for_selector("nav")
+    await page.wait_for_selector("main h1")
     for name, path in PAGES.items():
         if not wanted or name in wanted:
             answer = await page.goto(path)

@@ -78,7 +78,7 @@ def opened(chromium: Any, address: str, *, logged_in: bool = True, **options: An
         seen.page.goto("/login")
         seen.page.fill("input[name=token]", TOKEN)
         seen.page.click("form.login button")
-        seen.page.wait_for_selector("nav")
+        seen.page.wait_for_selector("main h1")
         seen.page.wait_for_load_state()
     yield seen
     context.close()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from holdfastd.web.rendering import MENU
+from holdfastd.web.views.frame import ENTRIES
 from tests.browser.conftest import AXE, opened
 
-PATHS = [entry.path for entry in MENU]
+PATHS = [entry.path for entry in ENTRIES]
 MORE = ["/task?id=task-02", "/schedule?id=nightly", "/login"]
 WIDEST = """Array.from(document.querySelectorAll("main *, header *"))
     .filter(each => each.getBoundingClientRect().right > document.documentElement.clientWidth)
@@ -55,7 +56,7 @@ def test_every_page_is_accessible_and_fits(chromium: Any, address: str, scheme: 
                     for found in result["violations"]
                     if found["impact"] in {"serious", "critical"}
                 ]
-    assert not findings
+    assert not findings, "\n".join(findings)
     if not AXE.exists():
         pytest.skip(f"axe-core could not be had: {AXE}")
 
@@ -73,7 +74,7 @@ def test_no_page_is_wider_than_a_phone(chromium: Any, address: str) -> None:
 def test_pages_are_read_and_changed_without_scripts(chromium: Any, address: str) -> None:
     with opened(chromium, address, java_script_enabled=False) as seen:
         page = seen.page
-        for entry in MENU:
+        for entry in ENTRIES:
             page.goto(entry.path)
             assert entry.title in page.inner_text("h1")
         page.goto("/task?id=task-04")
@@ -105,6 +106,7 @@ def test_a_button_keeps_the_focus_when_its_part_of_the_page_comes_again(chromium
 LONE = {
     "title": "Times",
     "unit": "s",
+    "tasks": "/tasks?",
     "names": ["run"],
     "data": [[60 * n for n in range(60)], [None] * 30 + [1.0] + [None] * 29],
 }
@@ -138,19 +140,19 @@ def test_a_lone_value_of_a_chart_is_drawn(chromium: Any, address: str) -> None:
 
 @pytest.mark.parametrize(
     ("zone", "told"),
-    [
-        ("UTC", "09/03/2026, 21:30:05 UTC"),
-        ("Europe/Berlin", "09/03/2026, 22:30:05 21:30:05 UTC"),
-        ("Asia/Kolkata", "10/03/2026, 03:00:05 03-09 21:30:05 UTC"),
-    ],
+    [("UTC", "9 Mar, 21:30:05"), ("Europe/Berlin", "9 Mar, 22:30:05"), ("Asia/Kolkata", "10 Mar, 03:00:05")],
 )
-def test_a_time_is_the_readers_with_utc_beside_it(chromium: Any, address: str, zone: str, told: str) -> None:
+def test_a_time_is_the_readers_with_utc_on_hover(chromium: Any, address: str, zone: str, told: str) -> None:
     with opened(chromium, address, timezone_id=zone, locale="en-GB") as seen:
         page = seen.page
         page.goto("/")
         page.evaluate("""() => {
-            document.body.innerHTML = '<time datetime="2026-03-09T21:30:05.250+00:00">2026-03-09 21:30:05 UTC</time>'
+            const time = (kind, text) => `<time datetime="2026-03-09T21:30:05.250+00:00" ${kind}>${text}</time>`
+            document.body.innerHTML = time('class="exact"', "2026-03-09 21:30:05 UTC") + time("", "4 min ago")
             document.dispatchEvent(new Event("htmx:afterSwap"))
         }""")
-        assert page.text_content("time") == told
-        assert page.get_attribute("time", "title") == "2026-03-09 21:30:05 UTC"
+        exact, since = page.query_selector_all("time")
+        assert exact.text_content() == told
+        assert exact.get_attribute("title") == "2026-03-09 21:30:05 UTC"
+        assert since.get_attribute("title") == f"{told} · 2026-03-09 21:30:05 UTC"
+        assert re.fullmatch(r"(in )?\d+ d( ago)?", since.text_content() or "")

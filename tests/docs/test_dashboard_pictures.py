@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from holdfastd.web.rendering import MENU
+from holdfastd.web.views.frame import ENTRIES
 
 DOCS = Path(__file__).parents[2] / "docs"
 FILES = sorted((DOCS / "pictures" / "dashboard").iterdir())
@@ -17,7 +17,7 @@ def test_each_picture_stands_on_the_page_and_each_page_has_one() -> None:
     assert sorted(re.findall(r"pictures/(dashboard/[\w-]+\.webp)", PAGE)) == [
         f"dashboard/{each.name}" for each in FILES
     ]
-    assert {entry.title for entry in MENU} <= set(re.findall(r"^## (.+)$", PAGE, re.MULTILINE))
+    assert {entry.title for entry in ENTRIES} <= set(re.findall(r"^## (.+)$", PAGE, re.MULTILINE))
 
 
 def test_pictures_are_small() -> None:

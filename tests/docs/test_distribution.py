@@ -15,7 +15,12 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.yaml")]
 FOLDERS = (".ci", "config", "examples", "supervisor", "systemd", "workers")
-FILES = [file for folder in FOLDERS for file in ROOT.glob(f"{folder}/**/*") if file.is_file() and file.suffix != ".pyc"]
+FILES = [
+    file
+    for folder in FOLDERS
+    for file in ROOT.glob(f"{folder}/**/*")
+    if file.is_file() and file.suffix not in (".pyc", ".woff2")
+]
 TEXTS = {str(file.relative_to(ROOT)): file.read_text() for file in [*FILES, *PAGES, ROOT / "Makefile"]}
 
 INSTALL = re.compile(r"\b(?:pip install|pipx install|pipx run|uv add|uv tool install|uvx)\b([^`#)\n]*)")

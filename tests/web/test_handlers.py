@@ -49,7 +49,7 @@ async def test_errors_are_grouped_by_type_and_place_with_examples(redis_settings
             place = re.search(r'<td class="id">(tests/web/handlers\.py:\d+)</td>', raw)
             assert place, raw
             assert 'href="/tasks?state=failed&amp;name=broken">5</a>' in raw
-            assert len(set(re.findall(r">(b\d)</a>", raw.split("<h2>Tasks</h2>")[0]))) == 3, "three examples"
+            assert len(set(re.findall(r">(b\d)</a>", raw.split("<h2>Latest tasks</h2>")[0]))) == 3, "three examples"
         assert "Of all 6 tasks that failed" in await here.page("/handlers")
         assert "Of all 5 tasks that failed" in await here.page("/handler?name=broken")
         assert "Of all 0 tasks that failed" in await here.page("/handler?name=asks")

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.core.task_states import State
 from holdfast_config import RedisSettings
-from holdfastd.web.rendering import MENU
+from holdfastd.web.views.frame import ENTRIES
 from tests.servers import serve
 from tests.web.site import HTML, site
 
@@ -23,7 +23,7 @@ SCRIPT = "<script>alert(1)</script>"
 
 async def test_every_page_of_the_menu_is_there_when_nothing_is(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
-        for entry in MENU:
+        for entry in ENTRIES:
             assert f"<h1>{entry.title}</h1>" in await here.page(entry.path)
 
 
@@ -75,7 +75,7 @@ async def test_no_text_of_a_user_becomes_markup(redis_settings: RedisSettings) -
         await manager.schedules.pause(SCRIPT, SCRIPT)
         await here.change("/tasks/cancel", task_id=SCRIPT)
         await push(redis_settings, SCRIPT)
-        addresses = [entry.path for entry in MENU]
+        addresses = [entry.path for entry in ENTRIES]
         addresses += ["/task?id=t", "/task?id=t2", f"/schedule?id={SCRIPT}", f"/tasks?lane={SCRIPT}"]
         addresses += [f"/task?id={SCRIPT}none", f"/tasks?state={SCRIPT}", f"/login?next=/{SCRIPT}", f"/{SCRIPT}"]
         shown = ""
@@ -140,7 +140,7 @@ async def test_schedules_run_pause_resume_and_go(redis_settings: RedisSettings) 
         assert not (await schedules.get("nightly")).paused
         assert "fired" in await here.page("/schedule?id=nightly")
         await here.change("/schedules/remove", schedule_id="nightly")
-        assert "There is no schedule." in await here.page("/schedules")
+        assert "There is no schedule" in await here.page("/schedules")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,10 @@ from holdfastd.web.rendering import ago, dotted, event_words, moments
 
 def test_a_moment_in_a_text_is_one_of_the_readers_zone() -> None:
     shown = str(moments("completed <now>; kept until 2026-11-30T22:16:18.730Z, then removed"))
-    assert '<time datetime="2026-11-30T22:16:18.730+00:00">2026-11-30 22:16:18 UTC</time>, then removed' in shown
+    assert (
+        '<time datetime="2026-11-30T22:16:18.730+00:00" class="exact">2026-11-30 22:16:18 UTC</time>, then removed'
+        in shown
+    )
     assert "&lt;now&gt;" in shown
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -26,13 +27,22 @@ from holdfastd.web.changes.chosen_tasks import change_chosen
 from holdfastd.web.live import event_streams as live
 from holdfastd.web.live.event_feed import EventFeed
 from holdfastd.web.live.stream_response import OpenStreams
-from holdfastd.web.pages import event_pages, queue_pages, report_pages, schedule_pages, task_pages, worker_pages
+from holdfastd.web.pages import (
+    event_pages,
+    find_page,
+    queue_pages,
+    report_pages,
+    schedule_pages,
+    task_pages,
+    worker_pages,
+)
 from holdfastd.web.pages.login_page import LoginPage
 from holdfastd.web.problems import API, problem
 from holdfastd.web.queue.cached_reports import CurrentProblems, PeriodReports, QueueCounts
 from holdfastd.web.queue.found_tasks import BulkWork
 from holdfastd.web.queue.queue_access import QueueAccess, RefusalBound
 from holdfastd.web.rendering import page
+from holdfastd.web.views.frame import frame_of
 
 # Answers to requests that fail: a page for a browser, a document for a program, with one sentence that says why.
 
@@ -61,8 +71,12 @@ def _answer(request: Request, status: int, text: str) -> Response:
         return problem(status, text)
     if status == 503 and request.method == "GET":
         return page(request, "away.html", status, problem=text)
+    if status == 404 and text == "Not Found":
+        return page(request, "problem.html", status, title="Not found", problem=f"there is no page {request.url.path}")
     return page(request, "problem.html", status, title=f"Refused ({status})", problem=text)
 
+
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 STATIC = Path(__file__).parent / "static"
 
@@ -70,6 +84,7 @@ PAGES = (
     Route("/", report_pages.overview),
     Route("/lanes", queue_pages.lanes),
     Route("/lane", queue_pages.lane),
+    Route("/find", find_page.find),
     Route("/tasks", task_pages.tasks),
     Route("/task", task_pages.task),
     Route("/submit", task_pages.submit),
@@ -108,11 +123,11 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
             Route("/login", login.log_in, methods=["POST"]),
             Route("/logout", login.log_out, methods=["POST"]),
             Route(PREFIX + "{rest:path}", Api(access, problems, reports)),
-            *PAGES,
+            *(Route(route.path, framed(route.endpoint)) for route in PAGES),
             *STREAMS,
             *(a2a.ROUTES if access.settings.web_a2a else ()),
-            *(Route(change.path, change.answer, methods=["POST"]) for change in CHANGES),
-            Route("/tasks/chosen", change_chosen, methods=["POST"]),
+            *(Route(change.path, changing(change.answer), methods=["POST"]) for change in CHANGES),
+            Route("/tasks/chosen", changing(change_chosen), methods=["POST"]),
         ],
         middleware=[Middleware(Guard, visitors=visitors, hosts=hosts, failed=failed)],
         exception_handlers={HTTPException: refused, HoldfastError: failed, Exception: broken},
@@ -125,6 +140,32 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
     app.state.refusals, app.state.cards = RefusalBound(), dict[str, float]()
     app.state.bulk_work = BulkWork(access)
     return app
+
+
+def framed(endpoint: Endpoint) -> Endpoint:
+    """The page with what stands around every page."""
+
+    async def shown(request: Request) -> Response:
+        state = request.app.state
+        request.state.frame = await frame_of(state.problems, state.counts)
+        return await endpoint(request)
+
+    return shown
+
+
+def changing(endpoint: Endpoint) -> Endpoint:
+    """The change, after which the next page reads anew what is wrong and what waits."""
+
+    async def changed(request: Request) -> Response:
+        state = request.app.state
+        request.state.frame = await frame_of(state.problems, state.counts)
+        try:
+            return await endpoint(request)
+        finally:
+            state.problems.forget()
+            state.counts.forget()
+
+    return changed
 
 
 async def _healthy(_: Request) -> Response:

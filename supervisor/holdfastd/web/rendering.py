@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -25,45 +26,16 @@ from holdfastd.documents import queue_documents
 from holdfastd.documents.queue_documents import rate_words
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.queue.redaction import Redaction
-
-# The pages that every page links to, in their order.
-
-
-class MenuEntry(NamedTuple):
-    """`key` goes there, after g; `others`: paths of other pages under this entry."""
-
-    path: str
-    title: str
-    key: str
-    others: tuple[str, ...] = ()
-
-    def covers(self, path: str) -> bool:
-        """True for the pages under this entry."""
-        return path in (self.path, *self.others) or (path.startswith(f"{self.path.rstrip('/')}/") and self.path != "/")
-
-
-MENU = (
-    MenuEntry("/", "Overview", "o"),
-    MenuEntry("/lanes", "Lanes", "l", ("/lane",)),
-    MenuEntry("/tasks", "Tasks", "t", ("/task", "/bulk")),
-    MenuEntry("/handlers", "Handlers", "h", ("/handler", "/submit")),
-    MenuEntry("/workers", "Workers", "w", ("/stacks",)),
-    MenuEntry("/schedules", "Schedules", "s", ("/schedule",)),
-    MenuEntry("/batches", "Batches", "b", ("/batch",)),
-    MenuEntry("/dead", "Dead letters", "d"),
-    MenuEntry("/unreadable", "Unreadable", "u"),
-    MenuEntry("/webhooks", "Webhooks", "k"),
-    MenuEntry("/events", "Events", "e"),
-    MenuEntry("/activity", "Activity", "a"),
-)
-
+from holdfastd.web.views.frame import MENU, state_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"
 PAYLOAD = 20_000  # characters of one that a page shows, unless all is asked for
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 CLAIM = re.compile(r"\b1:([0-9a-f]{8})[0-9a-f]{24}:(\d+)")  # incarnation and request, under which a worker holds a task
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TURN = re.compile(r"^([a-z-]+) (\d+) (?=worker )")
+DISTANCES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 RATES = ((1, "s"), (60, "min"), (3600, "h"))  # seconds of each unit
 
 
@@ -74,6 +46,7 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
         "queue": queue_of(request).queue,
         "version": installed(),
         "menu": MENU,
+        "frame": state_of(request),
         "path": request.url.path,
         "query": request.query_params,
     }
@@ -90,7 +63,23 @@ def environment(redaction: Redaction) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    own = (when, moments, seconds, ago, count, beginning, event_words, raw, short, dotted, rate, span, query_with)
+    own = (
+        when,
+        exactly,
+        brief_id,
+        moments,
+        seconds,
+        ago,
+        count,
+        beginning,
+        event_words,
+        raw,
+        short,
+        dotted,
+        rate,
+        span,
+        query_with,
+    )
     found.filters |= {each.__name__: each for each in (*own, rate_words)}
     found.filters |= {
         "pretty": lambda value: pretty(redaction.value(_plain(value))),
@@ -110,24 +99,42 @@ def event_words(detail: str) -> str:
 
 
 def when(ms: int | None) -> str:
+    """A moment by its distance from now, exact in UTC on hover. A script of the page keeps it true."""
+    return _time(ms, _distance(ms / 1000 - time.time())) if ms else NONE
+
+
+def exactly(ms: int | None) -> str:
     """A moment in UTC, which a script of the page says in the reader's zone."""
-    if not ms:
-        return NONE
+    return _time(ms, "") if ms else NONE
+
+
+def _time(ms: int, words: str) -> str:
     moment = datetime.fromtimestamp(ms / 1000, UTC)
-    return Markup('<time datetime="{}">{:%Y-%m-%d %H:%M:%S} UTC</time>').format(
-        moment.isoformat(timespec="milliseconds"), moment
-    )
+    exact = f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    machine = moment.isoformat(timespec="milliseconds")
+    if not words:
+        return Markup('<time datetime="{}" class="exact">{}</time>').format(machine, exact)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(machine, exact, words)
+
+
+def _distance(seconds: float) -> str:
+    """How far a moment is: `4 min ago`, `in 2 h`."""
+    for length, unit in DISTANCES:
+        if abs(seconds) >= length:
+            words = f"{abs(seconds) / length:.0f} {unit}"
+            return f"in {words}" if seconds > 0 else f"{words} ago"
+    return "now"
 
 
 def moments(text: str) -> str:
-    """A text with the moments in it as `when` has them."""
+    """A text with the moments in it as `exactly` has them."""
     parts = MOMENT.split(text)  # each second one is a moment
     return Markup("").join(_moment(part) if place % 2 else part for place, part in enumerate(parts))
 
 
 def _moment(text: str) -> str:
     try:
-        return when(round(datetime.fromisoformat(text).timestamp() * 1000))
+        return exactly(round(datetime.fromisoformat(text).timestamp() * 1000))
     except ValueError:  # such as 2026-02-30, which somebody wrote
         return text
 
@@ -166,6 +173,11 @@ def rate(value: float) -> str:
 
 def short(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def brief_id(task_id: str) -> str:
+    """An id as rows of a table have it: of a UUID its first eight characters."""
+    return task_id[:8] if UUID.fullmatch(task_id) else short(task_id, 28)
 
 
 def beginning(text: str, *, is_whole: bool = False) -> str:

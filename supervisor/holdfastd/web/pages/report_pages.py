@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -33,12 +34,14 @@ WIDTH, HEIGHT = 600, 80  # of the picture
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`at`: Unix seconds of the steps. Each line, by its name, has a value for each step, None where there is none."""
+    """`at`: Unix seconds of the steps. Each line, by its name, has a value for each step, None where there is none.
+    `tasks`: the address of the tasks that it counts, to which the script adds a time."""
 
     title: str
     unit: str
     at: list[int]
     lines: dict[str, list[float | None]]
+    tasks: str = ""
 
     @property
     def data(self) -> dict[str, Any]:
@@ -46,6 +49,7 @@ class Chart:
         return {
             "title": self.title,
             "unit": self.unit,
+            "tasks": self.tasks,
             "names": list(self.lines),
             "data": [self.at, *self.lines.values()],
         }
@@ -57,7 +61,7 @@ class Chart:
         return [" ".join(_points(line, top)) for line in self.lines.values()]
 
 
-def course_charts(period: Period) -> list[Chart]:
+def course_charts(period: Period, tasks: str = "/tasks?") -> list[Chart]:
     """Runs and failures a second, and how long tasks waited and ran, step by step."""
     course = period.course(STEPS)
     at = [step.start_ms // 1000 for step in course]
@@ -72,7 +76,18 @@ def course_charts(period: Period) -> list[Chart]:
         "run p50": [step.run.p50 if step.run else None for step in steps],
         "run p95": [step.run.p95 if step.run else None for step in steps],
     }
-    return [Chart("Runs a second", "/s", at, rates), Chart("Times in seconds", "s", at, times)]
+    return [Chart("Runs a second", "/s", at, rates, tasks), Chart("Times in seconds", "s", at, times, tasks)]
+
+
+def sparks(period: Period) -> dict[str, str]:
+    """The points of the overview's small lines: runs and failures a second, and the 95th percentile of waits."""
+    runs, times = course_charts(period)
+    lines = {"runs": runs.lines["runs"], "failures": runs.lines["failures"], "waits": times.lines["wait p95"]}
+    return {name: _polyline(line) for name, line in lines.items()}
+
+
+def _polyline(values: Sequence[float | None]) -> str:
+    return " ".join(_points(values, max((value for value in values if value), default=1)))
 
 
 def _points(values: Sequence[float | None], top: float) -> Iterable[str]:
@@ -180,7 +195,7 @@ async def overview(request: Request) -> Response:
         states={str(state): counts.states.get(state, 0) for state in State},
         counts=counts,
         workers=[worker for worker in await store.workers() if worker.state != "dead"],
-        problems=await request.app.state.problems.read(),
+        sparks=sparks(report.period) if report else {},
         charts=() if is_poll or report is None else course_charts(report.period),
     )
 
@@ -271,7 +286,7 @@ async def handler(request: Request) -> Response:
         period=period,
         periods=PERIODS,
         report=report,
-        charts=course_charts(report.period) if report else (),
+        charts=course_charts(report.period, f"/tasks?{urlencode({'name': name})}&") if report else (),
         errors=await recent_errors(access, await access.store.clock_ms() - period.length_ms, name),
         tasks=tasks,
         form=form,

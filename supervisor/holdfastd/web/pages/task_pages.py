@@ -74,12 +74,19 @@ async def task(
         is_over=record.state in TERMINAL,
         asks=record.state in ASKS,
         takes_messages=shown_task.takes_messages(record),
+        brief=shown_task.brief_of(access.redaction.value(call.kwargs), access.redaction.text(call.text))
+        if call
+        else "",
         edited_from=str((call.metadata if call else {}).get(FROM) or ""),
         can_edit=call is not None,
         message_id=str(uuid4()),
         typed=typed or {},
         problem=str(error or ""),
     )
+
+
+def _brief(access: QueueAccess, call: TaskCall) -> str:
+    return shown_task.brief_of(access.redaction.value(call.kwargs), access.redaction.text(call.text))
 
 
 async def _turns(access: QueueAccess, record: TaskRecord, is_whole: bool) -> list[MessageExchange]:

@@ -115,6 +115,10 @@ class _KeptAnswer(Generic[T]):
             self._found = await self._look(), now
         return self._found[0]
 
+    def forget(self) -> None:
+        """Read anew at the next call: somebody has changed something."""
+        self._found = None
+
 
 # Problems of the queue and its store now, as `supervisor doctor` says them; read at most once in a while.
 

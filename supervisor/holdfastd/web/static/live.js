@@ -72,6 +72,12 @@
     return named.replace(/^([a-z-]+) (\d+) (?=worker )/, "$1, turn $2: ");
   }
 
+  // As a row of the server has it: of a UUID its first eight characters.
+  function briefId(id) {
+    if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id.slice(0, 8);
+    return id.length > 28 ? `${id.slice(0, 27)}…` : id;
+  }
+
   function draw() {
     const rows = document.getElementById("events");
     const template = document.getElementById("event-row");
@@ -82,14 +88,17 @@
       const moment = new Date(event.at_ms).toISOString();
       time.dateTime = moment;
       time.textContent = `${moment.slice(0, 19).replace("T", " ")} UTC`;
-      what.textContent = event.event;
+      const badge = what.firstElementChild;
+      badge.textContent = event.event;
+      badge.className = `state ${event.event}`;
       if (NOT_A_TASK.test(event.event) || !event.id) {
         whose.textContent = event.id;
       } else {
         const link = whose.appendChild(document.createElement("a"));
         link.className = "id";
         link.href = `/task?id=${encodeURIComponent(event.id)}`;
-        link.textContent = event.id.length > 40 ? `${event.id.slice(0, 39)}…` : event.id;
+        link.textContent = briefId(event.id);
+        link.title = event.id;
       }
       const words = inWords(event.detail);
       detail.textContent = words.length > 160 ? `${words.slice(0, 159)}…` : words;

@@ -2,26 +2,36 @@
 "use strict";
 
 (() => {
-  const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
-  const parts = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" };
-  const exact = new Intl.DateTimeFormat(undefined, { ...parts, fractionalSecondDigits: 3 }); // for what follows closely
+  const shortly = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" };
+  const zoned = new Intl.DateTimeFormat(undefined, shortly);
+  const exact = new Intl.DateTimeFormat(undefined, { ...shortly, fractionalSecondDigits: 3 }); // for what follows closely
 
-  // What to write beside a moment in the reader's zone: its time in UTC, with the day where that is another one.
-  function beside(moment) {
-    if (moment.getTimezoneOffset() === 0) return "UTC";
-    const [day, time] = moment.toISOString().split("T");
-    return `${moment.getUTCDate() === moment.getDate() ? "" : `${day.slice(5)} `}${time.slice(0, 8)} UTC`;
+  const DISTANCES = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+
+  // As the server says it: `4 min ago`, `in 2 h`.
+  function distance(seconds) {
+    const found = DISTANCES.find(([length]) => Math.abs(seconds) >= length);
+    if (!found) return "now";
+    const words = `${(Math.abs(seconds) / found[0]).toFixed(0)} ${found[1]}`;
+    return seconds > 0 ? `in ${words}` : `${words} ago`;
+  }
+
+  function utc(moment) {
+    return `${moment.toISOString().slice(0, 19).replace("T", " ")} UTC`;
   }
 
   function localTimes(root) {
-    for (const each of root.querySelectorAll("time[datetime]:not([title])")) {
+    for (const each of root.querySelectorAll("time[datetime]:not([data-known])")) {
       const moment = new Date(each.dateTime);
-      const [local, utc] = [document.createElement("span"), document.createElement("small")];
-      local.textContent = (each.closest(".history, #events") ? exact : zoned).format(moment);
-      utc.textContent = beside(moment);
-      each.title = each.textContent;
-      each.replaceChildren(local, " ", utc);
+      const local = (each.closest(".history, #events") ? exact : zoned).format(moment);
+      each.dataset.known = "";
+      each.title = each.className === "exact" ? utc(moment) : `${local} · ${utc(moment)}`;
+      if (each.className === "exact") each.textContent = local;
     }
+  }
+
+  function tick() {
+    for (const each of document.querySelectorAll("time[datetime]:not(.exact)")) each.textContent = distance((new Date(each.dateTime) - Date.now()) / 1000);
   }
 
   const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
@@ -32,6 +42,7 @@
     return seconds.map((at) => words.format(at * 1000));
   }
 
+  const FONT = "11px Inter, system-ui, sans-serif";
   const COLOURS = ["--line1", "--line2", "--line3", "--line4"];
 
   function colour(name) {
@@ -48,13 +59,27 @@
       const chart = JSON.parse(figure.dataset.chart);
       figure.querySelector("svg")?.remove();
       const axis = { stroke: colour("--faint"), grid: { stroke: colour("--rule") }, ticks: { stroke: colour("--rule") } };
-      const series = chart.names.map((name, index) => ({ label: name, stroke: colour(COLOURS[index % COLOURS.length]), width: 1.5, points: { show: true, filter: () => lone(chart.data[index + 1]) }, value: (_, value) => (value === null ? "-" : `${value.toPrecision(3)} ${chart.unit}`) }));
-      new uPlot({ width: figure.clientWidth, height: 180, series: [{ label: "Time", value: (_, at) => (at === null ? "-" : zoned.format(at * 1000)) }, ...series], axes: [{ ...axis, values: moments }, { ...axis, size: 60 }] }, chart.data, figure);
+      const series = chart.names.map((name, index) => ({ label: name, stroke: colour(COLOURS[index % COLOURS.length]), width: 1.5, points: { show: true, filter: () => lone(chart.data[index + 1]) } }));
+      const keys = [...figure.querySelectorAll(".key")];
+      const names = keys.map((key) => key.textContent);
+      const told = (plot) => keys.forEach((key, index) => {
+        const value = plot.cursor.idx === null ? null : chart.data[index + 1][plot.cursor.idx];
+        key.textContent = value === null || value === undefined ? names[index] : `${names[index]} ${value.toPrecision(3)} ${chart.unit}`;
+        figure.querySelector("figcaption .at").textContent = plot.cursor.idx === null ? "" : zoned.format(chart.data[0][plot.cursor.idx] * 1000);
+      });
+      const plot = new uPlot({ width: figure.clientWidth, height: 170, legend: { show: false }, cursor: { y: false, points: { size: 6 } }, series: [{}, ...series], axes: [{ ...axis, values: moments, font: FONT, space: 70 }, { ...axis, size: 44, font: FONT }], hooks: { setCursor: [told] } }, chart.data, figure);
+      if (chart.tasks) plot.over.addEventListener("click", () => {
+        const at = plot.cursor.idx;
+        if (at === null) return;
+        const [from, to] = [chart.data[0][at], chart.data[0][at + 1] ?? Date.now() / 1000];
+        location.href = `${chart.tasks}newer=${Math.ceil(Date.now() / 1000 - from)}s&older=${Math.max(0, Math.floor(Date.now() / 1000 - to))}s`;
+      });
     }
   }
 
   function enliven(root) {
     localTimes(root);
+    tick();
     charts(root);
   }
 
@@ -89,9 +114,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     enliven(document);
-    const nav = document.querySelector("header nav");
-    const current = nav?.querySelector("[aria-current]");
-    if (current) nav.scrollLeft = current.offsetLeft - nav.clientWidth / 2;
+    setInterval(tick, 1000);
   });
   document.addEventListener("htmx:beforeSwap", rememberFocus);
   document.addEventListener("htmx:beforeRequest", (event) => {

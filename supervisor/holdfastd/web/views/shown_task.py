@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 from holdfast.core import envelope
 from holdfast.core.messages import Part, text_of
@@ -117,6 +118,29 @@ def call_of(task: TaskRecord) -> TaskCall | None:
         context_id=run.context_id,
         left_out=tuple(dict.fromkeys(str(each.get("kind", "unknown"))[:40] for each in left)),
     )
+
+
+MOST_BRIEF = 40  # characters of one argument
+
+
+def brief_of(kwargs: Mapping[str, Any], text: str) -> str:
+    """The arguments on one line: `region=asia, copies=3`; of a task without any, the beginning of its text."""
+    if not kwargs:
+        return " ".join(text[:200].split())
+    return ", ".join(f"{name}={_brief(value)}" for name, value in kwargs.items())
+
+
+def _brief(value: object) -> str:
+    match value:
+        case str():
+            words = value
+        case list():
+            words = f"[{len(cast('list[object]', value))}]"
+        case dict():
+            words = "{…}"
+        case _:
+            words = json.dumps(value)
+    return words if len(words) <= MOST_BRIEF else f"{words[: MOST_BRIEF - 1]}…"
 
 
 def _is_data(part: Part) -> bool:

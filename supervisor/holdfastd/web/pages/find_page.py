@@ -1,0 +1,80 @@
+"""The box on top of every page: it finds a task, a batch, a schedule, a lane, a handler, or a text in tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from holdfast.core.identity import is_task_id
+from holdfast.errors import HoldfastError, StoreError, UnreadableRecordError
+from holdfastd.operations.lanes import shown_lane
+from holdfastd.web.queue.queue_access import QueueAccess, queue_of
+
+SHORTEST = 8  # characters of an id whose beginning is given
+STEP, STEPS = 2000, 5  # keys that are looked at for the rest of an id
+
+
+async def find(request: Request) -> Response:
+    """Go to what has exactly this name or id; without one, to the tasks in which the text occurs."""
+    text = request.query_params.get("text", "").strip()
+    access = queue_of(request)
+    for look in (_task, _batch, _schedule, _lane, _handler) if text else ():
+        if path := await look(access, text):
+            return RedirectResponse(path, 303)
+    return RedirectResponse(f"/tasks?{urlencode({'text': text})}" if text else "/tasks", 303)
+
+
+async def _task(access: QueueAccess, text: str) -> str:
+    """The task with this id, or the only one whose id begins so."""
+    if not is_task_id(text):
+        return ""
+    try:
+        known = await access.store.get(text, payloads=False) is not None
+    except UnreadableRecordError:
+        known = True
+    ids = {text} if known else await _beginning(access, text)
+    return f"/task?{urlencode({'id': min(ids)})}" if len(ids) == 1 else ""
+
+
+async def _beginning(access: QueueAccess, text: str) -> set[str]:
+    """The ids that begin so, among a bounded number of keys."""
+    found, cursor = set[str](), ""
+    for _ in range(STEPS if len(text) >= SHORTEST else 0):
+        step = await access.store.task_ids(text, cursor, STEP)
+        found.update(step.ids)
+        cursor = step.cursor
+        if not cursor:
+            break
+    return found
+
+
+async def _batch(access: QueueAccess, text: str) -> str:
+    return f"/batch?{urlencode({'id': text})}" if await _exists(lambda: access.manager.batch(text).record()) else ""
+
+
+async def _schedule(access: QueueAccess, text: str) -> str:
+    return f"/schedule?{urlencode({'id': text})}" if await _exists(lambda: access.manager.schedules.get(text)) else ""
+
+
+async def _lane(access: QueueAccess, text: str) -> str:
+    known = await _exists(lambda: shown_lane(access.store, access.settings, text))
+    return f"/lane?{urlencode({'name': text})}" if known else ""
+
+
+async def _exists(ask: Callable[[], Awaitable[object]]) -> bool:
+    """False if there is no such thing, or the text cannot be its name."""
+    try:
+        await ask()
+    except StoreError:
+        raise
+    except HoldfastError:
+        return False
+    return True
+
+
+async def _handler(access: QueueAccess, text: str) -> str:
+    known = any(each.name == text for each in await access.store.published_handlers())
+    return f"/handler?{urlencode({'name': text})}" if known else ""

@@ -1,0 +1,202 @@
+"""What stands around every page: the menu with what waits for a person, and one line that says if anything is wrong.
+
+The line names the finding that does the most harm, and has a button that mends it or leads to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+
+from holdfast.core.counts import Counts
+from holdfast.core.task_states import State
+from holdfast.errors import HoldfastError
+from holdfastd.doctor.finding import Finding
+from holdfastd.web.queue.cached_reports import CurrentProblems, QueueCounts
+
+
+class MenuEntry(NamedTuple):
+    """`key` goes there, after g; `icon`: of icons.html; `others`: paths of other pages under this entry; `level`: how
+    loud the number beside it is."""
+
+    path: str
+    title: str
+    key: str
+    icon: str
+    others: tuple[str, ...] = ()
+    level: str = ""
+
+    def covers(self, path: str, query: Mapping[str, str]) -> bool:
+        """True for the pages under this entry."""
+        own, _, state = self.path.partition("?state=")
+        if path == own == "/tasks":
+            return (query.get("state") == WAITS_FOR_ANSWER) == bool(state)
+        return path in (own, *self.others) or (own != "/" and path.startswith(f"{own}/") and not state)
+
+
+class MenuGroup(NamedTuple):
+    title: str
+    entries: tuple[MenuEntry, ...]
+
+
+WAITS_FOR_ANSWER = str(State.INPUT_REQUIRED)
+
+MENU = (
+    MenuGroup("", (MenuEntry("/", "Overview", "o", "overview"),)),
+    MenuGroup(
+        "Work",
+        (
+            MenuEntry("/tasks", "Tasks", "t", "tasks", ("/task", "/bulk")),
+            MenuEntry("/handlers", "Handlers", "h", "handlers", ("/handler", "/submit")),
+            MenuEntry("/lanes", "Lanes", "l", "lanes", ("/lane",), "warn"),
+            MenuEntry("/schedules", "Schedules", "s", "schedules", ("/schedule",)),
+            MenuEntry("/batches", "Batches", "b", "batches", ("/batch",)),
+        ),
+    ),
+    MenuGroup(
+        "Set aside",
+        (
+            MenuEntry(f"/tasks?state={WAITS_FOR_ANSWER}", "Questions", "q", "questions", (), "warn"),
+            MenuEntry("/dead", "Dead letters", "d", "dead", (), "bad"),
+            MenuEntry("/unreadable", "Unreadable", "u", "unreadable", (), "bad"),
+        ),
+    ),
+    MenuGroup(
+        "System",
+        (
+            MenuEntry("/workers", "Workers", "w", "workers", ("/stacks",)),
+            MenuEntry("/webhooks", "Webhooks", "k", "webhooks"),
+            MenuEntry("/events", "Events", "e", "events"),
+            MenuEntry("/activity", "Activity", "a", "activity"),
+        ),
+    ),
+)
+
+ENTRIES = tuple(entry for group in MENU for entry in group.entries)
+
+
+class RemedyButton(NamedTuple):
+    """A form with one button."""
+
+    path: str
+    title: str
+    fields: dict[str, str]
+
+
+class _Way(NamedTuple):
+    """From a look of the doctor to its page and its remedy. `{}` is the name in the look."""
+
+    look: re.Pattern[str]
+    title: str
+    place: str
+    look_at: str
+    action: tuple[str, str, str] | None = None  # path, title, field of the name
+
+
+_WAYS = tuple(  # in the order of harm
+    _Way(re.compile(look), *rest)
+    for look, *rest in (
+        (r"workers of all hosts|stewards", "Workers are silent", "/workers", "Workers"),
+        (r"workers of lane (.+)", "Nobody serves lane {}", "/lane?name={}", "Lane"),
+        (r"handler .+ in lane (.+)", "No worker has the handler", "/lane?name={}", "Lane"),
+        (r"a default handler in lane (.+)", "No worker has a default handler", "/lane?name={}", "Lane"),
+        (r"dead letters", "Dead letters", "/dead", "Look at them"),
+        (r"pause of lane (.+)", "Lane {} is paused", "/lane?name={}", "Lane", ("/lanes/resume", "Resume {}", "lane")),
+        (r"(?:halted|quiet) hosts", "A host claims nothing", "/workers", "Workers"),
+        (r"waiting tasks", "Tasks wait long", "/tasks?state=submitted", "Tasks"),
+        (r"unreadable entries", "Unreadable entries", "/unreadable", "Look at them"),
+        (r"schedule (.+)", "Schedule {}", "/schedule?id={}", "Schedule"),
+        (r"clocks|versions", "Hosts differ", "/workers", "Workers"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A finding with its page and its remedy. `level`: `problem` or `warning`. `rank`: lower does more harm; what is
+    wrong with the server itself, as its slow log, comes last."""
+
+    rank: int
+    level: str
+    title: str
+    found: str
+    fix: str
+    place: str = ""
+    look_at: str = ""
+    action: RemedyButton | None = None
+
+    @classmethod
+    def of(cls, finding: Finding) -> Wrong:
+        for rank, way in enumerate(_WAYS):
+            if match := way.look.fullmatch(finding.look):
+                name = match[1] if match.groups() else ""
+                quoted = urlencode({"": name})[1:]
+                action = way.action and RemedyButton(way.action[0], way.action[1].format(name), {way.action[2]: name})
+                title, place = way.title.format(name), way.place.format(quoted)
+                return cls(rank, str(finding.level), title, finding.found, finding.fix, place, way.look_at, action)
+        return cls(len(_WAYS), str(finding.level), finding.look.capitalize(), finding.found, finding.fix)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """`wrong`: the worst first. `waits`: numbers of the menu by icon. `says`: the line where nothing is wrong."""
+
+    wrong: tuple[Wrong, ...] = ()
+    waits: Mapping[str, int] = field(default_factory=dict[str, int])
+    says: str = ""
+
+    @property
+    def first(self) -> Wrong | None:
+        return self.wrong[0] if self.wrong else None
+
+    @property
+    def others(self) -> int:
+        return max(0, len(self.wrong) - 1)
+
+    @property
+    def level(self) -> str:
+        return self.wrong[0].level if self.wrong else "fine"
+
+    @property
+    def waiting(self) -> int:
+        return sum(self.waits.values())
+
+
+AWAY = Frame((Wrong(0, "problem", "The store does not answer", "this page shows nothing until it does", ""),))
+
+
+async def frame_of(problems: CurrentProblems, counts: QueueCounts) -> Frame:
+    """The frame now: from what is kept for some seconds."""
+    try:
+        found, numbers = await problems.read(), await counts.read()
+    except HoldfastError:
+        return AWAY
+    wrong = in_order(map(Wrong.of, found))
+    return Frame(wrong, _waits(numbers, wrong), f"Nothing is wrong. {_work(numbers)}")
+
+
+def in_order(wrong: Iterable[Wrong]) -> tuple[Wrong, ...]:
+    """Problems before warnings, and of these what does most harm first."""
+    return tuple(sorted(wrong, key=lambda each: (each.level != "problem", each.rank)))
+
+
+def _waits(counts: Counts, wrong: tuple[Wrong, ...]) -> dict[str, int]:
+    asks = sum(counts.states.get(state, 0) for state in (State.INPUT_REQUIRED, State.AUTH_REQUIRED))
+    paused = sum(1 for each in wrong if each.action and each.action.path == "/lanes/resume")
+    return {"dead": counts.dead, "unreadable": counts.unreadable, "questions": asks, "lanes": paused}
+
+
+def _work(counts: Counts) -> str:
+    workers, runs = counts.workers, counts.states.get(State.WORKING, 0)
+    waits = counts.states.get(State.SUBMITTED, 0)
+    return f"{workers} workers run {runs} tasks; {waits} wait."
+
+
+def state_of(request: Request) -> Frame:
+    """The frame that was read for this request; without one, an empty one."""
+    return getattr(request.state, "frame", Frame())
