@@ -74,9 +74,7 @@ async def task(
         is_over=record.state in TERMINAL,
         asks=record.state in ASKS,
         takes_messages=shown_task.takes_messages(record),
-        brief=shown_task.brief_of(access.redaction.value(call.kwargs), access.redaction.text(call.text))
-        if call
-        else "",
+        brief=_brief(access, call) if call else "",
         edited_from=str((call.metadata if call else {}).get(FROM) or ""),
         can_edit=call is not None,
         message_id=str(uuid4()),

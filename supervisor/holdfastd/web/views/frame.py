@@ -98,21 +98,22 @@ class _Way(NamedTuple):
     action: tuple[str, str, str] | None = None  # path, title, field of the name
 
 
-_WAYS = tuple(  # in the order of harm
-    _Way(re.compile(look), *rest)
-    for look, *rest in (
-        (r"workers of all hosts|stewards", "Workers are silent", "/workers", "Workers"),
-        (r"workers of lane (.+)", "Nobody serves lane {}", "/lane?name={}", "Lane"),
-        (r"handler .+ in lane (.+)", "No worker has the handler", "/lane?name={}", "Lane"),
-        (r"a default handler in lane (.+)", "No worker has a default handler", "/lane?name={}", "Lane"),
-        (r"dead letters", "Dead letters", "/dead", "Look at them"),
-        (r"pause of lane (.+)", "Lane {} is paused", "/lane?name={}", "Lane", ("/lanes/resume", "Resume {}", "lane")),
-        (r"(?:halted|quiet) hosts", "A host claims nothing", "/workers", "Workers"),
-        (r"waiting tasks", "Tasks wait long", "/tasks?state=submitted", "Tasks"),
-        (r"unreadable entries", "Unreadable entries", "/unreadable", "Look at them"),
-        (r"schedule (.+)", "Schedule {}", "/schedule?id={}", "Schedule"),
-        (r"clocks|versions", "Hosts differ", "/workers", "Workers"),
-    )
+def _way(look: str, title: str, place: str, look_at: str, action: tuple[str, str, str] | None = None) -> _Way:
+    return _Way(re.compile(look), title, place, look_at, action)
+
+
+_WAYS = (  # in the order of harm
+    _way(r"workers of all hosts|stewards", "Workers are silent", "/workers", "Workers"),
+    _way(r"workers of lane (.+)", "Nobody serves lane {}", "/lane?name={}", "Lane"),
+    _way(r"handler .+ in lane (.+)", "No worker has the handler", "/lane?name={}", "Lane"),
+    _way(r"a default handler in lane (.+)", "No worker has a default handler", "/lane?name={}", "Lane"),
+    _way(r"dead letters", "Dead letters", "/dead", "Look at them"),
+    _way(r"pause of lane (.+)", "Lane {} is paused", "/lane?name={}", "Lane", ("/lanes/resume", "Resume {}", "lane")),
+    _way(r"(?:halted|quiet) hosts", "A host claims nothing", "/workers", "Workers"),
+    _way(r"waiting tasks", "Tasks wait long", "/tasks?state=submitted", "Tasks"),
+    _way(r"unreadable entries", "Unreadable entries", "/unreadable", "Look at them"),
+    _way(r"schedule (.+)", "Schedule {}", "/schedule?id={}", "Schedule"),
+    _way(r"clocks|versions", "Hosts differ", "/workers", "Workers"),
 )
 
 
