@@ -80,7 +80,7 @@ def environment(redaction: Redaction) -> Environment:
         span,
         query_with,
     )
-    found.filters |= {each.__name__: each for each in (*own, rate_words)}
+    found.filters |= {each.__name__: each for each in own}
     found.filters |= {
         "pretty": lambda value: pretty(redaction.value(_plain(value))),
         "redacted": redaction.text,
