@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from holdfast.version import installed
-from holdfastd.cli.command_table import cli
-from holdfastd.cli.common.lazy_command import LazyCommand
+from holdfastd.cli.command_table import LazyCommand, cli
 
 PROGRAM = "supervisor"
 

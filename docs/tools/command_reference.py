@@ -8,8 +8,7 @@ from inspect import cleandoc
 
 import click
 
-from holdfastd.cli.command_table import cli
-from holdfastd.cli.common.lazy_command import LazyCommand
+from holdfastd.cli.command_table import LazyCommand, cli
 
 EXAMPLE = re.compile(r"\s*(?:Example: )?(?:sudo )?supervisor ")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfastd.cli.command_table import COMMANDS
-from holdfastd.cli.common import called_name
+from holdfastd.cli.common import output
 from tests.cli.commands import Cli, clean
 from tests.forked import SUPERVISOR
 
@@ -42,7 +42,7 @@ def test_data_is_printed_as_it_is(cli: Cli) -> None:
 
 
 def test_all_commands_are_known_here() -> None:
-    assert {command.name for command in COMMANDS} <= {*called_name.COMMANDS}
+    assert {command.name for command in COMMANDS} <= {*output.COMMANDS.split("|")}
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,6 @@ def test_all_commands_are_known_here() -> None:
 )
 def test_prose_is_left_alone(monkeypatch: pytest.MonkeyPatch, text: str, expected: str) -> None:
     monkeypatch.setattr(sys, "argv", [str(Path("/usr/bin/holdfast"))])
-    assert called_name.as_called(text) == expected
+    assert output.as_called(text) == expected
     monkeypatch.setattr(sys, "argv", ["/usr/bin/supervisor"])
-    assert called_name.as_called(text) == text
+    assert output.as_called(text) == text

@@ -14,8 +14,8 @@ import pytest
 
 from holdfast import TaskManager, TaskSpec
 from holdfast.store.redis import RedisStore
+from holdfastd.cli.command_table import LazyCommand
 from holdfastd.cli.command_table import cli as group
-from holdfastd.cli.common.lazy_command import LazyCommand
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.task_id import OFFERED, ids_beginning
 from tests.cli.commands import Cli, clean

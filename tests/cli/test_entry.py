@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.cli.command_table import COMMANDS
-from holdfastd.cli.common.lazy_command import LazyCommand
+from holdfastd.cli.command_table import COMMANDS, LazyCommand
 from tests.cli.commands import Cli, Inside, clean
 from tests.forked import SUPERVISOR
 

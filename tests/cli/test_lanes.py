@@ -71,7 +71,7 @@ def test_the_rate_of_a_handler_is_set_and_shown(inside: Cli) -> None:
         (["set", "slow", "--burst", "5"], "burst: 5 needs a rate"),
         (
             ["set", "--handler", "a", "--running", "5"],
-            "running: not possible here; possible are handler, rate, burst, create",
+            "running: not possible here; possible are handler, rate, burst, reset, create",
         ),
         (["pause", "a b"], "printable characters without spaces and braces"),
     ],

@@ -11,8 +11,8 @@ import click
 import pytest
 
 from holdfast_config import Settings
+from holdfastd.cli.command_table import LazyCommand
 from holdfastd.cli.command_table import cli as group
-from holdfastd.cli.common.lazy_command import LazyCommand
 from holdfastd.cli.common.setting_flags import GROUPS, NOT_FLAGS
 from holdfastd.cli.common.store_session import IN_MEMORY
 from tests.cli.commands import Inside

@@ -30,6 +30,7 @@ def test_count_rate_and_time_left_are_told_once_in_each_period() -> None:
     [
         (0, 5, "0 of 5 tasks cleared, 0 a second"),
         (1, None, "1 task cleared, 0.1 a second"),
+        (5000, None, "5000 tasks cleared, 500 a second"),
         (9, 5, "9 of 5 tasks cleared, 0.9 a second"),
         (0, 0, "0 of 0 tasks cleared, 0 a second"),
     ],
@@ -39,6 +40,10 @@ def test_a_rate_is_a_number_whatever_is_done(done: int, total: int | None, text:
     rate = WorkRate("task", "cleared", total, lambda: now)
     now = 110.0
     assert rate.text(done) == text
+
+
+def test_the_rate_of_a_moment_is_a_number() -> None:
+    assert WorkRate("task", "accepted", clock=lambda: 5.0).text(1) == "1 task accepted, 1000 a second"
 
 
 def test_more_than_was_estimated_is_no_more_than_the_total() -> None:

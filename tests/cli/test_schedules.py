@@ -148,7 +148,8 @@ def test_a_file_is_applied_and_only_its_owner_s_are_pruned(inside: Inside, short
     file = short_path / "billing.toml"
     file.write_text('[schedules.a]\nevery = "5m"\ntext = "x"\n\n[schedules.b]\ncron = "0 * * * *"\nname = "sweep"\n')
     inside("schedules", "set", "mine", "x", "--every", "60")
-    assert inside("schedules", "diff", str(file)).status == 1
+    answer = inside("schedules", "diff", str(file))
+    assert (answer.status, answer.out.splitlines()) == (1, ["create  a", "create  b"])
     assert inside("schedules", "apply", str(file), "--json").document["create"] == ["a", "b"]
     assert inside("schedules", "diff", str(file)).status == 0
     file.write_text('[schedules.b]\ncron = "30 * * * *"\nname = "sweep"\n')

@@ -15,7 +15,7 @@ import pytest
 
 from holdfastd.cli import service_process
 from holdfastd.cli.command_table import cli as commands
-from holdfastd.cli.common.lazy_command import set_version
+from holdfastd.cli.command_table import set_version
 from tests.cli.conftest import SUPERVISOR, clean, running
 
 HANDLER = """

@@ -16,8 +16,7 @@ import holdfast
 import holdfast.errors
 import holdfast.timeline
 from holdfast.exits import Exit
-from holdfastd.cli.command_table import cli
-from holdfastd.cli.common.lazy_command import LazyCommand
+from holdfastd.cli.command_table import LazyCommand, cli
 from tests.docs import log_events, metric_tables, settings_table
 
 ROOT = Path(__file__).parents[2]

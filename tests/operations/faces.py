@@ -106,7 +106,7 @@ async def by_agent(_: Cli, here: Site, case: Case) -> Said:
 
 async def by_top(_: Cli, here: Site, case: Case) -> Said:
     flags = {"redis_url": here.settings.redis_url, "queue_name": here.settings.queue_name}
-    row, refusal = PaneRow((), (), case.subject), ""
+    row, refusal = PaneRow((), task_id=case.subject), ""
     try:
         await carry_out(RowOrder(case.act.name.removeprefix("tasks/")), row, Session(flags), here.store)
     except HoldfastError as error:

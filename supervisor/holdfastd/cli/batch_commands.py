@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import click
-import rich_click
 
 from holdfast.client.arguments import check_batch_id
 from holdfast.client.manager import TaskManager
 from holdfast.core.batches import BatchRecord, BatchState, TaskEnd
 from holdfast.core.words import counted
-from holdfast.store import Store
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import arguments_of
-from holdfastd.cli.common.confirm import confirm
-from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage, operate
-from holdfastd.cli.common.tables import TableFit, plain, table
-from holdfastd.cli.common.task_id import CUT
+from holdfastd.cli.common import Session, options, output, parameters, tables
+from holdfastd.cli.common.store_session import LONG_RETRIES, Store, arguments_of, ask, manage, operate
+from holdfastd.cli.common.task_id import CUT, IDS_LISTED, only_one, uncut
 from holdfastd.documents.printed_times import moment, span
 from holdfastd.documents.task_documents import batch_document
 from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH, known_batch
 
 COLUMNS = ("batch", "state", "tasks", "open", "completed", "failed", "rejected", "canceled", "gone", "age", "callback")
-FIT = TableFit(ids=("batch", "callback"), drop=("gone", "rejected", "canceled", "age", "callback", "completed"))
+FIT = tables.TableFit(ids=("batch", "callback"), drop=("gone", "rejected", "canceled", "age", "callback", "completed"))
 PAGE = 1000  # batches that are looked at in one step for a beginning
-LISTED = 5  # ids that an error names
 NO_PRODUCER = (
     "not all its tasks were submitted; if its producer is gone, submit them again or `supervisor batches seal`"
 )
 
 
-@rich_click.group(epilog="Example: supervisor batches list")
+@options.group(epilog="Example: supervisor batches list")
 def batches() -> None:
     """List and show batches of tasks, seal and cancel them.
 
@@ -41,12 +33,9 @@ def batches() -> None:
 
 @batches.command("list", epilog="Example: supervisor batches list --json")
 @click.option("--cursor", default="", help="Continue after an earlier page: the cursor that it printed.")
-@click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number of batches."
-)
+@parameters.limit_option(10_000, "Maximum number of batches.")
 @options.wide
-@options.store
-@options.pass_session
+@options.changing
 def list_(session: Session, /, limit: int, cursor: str) -> None:
     """List batches, the latest first: the number of their tasks by how these have ended."""
     page = manage(session, lambda manager: manager.batches(limit, cursor))
@@ -54,7 +43,7 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
         listed = [batch_document(each) for each in page.batches]
         output.document({"batches": listed, "unreadable": list(page.unreadable), "cursor": page.cursor})
         return
-    table(COLUMNS, [_cells(each) for each in page.batches], FIT, wide=session.wide)
+    tables.table(COLUMNS, [_cells(each) for each in page.batches], FIT, wide=session.wide)
     for batch_id in page.unreadable:
         output.note(f"batch {batch_id}: its record cannot be read, as somebody else has changed it")
     if page.cursor:
@@ -69,15 +58,14 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
     type=click.Choice([str(end) for end in TaskEnd if end is not TaskEnd.RETRIED]),
     help="Also list the tasks that have ended so, at most --limit.",
 )
-@click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number of tasks."
-)
-@options.store
-@options.pass_session
+@parameters.limit_option(10_000, "Maximum number of tasks.")
+@options.changing
 def show(session: Session, /, batch: str, end: str | None, limit: int) -> None:
     """Show one batch: its counts, its callback, when it was sealed and has ended."""
 
-    async def look(manager: TaskManager, batch_id: str) -> tuple[BatchRecord, list[str]]:
+    batch_id = _whole(session, batch)
+
+    async def look(manager: TaskManager) -> tuple[BatchRecord, list[str]]:
         found = list[str]()
         if end is not None:
             async for task in manager.batch(batch_id).tasks(end):
@@ -86,47 +74,37 @@ def show(session: Session, /, batch: str, end: str | None, limit: int) -> None:
                     break
         return await manager.batch(batch_id).record(), found
 
-    batch_id = _whole(session, batch)
-    record, task_ids = manage(session, lambda manager: look(manager, batch_id))
+    record, task_ids = manage(session, look)
     if session.json:
         output.document(batch_document(record) | ({"tasks": task_ids} if end else {}))
         return
-    plain([row for row in _rows(record) if row[1] not in (None, "")])
+    tables.plain([row for row in _rows(record) if row[1] not in (None, "")])
     for task_id in task_ids:
         output.text(task_id)
 
 
 @batches.command(help=SEAL_BATCH.help, epilog="Example: supervisor batches seal import-7")
 @arguments_of(SEAL_BATCH)
-@options.store
-@options.pass_session
+@options.changing
 def seal(session: Session, /, batch: str) -> None:
     sealed = operate(session, SEAL_BATCH, {"batch": _chosen(session, batch)})
-    if session.json:
-        output.document(sealed)
-    else:
-        what, counts = "sealed" if sealed["sealed_now"] else "was sealed already", sealed["counts"]
-        output.text(f"{sealed['batch']} {what} with {counted(counts['total'], 'task')}, {counts['open']} open")
+    what, counts = "sealed" if sealed["sealed_now"] else "was sealed already", sealed["counts"]
+    session.answer(sealed, f"{sealed['batch']} {what} with {counted(counts['total'], 'task')}, {counts['open']} open")
 
 
 @batches.command(help=CANCEL_BATCH.help, epilog="Example: supervisor batches cancel import-7 --yes")
 @arguments_of(CANCEL_BATCH)
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@options.store
-@options.pass_session
+@parameters.yes_option
+@options.changing
 def cancel(session: Session, /, batch: str, reason: str | None, yes: bool) -> None:
     batch_id = _chosen(session, batch)
-    record = None if yes else ask(session, lambda store: store.batch(batch_id))
-    if record is not None:
+    if not yes and (record := ask(session, lambda store: store.batch(batch_id))):
         question = f"Cancel batch {batch_id} with {counted(record.counts.open, 'open task')}?"
-        confirm(question, "canceling a batch cannot be undone", yes=yes)
+        parameters.confirm(question, "canceling a batch cannot be undone", yes=False)
     canceled = operate(session, CANCEL_BATCH, {"batch": batch_id, "reason": reason or ""}, LONG_RETRIES)
-    if session.json:
-        output.document(canceled)
-    elif canceled["state"] is BatchState.CANCELED:
-        output.text(f"{batch_id} canceled, with {counted(canceled['canceled_now'], 'task')}")
-    else:
-        output.text(f"{batch_id} had ended already")
+    is_canceled = canceled["state"] is BatchState.CANCELED
+    what = f"canceled, with {counted(canceled['canceled_now'], 'task')}" if is_canceled else "had ended already"
+    session.answer(canceled, f"{batch_id} {what}")
 
 
 def _cells(record: BatchRecord) -> tuple[object, ...]:
@@ -167,16 +145,13 @@ def _whole(session: Session, word: str, /) -> str:
 
 
 async def _found(store: Store, word: str) -> str:
-    beginning = word.removesuffix(CUT[0]).removesuffix(CUT[1])
+    beginning = uncut(word)
     if word == beginning and await store.batch(check_batch_id(word)) is not None:
         return word
     found, cursor = list[str](), ""
-    while len(found) <= LISTED:
+    while len(found) <= IDS_LISTED:
         page = await store.batches(PAGE, cursor, beginning)
         found += [each.batch_id for each in page.batches]
         if not (cursor := page.cursor):
             break
-    if len(found) > 1:
-        more = " and more" if len(found) > LISTED else ""
-        raise CommandError(f"{word} is not one batch: the ids {', '.join(found[:LISTED])}{more} begin so")
-    return found[0] if found else (await known_batch(store, beginning)).batch_id
+    return only_one("batch", word, found) or (await known_batch(store, beginning)).batch_id

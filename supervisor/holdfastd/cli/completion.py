@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import click
-import rich_click
 from click.shell_completion import get_completion_class
 
 from holdfastd.cli.common import options
-from holdfastd.cli.common.called_name import command_name
+from holdfastd.cli.common.output import command_name
 
 SHELLS = ("bash", "zsh", "fish")
 
 
-@rich_click.command(
+@options.command(
     epilog="Examples:\n\nsupervisor completion bash > ~/.local/share/bash-completion/completions/supervisor\n\n"
     "supervisor completion zsh > ~/.zfunc/_supervisor\n\n"
     "supervisor completion fish > ~/.config/fish/completions/supervisor.fish"

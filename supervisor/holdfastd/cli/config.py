@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import cast
 
 import click
-import rich_click
 from pydantic import SecretStr
 
 from holdfast.core.words import counted, duration
 from holdfast_config import Settings
 from holdfast_config.origin import ValueWithOrigin, without_secrets
 from holdfast_config.resolve import Resolved
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import Session, options, output, tables
 from holdfastd.cli.common.setting_flags import every_setting
-from holdfastd.cli.common.tables import table
 from holdfastd.control.report import look
 from holdfastd.control.socket_protocol import SupervisorStatus
 from holdfastd.embedded import project_data
@@ -49,7 +46,7 @@ def _others(status: SupervisorStatus, settings: Settings) -> Iterator[str]:
 DEFAULT = "default"
 
 
-@rich_click.group(epilog="Example: supervisor config show")
+@options.group(epilog="Example: supervisor config show")
 def config() -> None:
     """Show the settings and the origin of each."""
 
@@ -78,10 +75,9 @@ def show(session: Session, /, handler: str | None, given: bool) -> None:
             output.note(line)
     session.warn()
     rows = [row for row in _rows(session.resolved) if not given or row[2] != DEFAULT]
-    if session.json:
-        output.document({name: {"value": value, "source": source} for name, value, source in rows})
-    else:
-        table(("setting", "value", "source"), [(name, _shown(value), source) for name, value, source in rows])
+    document = {name: {"value": value, "source": source} for name, value, source in rows}
+    shown = ((name, _shown(value), source) for name, value, source in rows)
+    tables.answer(session, document, ("setting", "value", "source"), shown)
 
 
 def _rows(resolved: Resolved) -> Iterator[tuple[str, object, str]]:

@@ -10,20 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
-import rich_click
 
 from holdfast.core.words import counted
 from holdfast.exits import Exit
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.parameter_types import WAIT
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import CommandError, Session, options, output, parameters
 from holdfastd.control import client
-from holdfastd.control.socket_protocol import AskReload, AskStatus, ReloadResult
+from holdfastd.control.client import ask
+from holdfastd.control.socket_protocol import AskReload, AskStatus
 
 
-@rich_click.command(epilog="Examples: supervisor stop --timeout 120; supervisor stop --now")
-@click.option("--timeout", type=WAIT, metavar="SECONDS", help="Maximum time to wait. Default: until it has ended.")
+@options.command(epilog="Examples: supervisor stop --timeout 120; supervisor stop --now")
+@click.option(
+    "--timeout", type=parameters.WAIT, metavar="SECONDS", help="Maximum time to wait. Default: until it has ended."
+)
 @click.option("--now", is_flag=True, help="Cancel running tasks instead of waiting; they go back into the queue.")
 @options.here
 @options.pass_session
@@ -39,12 +38,8 @@ def stop(session: Session, /, timeout: float | None, now: bool) -> int:
         raise CommandError(
             f"the supervisor in {folder} still has running tasks after {timeout:g} s; see `supervisor status`"
         )
-    if session.json:
-        output.document({"stopped": True, "exit": code})
-    else:
-        output.text(
-            "stopped; tasks that took too long were put back into the queue" if code == Exit.CUT_OFF else "stopped"
-        )
+    cut_off = "; tasks that took too long were put back into the queue" if code == Exit.CUT_OFF else ""
+    session.answer({"stopped": True, "exit": code}, f"stopped{cut_off}")
     return code
 
 
@@ -52,7 +47,7 @@ def _stopped(folder: Path, timeout: float | None, *, now: bool) -> int | None:
     """The exit status of the supervisor; None if it has not ended in time."""
     # The control socket closes shortly before the process ends and releases its locks: wait for that as well.
     deadline = None if timeout is None else time.monotonic() + timeout
-    status = client.ask(folder, AskStatus())
+    status = ask(folder, AskStatus())
     if running := sum(len(process.running) for process in status.processes):
         doing = "canceling" if now else "waiting for"
         output.note(f"{doing} {counted(running, 'running task')}; interrupting this command does not cancel the stop")
@@ -81,11 +76,11 @@ def _watch(pid: int) -> Generator[int | None]:
 # `supervisor reload`.
 
 
-@rich_click.command(
+@options.command(
     epilog="Examples:\n\nsupervisor reload\n\nsupervisor reload --wait --timeout 120 || echo the old code still serves"
 )
 @click.option("--wait", is_flag=True, help="Wait until the new code runs, or has failed to start (exit status 1).")
-@click.option("--timeout", type=WAIT, metavar="SECONDS", help="Maximum time to wait; implies --wait.")
+@click.option("--timeout", type=parameters.WAIT, metavar="SECONDS", help="Maximum time to wait; implies --wait.")
 @options.here
 @options.pass_session
 def reload(session: Session, /, wait: bool, timeout: float | None) -> int:
@@ -95,30 +90,16 @@ def reload(session: Session, /, wait: bool, timeout: float | None) -> int:
     one, each after its running tasks. If the new code fails to start, the old workers stay.
     """
     folder = session.runtime_dir
-    if wait or timeout is not None:
-        return _print(session, _ended(client.reload(folder, timeout), timeout))
-    client.ask(folder, AskReload())
-    if session.json:
-        output.document({"reloading": True})
-    else:
-        output.hint("reloading: the log shows the result, and so does `supervisor reload --wait`")
-    return Exit.OK
-
-
-def _ended(end: ReloadResult | None, timeout: float | None) -> ReloadResult:
+    if not wait and timeout is None:
+        ask(folder, AskReload())
+        how = output.as_called("the log shows the result, and so does `supervisor reload --wait`")
+        session.answer({"reloading": True}, f"reloading: {how}")
+        return Exit.OK
+    end = client.reload(folder, timeout)
     if end is None:
         raise CommandError(f"the reload has not ended after {timeout:g} s; `supervisor status` shows its progress")
-    return end
-
-
-def _print(session: Session, end: ReloadResult) -> int:
-    status = Exit.FAILED if end.error else Exit.OK
-    if session.json:
-        output.document({"reloaded": not end.error, "draining": end.draining, "error": end.error})
-    elif end.error:
+    if end.error and not session.json:
         raise CommandError(f"{end.traceback}{end.error}")
-    else:
-        output.text(
-            f"reloaded; old workers that still finish their tasks: {end.draining}" if end.draining else "reloaded"
-        )
-    return status
+    draining = f"; old workers that still finish their tasks: {end.draining}" if end.draining else ""
+    session.answer({"reloaded": not end.error, "draining": end.draining, "error": end.error}, f"reloaded{draining}")
+    return Exit.FAILED if end.error else Exit.OK

@@ -7,26 +7,19 @@ from dataclasses import asdict
 from typing import Any, TypeVar, cast
 
 import anyio
-import click
-import rich_click
 
-from holdfast.core.counts import LedgerStatus
 from holdfast.exits import Exit
-from holdfast.store import Store
 from holdfast.store.ledger import PostgresStore, migrate
 from holdfast.store.ledger.database import Database
 from holdfastd.cli import shown_values
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.confirm import confirm
-from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import CommandError, Session, options, output, parameters
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, ask
 from holdfastd.cli.common.work_progress import WorkProgress
 
 T = TypeVar("T")
 
 
-@rich_click.group(epilog="Examples:\n\nsupervisor db upgrade\n\nsupervisor db status --json")
+@options.group(epilog="Examples:\n\nsupervisor db upgrade\n\nsupervisor db status --json")
 def db() -> None:
     """Create and check the tables in PostgreSQL."""
 
@@ -42,18 +35,15 @@ def upgrade(session: Session, /) -> int:
     """
     with WorkProgress("step", "done") as progress:
         done = _with_database(session, lambda database: migrate.upgrade(database, progress.show))
-    if session.json:
-        output.document({"version": migrate.newest(), "steps": [each.name for each in done]})
-    else:
-        for each in done:
-            output.text(f"{each.version:04} {each.name}")
-        output.text(f"version {migrate.newest()}" + ("" if done else ", unchanged"))
+    document = {"version": migrate.newest(), "steps": [each.name for each in done]}
+    unchanged = "" if done else ", unchanged"
+    lines = [f"{each.version:04} {each.name}" for each in done]
+    session.answer(document, *lines, f"version {migrate.newest()}{unchanged}")
     return Exit.OK
 
 
 @db.command(epilog="Example: supervisor db status")
-@options.store
-@options.pass_session
+@options.changing
 def status(session: Session, /) -> int:
     """Show the version of the tables, and how far the copy in PostgreSQL is behind Redis.
 
@@ -61,41 +51,34 @@ def status(session: Session, /) -> int:
     """
     version = _with_database(session, migrate.version)
     standing = shown_values.read(session) if version == migrate.newest() else None
-    if session.json:
-        shown = {"version": version, "needed": migrate.newest()}
-        output.document(shown | ({"ledger": asdict(standing)} if standing else {}))
+    if standing:
+        then = shown_values.ledger_summary(standing)
     else:
-        _print(version, standing)
+        then = output.as_called(
+            "run: supervisor db upgrade" if version < migrate.newest() else "upgrade Holdfast on this host"
+        )
+    document = {"version": version, "needed": migrate.newest()} | ({"ledger": asdict(standing)} if standing else {})
+    needed = f"this version of Holdfast needs {migrate.newest()}"
+    session.answer(document, f"the tables have version {version}; {needed}", then)
     return Exit.OK if version == migrate.newest() else Exit.FAILED
 
 
 @db.command(epilog="Example: supervisor db adopt --yes")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@options.store
-@options.pass_session
+@parameters.yes_option
+@options.changing
 def adopt(session: Session, /, yes: bool) -> int:
     """Let this database keep the copy of a queue that another database has kept until now.
 
     The steward then treats Redis as if it had lost data: tasks that this database has and Redis has not are put back.
     """
     name = session.settings.queue_name
-    confirm(f"Make this database the ledger of {name}?", "tasks that only this database has will run", yes=yes)
-
-    async def leave(store: Store) -> None:
-        await cast("PostgresStore", store).disown()
-
+    parameters.confirm(
+        f"Make this database the ledger of {name}?", "tasks that only this database has will run", yes=yes
+    )
     _needs_database(session)
-    ask(session, leave)
+    ask(session, lambda store: cast("PostgresStore", store).disown())
     output.text(f"this database is now the ledger of {name}; the next steward with it puts back its tasks")
     return Exit.OK
-
-
-def _print(version: int, standing: LedgerStatus | None) -> None:
-    output.text(f"the tables have version {version}; this version of Holdfast needs {migrate.newest()}")
-    if standing is not None:
-        output.text(shown_values.ledger_summary(standing))
-    else:
-        output.hint("run: supervisor db upgrade" if version < migrate.newest() else "upgrade Holdfast on this host")
 
 
 def _with_database(session: Session, work: Callable[[Database], Awaitable[T]]) -> T:

@@ -7,15 +7,12 @@ from dataclasses import asdict
 from types import FrameType
 
 import click
-import rich_click
 from rich.console import Console
 from rich.live import Live
 
 from holdfast.core.words import counted
 from holdfast.exits import Exit
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import CommandError, Session, options, output
 from holdfastd.demo import demonstration
 from holdfastd.demo.demonstration import Demonstration, DemoProgress, ShowProgress, run_demo
 from holdfastd.demo.supervisor_process import DemoError
@@ -25,7 +22,7 @@ from holdfastd.parent.received_signals import is_ignored
 REPORT_INTERVAL = 5.0  # seconds, if there is no terminal
 
 
-@rich_click.command(epilog="Examples:\n\nsupervisor demo\n\nsupervisor demo --tasks 500 --seconds 10 --seed 7 --json")
+@options.command(epilog="Examples:\n\nsupervisor demo\n\nsupervisor demo --tasks 500 --seconds 10 --seed 7 --json")
 @click.option("--tasks", type=click.IntRange(1, 1_000_000), default=2000, show_default=True, help="Number of tasks.")
 @click.option(
     "--seconds",
@@ -88,12 +85,9 @@ def _lines(session: Session) -> ShowProgress:
 
 
 def _print(session: Session, result: DemoResult, breaches: list[str]) -> None:
-    if session.json:
-        output.document(asdict(result) | {"lost": result.lost, "breaches": breaches})
-    elif session.for_people:
+    if session.for_people:
         Console().print(demonstration.result_panel(result, breaches))
-    else:
-        for name, value in result.rows():
-            output.text(f"{name:<20} {value}")
-        for breach in breaches or [ALL_KEPT]:
-            output.text(breach)
+        return
+    lines = [f"{name:<20} {value}" for name, value in result.rows()]
+    document = asdict(result) | {"lost": result.lost, "breaches": breaches}
+    session.answer(document, *lines, *(breaches or [ALL_KEPT]))

@@ -8,19 +8,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
-import rich_click
 
 from holdfast.exits import Exit
 from holdfast_config import ConfigError
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import Session, options, output
 from holdfastd.cli.common.setting_flags import settings_but
 
 if TYPE_CHECKING:
     from holdfastd.doctor.finding import Finding
 
 
-@rich_click.command(
+@options.command(
     epilog="Examples:\n\nsupervisor doctor\n\nsupervisor doctor agent:handle --workers 100 --redis-url redis://db:6379/0\n\n"
     "supervisor doctor --json --strict"
 )

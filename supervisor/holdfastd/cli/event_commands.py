@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import click
-import rich_click
 
 from holdfast.client.queue_views import PAGE, EventFilter, EventStream, MissedEvents
 from holdfast.core.activity import Happening
 from holdfast.core.trail import EVENTS
 from holdfast.errors import StoreUnavailableError
-from holdfast.store import Store
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.parameter_types import DURATION
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import TERMINAL_RETRIES, converse
+from holdfastd.cli.common import Session, options, output, parameters
+from holdfastd.cli.common.store_session import TERMINAL_RETRIES, Store, converse
 from holdfastd.cli.common.task_id import TASK_ID, whole_ids
 from holdfastd.documents import printed_times
 from holdfastd.documents.queue_documents import event_document
@@ -26,20 +21,22 @@ from holdfastd.documents.queue_documents import event_document
 
 @dataclass(frozen=True, slots=True)
 class EventPrinter:
-    """Functions that print an event, a remark about the store, and a gap."""
+    """Prints events, gaps between them, also in the JSON output, and remarks about the store."""
 
-    show: Callable[[Happening], None]
-    note: Callable[[str], None]
-    missed: Callable[[MissedEvents], None]
+    session: Session
 
     def print(self, event: Happening | MissedEvents) -> None:
         if isinstance(event, MissedEvents):
-            self.missed(event)
+            if self.session.json:
+                output.line({"event": "missed", "after": event.after, "before": event.before})
+            after, before = (printed_times.moment(int(position.partition("-")[0])) for position in event)
+            output.note(f"events between {after} and {before} were deleted before they could be read")
         else:
-            self.show(event)
+            line = f"{printed_times.moment(event.at_ms)}  {event.event:<17} {event.subject} {event.detail}"
+            self.session.answer_each(event_document(event), line.rstrip())
 
     def note_absence(self, error: StoreUnavailableError | None) -> None:
-        self.note(f"{error}; waiting until it is back" if error else "the store is back")
+        output.note(f"{error}; waiting until it is back" if error else "the store is back")
 
 
 async def last(store: Store, wanted: EventFilter, limit: int, printer: EventPrinter, from_ms: int = 0) -> str:
@@ -54,7 +51,7 @@ async def last(store: Store, wanted: EventFilter, limit: int, printer: EventPrin
             break
         position = page[-1].position
     for event in reversed(matches[:limit]):
-        printer.show(event)
+        printer.print(event)
     return newest
 
 
@@ -76,11 +73,11 @@ async def follow(store: Store, wanted: EventFilter, position: str, printer: Even
 LAST = 20  # events shown without --since and --limit
 
 
-@rich_click.command(epilog="Examples: supervisor events --since 5m; supervisor events --follow --kind crashed --json")
+@options.command(epilog="Examples: supervisor events --since 5m; supervisor events --follow --kind crashed --json")
 @click.option("--follow", "-f", "is_followed", is_flag=True, help="Keep printing new events until interrupted.")
 @click.option(
     "--since",
-    type=DURATION,
+    type=parameters.DURATION,
     metavar="DURATION",
     help="Show events since this long ago: 90s, 5m, 7d. Default: only the last few.",
 )
@@ -93,8 +90,7 @@ LAST = 20  # events shown without --since and --limit
 @click.option(
     "--kind", "kinds", type=click.Choice(EVENTS), multiple=True, help="Only events of this kind (repeatable)."
 )
-@options.store
-@options.pass_reading_session
+@options.reading
 def events(
     session: Session,
     /,
@@ -111,9 +107,7 @@ def events(
     """
     chosen = whole_ids(session, [task_id])[0] if task_id else None  # as strict as for a change: it may be yet to come
     wanted = EventFilter(chosen, frozenset(kinds))
-    printer = EventPrinter(
-        lambda event: _show(session, event), output.note, lambda missed: _show_missed(session, missed)
-    )
+    printer = EventPrinter(session)
 
     async def work(store: Store) -> None:
         from_ms = 0 if since is None else max(0, await TERMINAL_RETRIES.call(store.clock_ms) - round(since * 1000))
@@ -125,19 +119,3 @@ def events(
             await follow(store, wanted, position, printer)
 
     converse(session, work)
-
-
-def _show(session: Session, event: Happening, /) -> None:
-    at = printed_times.moment(event.at_ms)
-    if session.json:
-        output.line(event_document(event))
-    else:
-        output.text(f"{at}  {event.event:<17} {event.subject} {event.detail}".rstrip())
-
-
-def _show_missed(session: Session, missed: MissedEvents, /) -> None:
-    """Reports a gap, also in the JSON output."""
-    if session.json:
-        output.line({"event": "missed", "after": missed.after, "before": missed.before})
-    after, before = (printed_times.moment(int(position.partition("-")[0])) for position in missed)
-    output.note(f"events between {after} and {before} were deleted before they could be read")

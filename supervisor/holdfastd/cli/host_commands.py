@@ -8,24 +8,19 @@ from typing import Any
 
 import click
 import msgspec
-import rich_click
 
 from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, remedy, who
 from holdfast.core.words import counted, duration
 from holdfast.core.worker_records import WorkerKind, WorkerRecord
 from holdfast.errors import StoreError
-from holdfast.store import Store
 from holdfastd.cli import shown_values
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import arguments_of, command_of, given_of, print_answer
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import ask, operate, operate_here
-from holdfastd.cli.common.tables import TableFit, table
+from holdfastd.cli.common import Session, options, output, tables
+from holdfastd.cli.common.store_session import Store, arguments_of, ask, command_of, given_of, operate, operate_here
 from holdfastd.control import client
 from holdfastd.control.socket_protocol import AskStatus
 from holdfastd.documents.queue_documents import EndedOrderDocument, OrderDocument, worker_document
 from holdfastd.operations.hosts import END_HALT, HALT_HOSTS, QUIET_HOSTS, RESUME_HOSTS
-from holdfastd.operations.workers import SCALE_WORKERS, ScaledPool
+from holdfastd.operations.workers import SCALE_WORKERS
 
 THIS = "this"
 
@@ -78,11 +73,10 @@ resume = command_of(
 )
 
 
-@rich_click.command(epilog="Examples: supervisor control HALT; supervisor control RESUME --host this")
+@options.command(epilog="Examples: supervisor control HALT; supervisor control RESUME --host this")
 @click.argument("order", type=click.Choice(["HALT", "RESUME"], case_sensitive=False), metavar="HALT|RESUME")
 @arguments_of(HALT_HOSTS, own={"host": host_option})
-@options.store
-@options.pass_timeline_session
+@options.timeline
 def control(session: Session, /, order: str, **given: Any) -> None:
     """HALT ends all `work` and `dispatch` processes, on all hosts or one, once they have finished their running tasks.
 
@@ -90,71 +84,59 @@ def control(session: Session, /, order: str, **given: Any) -> None:
     RESUME.
     """
     if order.upper() == "HALT":
-        print_answer(session, operate(session, HALT_HOSTS, given_of(given)), _ordered)
+        halted = operate(session, HALT_HOSTS, given_of(given))
+        session.answer(halted, _ordered(halted))
     else:
-        print_answer(session, operate(session, END_HALT, given_of({"host": given["host"]})), _released)
+        released = operate(session, END_HALT, given_of({"host": given["host"]}))
+        session.answer(released, _released(released))
 
 
 # `supervisor scale`: the workers of one supervisor of this host.
 
 
-@rich_click.command(help=SCALE_WORKERS.help, epilog="Example: supervisor scale 12")
+@options.command(help=SCALE_WORKERS.help, epilog="Example: supervisor scale 12")
 @arguments_of(SCALE_WORKERS, left_out=["host"], own={"workers": click.argument("workers", metavar="N")})
 @options.here
 @options.pass_session
 def scale(session: Session, /, **given: Any) -> None:
-    print_answer(session, operate_here(session, SCALE_WORKERS, given), _scaled)
-
-
-def _scaled(answer: ScaledPool) -> str:
-    return f"the target is now {counted(answer['target'], 'worker')}"
+    answer = operate_here(session, SCALE_WORKERS, given)
+    session.answer(answer, f"the target is now {counted(answer['target'], 'worker')}")
 
 
 # `supervisor workers`: the workers of all hosts, or the last deaths of this supervisor's processes.
 
 COLUMNS = ("host", "slot", "pid", "state", "heard", "running", "incarnation")
-FIT = TableFit(("incarnation",), drop=("incarnation", "pid"))
+FIT = tables.TableFit(("incarnation",), drop=("incarnation", "pid"))
 
 
-@rich_click.command(epilog="Examples: supervisor workers --json; supervisor workers --deaths")
+@options.command(epilog="Examples: supervisor workers --json; supervisor workers --deaths")
 @click.option(
     "--deaths", "with_deaths", is_flag=True, help="Show the last deaths of this supervisor's processes instead."
 )
-@options.wide
-@options.store
-@options.pass_reading_session
+@options.listing
 def workers(session: Session, /, with_deaths: bool) -> None:
     """List the workers of all hosts of this queue, or with --deaths the last deaths of this supervisor's processes."""
     if with_deaths:
         _print_deaths(session)
-    else:
-        _print_living(session)
+        return
 
+    async def look(store: Store) -> tuple[list[WorkerRecord], tuple[Quiet, ...], int]:
+        return await store.workers(), await store.quiet_hosts(), await store.clock_ms()
 
-def _print_living(session: Session, /) -> None:
-    records, quiet, now_ms = ask(session, _look)
-    if session.json:
-        output.document([worker_document(worker) for worker in records])
-    else:
-        for line in shown_values.lines(quiet, now_ms):
-            output.text(line)
-        rows = [_cells(worker) for worker in sorted(records, key=lambda each: (each.host, each.slot))]
-        table(COLUMNS, rows, FIT, wide=session.wide)
-
-
-async def _look(store: Store) -> tuple[list[WorkerRecord], tuple[Quiet, ...], int]:
-    return await store.workers(), await store.quiet_hosts(), await store.clock_ms()
+    records, quiet, now_ms = ask(session, look)
+    for line in () if session.json else shown_values.lines(quiet, now_ms):
+        output.text(line)
+    rows = map(_cells, sorted(records, key=lambda each: (each.host, each.slot)))
+    tables.answer(session, [worker_document(worker) for worker in records], COLUMNS, rows, FIT)
 
 
 def _print_deaths(session: Session, /) -> None:
     deaths = client.ask(session.runtime_dir, AskStatus()).deaths
     held = _held(session, [each.incarnation for each in deaths.recent if each.kind in shown_values.CLAIMING])
-    if session.json:
-        recent = [msgspec.to_builtins(each) | {"held": held.get(each.incarnation, ())} for each in deaths.recent]
-        output.document({"total": deaths.total, "recent": recent})
-    else:
-        rows = [shown_values.cells(each, held.get(each.incarnation, ())) for each in deaths.recent]
-        table(shown_values.DEATH_COLUMNS, rows, shown_values.DEATH_FIT, wide=session.wide)
+    recent = [msgspec.to_builtins(each) | {"held": held.get(each.incarnation, ())} for each in deaths.recent]
+    rows = (shown_values.cells(each, held.get(each.incarnation, ())) for each in deaths.recent)
+    document = {"total": deaths.total, "recent": recent}
+    tables.answer(session, document, shown_values.DEATH_COLUMNS, rows, shown_values.DEATH_FIT)
 
 
 def _held(session: Session, incarnations: Sequence[str], /) -> dict[str, tuple[str, ...]]:

@@ -11,12 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
-import rich_click
 
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.called_name import command_name
-from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import CommandError, Session, options
+from holdfastd.cli.common.output import command_name
 
 # The files that `supervisor init` writes: a handler, the settings, a test.
 
@@ -125,7 +122,7 @@ def _place(source: Path, target: Path) -> None:
             file.write(source.read_text("utf-8"))
 
 
-@rich_click.command(epilog="Examples:\n\nsupervisor init\n\nsupervisor init greetings")
+@options.command(epilog="Examples:\n\nsupervisor init\n\nsupervisor init greetings")
 @click.argument("folder", default=".", type=click.Path(path_type=Path))
 @options.common
 @options.pass_session
@@ -137,13 +134,10 @@ def init(session: Session, /, folder: Path) -> None:
     """
     _write(folder)
     following = _following(folder)
-    if session.json:
-        output.document({"folder": str(folder), "written": list(FILES), "next": [line for line, _ in following]})
-        return
-    output.text(f"wrote {', '.join(FILES)} in {folder.resolve()}; next:")
+    document = {"folder": str(folder), "written": list(FILES), "next": [line for line, _ in following]}
     width = max(len(line) for line, _ in following)
-    for line, meaning in following:
-        output.text(f"  {line:<{width}}  # {meaning}")
+    lines = [f"  {line:<{width}}  # {meaning}" for line, meaning in following]
+    session.answer(document, f"wrote {', '.join(FILES)} in {folder.resolve()}; next:", *lines)
 
 
 def _write(folder: Path) -> None:

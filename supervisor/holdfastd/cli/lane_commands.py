@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import click
-import rich_click
 
 from holdfast.core.lanes import Lanes, LaneState
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.words import duration
-from holdfast.store import Store
-from holdfast_config import Settings
 from holdfastd.cli import shown_values
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import command_of, given_of, print_answer
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import ask, operate
-from holdfastd.cli.common.tables import TableFit, table
+from holdfastd.cli.common import Session, options, output, tables
+from holdfastd.cli.common.store_session import Store, ask, command_of, given_of, operate
 from holdfastd.documents import queue_documents
 from holdfastd.documents.queue_documents import lane_document, quiet_documents, rate_words
-from holdfastd.operations.lanes import (
-    LIMIT_HANDLER,
-    LIMIT_LANE,
-    PAUSE_LANE,
-    RESET_HANDLER,
-    RESET_LANE,
-    RESUME_LANE,
-    ChangedSubject,
-    shown_lane,
-)
+from holdfastd.operations import lanes as acts
+from holdfastd.operations.act import Act
 
 COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout", "limit", "per key", "rate", "state")
-FIT = TableFit(texts=("state",), drop=("weight", "timeout", "per key", "workers", "oldest", "limit", "rate"))
+FIT = tables.TableFit(texts=("state",), drop=("weight", "timeout", "per key", "workers", "oldest", "limit", "rate"))
 
 
-def _words(answer: ChangedSubject) -> str:
+def _words(answer: acts.ChangedSubject) -> str:
     return f"{answer['subject']} {answer['answer']}"
 
 
-@rich_click.group(epilog="Example: supervisor lanes list")
+@options.group(epilog="Example: supervisor lanes list")
 def lanes() -> None:
     """List, show, pause and resume lanes, and set their limits.
 
@@ -50,12 +34,14 @@ def lanes() -> None:
 
 
 @lanes.command("list", epilog="Example: supervisor lanes list --json")
-@options.wide
-@options.store
-@options.pass_reading_session
+@options.listing
 def list_(session: Session, /) -> None:
     """List lanes: waiting and running tasks, workers, weight, timeout, limits, and why a lane does not move."""
-    snapshot, quiet = ask(session, partial(_look, session.settings.lane_names))
+
+    async def look(store: Store) -> tuple[Lanes, tuple[Quiet, ...]]:
+        return await store.lanes(session.settings.lane_names), await store.quiet_hosts()
+
+    snapshot, quiet = ask(session, look)
     if session.json:
         handlers = {name: rate_words(order) for name, order in snapshot.handlers.items()}
         document = {"lanes": [lane_document(lane, snapshot) for lane in snapshot.lanes], "handlers": handlers}
@@ -63,19 +49,23 @@ def list_(session: Session, /) -> None:
         return
     for line in shown_values.lines(quiet, snapshot.now_ms):
         output.hint(line)
-    table(COLUMNS, [_cells(lane, snapshot) for lane in snapshot.lanes], FIT, wide=session.wide)
+    tables.table(COLUMNS, [_cells(lane, snapshot) for lane in snapshot.lanes], FIT, wide=session.wide)
     if bounded := [(name, rate_words(order)) for name, order in snapshot.handlers.items() if order.value]:
         output.text("")
-        table(("handler", "rate"), bounded)
+        tables.table(("handler", "rate"), bounded)
 
 
 @lanes.command(epilog="Example: supervisor lanes show bindu:tasks:mail")
 @click.argument("lane")
-@options.store
-@options.pass_reading_session
+@options.reading
 def show(session: Session, /, lane: str) -> None:
     """Show one lane in full."""
-    snapshot, name = ask(session, partial(_look_at, session.settings, lane))
+
+    async def look(store: Store) -> tuple[Lanes, str]:
+        name = await acts.shown_lane(store, session.settings, lane)
+        return await store.lanes([name]), name
+
+    snapshot, name = ask(session, look)
     found = next(each for each in snapshot.lanes if each.name == name)
     if session.json:
         output.document(lane_document(found, snapshot))
@@ -85,21 +75,9 @@ def show(session: Session, /, lane: str) -> None:
             output.text(f"{column:<8} {value}")
 
 
-async def _look_at(settings: Settings, name: str, store: Store) -> tuple[Lanes, str]:
-    lane = await shown_lane(store, settings, name)
-    return await store.lanes([lane]), lane
-
-
-async def _look(names: Sequence[str], store: Store) -> tuple[Lanes, tuple[Quiet, ...]]:
-    return await store.lanes(names), await store.quiet_hosts()
-
-
-lanes.add_command(
-    command_of(
-        PAUSE_LANE, "pause", _words, 'Example: supervisor lanes pause bindu:tasks:mail --reason "the provider is down"'
-    )
-)
-lanes.add_command(command_of(RESUME_LANE, "resume", _words, "Example: supervisor lanes resume bindu:tasks:mail"))
+PAUSED = 'Example: supervisor lanes pause bindu:tasks:mail --reason "the provider is down"'
+lanes.add_command(command_of(acts.PAUSE_LANE, "pause", _words, PAUSED))
+lanes.add_command(command_of(acts.RESUME_LANE, "resume", _words, "Example: supervisor lanes resume bindu:tasks:mail"))
 
 
 @lanes.command("set", epilog="Example: supervisor lanes set bindu:tasks:mail --running 20 --rate 100/m")
@@ -111,8 +89,7 @@ lanes.add_command(command_of(RESUME_LANE, "resume", _words, "Example: supervisor
 @click.option("--handler", metavar="NAME", help="Limit the rate of this handler instead of a lane.")
 @click.option("--reset", is_flag=True, help="Remove the limits set by this command; those of the settings apply again.")
 @click.option("--create", is_flag=True, default=None, help="Accept a name that nobody knows yet.")
-@options.store
-@options.pass_session
+@options.changing
 def set_(session: Session, /, lane: str | None, handler: str | None, reset: bool, **given: Any) -> None:
     """Limit the running tasks of LANE, or the rate of a handler, over all hosts. Overrides the settings."""
     if (lane is None) == (handler is None):
@@ -120,9 +97,10 @@ def set_(session: Session, /, lane: str | None, handler: str | None, reset: bool
     texts = given_of(given)
     if reset == bool(texts.keys() - {"create"}):
         raise click.UsageError("give either --reset or limits")
-    of_handler, of_lane = (RESET_HANDLER, RESET_LANE) if reset else (LIMIT_HANDLER, LIMIT_LANE)
-    act, subject = (of_lane, {"lane": lane}) if handler is None else (of_handler, {"handler": handler})
-    print_answer(session, operate(session, act, {**subject, **texts}), _words)
+    of_lane, of_handler = (acts.RESET_LANE, acts.RESET_HANDLER) if reset else (acts.LIMIT_LANE, acts.LIMIT_HANDLER)
+    act: Act[Any, acts.ChangedSubject] = of_lane if handler is None else of_handler
+    answer = operate(session, act, {act.subject: lane or handler, **texts})
+    session.answer(answer, _words(answer))
 
 
 def _cells(lane: LaneState, snapshot: Lanes) -> tuple[object, ...]:

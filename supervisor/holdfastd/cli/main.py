@@ -9,14 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from holdfastd.cli import service_process
-from holdfastd.cli.common import streams
-from holdfastd.cli.common.called_name import command_name
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import Session, output
 
 
 def main() -> NoReturn:
     """Run the command that the arguments name and exit with its status."""
-    streams.prepare()
+    output.prepare()
     session = Session(own_process=True)
     service = service_process.wanted(sys.argv[1:])
     sys.exit(_ended(session, lambda: _serve(service, session)) if service else run(sys.argv[1:], session))
@@ -39,7 +37,7 @@ def _command(arguments: Sequence[str], session: Session) -> int:
     from holdfastd.cli.command_table import cli  # slow to import, and the process of a service does not need it
 
     _check_encoding(arguments)
-    return int(cli.main(list(arguments), prog_name=command_name(), standalone_mode=False, obj=session) or 0)
+    return int(cli.main(list(arguments), prog_name=output.command_name(), standalone_mode=False, obj=session) or 0)
 
 
 def _ended(session: Session, work: Callable[[], int]) -> int:

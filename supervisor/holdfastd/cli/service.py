@@ -2,52 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
-import rich_click
 
 from holdfast.exits import Exit
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import CommandError, Session, options, output
+from holdfastd.cli.common.options import Function
 from holdfastd.unit import access
 from holdfastd.unit.access import SETTINGS, Site
 from holdfastd.unit.install import Action, InstallStep, SiteError, site, start_service, steps, systemctl_commands, write
 from holdfastd.unit.unit_files import files
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-@rich_click.group(epilog="Example: sudo supervisor service install agent:handle --app-dir /srv/agent --workers 8 --now")
+@options.group(epilog="Example: sudo supervisor service install agent:handle --app-dir /srv/agent --workers 8 --now")
 def service() -> None:
     """Show or install the systemd unit."""
 
 
-def site_options(command: F) -> F:
+def site_options(command: Function) -> Function:
     """Adds the options of the unit: the command, its folder, its user, the queue."""
-    for field, meaning, metavar in (
-        ("queue_name", "Name of the queue, a Redis list.", "NAME"),
-        ("redis_url", "Redis to use, without its password. Default: the embedded store.", "URL"),
-        ("concurrency", "Number of tasks that one worker runs at once.", "N"),
-        ("workers", "Number of worker processes.", "N"),
-        ("exec", "Command that runs each task, instead of a handler.", "COMMAND"),
-        ("app_dir", "Folder to import the handler from. Default: the current folder.", "FOLDER"),
+    file = click.Path(path_type=Path)
+    for option in (
+        options.setting("queue_name", "Name of the queue, a Redis list.", "NAME"),
+        options.setting("redis_url", "Redis to use, without its password. Default: the embedded store.", "URL"),
+        options.setting("concurrency", "Number of tasks that one worker runs at once.", "N"),
+        options.setting("workers", "Number of worker processes.", "N"),
+        options.setting("exec", "Command that runs each task, instead of a handler.", "COMMAND"),
+        options.setting("app_dir", "Folder to import the handler from. Default: the current folder.", "FOLDER"),
+        click.option(
+            "--supervisor", type=file, metavar="FILE", help="The `supervisor` program to run. Default: this one."
+        ),
+        click.option("--user", metavar="NAME", help="User to run as. Default: holdfast, which is created."),
+        click.option("--instance", metavar="NAME", help="Name of one of several services: holdfast@NAME."),
+        options.common,
+        click.argument("handler", required=False),
     ):
-        command = options.setting(field, meaning, metavar)(command)
-    kind = click.Path(path_type=Path)
-    command = click.option(
-        "--supervisor", type=kind, metavar="FILE", help="The `supervisor` program to run. Default: this one."
-    )(command)
-    command = click.option("--user", metavar="NAME", help="User to run as. Default: holdfast, which is created.")(
-        command
-    )
-    command = click.option("--instance", metavar="NAME", help="Name of one of several services: holdfast@NAME.")(
-        command
-    )
-    return click.argument("handler", required=False)(options.common(command))
+        command = option(command)
+    return command
 
 
 @service.command(epilog="Example: supervisor service show --instance billing")

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn
 
 from holdfastd.cli.common import output
 
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
 
 
 # The services that a command can order. Nothing of the command line is imported here.
-
-
-class ServiceOrder(Protocol):
-    """A service to run in this process."""
-
-    def serve(self) -> int:
-        """Run the service; returns its exit status."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +85,9 @@ class DashboardOrder:
             output.announce(str(error), "error")
             return error.code
         return 0
+
+
+ServiceOrder = PoolOrder | DashboardOrder
 
 
 def import_pool() -> None:

@@ -1,4 +1,4 @@
-"""Values as more than one command shows them: deaths, hosts, the ledger, processes, courses and tasks."""
+"""Values as more than one command shows them: deaths, hosts, the ledger, processes, courses and retries."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.core import quiet_hosts
 from holdfast.core.counts import LedgerStatus
-from holdfast.core.outcomes import read_result
 from holdfast.core.quiet_hosts import Quiet
-from holdfast.core.tasks import Retried, TaskRecord
+from holdfast.core.tasks import Retried
 from holdfast.core.words import duration
 from holdfast.errors import StoreError
-from holdfast.store import Store
-from holdfastd.cli.common.output import readable
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import ask
-from holdfastd.cli.common.tables import TableFit
+from holdfastd.cli.common import Session, tables
+from holdfastd.cli.common.store_session import Store, ask
 from holdfastd.control.socket_protocol import DeathStatus
 from holdfastd.documents.printed_times import moment
 from holdfastd.operations.tasks import RetriedTask
@@ -71,7 +67,7 @@ def process_name(kind: str, slot: int) -> str:
 
 # Deaths of this supervisor's processes as the command line shows them.
 
-DEATH_FIT = TableFit(texts=("detail", "last tasks"), drop=("peak MiB", "lived", "last tasks", "pid", "status"))
+DEATH_FIT = tables.TableFit(texts=("detail", "last tasks"), drop=("peak MiB", "lived", "last tasks", "pid", "status"))
 DEATH_COLUMNS = ("at", "process", "pid", "cause", "detail", "status", "lived", "peak MiB", "last tasks")
 
 
@@ -105,38 +101,7 @@ def sparkline(numbers: Sequence[float]) -> str:
     return "".join(_BARS[min(7, int(8 * number / highest))] if number > 0 else " " for number in numbers)
 
 
-FIT = TableFit(
-    ids=("task",),
-    texts=("reason", "name"),
-    drop=("turn", "deliveries", "crashes", "attempts", "lane", "reason", "name", "age"),
-)
-COLUMNS = ("task", "state", "lane", "age", "turn", "attempts", "deliveries", "crashes", "name", "reason")
-
-
-def summary(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
-    """The cells under COLUMNS."""
-    age = duration((now_ms - task.created_ms) / 1000)
-    state = f"{task.state} (dead letter)" if task.dead else str(task.state)
-    counts = (task.turn, task.attempts, task.deliveries, task.crashes)
-    return (task.task_id, state, task.lane, age, *counts, task.name, task.reason)
-
-
-def failure(task: TaskRecord) -> list[str]:
-    """The last error as lines: its traceback if there is one."""
-    error = read_result(task.result).error
-    match error:
-        case None:
-            return []
-        case {"traceback": str(traceback)} if traceback:
-            return ["error", *(f"  {line}" for line in traceback.splitlines())]
-        case _:
-            return [f"error        {readable(error)}"]
-
-
-def outcome_line(task: TaskRecord) -> str:
-    """The result of a task on one line."""
-    return f"{task.task_id} {task.state}: {task.reason or readable(read_result(task.result).value)}"
-
+# The answer to a retry.
 
 RETRIED = {Retried.NEW: "runs again as {}", Retried.AGAIN: "was already retried as {}", Retried.DUE: "is due now"}
 

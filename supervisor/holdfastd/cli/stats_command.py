@@ -7,18 +7,13 @@ import io
 from collections.abc import Callable, Sequence
 
 import click
-import rich_click
 
 from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS
 from holdfast.core.statistics import Percentiles, Statistic
 from holdfast.core.words import duration, fine_duration
-from holdfast.store import Store
 from holdfast.store.periods import Period, last_periods
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.parameter_types import DURATION
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import ask
-from holdfastd.cli.common.tables import TableFit, plain, table
+from holdfastd.cli.common import Session, options, output, parameters, tables
+from holdfastd.cli.common.store_session import Store, ask
 from holdfastd.cli.shown_values import sparkline
 from holdfastd.documents import printed_times
 from holdfastd.documents.period_report import Compared, Report
@@ -27,7 +22,7 @@ from holdfastd.documents.period_report import Compared, Report
 
 MOST = 10  # handlers of a table
 COLUMNS = ("runs", "a second", "failed", "retries", "crashes", "wait p50", "p95", "p99", "run p50", "p95", "p99")
-FIT = TableFit(drop=("crashes", "retries", "a second", "wait p50", "run p50"))
+FIT = tables.TableFit(drop=("crashes", "retries", "a second", "wait p50", "run p50"))
 CSV_COLUMNS = (
     *("handler", "runs", "rate", "completed", "failures", "retries", "crashes", "lost_samples"),
     *("wait_p50", "wait_p95", "wait_p99", "run_p50", "run_p95", "run_p99"),
@@ -41,7 +36,7 @@ def print_text(report: Report, *, wide: bool) -> None:
         f"{printed_times.utc(report.period.start_ms)} to {printed_times.utc(report.period.end_ms)}: the last {length}, "
         f"in brackets the {length} before"
     )
-    plain([(name, value(report.total)) for name, value in _LINES])
+    tables.plain([(name, value(report.total)) for name, value in _LINES])
     runs = list(report.course.values())
     output.text(f"runs {_each(report.step_ms)}: |{sparkline(runs)}| at most {max(runs):,}")
     _print_table("handler", "busiest handlers", report.handlers, wide=wide)
@@ -68,7 +63,7 @@ def _print_table(what: str, title: str, rows: Sequence[Compared], *, wide: bool)
     output.text("")
     more = f", {MOST} of {len(rows)}" if len(rows) > MOST else ""
     output.text(title + more)
-    table((what, *COLUMNS), [_row(each) for each in rows[:MOST]], FIT, wide=wide)
+    tables.table((what, *COLUMNS), [_row(each) for each in rows[:MOST]], FIT, wide=wide)
 
 
 def _row(each: Compared) -> tuple[str, ...]:
@@ -138,21 +133,19 @@ def _csv_row(each: Statistic) -> tuple[object, ...]:
     return (output.safe(each.name), *numbers, *three(each.wait), *three(each.run), *three(each.recovery))
 
 
-@rich_click.command(epilog="Examples: supervisor stats; supervisor stats --since 1d --handler mail.send --json")
+@options.command(epilog="Examples: supervisor stats; supervisor stats --since 1d --handler mail.send --json")
 @click.option("--handler", metavar="NAME", help="Only tasks of this handler; '' for those that name none.")
 @click.option("--lane", metavar="LANE", help="Only tasks of this lane.")
 @click.option(
     "--since",
-    type=DURATION,
+    type=parameters.DURATION,
     default="1h",
     show_default=True,
     metavar="DURATION",
     help="Length of the period: 10m, 1h, 7d, at most 15d.",
 )
 @click.option("--csv", "is_csv", is_flag=True, help="Print CSV, a row for each handler.")
-@options.wide
-@options.store
-@options.pass_reading_session
+@options.listing
 def stats(session: Session, /, handler: str | None, lane: str | None, since: float, is_csv: bool) -> None:
     """Show rates, failures, waiting times and run times of a period, of all hosts, beside those of the period before.
 

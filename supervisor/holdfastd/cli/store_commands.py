@@ -5,23 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import rich_click
 
 from holdfast.exits import Exit
 from holdfast_config.service_folders import Project
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.tables import TableFit, table
+from holdfastd.cli.common import CommandError, Session, options, tables
 from holdfastd.embedded import project_data
 from holdfastd.embedded.project_data import DataMoveError, ProjectData
 
 COLUMNS = ("project", "state", "MiB", "folder")
-FIT = TableFit(texts=("folder",), drop=("MiB",))
+FIT = tables.TableFit(texts=("folder",), drop=("MiB",))
 NAMED = "the state folder {} is named by {}: data is moved between the default folders of projects only"
 
 
-@rich_click.group(epilog="Example: supervisor store list")
+@options.group(epilog="Example: supervisor store list")
 def store() -> None:
     """List and move the data of embedded stores: each project has its own."""
 
@@ -36,21 +32,12 @@ def list_(session: Session, /) -> None:
     The project is the folder of supervisor.toml, else that of agent.py, else the folder in which `supervisor start` was
     called. `gone`: that folder was removed or renamed.
     """
-    found = list(project_data.of_all())
-    if session.json:
-        output.document([_document(data) for data in found])
-    else:
-        table(COLUMNS, [tuple(_document(data).values()) for data in found], FIT, wide=session.wide)
+    found = [_document(data) for data in project_data.of_all()]
+    tables.answer(session, found, COLUMNS, (tuple(each.values()) for each in found), FIT)
 
 
 @store.command(epilog="Example: supervisor store move --from ~/former/project --set-aside")
-@click.option(
-    "--from",
-    "former",
-    metavar="FOLDER",
-    required=True,
-    help="The path that this project had.",
-)
+@click.option("--from", "former", metavar="FOLDER", required=True, help="The path that this project had.")
 @click.option("--set-aside", is_flag=True, help="Keep data that this project has already beside the moved data.")
 @options.here
 @options.pass_session
@@ -65,32 +52,18 @@ def move(session: Session, /, former: str, set_aside: bool) -> int:
         key = session.resolved.origins["state_dir"].key
         raise CommandError(NAMED.format(settings.state_dir, key), Exit.CONFIG)
     target = project_data.of(settings.project)
-    source = _source(former, target)
+    source = project_data.of(Project.at(Path(former).expanduser()))
+    if source.state == target.state:
+        raise CommandError(f"--from {former}: that is this project itself: name its former path", Exit.USAGE)
     try:
         done = [*project_data.steps(source, target, set_aside=set_aside)]
     except DataMoveError as error:
         raise CommandError(str(error), error.code) from error
-    if session.json:
-        output.document({"from": str(source.state), "to": str(target.state), "done": done})
-    else:
-        for line in done:
-            output.text(line)
+    session.answer({"from": str(source.state), "to": str(target.state), "done": done}, *done)
     return Exit.OK
-
-
-def _source(former: str, target: ProjectData) -> ProjectData:
-    """The data to move. CommandError if the former path is that of this project."""
-    source = project_data.of(Project.at(Path(former).expanduser()))
-    if source.state == target.state:
-        raise CommandError(f"--from {former}: that is this project itself: name its former path", Exit.USAGE)
-    return source
 
 
 def _document(data: ProjectData) -> dict[str, object]:
     state = "running" if data.is_running else "gone" if data.is_former else "stopped"
-    return {
-        "project": str(data.project.path),
-        "state": state,
-        "MiB": round(data.size / 2**20, 1),
-        "folder": str(data.state),
-    }
+    size = round(data.size / 2**20, 1)
+    return {"project": str(data.project.path), "state": state, "MiB": size, "folder": str(data.state)}

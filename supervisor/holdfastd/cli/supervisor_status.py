@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgspec
-import rich_click
 
 from holdfast.core.counts import Counts, LedgerStatus
 from holdfast.core.lanes import Lanes, wrong_end_mend, wrong_end_words
@@ -14,13 +13,11 @@ from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.words import counted, duration
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
-from holdfast.store import Store
 from holdfast.why.outlook import missing
 from holdfastd.cli import shown_values
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import Session, options, output, tables
+from holdfastd.cli.common.store_session import Store
 from holdfastd.cli.common.store_session import ask as ask_store
-from holdfastd.cli.common.tables import TableFit, table
 from holdfastd.control.client import ask
 from holdfastd.control.socket_protocol import AskStatus, ProcessStatus, QuarantineStatus, SupervisorStatus
 from holdfastd.documents.queue_documents import quiet_documents
@@ -39,7 +36,7 @@ def suspect_words(status: QuarantineStatus) -> str:
 
 
 COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "MiB")
-FIT = TableFit(drop=("settled", "restarts", "cpu %", "pid"))
+FIT = tables.TableFit(drop=("settled", "restarts", "cpu %", "pid"))
 SILENT = 5.0  # seconds without a heartbeat after which a process is shown as silent
 
 
@@ -90,10 +87,8 @@ class StoreNumbers:
         return {"counts": asdict(self.counts), **stands}
 
 
-@rich_click.command(epilog="Example: supervisor status --json")
-@options.wide
-@options.store
-@options.pass_reading_session
+@options.command(epilog="Example: supervisor status --json")
+@options.listing
 def status(session: Session, /) -> int:
     """Show the supervisor, its processes with memory and CPU, its problems, and the number of tasks by state."""
     service = ask(session.runtime_dir, AskStatus())
@@ -138,7 +133,7 @@ def _print(service: SupervisorStatus, store: StoreNumbers | str, *, wide: bool) 
     for line in () if isinstance(store, str) else shown_values.lines(store.quiet, store.lanes.now_ms):
         output.hint(line)
     output.text("")
-    table(COLUMNS, [_cells(process) for process in service.processes], FIT, wide=wide)
+    tables.table(COLUMNS, [_cells(process) for process in service.processes], FIT, wide=wide)
     _print_deaths(service, wide=wide)
     output.text("")
     if isinstance(store, str):
@@ -169,7 +164,7 @@ def _print_deaths(service: SupervisorStatus, *, wide: bool) -> None:
     output.text("")
     output.text("1 death:" if service.deaths.total == 1 else f"{service.deaths.total} deaths, the last of them:")
     rows = [shown_values.cells(each) for each in service.deaths.recent[-5:]]
-    table(shown_values.DEATH_COLUMNS, rows, shown_values.DEATH_FIT, wide=wide)
+    tables.table(shown_values.DEATH_COLUMNS, rows, shown_values.DEATH_FIT, wide=wide)
 
 
 def _print_counts(counts: Counts) -> None:

@@ -9,22 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import click
-import rich_click
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.cadence.moments import read_moment
 from holdfast.core.words import counted
 from holdfast.errors import UnknownScheduleError
-from holdfast.timeline.jobs import NOTHING, jobs, set_job, spec_of, tell_job
+from holdfast.timeline.jobs import NOTHING, is_job, jobs, records, schedule_of, set_job, spec_of, tell_job
 from holdfast_config import logging
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import given_of, print_answer
-from holdfastd.cli.common.handler_name import settings_with
-from holdfastd.cli.common.parameter_types import DURATION
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import Session, options, output, parameters
 from holdfastd.cli.common.setting_flags import settings_but
-from holdfastd.cli.common.store_session import LONG_RETRIES, manage, operate, reach
-from holdfastd.cli.job_csv import print_row
+from holdfastd.cli.common.store_session import LONG_RETRIES, command_of, given_of, manage, operate, reach
+from holdfastd.cli.start import settings_with
 from holdfastd.operations.timeline_jobs import SET_JOB, UNSET_JOB
 
 # Reads jobs from a CSV file with JOBID,SCHEDULE in each row, and sets them.
@@ -76,7 +71,7 @@ def _row(path: Path, line: int, cells: list[str]) -> JobRow:
     return JobRow(line, cells[0].strip(), cells[1].strip())
 
 
-@rich_click.command(
+@options.command(
     epilog="Examples:\n\nsupervisor dispatch\n\n"
     "supervisor dispatch --config x.conf --schedules jobs.csv --after 1767225600"
 )
@@ -109,23 +104,23 @@ def dispatch(session: Session, /, worker: str | None, schedules: Path | None, af
     if rows:
         number = manage(session, lambda manager: set_rows(manager, rows, moment))
         output.note(f"{counted(number, 'schedule')} set")
-    from holdfastd.single.dispatch_process import (
-        run as run_steward,  # slow to import; errors of the settings come first
-    )
+    from holdfastd.single import dispatch_process  # slow to import; errors of the settings come first
 
-    return run_steward(settings, output.note)
+    return dispatch_process.run(settings, output.note)
 
 
 # `supervisor set` and `supervisor unset`: the schedule of a job.
 
+jobid_argument = click.argument("jobid", metavar="JOBID")
 
-@rich_click.command(
+
+@options.command(
     "set",
     help=SET_JOB.help,
     epilog="Examples:\n\nsupervisor set crawl:A CONTINUE\n\n"
     "supervisor set report:B 'RRULE:FREQ=DAILY'\n\nsupervisor set report:B AT:1767225600",
 )
-@click.argument("jobid", metavar="JOBID")
+@jobid_argument
 @click.argument("schedule", metavar="SCHEDULE")
 @click.option("-a", "--after", metavar="TIME", help="Skip fires of a rule up to this time. Default: now.")
 @click.option(
@@ -139,31 +134,65 @@ def dispatch(session: Session, /, worker: str | None, schedules: Path | None, af
     "--max-attempts", type=int, default=1, show_default=True, metavar="N", help="Number of attempts of one run."
 )
 @click.option(
-    "--timeout", type=DURATION, metavar="DURATION", help="Maximum time of a run. Default: that of its worker, or 10 s."
+    "--timeout",
+    type=parameters.DURATION,
+    metavar="DURATION",
+    help="Maximum time of a run. Default: that of its worker, or 10 s.",
 )
-@options.store
-@options.pass_timeline_session
+@options.timeline
 def set_(session: Session, /, **given: Any) -> None:
     answer = operate(session, SET_JOB, given_of(given))
-    print_answer(session, answer, lambda job: f"{job['jobid']}: {job['word']}, next {job['next'] or 'never'}")
+    session.answer(answer, f"{answer['jobid']}: {answer['word']}, next {answer['next'] or 'never'}")
 
 
-@rich_click.command(help=UNSET_JOB.help, epilog="Example: supervisor unset crawl:A")
-@click.argument("jobid", metavar="JOBID")
-@options.store
-@options.pass_timeline_session
-def unset(session: Session, /, jobid: str) -> None:
-    answer = operate(session, UNSET_JOB, {"jobid": jobid})
-    print_answer(session, answer, lambda job: f"{job['jobid']}: {job['word']}")
+unset = command_of(
+    UNSET_JOB,
+    "unset",
+    lambda job: f"{job['jobid']}: {job['word']}",
+    "Example: supervisor unset crawl:A",
+    own={"jobid": jobid_argument},
+    adds=options.timeline,
+)
+
+
+# Jobs as CSV, for `statuses` and `schedules --csv`.
+
+
+def print_row(*cells: str) -> None:
+    """Prints one row; control characters are escaped."""
+    row = io.StringIO()
+    csv.writer(row, lineterminator=output.LINE_END).writerow(
+        [output.safe(cell, keep=output.LINE_END) for cell in cells]
+    )
+    click.echo(row.getvalue(), nl=False)
+
+
+def print_schedules(session: Session) -> None:
+    """Prints the jobs as `supervisor set` takes them, and a remark on schedules that it cannot set."""
+
+    async def work(manager: TaskManager) -> int:
+        others = 0
+        async for record in records(manager):
+            schedule = schedule_of(record) if is_job(record) else None
+            if schedule is None:
+                others += 1
+            else:
+                print_row(record.definition.schedule_id, schedule)
+        return others
+
+    if others := manage(session, work, LONG_RETRIES):
+        output.note(
+            f"{counted(others, 'schedule')} left out: CSV cannot express cron, every, time zones and options of tasks; "
+            "see `supervisor schedules list`"
+        )
 
 
 # `supervisor statuses`: prints the status of all jobs.
 
 
-@rich_click.command(epilog="Example: supervisor statuses --before $(date -d -1day +%s)")
+@options.command(epilog="Example: supervisor statuses --before $(date -d -1day +%s)")
 @click.option("-b", "--before", metavar="TIME", help="Only jobs that got their status at this time or before.")
-@options.store
-@options.pass_timeline_session
+@options.timeline
 def statuses(session: Session, /, before: str | None) -> None:
     """Print JOBID,EVENT:TIMESTAMP for each job: its status (TML, ENQ, WRK, STP, DIE or BAD) and its start (Unix time).
 
@@ -182,10 +211,9 @@ def statuses(session: Session, /, before: str | None) -> None:
 # `supervisor tell`: prints the status of one job.
 
 
-@rich_click.command(epilog="Example: supervisor tell crawl:A")
-@click.argument("jobid", metavar="JOBID")
-@options.store
-@options.pass_timeline_session
+@options.command(epilog="Example: supervisor tell crawl:A")
+@jobid_argument
+@options.timeline
 def tell(session: Session, /, jobid: str) -> None:
     """Print the status of a job as JSON: status, next_run (Unix seconds), schedule, working.
 
@@ -203,9 +231,7 @@ def tell(session: Session, /, jobid: str) -> None:
 # `supervisor work`: runs one worker in the foreground.
 
 
-@rich_click.command(
-    epilog="Examples:\n\nsupervisor work 'mymodule:Worker(\"A:A:B\")'\n\nsupervisor work --config x.conf"
-)
+@options.command(epilog="Examples:\n\nsupervisor work 'mymodule:Worker(\"A:A:B\")'\n\nsupervisor work --config x.conf")
 @click.argument("worker", required=False)
 @settings_but("workers", "reload", "preload", "burst", "metrics")
 @options.common
@@ -219,6 +245,6 @@ def work(session: Session, /, worker: str | None) -> int:
     """
     settings = settings_with(session, worker)
     reach(session)
-    from holdfastd.single.work_process import run as run_worker  # slow to import; errors of the settings come first
+    from holdfastd.single import work_process  # slow to import; errors of the settings come first
 
-    return run_worker(settings, output.note)
+    return work_process.run(settings, output.note)

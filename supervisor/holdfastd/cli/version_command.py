@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import platform
 
-import rich_click
-
 from holdfast.version import installed
-from holdfastd.cli.common import output
-from holdfastd.cli.common.options import common, pass_session
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import Session, options
 
 
-@rich_click.command(epilog="Example: supervisor version --json")
-@common
-@pass_session
+@options.command(epilog="Example: supervisor version --json")
+@options.common
+@options.pass_session
 def version(session: Session, /) -> None:
     """Print the versions of Holdfast and of Python."""
-    if session.json:
-        output.document({"version": installed(), "python": platform.python_version()})
-    else:
-        output.text(f"holdfast {installed()} on Python {platform.python_version()}")
+    python = platform.python_version()
+    session.answer({"version": installed(), "python": python}, f"holdfast {installed()} on Python {python}")

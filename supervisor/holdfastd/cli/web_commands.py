@@ -5,16 +5,13 @@ from __future__ import annotations
 import sys
 
 import click
-import rich_click
 
 from holdfast.exits import Exit
 from holdfast_config import web_users
 from holdfast_config.addresses import parse_listen
 from holdfast_config.web_users import Role, User, check_name
 from holdfastd.cli import service_process
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import CommandError, Session, options, output
 from holdfastd.cli.common.setting_flags import settings_of
 from holdfastd.cli.common.store_session import reach
 from holdfastd.cli.service_process import DashboardOrder
@@ -33,12 +30,11 @@ def _checked(_: click.Context, __: click.Parameter, address: str | None) -> str 
     return address
 
 
-@rich_click.command(epilog="Examples: supervisor web; supervisor web 8081; supervisor web unix:/run/holdfast/web.sock")
+@options.command(epilog="Examples: supervisor web; supervisor web 8081; supervisor web unix:/run/holdfast/web.sock")
 @click.argument("address", required=False, metavar="[ADDRESS]", callback=_checked)
 @settings_of("Dashboard", "web")
 @settings_of("Agent")
-@options.store
-@options.pass_session
+@options.changing
 def web(session: Session, /, address: str | None) -> int:
     """Serve the dashboard of the queue at ADDRESS: PORT, HOST:PORT or unix:PATH; else at --web of the settings, or at
     port 8080 of loopback. Ctrl-C ends it; tasks and workers do not need it.
@@ -63,7 +59,7 @@ supervisor web-user grace --no-password >> web-users
 """
 
 
-@rich_click.command("web-user", epilog=EXAMPLES)
+@options.command("web-user", epilog=EXAMPLES)
 @click.argument("name", metavar="NAME")
 @click.option(
     "--role",

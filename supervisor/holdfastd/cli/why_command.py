@@ -6,19 +6,15 @@ from dataclasses import replace
 from functools import partial
 
 import click
-import rich_click
 
 from holdfast.client.arguments import check_id
-from holdfast.store import Store
 from holdfast.why import history, task_spans
 from holdfast.why.document import commands, document, parent_words, rows, times, words
 from holdfast.why.gather import gather
 from holdfast.why.outlook import TaskSnapshot, outlook
 from holdfast.why.times import moment
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import ask
-from holdfastd.cli.common.tables import aligned
+from holdfastd.cli.common import Session, options, output, tables
+from holdfastd.cli.common.store_session import Store, ask
 from holdfastd.cli.common.task_id import TASK_ID, whole_id
 from holdfastd.control.client import status_or_none
 from holdfastd.control.socket_protocol import SupervisorStatus
@@ -26,10 +22,9 @@ from holdfastd.control.socket_protocol import SupervisorStatus
 STATUS_TIMEOUT = 1.0  # seconds for the supervisor to answer; its part is not essential
 
 
-@rich_click.command(epilog="Example: supervisor why 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
+@options.command(epilog="Example: supervisor why 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
 @click.argument("task_id", type=TASK_ID)
-@options.store
-@options.pass_reading_session
+@options.reading
 def why(session: Session, /, task_id: str) -> None:
     """Show the history of a task, how long it waited and ran, its present state, what comes next, what you can do.
 
@@ -65,7 +60,7 @@ def _deaths(here: SupervisorStatus | None) -> dict[str, int]:
 def _lines(session: Session, snapshot: TaskSnapshot, known: history.TaskHistory, /) -> list[str]:
     return [
         f"task {snapshot.task.task_id}{f' ({snapshot.task.name})' if snapshot.task.name else ''}",
-        *aligned([(moment(at), since, what) for at, since, what, _ in rows(snapshot, known)], right={1}),
+        *tables.aligned([(moment(at), since, what) for at, since, what, _ in rows(snapshot, known)], right={1}),
         f"times: {words(times(snapshot))}",
         *task_spans.words(_spans(session, snapshot)),
         *([f"parents: {parent_words(snapshot.after)}"] if snapshot.after else []),

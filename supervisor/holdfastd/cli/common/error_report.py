@@ -11,27 +11,18 @@ from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
 from holdfast_config import ConfigError
 from holdfast_config.error_text import escape
-from holdfastd.cli.common import output
-from holdfastd.cli.common.streams import OutputError, silence
+from holdfastd.cli.common import CommandError, output
 from holdfastd.operations.errors import BUG, meaning_of
 
 UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})  # invalid paths
-
-
-class CommandError(Exception):
-    """The command cannot be carried out; `status` is its exit status."""
-
-    def __init__(self, message: str, status: int = Exit.FAILED) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 def report(error: BaseException, *, debug: bool) -> int:
     """Print the error; returns the exit status."""
     error = single_error(error)
     lines, status = _explained(error)
-    if isinstance(error, BrokenPipeError | OutputError):
-        silence()
+    if isinstance(error, BrokenPipeError | output.OutputError):
+        output.silence()
     if debug and not isinstance(error, click.ClickException | click.Abort | SystemExit):
         traceback.print_exception(error)
     for line in lines:
@@ -71,7 +62,7 @@ def _of_system(error: OSError) -> tuple[list[str], int] | None:
     match error:
         case BrokenPipeError():
             return [], Exit.READ_NO_MORE
-        case OutputError():
+        case output.OutputError():
             return [str(error)], Exit.OUTPUT
         case PermissionError():
             return [_of_file(error)], Exit.PERMISSION

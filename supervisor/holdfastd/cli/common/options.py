@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, TypeVar
+from typing import Any
 
 import click
+from rich_click import command as command
+from rich_click import group as group
 
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import Session
 
-F = TypeVar("F", bound=Callable[..., Any])
-Decorator = Callable[[F], F]
+Function = Callable[..., Any]  # that becomes a command
+Decorator = Callable[[Function], Function]
 
 _SHORT = {"lanes": ("-Q",), "config": ("-c",)}
 
@@ -21,27 +23,25 @@ pass_session = click.make_pass_decorator(Session)
 CONFIG_HELP = "Settings file. Default: ./supervisor.toml, the application's agent_config.json, or ./.redbike.conf."
 
 
-def pass_timeline_session(command: Callable[..., Any]) -> Callable[..., Any]:
+def pass_timeline_session(command: Function) -> Function:
     """`pass_session` for the timeline commands, whose own settings file (.redbike.conf) has precedence."""
-
-    def called(session: Session, /, *arguments: Any, **options: Any) -> Any:
-        session.timeline = True
-        return command(session, *arguments, **options)
-
-    return pass_session(update_wrapper(called, command))
+    return _pass_marked(command, "timeline")
 
 
-def pass_reading_session(command: Callable[..., Any]) -> Callable[..., Any]:
+def pass_reading_session(command: Function) -> Function:
     """`pass_session` for commands that change nothing: they find the service of this host by themselves."""
+    return _pass_marked(command, "reads")
 
+
+def _pass_marked(command: Function, mark: str) -> Function:
     def called(session: Session, /, *arguments: Any, **options: Any) -> Any:
-        session.reads = True
+        setattr(session, mark, True)
         return command(session, *arguments, **options)
 
     return pass_session(update_wrapper(called, command))
 
 
-def setting(field: str, meaning: str, metavar: str) -> Decorator[Any]:
+def setting(field: str, meaning: str, metavar: str) -> Decorator:
     """A flag for one field of Settings, which checks the value."""
     return click.option(
         *_SHORT.get(field, ()),
@@ -54,40 +54,68 @@ def setting(field: str, meaning: str, metavar: str) -> Decorator[Any]:
     )
 
 
-def switch(field: str, meaning: str) -> Decorator[Any]:
+def switch(field: str, meaning: str) -> Decorator:
     """A flag without a value for a boolean field of Settings; its --no- form overrides environment and file."""
     names = f"{flag(field)}/{flag('no_' + field)}"
     return click.option(names, field, default=None, help=meaning, expose_value=False, callback=remember)
 
 
-def common(command: F) -> F:
+def common(command: Function) -> Function:
     """Adds the options of every command: --json and --debug."""
-    command = click.option(
-        "--debug", is_flag=True, help="Print the traceback of an error.", expose_value=False, callback=_debug
-    )(command)
-    return click.option(
-        "--json", is_flag=True, help="Print JSON: one document, or one per line.", expose_value=False, callback=_json
-    )(command)
+    command = _mark("debug", "Print the traceback of an error.")(command)
+    return _mark("json", "Print JSON: one document, or one per line.")(command)
 
 
-def here(command: F) -> F:
+def here(command: Function) -> Function:
     """Adds the options by which a command finds its supervisor."""
-    for option in (
-        setting("config", CONFIG_HELP, "FILE"),
-        setting("runtime_dir", "Folder of the supervisor's sockets.", "FOLDER"),
-    ):
-        command = option(command)
-    return common(command)
+    command = setting("config", CONFIG_HELP, "FILE")(command)
+    return common(setting("runtime_dir", "Folder of the supervisor's sockets.", "FOLDER")(command))
 
 
-def store(command: F) -> F:
+def store(command: Function) -> Function:
     """Adds the options by which a command finds the store."""
-    for option in (
-        setting("queue_name", "Name of the queue, a Redis list.", "NAME"),
-        setting("redis_url", "Redis to use. Default: that of the settings, or the supervisor's embedded store.", "URL"),
-    ):
-        command = option(command)
-    return here(command)
+    command = setting("queue_name", "Name of the queue, a Redis list.", "NAME")(command)
+    url = "Redis to use. Default: that of the settings, or the supervisor's embedded store."
+    return here(setting("redis_url", url, "URL")(command))
+
+
+def wide(command: Function) -> Function:
+    """Adds --wide, for commands that print a table which may be too wide for the terminal."""
+    return _mark("wide", "On a terminal: print whole ids and all columns. In a pipe they are whole anyway.")(command)
+
+
+def together(*parts: Decorator) -> Decorator:
+    """Adds several options, in this order."""
+
+    def add(command: Function) -> Function:
+        for part in reversed(parts):
+            command = part(command)
+        return command
+
+    return add
+
+
+# The options of a whole kind of commands, with the session as the first argument of the command.
+
+
+def changing(command: Function) -> Function:
+    """For a command that changes something in the store."""
+    return store(pass_session(command))
+
+
+def reading(command: Function) -> Function:
+    """For a command that only reads the store."""
+    return store(pass_reading_session(command))
+
+
+def listing(command: Function) -> Function:
+    """For a command that only reads the store, and prints a table."""
+    return wide(reading(command))
+
+
+def timeline(command: Function) -> Function:
+    """For a timeline command with the store."""
+    return store(pass_timeline_session(command))
 
 
 def flag(field: str) -> str:
@@ -100,24 +128,11 @@ def remember(context: click.Context, parameter: click.Parameter, value: object) 
         context.ensure_object(Session).flags[parameter.name] = value
 
 
-def wide(command: F) -> F:
-    """Adds --wide, for commands that print a table which may be too wide for the terminal."""
-    return click.option(
-        "--wide",
-        is_flag=True,
-        help="On a terminal: print whole ids and all columns. In a pipe they are whole anyway.",
-        expose_value=False,
-        callback=_wide,
-    )(command)
+def _mark(name: str, meaning: str) -> Decorator:
+    """A flag that is a field of the session."""
 
+    def mark(context: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            setattr(context.ensure_object(Session), name, True)
 
-def _wide(context: click.Context, _: click.Parameter, value: bool) -> None:
-    context.ensure_object(Session).wide |= value
-
-
-def _debug(context: click.Context, _: click.Parameter, value: bool) -> None:
-    context.ensure_object(Session).debug |= value
-
-
-def _json(context: click.Context, _: click.Parameter, value: bool) -> None:
-    context.ensure_object(Session).json |= value
+    return click.option(flag(name), is_flag=True, help=meaning, expose_value=False, callback=mark)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from holdfast.exits import Exit
 from holdfastd.cli.common import output
 
 if TYPE_CHECKING:
@@ -14,6 +15,14 @@ if TYPE_CHECKING:
 
     from holdfast_config import Settings
     from holdfast_config.resolve import Resolved
+
+
+class CommandError(Exception):
+    """The command cannot be carried out; `status` is its exit status."""
+
+    def __init__(self, message: str, status: int = Exit.FAILED) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass
@@ -76,3 +85,18 @@ class Session:
     def for_people(self) -> bool:
         """True if standard output is a terminal and --json is not given."""
         return self.is_terminal and not self.json
+
+    def answer(self, document: object, *lines: str) -> None:
+        """Print the document with --json, else the lines."""
+        if self.json:
+            output.document(document)
+            return
+        for line in lines:
+            output.text(line)
+
+    def answer_each(self, document: object, line: str) -> None:
+        """Print the answer for one of many things: its document with --json, else the line."""
+        if self.json:
+            output.line(document)
+        else:
+            output.text(line)

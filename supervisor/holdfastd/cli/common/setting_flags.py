@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
-import rich_click
 from pydantic.fields import FieldInfo
+from rich_click import rich_config
 
 from holdfast_config import Settings, durations, names
 from holdfastd.cli.common import options
+from holdfastd.cli.common.options import Decorator, Function
 
 # The groups in which `--help` shows the flags of settings.
 
@@ -45,44 +46,35 @@ GROUPS: Mapping[str, Sequence[str]] = {
 }
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 # The handler is an argument; a password on a command line could be read by everyone who lists processes.
 NOT_FLAGS = ("handler", *names.PASSWORDS)
 
 
-def every_setting(command: F) -> F:
-    """Adds a flag for each field of Settings, which checks its value, and for the settings files."""
-    return settings_but()(command)
+def settings_but(*fields: str) -> Decorator:
+    """Adds a flag for each field of Settings, which checks its value, and for the settings files; except for some
+    fields, which the command does not use or names differently."""
+    left_out = {*NOT_FLAGS, *fields}
 
-
-def settings_but(*fields: str) -> Callable[[F], F]:
-    """`every_setting` without some fields, which the command does not use or names differently."""
-
-    def decorate(command: F) -> F:
-        return _flags(command, {*NOT_FLAGS, *fields})
+    def decorate(command: Function) -> Function:
+        command = rich_config(help_config={"option_groups": {"*": _groups(left_out)}})(command)
+        command = options.setting("config", options.CONFIG_HELP, "FILE")(command)
+        command = options.setting("env_file", "File of variables. Default: ./.env.", "FILE")(command)
+        return _with_flags(command, [field for field in Settings.model_fields if field not in left_out])
 
     return decorate
 
 
-def settings_of(group: str, *left_out: str) -> Callable[[F], F]:
+every_setting = settings_but()
+
+
+def settings_of(group: str, *left_out: str) -> Decorator:
     """Adds the flags of one group of settings, without some of its fields."""
-
-    def decorate(command: F) -> F:
-        for field in reversed([field for field in GROUPS[group] if field not in left_out]):
-            command = _flag(field, Settings.model_fields[field])(command)
-        return command
-
-    return decorate
+    return lambda command: _with_flags(command, [field for field in GROUPS[group] if field not in left_out])
 
 
-def _flags(command: F, left_out: Collection[str]) -> F:
-    command = rich_click.rich_config(help_config={"option_groups": {"*": _groups(left_out)}})(command)
-    command = options.setting("config", options.CONFIG_HELP, "FILE")(command)
-    command = options.setting("env_file", "File of variables. Default: ./.env.", "FILE")(command)
-    for field, info in reversed(Settings.model_fields.items()):
-        if field not in left_out:
-            command = _flag(field, info)(command)
+def _with_flags(command: Function, fields: Sequence[str]) -> Function:
+    for field in reversed(fields):
+        command = _flag(field, Settings.model_fields[field])(command)
     return command
 
 
@@ -94,7 +86,7 @@ def _groups(left_out: Collection[str]) -> list[Any]:
     ]
 
 
-def _flag(field: str, info: FieldInfo) -> Callable[[F], F]:
+def _flag(field: str, info: FieldInfo) -> Decorator:
     if info.annotation is bool:
         return options.switch(field, info.description or "")
     meaning = f"{info.description} {_default(info.default)}".rstrip()

@@ -1,37 +1,38 @@
-"""Runs a command's work with the store: an event loop, a connection, and a limit for retries."""
+"""Runs a command's work with the store: an event loop, a connection, a limit for retries. Makes commands of acts."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any, TypeVar
 
 import anyio
+import click
+import msgspec
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.activity import Activity
 from holdfast.errors import HoldfastError, InvalidTaskError, StoreError, StoreUnavailableError
 from holdfast.exits import Exit
-from holdfast.store import Store, open_store
+from holdfast.store import Store as Store
+from holdfast.store import open_store
 from holdfast_config import Settings, service_folders
-from holdfastd.cli.common import output
-from holdfastd.cli.common.error_report import CommandError, is_caused_by, single_error
-from holdfastd.cli.common.session import Session
+from holdfastd.cli.common import CommandError, Session, options, output
+from holdfastd.cli.common.error_report import is_caused_by, single_error
 from holdfastd.operations import notes
 from holdfastd.operations.act import Act, Doing, Face, Operator, operator_name
 from holdfastd.operations.notes import AskedChange
+from holdfastd.operations.reading import description_of, kinds_of
 
 T = TypeVar("T")
 
-TERMINAL_RETRIES = SubmitRetries(attempts=4, seconds=5.0)  # short, as a person waits at a terminal
-LONG_RETRIES = SubmitRetries(
-    attempts=1000, seconds=20.0
-)  # for long work, during which a restarted store may load its data
+TERMINAL_RETRIES = SubmitRetries(attempts=4, seconds=5.0)  # short: a person waits at a terminal
+LONG_RETRIES = SubmitRetries(attempts=1000, seconds=20.0)  # for long work: a restarted store may load its data
 ABSENT = (FileNotFoundError, ConnectionRefusedError)  # no process listens
 IN_MEMORY = "with SCHEDULER_TYPE=memory the queue exists only inside its own process: no command can reach it"
 NEED_ONE = "start one (supervisor start) or name a Redis (--redis-url)"
@@ -41,36 +42,25 @@ NO_STORE = f"this is the embedded store of a supervisor: {NEED_ONE}"
 
 def ask(session: Session, question: Callable[[Store], Awaitable[T]]) -> T:
     """The store's answer to one question; retried while the store is away."""
-
-    async def inside(store: Store) -> T:
-        return await retries_of(session.settings).call(question, store)
-
-    return _run(session, inside)
+    return converse(session, lambda store: retries_of(session.settings).call(question, store))
 
 
 def converse(session: Session, work: Callable[[Store], Awaitable[T]]) -> T:
     """The result of `work`, which uses the store itself and without a time limit."""
-    return _run(session, work)
+    return _interruptible(partial(_with_store, session, work))
 
 
-def manage(
-    session: Session,
-    work: Callable[[TaskManager], Awaitable[T]],
-    later: SubmitRetries | None = None,
-    first: SubmitRetries | None = None,
-) -> T:
-    """The result of `work`, which is given the producer's API.
-
-    `first`: the retries until the store has answered once; `later`: the retries from then on.
-    """
-    settings, first = session.settings, first or retries_of(session.settings)
+def manage(session: Session, work: Callable[[TaskManager], Awaitable[T]], later: SubmitRetries | None = None) -> T:
+    """The result of `work`, which is given the producer's API. `later`: the retries of long work, once the store has
+    answered."""
+    settings, first = session.settings, retries_of(session.settings)
 
     async def inside(store: Store) -> T:
         if later is not None:
             await first.call(store.ping)
         return await work(manager_of(store, settings, later or first))
 
-    return _run(session, inside)
+    return converse(session, inside)
 
 
 def operate(session: Session, act: Act[Any, T], texts: Mapping[str, object], later: SubmitRetries | None = None) -> T:
@@ -81,7 +71,7 @@ def operate(session: Session, act: Act[Any, T], texts: Mapping[str, object], lat
             await retries_of(session.settings).call(store.ping)
         return await operate_in(store, session, act, texts, later)
 
-    return _run(session, inside)
+    return converse(session, inside)
 
 
 def operate_here(session: Session, act: Act[Any, T], texts: Mapping[str, object]) -> T:
@@ -185,15 +175,7 @@ def retries_of(settings: Settings) -> SubmitRetries:
 
 def reach(session: Session) -> None:
     """Check that the store answers before a service starts. Raises StoreUnavailableError."""
-
-    async def ping(store: Store) -> None:
-        await store.ping()
-
-    ask(session, ping)
-
-
-def _run(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
-    return _interruptible(partial(_with_store, session, inside))
+    ask(session, lambda store: store.ping())
 
 
 def _interruptible(work: Callable[[], Awaitable[T]]) -> T:
@@ -248,3 +230,68 @@ async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]])
             if session.settings.embedded and is_caused_by(ABSENT, cause):
                 cause.add_note(NO_STORE + service_folders.in_brackets(session.settings.runtime_dir))
             raise
+
+
+# Commands that carry out one act of an operator: made of its definition.
+
+NO_OWN: Mapping[str, options.Decorator] = MappingProxyType({})
+
+
+def command_of(
+    act: Act[Any, T],
+    name: str,
+    words: Callable[[T], str],
+    epilog: str,
+    left_out: Collection[str] = (),
+    own: Mapping[str, options.Decorator] = NO_OWN,
+    adds: options.Decorator = options.changing,
+) -> click.Command:
+    """An argument without a default is one of the command; each other is an option. `words`: the answer for people;
+    `left_out`: arguments that the command does not take; `own`: options that it reads in its own way;
+    `adds`: adds the options of commands of its kind."""
+
+    @arguments_of(act, left_out, own)
+    @adds
+    def carry_out(session: Session, /, **given: Any) -> None:
+        answer = operate(session, act, given_of(given))
+        session.answer(answer, words(answer))
+
+    return options.command(name, help=act.help, epilog=epilog)(carry_out)
+
+
+def arguments_of(
+    act: Act[Any, Any], left_out: Collection[str] = (), own: Mapping[str, options.Decorator] = NO_OWN
+) -> options.Decorator:
+    """The arguments and options of a command that carries the act out, and does something beside it."""
+    fields = [each for each in act.fields if each.name not in left_out]
+    return options.together(*(own.get(field.name) or _parameter(field) for field in fields))
+
+
+def given_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that were given."""
+    return {name: value for name, value in values.items() if value not in (None, ())}
+
+
+def refusals(answers: Mapping[str, object]) -> list[HoldfastError]:
+    """The errors among the answers of `operate_each`."""
+    return [answer for answer in answers.values() if isinstance(answer, HoldfastError)]
+
+
+def print_purged(session: Session, purged: int, refused: Collection[HoldfastError]) -> int:
+    """Print the refusals and the number of what was deleted; returns the exit status."""
+    for each in refused:
+        output.note(str(each))
+    session.answer({"purged": purged}, f"{purged} deleted")
+    return Exit.FAILED if refused else Exit.OK
+
+
+def _parameter(field: msgspec.structs.FieldInfo) -> options.Decorator:
+    if field.required:
+        return click.argument(field.name)
+    names, help_ = [options.flag(field.name), field.name], description_of(field.type)
+    kinds = kinds_of(field.type)
+    if bool in kinds:
+        return click.option(*names, is_flag=True, default=None, help=help_)
+    if NoneType in kinds:
+        help_ = f"{help_} `none`: no limit."
+    return click.option(*names, help=help_, metavar=field.name.upper())

@@ -6,7 +6,7 @@ Control characters of untrusted text are escaped.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from shutil import get_terminal_size
@@ -21,7 +21,7 @@ from rich.text import Text
 
 from holdfast_config.environment import no_color
 from holdfast_config.error_text import escape
-from holdfastd.cli.common import output
+from holdfastd.cli.common import Session, output
 
 # Fits a table into the width of a terminal: ids and texts are shortened at their end, then columns are left out.
 #
@@ -139,16 +139,40 @@ Row = Sequence[object]
 def table(columns: Sequence[str], rows: Sequence[Row], fit: TableFit = WHOLE, *, wide: bool = False) -> None:
     """Prints rows under their columns; numbers are right-aligned, None is empty. `fit`: how it may become narrower to
     fit the terminal, unless it is `wide`."""
-    cells = [["" if cell is None else escape(str(cell)) for cell in row] for row in rows]
+    cells = _texts(rows)
     numeric = {name for i, name in enumerate(columns) if rows and all(isinstance(row[i], int | float) for row in rows)}
     is_drawn = sys.stdout.isatty() and not no_color()
     shown = Fitted(tuple(columns), tuple(map(tuple, cells)))
     if sys.stdout.isatty() and not wide:
         shown = fitted(columns, cells, fit, get_terminal_size().columns, DRAWN_GAP if is_drawn else GAP)
-    print_rows = _drawn if is_drawn else _aligned
-    print_rows(shown.columns, shown.rows, [name in numeric for name in shown.columns])
+    right = {place for place, name in enumerate(shown.columns) if name in numeric}
+    if is_drawn:
+        _draw(shown, right)
+    else:
+        plain([[name.upper() for name in shown.columns], *shown.rows], right)
     if shown.dropped:
         output.note(f"left out, as the terminal is narrow: {', '.join(shown.dropped)}; --wide shows all")
+
+
+def answer(
+    session: Session, document: object, columns: Sequence[str], rows: Iterable[Row], fit: TableFit = WHOLE
+) -> None:
+    """Print the document with --json, else the rows in a table."""
+    if session.json:
+        output.document(document)
+    else:
+        table(columns, list(rows), fit, wide=session.wide)
+
+
+def answer_lines(
+    session: Session, documents: Iterable[object], columns: Sequence[str], rows: Iterable[Row], fit: TableFit = WHOLE
+) -> None:
+    """Print the documents with --json, each on a line of its own, else the rows in a table."""
+    if session.json:
+        for document in documents:
+            output.line(document)
+    else:
+        table(columns, list(rows), fit, wide=session.wide)
 
 
 def plain(rows: Sequence[Row], right: Collection[int] = ()) -> None:
@@ -159,7 +183,7 @@ def plain(rows: Sequence[Row], right: Collection[int] = ()) -> None:
 
 def aligned(rows: Sequence[Row], right: Collection[int] = ()) -> list[str]:
     """The lines that `plain` prints."""
-    cells = [["" if cell is None else escape(str(cell)) for cell in row] for row in rows]
+    cells = _texts(rows)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [
         "  ".join(
@@ -169,24 +193,19 @@ def aligned(rows: Sequence[Row], right: Collection[int] = ()) -> list[str]:
     ]
 
 
-def _drawn(columns: Sequence[str], rows: Sequence[Sequence[str]], to_right: Sequence[bool]) -> None:
+def _texts(rows: Sequence[Row]) -> list[list[str]]:
+    return [["" if cell is None else escape(str(cell)) for cell in row] for row in rows]
+
+
+def _draw(shown: Fitted, right: Collection[int]) -> None:
     """Draws columns at full width: text that is still too wide is wrapped by the terminal, so that it can be copied."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column, right in zip(columns, to_right, strict=True):
-        drawn.add_column(column, justify="right" if right else "left", no_wrap=True)
-    for row in rows:
+    for place, column in enumerate(shown.columns):
+        drawn.add_column(column, justify="right" if place in right else "left", no_wrap=True)
+    for row in shown.rows:
         drawn.add_row(*(Text(cell) for cell in row))  # as Text, so that no markup is read in it
     console = Console()
     console.width = max(console.width, console.measure(drawn, options=console.options.update(width=WIDEST)).maximum)
     console.print(drawn)
-    if not rows:
+    if not shown.rows:
         console.print("none")
-
-
-def _aligned(columns: Sequence[str], rows: Sequence[Sequence[str]], to_right: Sequence[bool]) -> None:
-    shown = [[column.upper() for column in columns], *rows]
-    widths = [max(len(row[i]) for row in shown) for i in range(len(columns))]
-    for row in shown:
-        cells = zip(row, widths, to_right, strict=True)
-        padded = (cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells)
-        click.echo("  ".join(padded).rstrip())

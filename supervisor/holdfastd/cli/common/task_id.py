@@ -14,13 +14,10 @@ from click.shell_completion import CompletionItem
 from holdfast.core.identity import is_task_id
 from holdfast.core.words import counted
 from holdfast.errors import StoreRefusedError, UnreadableRecordError
-from holdfastd.cli.common import output
-from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import ask, retries_of
+from holdfastd.cli.common import CommandError, Session, output
+from holdfastd.cli.common.store_session import Store, ask, retries_of
 
 if TYPE_CHECKING:
-    from holdfast.store import Store
     from holdfast.store.redis import RedisStore
 
 
@@ -144,15 +141,24 @@ async def _is_known(store: Store, word: str) -> bool:
 async def _only(store: Store, word: str) -> str:
     """The only task whose id begins so; the word itself if there is none. Raises CommandError if there are several, and
     if there is none and the word is certainly a beginning."""
-    beginning = word.removesuffix(CUT[0]).removesuffix(CUT[1])
+    beginning = uncut(word)
     found = sorted(await _beginning(store, beginning)) if is_task_id(beginning) else []
     if not found and word.endswith(CUT):
         raise CommandError(f"{word}: no task has an id that begins so")
+    return only_one("task", word, found) or word
+
+
+def uncut(word: str) -> str:
+    return word.removesuffix(CUT[0]).removesuffix(CUT[1])
+
+
+def only_one(kind: str, word: str, found: Sequence[str]) -> str:
+    """The only id that begins so; empty if there is none. Raises CommandError if there are several."""
     if len(found) > 1:
         more = " and more" if len(found) > IDS_LISTED else ""
         named = ", ".join(found[:IDS_LISTED])
-        raise CommandError(f"{word} is not one task: the ids {named}{more} begin so; give more of the id")
-    return found[0] if found else word
+        raise CommandError(f"{word} is not one {kind}: the ids {named}{more} begin so; give more of the id")
+    return found[0] if found else ""
 
 
 async def _beginning(store: Store, beginning: str) -> set[str]:

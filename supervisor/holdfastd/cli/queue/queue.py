@@ -1,110 +1,73 @@
-"""`supervisor queue`: shows the waiting and unreadable entries, clears the queue, deletes it."""
+"""`supervisor queue`: shows the waiting and unreadable entries, clears the queue, deletes it. `supervisor recover`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import click
-import rich_click
 
 from holdfast.core.lanes import UnreadableEntry
 from holdfast.core.task_states import State
 from holdfast.core.words import counted
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
-from holdfast.store import Store
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import arguments_of, given_of, print_answer, print_purged, refusals
-from holdfastd.cli.common.confirm import confirm
-from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.parameter_types import DURATION
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import (
-    LONG_RETRIES,
-    ask,
-    converse,
-    manager_of,
-    operate,
-    operate_each,
-    operate_in,
-    retries_of,
-)
-from holdfastd.cli.common.tables import TableFit, table
+from holdfastd.cli.common import CommandError, Session, options, output, parameters, store_session, tables
+from holdfastd.cli.common.store_session import Store, arguments_of, ask, converse, given_of, operate_in
 from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.documents import printed_times, task_documents
 from holdfastd.documents.queue_documents import unreadable_document
+from holdfastd.operations import unreadable as set_aside
+from holdfastd.operations import whole_queue
 from holdfastd.operations.act import Act
 from holdfastd.operations.errors import NotFoundError
 from holdfastd.operations.lanes import shown_lane
-from holdfastd.operations.unreadable import (
-    REMOVE_ALL_UNREADABLE,
-    REMOVE_UNREADABLE,
-    RETRY_UNREADABLE,
-    UnreadableAnswer,
-    missing,
-)
-from holdfastd.operations.whole_queue import CLEAR_QUEUE, OBLITERATE_QUEUE, Cleared, Deleted
 
 # `supervisor queue unreadable`: entries that were set aside because they are not valid tasks.
 
 COLUMNS = ("address", "at", "lane", "reason", "bytes", "entry")
-FIT = TableFit(texts=("entry", "reason"), drop=("bytes", "entry", "lane", "at"))
+FIT = tables.TableFit(texts=("entry", "reason"), drop=("bytes", "entry", "lane", "at"))
 SHOWN = 100  # characters of an entry in a table
 ALL = 1000  # entries that are kept at most
 WHICH = "name the entries by ADDRESS, as `supervisor queue unreadable` lists them, or give --all"
 addresses_argument = click.argument("addresses", nargs=-1, metavar="[ADDRESS...]")
 all_option = click.option("--all", "all_of_them", is_flag=True, help="All entries.")
-
-unreadable_limit_option = click.option(
-    "--limit", type=click.IntRange(1, ALL), default=10, show_default=True, help="Maximum number of entries to show."
-)
+unreadable_limit_option = parameters.limit_option(ALL, "Maximum number of entries to show.", 10)
 
 
-@rich_click.group(invoke_without_command=True, epilog="Example: supervisor queue unreadable --json")
+@options.group(invoke_without_command=True, epilog="Example: supervisor queue unreadable --json")
 @unreadable_limit_option
 @options.wide
-@options.store
-@options.pass_session
+@options.changing
 @click.pass_context
-def unreadable(context: click.Context, session: Session, /, limit: int) -> None:
+def unreadable(context: click.Context, _: Session, /, limit: int) -> None:
     """List entries that were set aside because they are not valid tasks, newest first; show, retry or remove them."""
     if context.invoked_subcommand is None:
-        _list(session, limit)
+        context.invoke(list_, limit=limit)
 
 
 @unreadable.command("list", epilog="Example: supervisor queue unreadable list --limit 100")
 @unreadable_limit_option
-@options.wide
-@options.store
-@options.pass_reading_session
+@options.listing
 def list_(session: Session, /, limit: int) -> None:
     """List the entries, newest first, like the command without a verb."""
-    _list(session, limit)
-
-
-def _list(session: Session, limit: int, /) -> None:
     entries = ask(session, lambda store: store.unreadable(limit))
-    if session.json:
-        for each in entries:
-            output.line(unreadable_document(each))
-    else:
-        table(COLUMNS, [_cells(each) for each in entries], FIT, wide=session.wide)
+    tables.answer_lines(session, map(unreadable_document, entries), COLUMNS, map(_cells, entries), FIT)
 
 
 @unreadable.command(epilog="Example: supervisor queue unreadable show 1767225600000-1a2b3c4d")
 @click.argument("address")
-@options.store
-@options.pass_reading_session
+@options.reading
 def show(session: Session, /, address: str) -> None:
     """Show one entry in full, as far as it was kept (64 KiB)."""
     each = ask(session, lambda store: store.unreadable_at(address))
     if each is None:
-        raise CommandError(f"{missing(address)}; {WHICH}")
-    if session.json:
-        output.document(unreadable_document(each))
-        return
+        raise CommandError(f"{set_aside.missing(address)}; {WHICH}")
     fields = unreadable_document(each)
+    if session.json:
+        output.document(fields)
+        return
     for name, value in fields.items():
         if name != "raw":
             output.text(f"{name:<8} {value}")
@@ -114,12 +77,11 @@ def show(session: Session, /, address: str) -> None:
 @unreadable.command(epilog="Example: supervisor queue unreadable retry 1767225600000-1a2b3c4d")
 @addresses_argument
 @all_option
-@options.store
-@options.pass_session
+@options.changing
 def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) -> int:
     """Put entries back into their lanes, for workers that can now read them."""
     _check(addresses, all_of_them)
-    done = converse(session, lambda store: _each(store, session, RETRY_UNREADABLE, addresses))
+    done = converse(session, lambda store: _each(store, session, set_aside.RETRY_UNREADABLE, addresses))
     for address, answer in done.items():
         if isinstance(answer, HoldfastError):
             word = "gone" if isinstance(answer, NotFoundError) else "cut"
@@ -130,28 +92,31 @@ def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) ->
             output.line({"address": address, "answer": word})
         elif word == "back":
             output.text(f"{address} is back in its lane")
-    return Exit.FAILED if refusals(done) else Exit.OK
+    return Exit.FAILED if store_session.refusals(done) else Exit.OK
 
 
 @unreadable.command(epilog="Example: supervisor queue unreadable remove --all --older 7d --yes")
 @addresses_argument
 @all_option
-@click.option("--older", type=DURATION, help="With --all: only entries set aside longer ago.", metavar="DURATION")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@options.store
-@options.pass_session
+@click.option(
+    "--older", type=parameters.DURATION, help="With --all: only entries set aside longer ago.", metavar="DURATION"
+)
+@parameters.yes_option
+@options.changing
 def remove(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, older: float | None, yes: bool) -> int:
     """Delete entries that were set aside."""
     _check(addresses, all_of_them)
     entries = counted(len(addresses), "entry", "entries") if addresses else "all entries that were set aside"
-    confirm(f"Delete {entries}?", "deleting entries cannot be undone", yes=yes)
-    done = dict[str, UnreadableAnswer | HoldfastError]()
+    parameters.confirm(f"Delete {entries}?", "deleting entries cannot be undone", yes=yes)
+    done = dict[str, set_aside.UnreadableAnswer | HoldfastError]()
     if all_of_them:
-        purged = operate(session, REMOVE_ALL_UNREADABLE, {} if older is None else {"older": older})["purged"]
+        purged = store_session.operate(
+            session, set_aside.REMOVE_ALL_UNREADABLE, {} if older is None else {"older": older}
+        )["purged"]
     else:
-        done = converse(session, lambda store: _each(store, session, REMOVE_UNREADABLE, addresses))
-        purged = len(done) - len(refusals(done))
-    return print_purged(session, purged, refusals(done))
+        done = converse(session, lambda store: _each(store, session, set_aside.REMOVE_UNREADABLE, addresses))
+        purged = len(done) - len(store_session.refusals(done))
+    return store_session.print_purged(session, purged, store_session.refusals(done))
 
 
 def _check(addresses: Sequence[str], all_of_them: bool) -> None:
@@ -160,15 +125,15 @@ def _check(addresses: Sequence[str], all_of_them: bool) -> None:
 
 
 async def _each(
-    store: Store, session: Session, act: Act[Any, UnreadableAnswer], addresses: Sequence[str]
-) -> dict[str, UnreadableAnswer | HoldfastError]:
+    store: Store, session: Session, act: Act[Any, set_aside.UnreadableAnswer], addresses: Sequence[str]
+) -> dict[str, set_aside.UnreadableAnswer | HoldfastError]:
     """The answer for each entry, or why it was refused. No address: all, the oldest first, in the order in which they
     came."""
     chosen = addresses
     if not chosen:
-        found = await retries_of(session.settings).call(store.unreadable, ALL)
+        found = await store_session.retries_of(session.settings).call(store.unreadable, ALL)
         chosen = [each.address for each in reversed(found)]
-    return await operate_each(store, session, act, chosen)
+    return await store_session.operate_each(store, session, act, chosen)
 
 
 def _cells(each: UnreadableEntry) -> tuple[object, ...]:
@@ -176,35 +141,23 @@ def _cells(each: UnreadableEntry) -> tuple[object, ...]:
     return (each.address, printed_times.moment(each.at_ms), each.lane, each.reason, each.size, entry)
 
 
-lane_option = click.option("--lane", help="Name of the lane. Default: the queue itself.", metavar="NAME")
-yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-limit_option = click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=10, show_default=True, help="Maximum number of entries to show."
-)
-
-
-@rich_click.group(epilog="Example: supervisor queue length")
+@options.group(epilog="Example: supervisor queue length")
 def queue() -> None:
     """Inspect, clear or delete the queue."""
 
 
 @queue.command(epilog="Example: supervisor queue length --json")
-@options.store
-@options.pass_reading_session
+@options.reading
 def length(session: Session, /) -> None:
     """Print the number of waiting entries of each lane."""
     lanes = ask(session, lambda store: store.counts()).lanes
-    if session.json:
-        output.document({"length": sum(lanes.values()), "lanes": lanes})
-    else:
-        table(("lane", "entries"), list(lanes.items()))
+    tables.answer(session, {"length": sum(lanes.values()), "lanes": lanes}, ("lane", "entries"), lanes.items())
 
 
 @queue.command(epilog="Example: supervisor queue peek --limit 3")
-@lane_option
-@limit_option
-@options.store
-@options.pass_reading_session
+@click.option("--lane", help="Name of the lane. Default: the queue itself.", metavar="NAME")
+@parameters.limit_option(10_000, "Maximum number of entries to show.", 10)
+@options.reading
 def peek(session: Session, /, lane: str | None, limit: int) -> None:
     """Show the next entries without removing them."""
 
@@ -214,51 +167,86 @@ def peek(session: Session, /, lane: str | None, limit: int) -> None:
         return await store.peek_entries(name, limit)
 
     for entry in ask(session, look):
-        if session.json:
-            output.line(task_documents.decoded(entry))
-        else:
-            output.text(entry.decode("utf-8", "backslashreplace"))
+        session.answer_each(task_documents.decoded(entry), entry.decode("utf-8", "backslashreplace"))
 
 
-@queue.command(help=CLEAR_QUEUE.help, epilog="Example: supervisor queue clear --lane high --yes")
-@arguments_of(CLEAR_QUEUE)
-@yes_option
-@options.store
-@options.pass_session
+@queue.command(help=whole_queue.CLEAR_QUEUE.help, epilog="Example: supervisor queue clear --lane high --yes")
+@arguments_of(whole_queue.CLEAR_QUEUE)
+@parameters.yes_option
+@options.changing
 def clear(session: Session, /, yes: bool, **given: Any) -> None:
     lane, delayed = given["lane"], given["delayed"]
     name = lane or session.settings.queue_name
-    confirm(f"Cancel all tasks that wait in {name}?", "clearing a queue cannot be undone", yes=yes)
+    parameters.confirm(f"Cancel all tasks that wait in {name}?", "clearing a queue cannot be undone", yes=yes)
 
-    async def work(store: Store) -> Cleared:
-        manager = manager_of(store, session.settings, retries_of(session.settings))
+    async def work(store: Store) -> whole_queue.Cleared:
+        manager = store_session.manager_of(store, session.settings, store_session.retries_of(session.settings))
         total = await manager.queue_length(lane)
         if delayed:  # in any lane: nobody counts those of one
             total += await manager.count_tasks(State.DELAYED)
         with WorkProgress("task", "cleared", total, is_estimate=bool(delayed)) as progress:
-            return await operate_in(store, session, CLEAR_QUEUE, given_of(given), on_step=progress.show)
-
-    print_answer(session, converse(session, work), lambda answer: f"{answer['cleared']} cleared")
-
-
-@queue.command(help=OBLITERATE_QUEUE.help, epilog="Example: supervisor queue obliterate --yes")
-@arguments_of(OBLITERATE_QUEUE)
-@yes_option
-@options.store
-@options.pass_session
-def obliterate(session: Session, /, yes: bool, **given: Any) -> None:
-    name = session.settings.queue_name
-    confirm(f"Delete all data of {name}?", "deleting a queue cannot be undone", yes=yes)
-
-    async def work(store: Store) -> Deleted:
-        total = (await retries_of(session.settings).call(store.key_count)).queue or None
-        with WorkProgress("key", "deleted", total, is_estimate=True) as progress:
-            return await operate_in(
-                store, session, OBLITERATE_QUEUE, given_of(given), LONG_RETRIES, on_step=progress.show
-            )
+            return await operate_in(store, session, whole_queue.CLEAR_QUEUE, given_of(given), on_step=progress.show)
 
     answer = converse(session, work)
-    print_answer(session, answer, lambda answer: f"{name}: {counted(answer['deleted'], 'key')} deleted")
+    session.answer(answer, f"{answer['cleared']} cleared")
+
+
+@queue.command(help=whole_queue.OBLITERATE_QUEUE.help, epilog="Example: supervisor queue obliterate --yes")
+@arguments_of(whole_queue.OBLITERATE_QUEUE)
+@parameters.yes_option
+@options.changing
+def obliterate(session: Session, /, yes: bool, **given: Any) -> None:
+    name = session.settings.queue_name
+    parameters.confirm(f"Delete all data of {name}?", "deleting a queue cannot be undone", yes=yes)
+
+    async def work(store: Store) -> whole_queue.Deleted:
+        total = (await store_session.retries_of(session.settings).call(store.key_count)).queue or None
+        with WorkProgress("key", "deleted", total, is_estimate=True) as progress:
+            act, retries = whole_queue.OBLITERATE_QUEUE, store_session.LONG_RETRIES
+            return await operate_in(store, session, act, given_of(given), retries, on_step=progress.show)
+
+    answer = converse(session, work)
+    session.answer(answer, f"{name}: {counted(answer['deleted'], 'key')} deleted")
 
 
 queue.add_command(unreadable)
+
+
+# `supervisor recover`: puts tasks of lost workers back into the queue when no steward runs.
+
+STRAYS_FIT = tables.TableFit(("task", "owner"), drop=("owner",))
+SILENT_FOR = click.option(
+    "--silent-for",
+    type=parameters.DURATION,
+    metavar="DURATION",
+    help="Time without a heartbeat after which a worker counts as lost  [default: lease plus its grace]",
+)
+WHY = {
+    "dead": "its worker is dead",
+    "unknown": "its worker is unknown",
+    "silent": "its worker has sent no heartbeat for too long",
+    "not held": "its worker lives but does not run it",
+}
+
+
+@options.command(
+    help=whole_queue.RECOVER_TASKS.help,
+    epilog="Examples:\n\nsupervisor recover --dry-run\n\n"
+    "supervisor recover --silent-for 5m --redis-url redis://db:6379/0",
+)
+@arguments_of(whole_queue.RECOVER_TASKS, own={"silent_for": SILENT_FOR})
+@options.wide
+@options.changing
+def recover(session: Session, /, **given: Any) -> None:
+    async def work(store: Store) -> whole_queue.Recovered:
+        total = (await store_session.retries_of(session.settings).call(store.key_count)).database or None
+        with WorkProgress("key", "read", total, is_estimate=True) as progress:
+            return await operate_in(store, session, whole_queue.RECOVER_TASKS, given_of(given), on_step=progress.show)
+
+    strays, dry_run = converse(session, work)["tasks"], bool(given["dry_run"])
+    if strays:
+        documents = (asdict(stray) | {"put_back": not dry_run} for stray in strays)
+        rows = ((stray.task_id, stray.owner, WHY[stray.why]) for stray in strays)
+        tables.answer_lines(session, documents, ("task", "owner", "why"), rows, STRAYS_FIT)
+    if not session.json:
+        output.text(f"{counted(len(strays), 'task')} {'would be put back' if dry_run else 'put back'}")

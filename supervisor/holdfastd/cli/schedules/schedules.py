@@ -2,65 +2,105 @@
 
 from __future__ import annotations
 
+import json
 import time
+import tomllib
+from collections.abc import Generator
+from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import click
-import rich_click
+import msgspec
 
 from holdfast.client.manager import TaskManager
-from holdfast.client.schedule_definition import define
+from holdfast.client.schedule_definition import ScheduleSpec, define, read_spec
 from holdfast.client.schedules import Schedules
 from holdfast.core.cadence import Cadence, Cron, RecurrenceRule, restored, words
 from holdfast.core.cadence.moments import read_moment
 from holdfast.core.schedule_records import Occurrence, ScheduleRecord
 from holdfast.core.schedules import series
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import command_of, given_of, print_answer
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import manage, operate
-from holdfastd.cli.common.tables import TableFit, table
-from holdfastd.cli.schedules import apply
-from holdfastd.cli.schedules.schedule_options import limit_option, spec_of, what, when
+from holdfast.errors import InvalidScheduleError
+from holdfast.exits import Exit
+from holdfastd.cli.common import Session, options, output, parameters, tables
+from holdfastd.cli.common.store_session import command_of, given_of, manage, operate
 from holdfastd.documents import printed_times
 from holdfastd.documents.printed_times import utc
 from holdfastd.documents.queue_documents import occurrence_document, schedule_document
-from holdfastd.operations.schedules import (
-    PAUSE_SCHEDULE,
-    REMOVE_SCHEDULE,
-    RESUME_SCHEDULE,
-    RUN_SCHEDULE,
-    SET_SCHEDULE,
-    ScheduleWord,
+from holdfastd.operations import schedules as acts
+
+# The options for the times and the task of a schedule, as one ScheduleSpec.
+
+_TIMES = (
+    ("cron", "A cron expression: '0 2 * * *', @daily; six fields begin with seconds."),
+    ("every", "An interval: 90, 5m, 1h30m, PT5M."),
+    ("rrule", "A recurrence rule of RFC 5545: FREQ=WEEKLY;BYDAY=MO."),
+    ("at", "A single time: 2030-01-31T12:00:00 or Unix seconds."),
+    ("timezone", "Time zone of local times, such as Europe/Berlin. Default: UTC."),
+    ("anchor", "Time from which --every counts. Default: now."),
+    ("start", "No fire before this time."),
+    ("end", "No fire after this time."),
+    ("jitter", "Delay each fire by up to this duration."),
+    ("overlap", "If the previous task has not ended: forbid, allow, queue-one or replace."),
+    ("misfire", "Missed fires to run: latest, skip (none), or all:N (up to N)."),
+    ("start_deadline", "Skip a fire that is late by more than this duration."),
+    ("on_failure", "After a failed task: continue or stop."),
+    ("backoff", "Pause before a failed task is tried again, doubled each time; of a CONTINUE schedule after each run."),
+    ("owner", "Owner, whose `schedules apply` may delete it."),
 )
+
+when = options.together(
+    *(click.option(options.flag(name), name, metavar="VALUE", help=meaning) for name, meaning in _TIMES),
+    click.option("--limit", type=int, metavar="N", help="Maximum number of fires."),
+)
+what = options.together(
+    click.option("--name", help="Name of the registered handler to call."),
+    click.option(
+        "--data", type=parameters.JSON, help="JSON value for the handler; with --name, an object with its arguments."
+    ),
+    click.option("--metadata", type=parameters.JSON, help="Metadata of its tasks, a JSON object."),
+    click.option("--lane", help="Lane of its tasks. Default: the queue itself."),
+    click.option("--max-attempts", type=int, metavar="N", help="Maximum number of runs of a task that fails."),
+    click.option("--timeout", metavar="DURATION", help="Maximum time of one run: 90, 5m."),
+    click.option(
+        "--expires", metavar="DURATION", help="Cancel a task if no worker claims it within this time after its fire."
+    ),
+    click.option("--unique", metavar="KEY", help="Skip a fire while a task with this key has not ended."),
+    click.option(
+        "--unique-for", metavar="DURATION", help="With --unique: for this time instead, even after it has ended."
+    ),
+    click.option("--concurrency-key", help="Run only one task with this key at a time."),
+    click.option("--webhook", metavar="URL", help="URL to notify when a task ends or asks for input."),
+)
+limit_option = parameters.limit_option(10_000, "Maximum number to show.", metavar="N")
+
 
 # `supervisor schedules next` and `history`: the fires of a schedule.
 
 FIRES_COLUMNS = ("at (UTC)", "what", "scheduled for", "task", "detail")
-FIRES_FIT = TableFit(("task",), ("detail",), drop=("scheduled for", "detail"))
+FIRES_FIT = tables.TableFit(("task",), ("detail",), drop=("scheduled for", "detail"))
 
 
-@rich_click.command(
+@options.command(
     "next",
     epilog="Examples:\n\nsupervisor schedules next nightly --count 3\n\n"
     "supervisor schedules next --cron '30 2 * * *' --timezone America/New_York --after 2027-03-13",
 )
 @click.argument("schedule_id", metavar="[ID]", required=False)
 @click.option(
-    "--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of fires.", metavar="N"
+    "--count", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N", help="Number of fires."
 )
 @click.option("--after", help="Only fires after this time. Default: now.", metavar="TIME")
 @click.option("--schedule", help="AT:<time>, or a recurrence rule.")
 @when
-@options.store
-@options.pass_reading_session
+@options.reading
 def next_(session: Session, /, schedule_id: str | None, count: int, after: str | None, **given: Any) -> None:
     """Show the next fires of a schedule, or of a cadence given by options, in its time zone and in UTC."""
     if schedule_id is not None:
         cadence, timezone, moments = _of_stored(session, schedule_id, count, after, given)
     else:
-        spec = spec_of({**given, "text": "preview"})
+        spec = read_spec(parameters.with_arguments({**given, "text": "preview"}))
         timezone = spec.timezone
         now = round(time.time() * 1000)
         moment = now if after is None else read_moment(after, timezone)
@@ -75,7 +115,7 @@ def next_(session: Session, /, schedule_id: str | None, count: int, after: str |
         output.document({"words": text, "timezone": timezone, "next": [{"local": a, "utc": b} for a, b in rows]})
         return
     output.text(text)
-    table((timezone, "UTC"), rows)
+    tables.table((timezone, "UTC"), rows)
 
 
 def _of_stored(
@@ -94,11 +134,10 @@ def _of_stored(
     return manage(session, work)
 
 
-@rich_click.command(epilog="Example: supervisor schedules history nightly --limit 20")
+@options.command(epilog="Example: supervisor schedules history nightly --limit 20")
 @click.argument("schedule_id", metavar="ID")
 @limit_option
-@options.store
-@options.pass_reading_session
+@options.reading
 def history(session: Session, /, schedule_id: str, limit: int) -> None:
     """Show the history of a schedule's fires, newest first. The last hundred lines are kept."""
 
@@ -110,16 +149,13 @@ def history(session: Session, /, schedule_id: str, limit: int) -> None:
 
     lines = manage(session, work)
     documents = [occurrence_document(line) for line in lines]
-    if session.json:
-        output.document(documents)
-    else:
-        table(FIRES_COLUMNS, [tuple(line.values()) for line in documents], FIRES_FIT, wide=session.wide)
+    tables.answer(session, documents, FIRES_COLUMNS, (tuple(line.values()) for line in documents), FIRES_FIT)
 
 
 # `supervisor schedules set`, `show`, `remove`, `run`, `pause` and `resume`: one schedule.
 
 
-@rich_click.command(
+@options.command(
     "set",
     epilog="Examples:\n\nsupervisor schedules set nightly --cron '0 2 * * *' --timezone Europe/Berlin --name close\n\n"
     "supervisor schedules set sweep sweep --every 5m --overlap queue-one",
@@ -130,39 +166,37 @@ def history(session: Session, /, schedule_id: str, limit: int) -> None:
 @click.option("--after", help="Skip fires up to this time. Default: now.", metavar="TIME")
 @what
 @when
-@options.store
-@options.pass_session
+@options.changing
 def set_(session: Session, /, schedule_id: str, after: str | None, **given: Any) -> None:
     """Set or change a schedule. Repeating the same command changes nothing, but restarts a schedule that has ended."""
-    spec = spec_of(given)
-    put = operate(session, SET_SCHEDULE, given_of({"schedule_id": schedule_id, "spec": spec, "after": after}))
-    print_answer(session, put, lambda answer: f"{schedule_id}: {answer['word']}, next {answer['next'] or 'never'}")
+    spec = read_spec(parameters.with_arguments(given))
+    put = operate(session, acts.SET_SCHEDULE, given_of({"schedule_id": schedule_id, "spec": spec, "after": after}))
+    session.answer(put, f"{schedule_id}: {put['word']}, next {put['next'] or 'never'}")
 
 
-def _word(answer: ScheduleWord) -> str:
+def _word(answer: acts.ScheduleWord) -> str:
     return f"{answer['schedule']}: {answer['word']}"
 
 
 _id = {"schedule_id": click.argument("schedule_id", metavar="ID")}
 _until = {"until": click.option("--until", help="Resume automatically at this time (UTC).", metavar="TIME")}
-remove = command_of(REMOVE_SCHEDULE, "remove", _word, "Example: supervisor schedules remove nightly", own=_id)
+remove = command_of(acts.REMOVE_SCHEDULE, "remove", _word, "Example: supervisor schedules remove nightly", own=_id)
 run = command_of(
-    RUN_SCHEDULE, "run", lambda answer: answer["task_id"], "Example: supervisor schedules run nightly", own=_id
+    acts.RUN_SCHEDULE, "run", lambda answer: answer["task_id"], "Example: supervisor schedules run nightly", own=_id
 )
 pause = command_of(
-    PAUSE_SCHEDULE,
+    acts.PAUSE_SCHEDULE,
     "pause",
     _word,
     "Example: supervisor schedules pause nightly --reason 'year end' --until 2027-01-04",
     own={**_id, **_until},
 )
-resume = command_of(RESUME_SCHEDULE, "resume", _word, "Example: supervisor schedules resume nightly", own=_id)
+resume = command_of(acts.RESUME_SCHEDULE, "resume", _word, "Example: supervisor schedules resume nightly", own=_id)
 
 
-@rich_click.command(epilog="Example: supervisor schedules show nightly")
+@options.command(epilog="Example: supervisor schedules show nightly")
 @click.argument("schedule_id", metavar="ID")
-@options.store
-@options.pass_reading_session
+@options.reading
 def show(session: Session, /, schedule_id: str) -> None:
     """Show a schedule in full."""
     answer = schedule_document(manage(session, lambda manager: manager.schedules.get(schedule_id)))
@@ -174,9 +208,121 @@ def show(session: Session, /, schedule_id: str) -> None:
             output.text(f"{name:<12} {output.readable(value)}")
 
 
+# Schedules declared in a file, and the changes that make the stored schedules of their owner equal to them.
+#
+#     owner = "billing"                       # default: the name of the file
+#
+#     [schedules.nightly]
+#     cron = "0 2 * * *"
+#     timezone = "Europe/Berlin"
+#     name = "billing.close_day"
+#
+# Only schedules of this owner are ever deleted.
+
+
+def read_file(path: Path) -> acts.OwnedSchedules:
+    """Reads TOML, or JSON if the name ends in .json. Raises InvalidScheduleError with the file and the error in it."""
+    content = _content(path)
+    if unknown := content.keys() - {"owner", "schedules"}:
+        raise InvalidScheduleError(
+            f"{path}: the key {sorted(unknown)[0]!r} is unknown; allowed are owner and [schedules.ID]"
+        )
+    if "schedules" not in content:  # a truncated or wrong file would delete all schedules of the owner
+        raise InvalidScheduleError(
+            f"{path}: no [schedules.ID]; to delete all schedules of the owner, write an empty table [schedules]"
+        )
+    if not isinstance(content["schedules"], dict):
+        raise InvalidScheduleError(f"{path}: schedules must be tables [schedules.ID]")
+    owner = content.get("owner", path.stem)
+    if not isinstance(owner, str) or not owner:
+        raise InvalidScheduleError(f"{path}: owner is {owner!r}; it must be a text that is not empty")
+    specs = cast("dict[str, Any]", content["schedules"])
+    return acts.OwnedSchedules(owner, {name: _spec(path, name, each, owner) for name, each in specs.items()})
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text("utf-8-sig")
+        parsed = json.loads(text, object_pairs_hook=_once) if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidScheduleError(f"{path}: cannot be read: {reason}") from None
+    if not isinstance(parsed, dict):
+        raise InvalidScheduleError(f"{path}: schedules must be tables [schedules.ID]")
+    return cast("dict[str, Any]", parsed)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuses a duplicate name, as TOML does itself."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} appears twice")
+    return members
+
+
+def _spec(path: Path, name: str, values: Any, owner: str) -> ScheduleSpec:
+    if not isinstance(values, dict):
+        raise InvalidScheduleError(f"{path}: schedules.{name} must be a table")
+    fields = {"owner": owner, **cast("dict[str, Any]", values)}
+    if fields["owner"] != owner:
+        raise InvalidScheduleError(
+            f"{path}: schedules.{name}: its owner is {fields['owner']!r}, but that of the file is {owner!r}"
+        )
+    try:
+        return read_spec(fields)
+    except InvalidScheduleError as error:
+        raise InvalidScheduleError(f"{path}: schedules.{name}: {error}") from None
+
+
+_file = click.argument("file", type=click.Path(path_type=Path))
+
+
+@options.command(epilog="Example: supervisor schedules diff schedules.toml")
+@_file
+@options.reading
+def diff(session: Session, /, file: Path) -> int:
+    """Show the changes that `apply` would make. Exit status 1 if there are any, 2 if the file is invalid."""
+    declared = read_file(file)
+    with _named(file):
+        changes = manage(session, lambda manager: acts.difference(manager.schedules, declared))
+    session.answer(changes, *_lines(changes))
+    return Exit.FAILED if _changed(changes) else Exit.OK
+
+
+@options.command(help=acts.APPLY_SCHEDULES.help, epilog="Example: supervisor schedules apply schedules.toml")
+@_file
+@options.changing
+def apply(session: Session, /, file: Path) -> None:
+    declared = read_file(file)
+    with _named(file):
+        changes = operate(session, acts.APPLY_SCHEDULES, msgspec.structs.asdict(declared))
+    session.answer(changes, *_lines(changes))
+
+
+@contextmanager
+def _named(file: Path) -> Generator[None]:
+    """Errors name the file."""
+    try:
+        yield
+    except InvalidScheduleError as error:
+        raise InvalidScheduleError(f"{file}: {error}") from None
+
+
+def _changed(changes: acts.ScheduleDifference) -> list[tuple[str, str]]:
+    """The change for each schedule that must change."""
+    named = (("create", changes["create"]), ("change", changes["change"]), ("prune", changes["prune"]))
+    return [(word, name) for word, names in named for name in names]
+
+
+def _lines(changes: acts.ScheduleDifference) -> list[str]:
+    lines = [f"{word:<7} {name}" for word, name in _changed(changes)]
+    return lines or [f"no changes: {len(changes['same'])} as declared"]
+
+
 # Schedules as the command line shows them: cells of tables.
 
-FIT = TableFit(texts=("cadence", "owner"), drop=("failures", "owner", "fires", "cadence"))
+FIT = tables.TableFit(texts=("cadence", "owner"), drop=("failures", "owner", "fires", "cadence"))
 COLUMNS = ("schedule", "next (UTC)", "state", "fires", "failures", "owner", "cadence")
 
 
@@ -199,7 +345,7 @@ def state(record: ScheduleRecord) -> str:
     return f"ended: {record.ended}" if record.ended else "active"
 
 
-@rich_click.group(
+@options.group(
     invoke_without_command=True,
     epilog="Examples:\n\nsupervisor schedules set nightly --cron '0 2 * * *' --name billing.close_day\n\n"
     "supervisor schedules --csv > jobs.csv",
@@ -207,8 +353,7 @@ def state(record: ScheduleRecord) -> str:
 @click.option(
     "--csv", "as_csv", is_flag=True, help="Print JOBID,SCHEDULE for each schedule that `supervisor set` can set."
 )
-@options.store
-@options.pass_timeline_session
+@options.timeline
 @click.pass_context
 def schedules(context: click.Context, session: Session, /, as_csv: bool) -> None:
     """Set, list, pause, run and remove schedules. Without a command it lists them."""
@@ -216,7 +361,7 @@ def schedules(context: click.Context, session: Session, /, as_csv: bool) -> None
         if as_csv:
             raise click.UsageError("--csv prints all schedules and cannot be combined with a command")
     elif as_csv:
-        from holdfastd.cli.job_csv import print_schedules  # rarely needed
+        from holdfastd.cli.timeline_commands import print_schedules  # rarely needed
 
         print_schedules(session)
     else:
@@ -226,9 +371,7 @@ def schedules(context: click.Context, session: Session, /, as_csv: bool) -> None
 @schedules.command("list", epilog="Example: supervisor schedules list --json")
 @click.option("--cursor", default="", help="Continue after an earlier page: the cursor that it printed.")
 @limit_option
-@options.wide
-@options.store
-@options.pass_reading_session
+@options.listing
 def list_(session: Session, /, limit: int, cursor: str) -> None:
     """List schedules in the order of their next fires."""
     page = manage(session, lambda manager: manager.schedules.list(limit, cursor))
@@ -237,21 +380,12 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
         listed = [schedule_document(each) for each in page.schedules]
         output.document({"schedules": listed, "unreadable": unreadable, "cursor": page.cursor})
         return
-    table(
-        COLUMNS,
-        [cells(each) for each in page.schedules],
-        FIT,
-        wide=session.wide,
-    )
+    tables.table(COLUMNS, [cells(each) for each in page.schedules], FIT, wide=session.wide)
     for each in page.spoilt:
         output.note(f"schedule {each.schedule_id}: {each.why}; remove it and set it again")
     if page.cursor:
         output.note(f"there may be more: --cursor {page.cursor}")
 
 
-for command in (
-    *(set_, remove, show, pause, resume),
-    *(next_, history, run),
-    *(apply.diff, apply.apply),
-):
+for command in (set_, remove, show, pause, resume, next_, history, run, diff, apply):
     schedules.add_command(command)

@@ -5,29 +5,22 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import anyio
 import click
 import msgspec
-import rich_click
 
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Accepted, IfParentFails, Receipt
+from holdfast.core.outcomes import read_result
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted
-from holdfast.core.worker_records import ServedState
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
-from holdfast.store import Store
-from holdfast.why.outlook import waiting_reason
-from holdfastd.cli import shown_values
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.error_report import CommandError, single_error
-from holdfastd.cli.common.parameter_types import DURATION, JSON, WHEN
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, AnnouncedRetries, asking, converse, manager_of
-from holdfastd.cli.common.streams import OutputError, silence
+from holdfastd.cli.common import CommandError, Session, options, output, parameters
+from holdfastd.cli.common.error_report import single_error
+from holdfastd.cli.common.store_session import LONG_RETRIES, AnnouncedRetries, Store, asking, converse, manager_of
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.submit import task_sources
 from holdfastd.cli.submit.submit_windows import ProgressBar, SubmitListener, Submitted, Tally, submit_all
@@ -52,12 +45,12 @@ class PrintedAnswers:
             yield
         except BrokenPipeError:
             self._lose("standard output was closed", Exit.OK)
-        except OutputError as error:
+        except output.OutputError as error:
             self._lose(str(error), Exit.OUTPUT)
 
     def _lose(self, why: str, status: Exit) -> None:
         self.lost, self.status = why, status
-        silence()
+        output.silence()
 
 
 EXCLUSIVE = (  # two options that exclude each other, and the reason
@@ -81,9 +74,11 @@ supervisor submit --name billing.send_statement --data '{"region": "eu"}' --dela
 find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"""
 
 
-@rich_click.command(epilog=EXAMPLES)
+@options.command(epilog=EXAMPLES)
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
-@click.option("--data", type=JSON, help="JSON value for the handler; with --name, an object with its arguments.")
+@click.option(
+    "--data", type=parameters.JSON, help="JSON value for the handler; with --name, an object with its arguments."
+)
 @click.option("--name", help="Name of the registered handler to call.")
 @click.option("--lines", type=click.File("rb"), help="Submit one task for each line of a file; - is standard input.")
 @click.option(
@@ -93,13 +88,17 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
 )
 @click.option("--again", is_flag=True, help="Submit the lines of a file once more, even if they were submitted before.")
 @click.option("--wait", is_flag=True, help="Wait for the results and print them. Exit status 1 if a task failed.")
-@click.option("--delay", type=DURATION, help="Start after this delay at the earliest: seconds, or 5m, 1h30m, 7d.")
-@click.option("--at", type=WHEN, help="Start at this time at the earliest: 2030-01-31T12:00:00Z or Unix seconds.")
+@click.option(
+    "--delay", type=parameters.DURATION, help="Start after this delay at the earliest: seconds, or 5m, 1h30m, 7d."
+)
+@click.option(
+    "--at", type=parameters.WHEN, help="Start at this time at the earliest: 2030-01-31T12:00:00Z or Unix seconds."
+)
 @click.option("--task-id", help="Id of the task. Submitting the same id and content again adds no second task.")
 @click.option("--message-id", help="Id of the message. A new id sends the same content to a task again.")
 @click.option("--lane", help="Lane of the task. Default: the queue itself.")
 @click.option("--max-attempts", type=int, metavar="N", help="Maximum number of runs of a task that fails.")
-@click.option("--timeout", type=DURATION, help="Maximum time of one run.")
+@click.option("--timeout", type=parameters.DURATION, help="Maximum time of one run.")
 @click.option(
     "--after",
     multiple=True,
@@ -112,7 +111,7 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
     type=click.Choice([str(each) for each in IfParentFails]),
     help="If a task of --after does not complete: fail too (default), or run anyway.",
 )
-@click.option("--expires", type=DURATION, help="Cancel the task if no worker claims it within this time.")
+@click.option("--expires", type=parameters.DURATION, help="Cancel the task if no worker claims it within this time.")
 @click.option(
     "--key",
     help="Derive the id of the task from this key: the same key again adds no second task. For the lines of --lines or "
@@ -127,11 +126,12 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
     metavar="KEY",
     help="Until this task has ended, another one with this key is a duplicate and is not added.",
 )
-@click.option("--unique-for", type=DURATION, help="With --unique: for this time instead, even after it has ended.")
+@click.option(
+    "--unique-for", type=parameters.DURATION, help="With --unique: for this time instead, even after it has ended."
+)
 @click.option("--concurrency-key", help="Run only one task with this key at a time.")
 @options.setting("submit_timeout", "Time to retry while Redis is away. Default: 10s.", "DURATION")
-@options.store
-@options.pass_session
+@options.changing
 def submit(
     session: Session,
     /,
@@ -148,7 +148,7 @@ def submit(
     file again adds nothing twice. Lines of standard input have such ids only with --key.
     """
     _check_flags(given)
-    template = _template(given | {"after": given["after"] or None})
+    template = TaskSpec(**parameters.with_arguments(given | {"after": given["after"] or None}))
     _check_sources(texts, template, lines, jsonl)
     stream = lines or jsonl
     _check_again(again, template, stream)
@@ -208,15 +208,6 @@ async def _from_arguments(texts: Sequence[str], template: TaskSpec) -> AsyncIter
     yield [task_sources.Item(0, spec) for spec in specs]
 
 
-def _template(given: dict[str, Any]) -> TaskSpec:
-    if given["name"] is None:
-        return TaskSpec(**given)
-    arguments = given.pop("data")
-    if arguments is not None and not isinstance(arguments, dict):
-        raise click.UsageError("--data with --name must be a JSON object: the arguments of the handler")
-    return TaskSpec(**given, kwargs=cast("dict[str, object] | None", arguments))
-
-
 def _check_sources(texts: Sequence[str], template: TaskSpec, lines: object, jsonl: object) -> None:
     given = [what for what, is_given in (("TEXT", texts), ("--lines", lines), ("--jsonl", jsonl)) if is_given]
     if len(given) > 1:
@@ -248,19 +239,10 @@ def _check_flags(given: Mapping[str, Any]) -> None:
     """Refuses wrong combinations with the names of the flags; the library would name its own arguments."""
     for each, other, why in EXCLUSIVE:
         if given[each] is not None and given[other] is not None:
-            raise click.UsageError(f"{_flag(each)} and {_flag(other)} exclude each other: {why}")
+            raise click.UsageError(f"{options.flag(each)} and {options.flag(other)} exclude each other: {why}")
     for each, needed, why in DEPENDENT:
         if given[each] is not None and not given[needed]:
-            raise click.UsageError(f"{_flag(each)} needs {_flag(needed)}: {why}")
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _warn(state: ServedState) -> None:
-    if why_not := waiting_reason(state):
-        output.note(f"warning: accepted tasks must wait: {why_not}")
+            raise click.UsageError(f"{options.flag(each)} needs {options.flag(needed)}: {why}")
 
 
 def _listener(
@@ -272,24 +254,20 @@ def _listener(
         progress.show()
         with answers.writing():
             for receipt in () if wait or (quiet and session.for_people) else receipts:
-                if session.json:
-                    again = {"duplicate": True} if receipt.accepted is Accepted.DUPLICATE else {}
-                    output.line({"task_id": receipt.task_id} | again)
-                else:
-                    output.text(receipt.task_id)
-
-    def refused(error: HoldfastError) -> None:
-        output.note(str(error))
+                again = {"duplicate": True} if receipt.accepted is Accepted.DUPLICATE else {}
+                session.answer_each({"task_id": receipt.task_id} | again, receipt.task_id)
 
     def settled(record: TaskRecord) -> None:
         progress.show()
         with answers.writing():
             if session.for_people:
-                progress.print(output.safe(shown_values.outcome_line(record), keep=output.LINE_END))
+                outcome = record.reason or output.readable(read_result(record.result).value)
+                line = f"{record.task_id} {record.state}: {outcome}"
+                progress.print(output.safe(line, keep=output.LINE_END))
             else:
                 progress.print(output.compact(task_documents.outcome(record)))
 
-    return SubmitListener(accepted, _warn, refused, settled if wait else None)
+    return SubmitListener(accepted, settled if wait else None)
 
 
 def _finish(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from types import TracebackType
 import anyio
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
@@ -22,8 +21,8 @@ from holdfast.core.acceptance import Accepted, Receipt, Submission
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted
-from holdfast.core.worker_records import ServedState
-from holdfast.errors import HoldfastError, InvalidTaskError, StoreError, StoreRefusedError
+from holdfast.errors import InvalidTaskError, StoreError, StoreRefusedError
+from holdfast.why.outlook import waiting_reason
 from holdfastd.cli.common import output
 from holdfastd.cli.common.work_progress import WorkRate
 from holdfastd.cli.submit.task_sources import BadLineError, Item
@@ -60,11 +59,9 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class SubmitListener:
-    """Functions called with accepted tasks, the workers of a lane and handler, refusals, and results (or None)."""
+    """Functions called with accepted tasks, and with results (or None)."""
 
     accepted: Callable[[Sequence[Receipt]], None]
-    placed: Callable[[ServedState], None]
-    refused: Callable[[HoldfastError], None]
     settled: Callable[[TaskRecord], None] | None
 
 
@@ -103,7 +100,7 @@ async def _submit(manager: TaskManager, window: Sequence[Item], listener: Submit
         if error := refusal(each, answer):
             tally.refused += 1
             tally.unfit += isinstance(error, StoreRefusedError)
-            listener.refused(error)
+            output.note(str(error))
         else:
             receipts.append(answer)
             new += [each] if answer.accepted is Accepted.NEW else []
@@ -112,17 +109,18 @@ async def _submit(manager: TaskManager, window: Sequence[Item], listener: Submit
     tally.known += sum(receipt.accepted is Accepted.DUPLICATE for receipt in receipts)
     tally.line = window[-1].number
     listener.accepted(receipts)
-    await _warn(manager, new, listener, tally)
+    await _warn(manager, new, tally)
     return list(dict.fromkeys(receipt.task_id for receipt in receipts))
 
 
-async def _warn(manager: TaskManager, new: Sequence[Submission], listener: SubmitListener, tally: Tally) -> None:
-    """Report, once for each lane and handler, which workers serve it, so that a lane without any is noticed."""
+async def _warn(manager: TaskManager, new: Sequence[Submission], tally: Tally) -> None:
+    """Print, once for each lane and handler, that no worker serves it."""
     for place in dict.fromkeys((each.lane, each.name) for each in new):
         if place not in tally.places and len(tally.places) < PLACES:
             tally.places.add(place)
             with suppress(StoreError):
-                listener.placed(await manager.service(*place))
+                if why_not := waiting_reason(await manager.service(*place)):
+                    output.note(f"warning: accepted tasks must wait: {why_not}")
 
 
 def _draft(manager: TaskManager, item: Item) -> Draft:
@@ -149,25 +147,6 @@ async def _wait(
     room.release()
 
 
-# The number of tasks accepted so far and their rate, in words.
-
-
-class SubmitRate:
-    """`clock`: monotonic, in seconds."""
-
-    def __init__(self, tally: Tally, clock: Callable[[], float] = time.monotonic) -> None:
-        self._tally = tally
-        self._rate = WorkRate("task", "accepted", clock=clock)
-
-    def text(self) -> str:
-        """Such as `12000 tasks accepted, 24000 a second`."""
-        return self._rate.text(self._tally.accepted)
-
-    def line(self) -> str:
-        """The text, once in each period; else empty. A command that ends within the first period gets none."""
-        return self._rate.line(self._tally.accepted)
-
-
 # The progress of `submit` on standard error: a bar on a terminal, else a line from time to time.
 
 
@@ -181,18 +160,21 @@ class ProgressBar:
     def __init__(self, tally: Tally, *, wait: bool, is_stream: bool) -> None:
         self._tally = tally
         self._wait, self._is_stream = wait, is_stream
-        self._rate = SubmitRate(tally)
+        self._accepted = WorkRate("task", "accepted")
         self._settled = WorkRate("task", "settled")
         self._is_on = (wait or is_stream) and sys.stderr.isatty()
         self._is_above = self._is_on and sys.stdout.isatty()  # asked before a bar takes the place of the stream
-        self._bar = Bar(*_columns(wait), console=Console(stderr=True), transient=True, disable=not self._is_on)
+        settled = [BarColumn(), MofNCompleteColumn()] if wait else []
+        columns = (TextColumn("{task.description}"), *settled, TimeElapsedColumn())
+        self._bar = Bar(*columns, console=Console(stderr=True), transient=True, disable=not self._is_on)
         self._task = self._bar.add_task("", total=None)
 
     def show(self) -> None:
         """Bring it up to date."""
         if self._is_on:
             total = self._tally.accepted if self._wait else None
-            self._bar.update(self._task, description=self._text(), completed=self._tally.settled, total=total)
+            text = self._accepted.text(self._tally.accepted) if self._is_stream else "tasks"
+            self._bar.update(self._task, description=text, completed=self._tally.settled, total=total)
         elif line := self._line():
             output.note(line)
 
@@ -200,10 +182,7 @@ class ProgressBar:
         if self._wait:
             self._settled.total = self._tally.accepted
             return self._settled.line(self._tally.settled)
-        return self._rate.line() if self._is_stream else ""
-
-    def _text(self) -> str:
-        return self._rate.text() if self._is_stream else "tasks"
+        return self._accepted.line(self._tally.accepted) if self._is_stream else ""
 
     def print(self, line: str) -> None:
         """Print a line on standard output, above the bar if both are on the same terminal."""
@@ -218,8 +197,3 @@ class ProgressBar:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._bar.stop()
-
-
-def _columns(wait: bool) -> list[ProgressColumn]:
-    settled = [BarColumn(), MofNCompleteColumn()] if wait else []
-    return [TextColumn("{task.description}"), *settled, TimeElapsedColumn()]

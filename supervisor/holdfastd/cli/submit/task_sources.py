@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -49,13 +49,7 @@ def path_of(stream: BinaryIO) -> str | None:
 
 CHUNK = 1 << 16
 
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the input, counted from 1, without its end."""
-
-    number: int
-    content: bytes
+Line = tuple[int, bytes]  # its number, from 1, and its content without its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +74,13 @@ async def chunks(descriptor: int, longest: int) -> AsyncIterator[list[Line]]:
         *whole, torn = (torn + read).split(b"\n")
         if len(torn) > longest:
             raise BadLineError(number + len(whole) + 1, f"longer than {longest} bytes, the limit for a message")
-        yield list(_numbered(whole, number))
+        yield _numbered(whole, number)
         number += len(whole)
-    yield list(_numbered([torn], number))
+    yield _numbered([torn], number)
 
 
-def _numbered(lines: list[bytes], before: int) -> Iterator[Line]:
-    return (Line(n, line.rstrip(b"\r")) for n, line in enumerate(lines, before + 1) if line.strip())
+def _numbered(lines: list[bytes], before: int) -> list[Line]:
+    return [(n, line.rstrip(b"\r")) for n, line in enumerate(lines, before + 1) if line.strip()]
 
 
 async def _read(descriptor: int) -> bytes:
@@ -110,13 +104,14 @@ async def from_lines(
 
 
 def _item(line: Line, parse: Parse, ids: LineIds | None) -> Item:
+    number, content = line
     try:
-        spec = parse(line.content)
-        return Item(line.number, ids.identified(spec, line.number, line.content) if ids else spec)
+        spec = parse(content)
+        return Item(number, ids.identified(spec, number, content) if ids else spec)
     except (msgspec.DecodeError, RecursionError, InvalidTaskError) as error:
-        raise BadLineError(line.number, error) from None
+        raise BadLineError(number, error) from None
     except UnicodeDecodeError:
-        raise BadLineError(line.number, "not UTF-8") from None
+        raise BadLineError(number, "not UTF-8") from None
 
 
 def text_parser(template: TaskSpec) -> Parse:

@@ -6,13 +6,12 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 import click
 import msgspec
-import rich_click
 
 from holdfast.client.bulk_steps import BulkSteps, CountedTasks, asked_change, counted_tasks
 from holdfast.client.submit_retries import SubmitRetries
@@ -22,13 +21,8 @@ from holdfast.core.task_states import State
 from holdfast.core.words import counted
 from holdfast.errors import HoldfastError, StoreError
 from holdfast.exits import Exit
-from holdfast.store import Store
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import arguments_of, command_of
-from holdfastd.cli.common.confirm import confirm
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, ask, converse, operate_in
-from holdfastd.cli.common.tables import TableFit, table
+from holdfastd.cli.common import Session, options, output, parameters, tables
+from holdfastd.cli.common.store_session import LONG_RETRIES, Store, arguments_of, ask, command_of, converse, operate_in
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.documents.task_documents import BulkDocument, bulk_document
@@ -40,24 +34,16 @@ from holdfastd.web.queue.redaction import Redaction
 
 # The tasks that a command changes: named by their ids, or all that a filter finds.
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 WHICH = f"name the tasks by TASK_ID, or select them with --all or --{', --'.join(TaskFilter.__struct_fields__)}"
 STATES = click.Choice([str(state) for state in State])
 
 
-def filter_options(kind: type[TaskFilter]) -> Callable[[F], F]:
+def filter_options(kind: type[TaskFilter]) -> options.Decorator:
     """Adds an option for each field of the filter."""
-
-    def add(command: F) -> F:
-        for field in reversed(msgspec.structs.fields(kind)):
-            command = _option(field)(command)
-        return command
-
-    return add
+    return options.together(*map(_option, msgspec.structs.fields(kind)))
 
 
-def _option(field: msgspec.structs.FieldInfo) -> Callable[[F], F]:
+def _option(field: msgspec.structs.FieldInfo) -> options.Decorator:
     flag, help_ = options.flag(field.name), description_of(field.type)
     if field.name == "state":
         return click.option(flag, type=STATES, multiple=True, help=f"{help_} Repeatable.")
@@ -73,12 +59,12 @@ class ChosenFilter:
     yes: bool
 
 
-def of_tasks(command: F) -> F:
-    """Adds the ids and the filter; the command gets `task_ids`, and the others for `chosen_filter`."""
-    named = click.argument("task_ids", nargs=-1, type=TASK_ID, metavar="[TASK_ID...]")
-    every = click.option("--all", "all_of_them", is_flag=True, help="All tasks in whose state this changes something.")
-    sure = click.option("--yes", is_flag=True, help="Do not ask for confirmation of what a filter finds.")
-    return named(every(filter_options(TaskFilter)(sure(command))))
+of_tasks = options.together(  # the command gets `task_ids`, and the others for `chosen_filter`
+    click.argument("task_ids", nargs=-1, type=TASK_ID, metavar="[TASK_ID...]"),
+    click.option("--all", "all_of_them", is_flag=True, help="All tasks in whose state this changes something."),
+    filter_options(TaskFilter),
+    click.option("--yes", is_flag=True, help="Do not ask for confirmation of what a filter finds."),
+)
 
 
 def chosen_filter(task_ids: Sequence[str], chosen: Mapping[str, Any]) -> ChosenFilter | None:
@@ -100,9 +86,9 @@ def begin(session: Session, verb: BulkVerb, chosen: ChosenFilter, reason: str = 
     if not chosen.yes and sys.stdin.isatty():
         given = BEGIN_BULK.read_texts(texts)
         number = converse(session, lambda store: _count(session, store, asked_change(verb, given)))
-        confirm(f"{verb.capitalize()} {counted(number, 'task')}?", "", yes=not number)
+        parameters.confirm(f"{verb.capitalize()} {counted(number, 'task')}?", "", yes=not number)
     else:
-        confirm("", f"{verb} of all tasks that a filter finds", yes=chosen.yes)
+        parameters.confirm("", f"{verb} of all tasks that a filter finds", yes=chosen.yes)
     return carry_out(session, BEGIN_BULK, texts)
 
 
@@ -189,10 +175,10 @@ def _steps(session: Session, store: Store) -> BulkSteps:
 
 
 COLUMNS = ("change", "verb", "filter", "state", "changed", "refused", "moved", "searched", "begun", "who", "from")
-FIT = TableFit(("filter", "change"), ("who",), drop=("from", "moved", "refused", "searched", "who", "begun"))
+FIT = tables.TableFit(("filter", "change"), ("who",), drop=("from", "moved", "refused", "searched", "who", "begun"))
 
 
-@rich_click.group(epilog="Example: supervisor tasks bulk list")
+@options.group(epilog="Example: supervisor tasks bulk list")
 def bulk() -> None:
     """List changes of many tasks, stop them and go on with them.
 
@@ -201,12 +187,8 @@ def bulk() -> None:
 
 
 @bulk.command("list", epilog="Example: supervisor tasks bulk list --json")
-@click.option(
-    "--limit", type=click.IntRange(1, KEPT), default=KEPT, show_default=True, help="Maximum number of changes."
-)
-@options.wide
-@options.store
-@options.pass_reading_session
+@parameters.limit_option(KEPT, "Maximum number of changes.", KEPT)
+@options.listing
 def list_(session: Session, /, limit: int) -> None:
     """List changes of many tasks, newest first, and how far they are. The last 100 are kept."""
 
@@ -215,10 +197,7 @@ def list_(session: Session, /, limit: int) -> None:
         return [bulk_document(each, now_ms) for each in await store.bulk_changes(limit)]
 
     changes = ask(session, look)
-    if session.json:
-        output.document({"changes": changes})
-    else:
-        table(COLUMNS, [_cells(each) for each in changes], FIT, wide=session.wide)
+    tables.answer(session, {"changes": changes}, COLUMNS, map(_cells, changes), FIT)
 
 
 def _cells(change: BulkDocument) -> tuple[object, ...]:
@@ -227,20 +206,13 @@ def _cells(change: BulkDocument) -> tuple[object, ...]:
     return (*texts, *numbers, change["begun"], change["who"], change["origin"])
 
 
-bulk.add_command(
-    command_of(
-        STOP_BULK,
-        "stop",
-        lambda change: f"{change['change_id']} stopped",
-        "Example: supervisor tasks bulk stop 8d1f0c2a9b7e4653",
-    )
-)
+STOPPED = "Example: supervisor tasks bulk stop 8d1f0c2a9b7e4653"
+bulk.add_command(command_of(STOP_BULK, "stop", lambda change: f"{change['change_id']} stopped", STOPPED))
 
 
 @bulk.command("go-on", epilog="Example: supervisor tasks bulk go-on 8d1f0c2a9b7e4653")
 @arguments_of(GO_ON_WITH_BULK)
-@options.store
-@options.pass_session
+@options.changing
 def go_on(session: Session, /, change_id: str) -> int:
     """Go on with a change of many tasks that was stopped, or whose process is gone, from where it is.
 

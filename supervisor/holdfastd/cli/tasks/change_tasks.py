@@ -6,38 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
-import rich_click
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.task_states import TERMINAL
 from holdfast.errors import HoldfastError, UnknownTaskError
 from holdfast.exits import Exit
-from holdfast.store import Store
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import NO_OWN, arguments_of, given_of, print_answer, refusals
-from holdfastd.cli.common.confirm import confirm
-from holdfastd.cli.common.parameter_types import DURATION, JSON
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, converse, manager_of, operate_each, operate_in, retries_of
+from holdfastd.cli.common import Session, options, output, parameters, store_session
+from holdfastd.cli.common.store_session import Store, arguments_of, given_of, operate_each, operate_in, retries_of
 from holdfastd.cli.common.task_id import TASK_ID, whole_ids_in
 from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.cli.shown_values import retried_words
 from holdfastd.cli.tasks import bulk
 from holdfastd.cli.tasks.bulk import chosen_filter, of_tasks
+from holdfastd.operations import tasks as acts
 from holdfastd.operations.act import Act
-from holdfastd.operations.tasks import (
-    CANCEL_TASK,
-    CLEAN_TASKS,
-    PAUSE_TASK,
-    REMOVE_TASK,
-    RESUME_TASK,
-    RETRY_TASK,
-    CleanedTasks,
-    RemovedTask,
-    RetriedTask,
-    TaskState,
-)
 
 R = TypeVar("R")
 Show = Callable[[Session, str, R | HoldfastError], None]  # of the answer for a task, or why it was refused
@@ -53,22 +36,21 @@ def command_on_tasks(
     epilog: str,
     more: str,
     verb: BulkVerb | None = None,
-    own: Mapping[str, options.Decorator[Any]] = NO_OWN,
+    own: Mapping[str, options.Decorator] = store_session.NO_OWN,
 ) -> click.Command:
     """A command that changes the named tasks one by one. `more`: text for its help after that of the act. `verb`: with
     a filter, the command changes all matching tasks in one bulk change."""
 
     @(of_tasks if verb else TASK_IDS)
     @arguments_of(act, (act.subject,), own)
-    @options.store
-    @options.pass_session
+    @options.changing
     def carry_out(session: Session, /, task_ids: tuple[str, ...], **chosen: Any) -> int:
         given = given_of({field.name: chosen.get(field.name) for field in act.fields})
         if verb and (found := chosen_filter(task_ids, chosen)):
             return bulk.begin(session, verb, found, given.get("reason", ""))
         return change(session, act, task_ids, given, show)
 
-    return rich_click.command(name, help=f"{act.help}\n\n{more}", epilog=epilog)(carry_out)
+    return options.command(name, help=f"{act.help}\n\n{more}", epilog=epilog)(carry_out)
 
 
 def change(
@@ -83,42 +65,35 @@ def change(
     async def each(store: Store) -> dict[str, R | HoldfastError]:
         return await operate_each(store, session, act, await whole_ids_in(store, session, words), given)
 
-    answers = converse(session, each)
+    answers = store_session.converse(session, each)
     for task_id, answer in answers.items():
         show(session, task_id, answer)
-    return Exit.FAILED if refusals(answers) else Exit.OK
+    return Exit.FAILED if store_session.refusals(answers) else Exit.OK
 
 
-def _show_state(session: Session, task_id: str, answer: TaskState | HoldfastError) -> None:
+def _show_state(session: Session, task_id: str, answer: acts.TaskState | HoldfastError) -> None:
     match answer:
         case UnknownTaskError():  # the cancel of a task that comes late is kept
             document = {"task_id": task_id, "state": "unknown", "why": str(answer)}
-            _print(session, document, f"{task_id} unknown")
+            session.answer_each(document, f"{task_id} unknown")
         case HoldfastError():
             _print_refusal(session, {"task_id": task_id, "state": "refused"}, answer)
         case _:
-            _print(session, answer, f"{task_id} {answer['state']}")
+            session.answer_each(answer, f"{task_id} {answer['state']}")
 
 
-def show_retry(session: Session, task_id: str, answer: RetriedTask | HoldfastError) -> None:
+def show_retry(session: Session, task_id: str, answer: acts.RetriedTask | HoldfastError) -> None:
     if isinstance(answer, HoldfastError):
         _print_refusal(session, {"task_id": task_id, "answer": "refused", "runs_as": None}, answer)
     else:
-        _print(session, answer, retried_words(answer))
+        session.answer_each(answer, retried_words(answer))
 
 
-def _show_removal(session: Session, task_id: str, answer: RemovedTask | HoldfastError) -> None:
+def _show_removal(session: Session, task_id: str, answer: acts.RemovedTask | HoldfastError) -> None:
     if isinstance(answer, HoldfastError):
         _print_refusal(session, {"task_id": task_id, "removed": False}, answer)
     else:
-        _print(session, answer, f"{task_id} removed")
-
-
-def _print(session: Session, document: object, words: str) -> None:
-    if session.json:
-        output.line(document)
-    else:
-        output.text(words)
+        session.answer_each(answer, f"{task_id} removed")
 
 
 def _print_refusal(session: Session, document: Mapping[str, object], error: HoldfastError) -> None:
@@ -129,7 +104,7 @@ def _print_refusal(session: Session, document: Mapping[str, object], error: Hold
 
 
 cancel = command_on_tasks(
-    CANCEL_TASK,
+    acts.CANCEL_TASK,
     "cancel",
     _show_state,
     "Examples: supervisor tasks cancel 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
@@ -140,22 +115,22 @@ cancel = command_on_tasks(
     BulkVerb.CANCEL,
 )
 pause = command_on_tasks(
-    PAUSE_TASK,
+    acts.PAUSE_TASK,
     "pause",
     _show_state,
     "Example: supervisor tasks pause 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d",
     "The checkpoint is kept. The task continues when it is resumed or gets a message.",
 )
 resume = command_on_tasks(
-    RESUME_TASK,
+    acts.RESUME_TASK,
     "resume",
     _show_state,
     'Example: supervisor tasks resume b1 --text "on Friday"',
     "Several tasks get the same message.",
-    own={"data": click.option("--data", type=JSON, help="JSON value, as the message or a part of it.")},
+    own={"data": click.option("--data", type=parameters.JSON, help="JSON value, as the message or a part of it.")},
 )
 retry = command_on_tasks(
-    RETRY_TASK,
+    acts.RETRY_TASK,
     "retry",
     show_retry,
     "Examples: supervisor tasks retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
@@ -166,7 +141,7 @@ retry = command_on_tasks(
     BulkVerb.RETRY,
 )
 remove = command_on_tasks(
-    REMOVE_TASK,
+    acts.REMOVE_TASK,
     "remove",
     _show_removal,
     "Examples: supervisor tasks remove 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
@@ -184,30 +159,35 @@ _CLEANED = {
     "state": click.option(
         "--state", type=ENDED, multiple=True, help="Only tasks in this final state (repeatable). Default: all."
     ),
-    "older": click.option("--older", type=DURATION, help="Only tasks that ended at least this long ago: 90s, 5m, 7d."),
+    "older": click.option(
+        "--older", type=parameters.DURATION, help="Only tasks that ended at least this long ago: 90s, 5m, 7d."
+    ),
     "limit": click.option(
         "--limit", type=click.IntRange(1, 10_000), help="Maximum number of tasks, the latest first.", metavar="N"
     ),
 }
 
 
-@rich_click.command(help=CLEAN_TASKS.help, epilog="Example: supervisor tasks clean --state completed --older 1d --yes")
-@arguments_of(CLEAN_TASKS, own=_CLEANED)
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@options.store
-@options.pass_session
+@options.command(
+    help=acts.CLEAN_TASKS.help, epilog="Example: supervisor tasks clean --state completed --older 1d --yes"
+)
+@arguments_of(acts.CLEAN_TASKS, own=_CLEANED)
+@parameters.yes_option
+@options.changing
 def clean(session: Session, /, yes: bool, **given: Any) -> None:
-    confirm("Delete the tasks that have ended?", "deleting tasks cannot be undone", yes=yes)
+    parameters.confirm("Delete the tasks that have ended?", "deleting tasks cannot be undone", yes=yes)
     texts, limit = given_of(given), given["limit"]
 
-    async def work(store: Store) -> CleanedTasks:
+    async def work(store: Store) -> acts.CleanedTasks:
         await retries_of(session.settings).call(store.ping)
-        manager = manager_of(store, session.settings, LONG_RETRIES)
+        retries = store_session.LONG_RETRIES
+        manager = store_session.manager_of(store, session.settings, retries)
         most = limit if {*texts} - {"state", "limit"} else await _ended(manager, given["state"], limit)
         with WorkProgress("task", "removed", most) as progress:
-            return await operate_in(store, session, CLEAN_TASKS, texts, LONG_RETRIES, on_step=progress.show)
+            return await operate_in(store, session, acts.CLEAN_TASKS, texts, retries, on_step=progress.show)
 
-    print_answer(session, converse(session, work), lambda answer: f"{answer['removed']} removed")
+    answer = store_session.converse(session, work)
+    session.answer(answer, f"{answer['removed']} removed")
 
 
 async def _ended(manager: TaskManager, states: Sequence[str], limit: int | None) -> int:

@@ -6,21 +6,14 @@ import time
 from collections.abc import Sequence
 
 import click
-import rich_click
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted, duration
 from holdfast.errors import CannotRetryError
 from holdfast.exits import Exit
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import arguments_of, given_of, print_purged, refusals
-from holdfastd.cli.common.confirm import confirm
-from holdfastd.cli.common.error_report import CommandError
-from holdfastd.cli.common.parameter_types import DURATION
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, converse, manage, operate, operate_each
-from holdfastd.cli.common.tables import TableFit, table
+from holdfastd.cli.common import CommandError, Session, options, output, parameters, store_session, tables
+from holdfastd.cli.common.store_session import arguments_of, converse, given_of, manage, operate
 from holdfastd.cli.common.task_id import TASK_ID, whole_id, whole_ids
 from holdfastd.cli.tasks.change_tasks import change, show_retry
 from holdfastd.cli.tasks.tasks import show_task
@@ -31,11 +24,11 @@ from holdfastd.operations.tasks import RETRY_TASK
 WHICH = "name the dead letters by TASK_ID, or select them with --all, --name or --older"
 
 COLUMNS = ("task", "lane", "dead for", "attempts", "crashes", "name", "reason")
-FIT = TableFit(("task",), ("reason", "name"), drop=("crashes", "attempts", "lane", "name", "dead for"))
+FIT = tables.TableFit(("task",), ("reason", "name"), drop=("crashes", "attempts", "lane", "name", "dead for"))
 
 name_option = click.option("--name", help="Only tasks of the handler with this name.", metavar="NAME")
 older_option = click.option(
-    "--older", type=DURATION, help="Only tasks that failed longer ago: 90s, 5m, 7d.", metavar="DURATION"
+    "--older", type=parameters.DURATION, help="Only tasks that failed longer ago: 90s, 5m, 7d.", metavar="DURATION"
 )
 all_option = click.option(
     "--all", "all_of_them", is_flag=True, help="All dead letters, or all that match the other options."
@@ -43,7 +36,7 @@ all_option = click.option(
 ids_argument = click.argument("task_ids", nargs=-1, type=TASK_ID, metavar="[TASK_ID...]")
 
 
-@rich_click.group(epilog="Example: supervisor dead list --older 1h")
+@options.group(epilog="Example: supervisor dead list --older 1h")
 def dead() -> None:
     """List, show, retry and remove dead letters: tasks that failed at every attempt or ended too many workers."""
 
@@ -51,20 +44,16 @@ def dead() -> None:
 @dead.command("list", epilog="Example: supervisor dead list --name billing.send_statement --limit 20")
 @name_option
 @older_option
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number to list.")
-@options.wide
-@options.store
-@options.pass_reading_session
+@parameters.limit_option(None, "Maximum number to list.")
+@options.listing
 def list_dead_letters(session: Session, /, name: str | None, older: float | None, limit: int) -> None:
     """List dead letters, newest first. With --json it prints one document per line."""
 
     tasks = manage(session, lambda manager: _found(manager, name, older, limit))
-    if session.json:
-        for task in tasks:
-            output.line(task_documents.listed(task))
-    else:
-        now_ms = int(time.time() * 1000)
-        table(COLUMNS, [_cells(each, now_ms) for each in tasks], FIT, wide=session.wide)
+    now_ms = int(time.time() * 1000)
+    tables.answer_lines(
+        session, map(task_documents.listed, tasks), COLUMNS, (_cells(each, now_ms) for each in tasks), FIT
+    )
 
 
 def _cells(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
@@ -74,8 +63,7 @@ def _cells(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
 
 @dead.command(epilog="Example: supervisor dead show 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
 @click.argument("task_id", type=TASK_ID)
-@options.store
-@options.pass_reading_session
+@options.reading
 def show(session: Session, /, task_id: str) -> None:
     """Show a dead letter in full: its request, its last error with the traceback, its trail."""
     chosen = whole_id(session, task_id)
@@ -94,8 +82,7 @@ def show(session: Session, /, task_id: str) -> None:
 @name_option
 @older_option
 @arguments_of(RETRY_ALL_DEAD, ("name", "older"))
-@options.store
-@options.pass_session
+@options.changing
 def retry(
     session: Session,
     /,
@@ -109,7 +96,7 @@ def retry(
     if not _is_filtered(task_ids, all_of_them, name, older):
         return change(session, RETRY_TASK, task_ids, given_of({"reason": reason}), show_retry)
     which = given_of({"name": name, "older": older, "reason": reason})
-    answer = operate(session, RETRY_ALL_DEAD, which, LONG_RETRIES)
+    answer = operate(session, RETRY_ALL_DEAD, which, store_session.LONG_RETRIES)
     for each in answer["retried"]:
         show_retry(session, each["task_id"], each)
     for task_id, why in answer["refused"].items():
@@ -124,9 +111,8 @@ def retry(
 @all_option
 @name_option
 @older_option
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@options.store
-@options.pass_session
+@parameters.yes_option
+@options.changing
 def remove(
     session: Session, /, task_ids: tuple[str, ...], all_of_them: bool, name: str | None, older: float | None, yes: bool
 ) -> int:
@@ -137,12 +123,16 @@ def remove(
     if is_filtered and not yes:
         number = len(manage(session, lambda manager: _found(manager, name, older)))
     if number:
-        confirm(f"Delete {counted(number, 'dead letter')}?", "deleting dead letters cannot be undone", yes=yes)
+        parameters.confirm(
+            f"Delete {counted(number, 'dead letter')}?", "deleting dead letters cannot be undone", yes=yes
+        )
     if is_filtered:
-        purged = operate(session, REMOVE_ALL_DEAD, given_of({"name": name, "older": older}), LONG_RETRIES)["purged"]
-        return print_purged(session, purged, ())
-    refused = refusals(converse(session, lambda store: operate_each(store, session, REMOVE_DEAD, chosen)))
-    return print_purged(session, len(chosen) - len(refused), refused)
+        given = given_of({"name": name, "older": older})
+        purged = operate(session, REMOVE_ALL_DEAD, given, store_session.LONG_RETRIES)["purged"]
+        return store_session.print_purged(session, purged, ())
+    done = converse(session, lambda store: store_session.operate_each(store, session, REMOVE_DEAD, chosen))
+    refused = store_session.refusals(done)
+    return store_session.print_purged(session, len(chosen) - len(refused), refused)
 
 
 def _is_filtered(task_ids: Sequence[str], all_of_them: bool, name: str | None, older: float | None) -> bool:

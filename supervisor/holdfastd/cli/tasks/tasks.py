@@ -9,23 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import click
-import rich_click
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.query import NOT_COMPLETED
 from holdfast.client.task_filter import TaskListing
 from holdfast.core.delivery import EmittedPart
-from holdfast.core.outcomes import ParentResult
+from holdfast.core.outcomes import ParentResult, read_result
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
+from holdfast.core.words import duration
 from holdfast.exits import Exit
 from holdfast.why.document import parent_documents, parent_words
-from holdfastd.cli import shown_values
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.act_command import given_of
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
-from holdfastd.cli.common.tables import table
+from holdfastd.cli.common import Session, options, output, parameters, tables
+from holdfastd.cli.common.store_session import LONG_RETRIES, ask, given_of, manage
 from holdfastd.cli.common.task_id import TASK_ID, whole_id
 from holdfastd.cli.tasks.bulk import bulk, filter_options
 from holdfastd.cli.tasks.change_tasks import cancel, clean, pause, remove, resume, retry
@@ -36,6 +32,13 @@ from holdfastd.operations.reading import read_texts
 
 PAGE = 100  # tasks read at once
 
+FIT = tables.TableFit(
+    ids=("task",),
+    texts=("reason", "name"),
+    drop=("turn", "deliveries", "crashes", "attempts", "lane", "reason", "name", "age"),
+)
+COLUMNS = ("task", "state", "lane", "age", "turn", "attempts", "deliveries", "crashes", "name", "reason")
+
 EXAMPLES = """Examples:
 
 supervisor tasks list --state failed --newer 1h
@@ -45,13 +48,11 @@ supervisor tasks list --lane high --name billing.send_statement --limit 20
 supervisor tasks list --state failed --text 'is not known'"""
 
 
-@rich_click.command("list", epilog=EXAMPLES)
+@options.command("list", epilog=EXAMPLES)
 @filter_options(TaskListing)
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of tasks.")
+@parameters.limit_option(None, "Maximum number of tasks.")
 @click.option("--cursor", default="", help="Continue after an earlier list: the cursor that it printed.")
-@options.wide
-@options.store
-@options.pass_reading_session
+@options.listing
 def list_tasks(session: Session, /, limit: int, cursor: str, **chosen: Any) -> None:
     """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first.
 
@@ -74,21 +75,20 @@ def list_tasks(session: Session, /, limit: int, cursor: str, **chosen: Any) -> N
                 return tasks, place
 
     tasks, more = manage(session, look)
-    if session.json:
-        for task in tasks:
-            output.line(task_documents.listed(task))
-    else:
-        now_ms = int(time.time() * 1000)
-        table(
-            shown_values.COLUMNS,
-            [shown_values.summary(task, now_ms) for task in tasks],
-            shown_values.FIT,
-            wide=session.wide,
-        )
+    now_ms = int(time.time() * 1000)
+    rows = (_cells(task, now_ms) for task in tasks)
+    tables.answer_lines(session, map(task_documents.listed, tasks), COLUMNS, rows, FIT)
     if unreadable:
         output.note(f"records that cannot be read: {', '.join(unreadable)} (`supervisor tasks show ID` says why)")
     if more:
         output.note(f"there are more: --cursor {more}")
+
+
+def _cells(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
+    age = duration((now_ms - task.created_ms) / 1000)
+    state = f"{task.state} (dead letter)" if task.dead else str(task.state)
+    counts = (task.turn, task.attempts, task.deliveries, task.crashes)
+    return (task.task_id, state, task.lane, age, *counts, task.name, task.reason)
 
 
 # `supervisor tasks follow`: the parts that a task emits, as they come.
@@ -96,7 +96,7 @@ def list_tasks(session: Session, /, limit: int, cursor: str, **chosen: Any) -> N
 KEPT = "\n\t"  # of the control characters in a text
 
 
-@rich_click.command(epilog="Example: supervisor tasks follow 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
+@options.command(epilog="Example: supervisor tasks follow 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
 @click.argument("task_id", type=TASK_ID)
 @click.option(
     "--after",
@@ -106,8 +106,7 @@ KEPT = "\n\t"  # of the control characters in a text
     metavar="POSITION",
     help="Position of the last part that was read: go on behind it.",
 )
-@options.store
-@options.pass_session
+@options.changing
 def follow(session: Session, /, task_id: str, after: int) -> int:
     """Print the parts that a task emits, as they come, until it has ended or asks for input.
 
@@ -170,7 +169,7 @@ class PartPrinter:
         self.position, self.run = part.position, part.run
 
 
-@rich_click.group(epilog="Example: supervisor tasks list --state working")
+@options.group(epilog="Example: supervisor tasks list --state working")
 def tasks() -> None:
     """List, show, follow, cancel, pause, resume, retry, count and remove tasks."""
 
@@ -181,8 +180,7 @@ for command in (list_tasks, follow, cancel, pause, resume, retry, remove, clean,
 
 @tasks.command(epilog="Example: supervisor tasks show 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
 @click.argument("task_id", type=TASK_ID)
-@options.store
-@options.pass_reading_session
+@options.reading
 def show(session: Session, /, task_id: str) -> None:
     """Show one task in full: its counts, result, last error and trail."""
     chosen = whole_id(session, task_id)
@@ -191,30 +189,22 @@ def show(session: Session, /, task_id: str) -> None:
 
 
 @tasks.command(epilog="Example: supervisor tasks count --json")
-@options.store
-@options.pass_reading_session
+@options.reading
 def count(session: Session, /) -> None:
     """Count tasks by state."""
     counts = task_documents.task_counts(ask(session, lambda store: store.counts()))
-    if session.json:
-        output.document(counts)
-    else:
-        table(("state", "tasks"), list(counts.items()))
+    tables.answer(session, counts, ("state", "tasks"), counts.items())
 
 
 def show_task(session: Session, task: TaskRecord, /) -> None:
     """Print a task in full, with the states of the tasks that it was submitted after."""
-    parents = _parents(session, task)
+    parents: Sequence[ParentResult] = ()
+    if task.if_parent_fails:
+        parents = tuple(ask(session, lambda store: store.results_of_parents(task.task_id, 0)).values())
     if session.json:
         output.document(task_documents.whole(task) | {"parents": parent_documents(parents)})
     else:
         describe(task, parents)
-
-
-def _parents(session: Session, task: TaskRecord, /) -> Sequence[ParentResult]:
-    if not task.if_parent_fails:
-        return ()
-    return tuple(ask(session, lambda store: store.results_of_parents(task.task_id, 0)).values())
 
 
 def describe(task: TaskRecord, parents: Sequence[ParentResult]) -> None:
@@ -223,9 +213,21 @@ def describe(task: TaskRecord, parents: Sequence[ParentResult]) -> None:
             output.text(f"{name.replace('_', ' '):<12} {output.readable(value)}", keep=output.LINE_END)
     if parents:
         output.text(f"parents      {parent_words(parents)}")
-    for line in shown_values.failure(task):
+    for line in _failure(task):
         output.text(line)
     output.text("trail")
     for entry in task.trail:
         at, _, event = entry.partition(" ")
         output.text(f"  {printed_times.moment(int(at)) if at.isdigit() else at}  {event}")
+
+
+def _failure(task: TaskRecord) -> list[str]:
+    """The last error as lines: its traceback if there is one."""
+    error = read_result(task.result).error
+    match error:
+        case None:
+            return []
+        case {"traceback": str(traceback)} if traceback:
+            return ["error", *(f"  {line}" for line in traceback.splitlines())]
+        case _:
+            return [f"error        {output.readable(error)}"]

@@ -155,7 +155,7 @@ def _line(
     parts: list[Text] = []
     for i, size in widths.items():
         cell = cells[i] if len(cells[i]) <= size else cells[i][: size - 1] + "…"
-        parts.append(Text(cell.rjust(size) if columns[i].is_number else cell.ljust(size), (colours or {}).get(i, "")))
+        parts.append(Text(cell.rjust(size) if columns[i].number else cell.ljust(size), (colours or {}).get(i, "")))
     return Text(" " * GAP).join(parts)
 
 
@@ -167,7 +167,7 @@ def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: in
         for i, column in enumerate(columns)
         if any(row[i] for row in cells)
     }
-    shown = {i: size if columns[i].is_number else min(size, SHORTEST) for i, size in full.items()}
+    shown = {i: size if columns[i].number else min(size, SHORTEST) for i, size in full.items()}
     while len(shown) > 1 and _length(shown) > width:
         del shown[min(shown, key=lambda i: columns[i].keeps)]
     for widest in (WIDEST, width):

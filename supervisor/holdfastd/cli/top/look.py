@@ -17,7 +17,7 @@ from holdfast.core.statistics import by_lane, runs_of
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord, Wanted
 from holdfast.core.worker_records import WorkerRecord
-from holdfast.store import Store
+from holdfastd.cli.common.store_session import Store
 from holdfastd.control.client import status_or_none
 from holdfastd.control.socket_protocol import SupervisorStatus
 
@@ -97,11 +97,12 @@ class Look:
 
 @dataclass(slots=True)
 class Observer:
-    """Looks again and again; past minutes are read only once. `timeout`: seconds to wait for the supervisor of this
-    host."""
+    """Looks again and again; past minutes are read only once. `host`: the only one whose workers are shown; None: all.
+    `timeout`: seconds to wait for the supervisor of this host."""
 
     store: Store
     runtime_dir: Path
+    host: str | None = None
     timeout: float = STATUS_TIMEOUT
     _over: dict[int, Rollup] = field(default_factory=dict[int, Rollup])
     _flow: LaneFlow = field(default_factory=LaneFlow)
@@ -116,7 +117,7 @@ class Observer:
             service=await self.service(),
             counts=await store.counts(),
             lanes=lanes,
-            workers=await store.workers(),
+            workers=[each for each in await store.workers() if self.host in (None, each.host)],
             quiet=await store.quiet_hosts(),
             minutes=minutes,
             rates=self._flow.rates(now_ms, present, minutes),

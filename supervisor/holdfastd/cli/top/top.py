@@ -6,51 +6,43 @@ import os
 import sys
 import termios
 import tty
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
 import click
-import rich_click
 from rich.console import Console
 
 from holdfast.errors import HoldfastError, StoreError
-from holdfast.store import Store
 from holdfast_config.environment import no_color
 from holdfastd.cli import why_command
-from holdfastd.cli.common import options, output
-from holdfastd.cli.common.parameter_types import DURATION
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import ask, converse, operate_in
+from holdfastd.cli.common import Session, options, output, parameters
+from holdfastd.cli.common.store_session import Store, ask, converse, operate_in
 from holdfastd.cli.shown_values import retried_words
 from holdfastd.cli.top import draw
 from holdfastd.cli.top.look import Look, Observer
 from holdfastd.cli.top.panes import PANES, PaneRow, shown_rows
 from holdfastd.cli.top.screen_state import RowOrder, Screen, pressed
+from holdfastd.documents.queue_documents import EndedOrderDocument, OrderDocument
+from holdfastd.operations.act import Act
 from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
 from holdfastd.operations.tasks import CANCEL_TASK, RETRY_TASK
 
 # Reads single keys from a terminal.
 
+_ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}
 _SEQUENCES = {
-    "[A": "up",
-    "[B": "down",
-    "[C": "right",
-    "[D": "left",
-    "OA": "up",
-    "OB": "down",
-    "OC": "right",
-    "OD": "left",
+    **{f"{begin}{key}": name for begin in "[O" for key, name in _ARROWS.items()},
     "[5~": "page up",
     "[6~": "page down",
 }
 _NAMES = {
+    " ": "space",
     "\r": "enter",
     "\n": "enter",
     "\t": "tab",
-    " ": "space",
     "\x7f": "backspace",
     "\x08": "backspace",
     "\x03": "ctrl-c",
@@ -103,29 +95,31 @@ def names_of(typed: str) -> list[str]:
 
 async def carry_out(order: RowOrder, row: PaneRow, session: Session, store: Store) -> str:
     """Carry out an order; returns one line with the result, or why it was refused."""
-    lost = list[str]()  # of the note in Activity
-    match order:
-        case RowOrder.QUIET if row.host:
-            given = {"host": row.host, "reason": "in top"}
-            done = await operate_in(store, session, QUIET_HOSTS, given, tell=lost.append)
-            return "; ".join([f"host {row.host} is quiet{'' if done['changed'] else ' already'}", *lost])
-        case RowOrder.RESUME if row.host:
-            ended = await operate_in(store, session, RESUME_HOSTS, {"host": row.host}, tell=lost.append)
-            return "; ".join(
-                [f"host {row.host} {'claims tasks again' if ended['changed'] else 'was not quiet'}", *lost]
-            )
-        case RowOrder.RETRY if row.task_id:
-            given = {"task_id": row.task_id, "reason": "in top"}
-            retried = await operate_in(store, session, RETRY_TASK, given, tell=lost.append)
-            return "; ".join([f"task {retried_words(retried)}", *lost])
-        case RowOrder.CANCEL if row.task_id:
-            given = {"task_id": row.task_id, "reason": "in top"}
-            canceled = await operate_in(store, session, CANCEL_TASK, given, tell=lost.append)
-            return "; ".join([f"task {row.task_id} is {canceled['state']}", *lost])
-        case RowOrder.QUIET | RowOrder.RESUME:
-            return f"{order}: select a worker first (pane 1)"
-        case _:
-            return f"{order}: select a task first"
+    act, words = ORDERS[order]
+    is_of_host = act.subject == "host"
+    subject = row.host if is_of_host else row.task_id
+    if not subject:
+        return f"{order}: select a {'worker first (pane 1)' if is_of_host else 'task first'}"
+    given = {act.subject: subject} | ({} if order is RowOrder.RESUME else {"reason": "in top"})
+    lost = list[str]()  # the note in Activity
+    answer = await operate_in(store, session, act, given, tell=lost.append)
+    return "; ".join([words(answer), *lost])
+
+
+def _quieted(answer: OrderDocument) -> str:
+    return f"host {answer['host']} is quiet{'' if answer['changed'] else ' already'}"
+
+
+def _resumed(answer: EndedOrderDocument) -> str:
+    return f"host {answer['host']} {'claims tasks again' if answer['changed'] else 'was not quiet'}"
+
+
+ORDERS: Mapping[RowOrder, tuple[Act[Any, Any], Callable[[Any], str]]] = {
+    RowOrder.QUIET: (QUIET_HOSTS, _quieted),
+    RowOrder.RESUME: (RESUME_HOSTS, _resumed),
+    RowOrder.RETRY: (RETRY_TASK, lambda retried: f"task {retried_words(retried)}"),
+    RowOrder.CANCEL: (CANCEL_TASK, lambda canceled: f"task {canceled['task_id']} is {canceled['state']}"),
+}
 
 
 EVERY = 0.5  # seconds between looks
@@ -134,17 +128,16 @@ WIDTH = 10_000  # of a line in a pipe
 ONCE_TIMEOUT = 10.0  # seconds
 
 
-@rich_click.command(epilog="Examples: supervisor top; supervisor top --once; supervisor top --json | head -1")
+@options.command(epilog="Examples: supervisor top; supervisor top --once; supervisor top --json | head -1")
 @click.option("--once", is_flag=True, help="Print all panes once, as text, and end.")
 @click.option("--host", metavar="NAME", help="Only workers of this host.")
 @click.option(
     "--timeout",
-    type=DURATION,
+    type=parameters.DURATION,
     default=ONCE_TIMEOUT,
     help="With --once: how long to wait for the supervisor of this host.  [default: 10s]",
 )
-@options.store
-@options.pass_reading_session
+@options.reading
 def top(session: Session, /, once: bool, host: str | None, timeout: float) -> None:
     """Show workers, lanes, handlers, tasks, deaths and schedules on one screen, twice a second.
 
@@ -153,7 +146,7 @@ def top(session: Session, /, once: bool, host: str | None, timeout: float) -> No
     """
     is_screen = sys.stdin.isatty() and sys.stdout.isatty() and not session.json
     if once:
-        look = ask(session, lambda store: _first(Observer(store, session.runtime_dir, timeout), host))
+        look = ask(session, lambda store: Observer(store, session.runtime_dir, host, timeout).look())
         _print(session, look)
     elif is_screen:
         converse(session, lambda store: Top(session, store, host).run())
@@ -161,21 +154,11 @@ def top(session: Session, /, once: bool, host: str | None, timeout: float) -> No
         converse(session, lambda store: _follow(session, store, host))
 
 
-async def _first(observer: Observer, host: str | None) -> Look:
-    return _of_host(await observer.look(), host)
-
-
-def _of_host(look: Look, host: str | None) -> Look:
-    if host is None:
-        return look
-    return replace(look, workers=[worker for worker in look.workers if worker.host == host])
-
-
 async def _follow(session: Session, store: Store, host: str | None) -> None:
-    observer = Observer(store, session.runtime_dir)
+    observer = Observer(store, session.runtime_dir, host)
     while True:
         with suppress(StoreError):  # the next look shows more
-            output.line(_document(_of_host(await observer.look(), host)))
+            output.line(_document(await observer.look()))
         await anyio.sleep(2 * EVERY)
 
 
@@ -196,20 +179,13 @@ def _print(session: Session, look: Look) -> None:
 def _document(look: Look) -> dict[str, Any]:
     """The panes with the values by which they are sorted: numbers as they are, durations in seconds."""
     panes = {
-        name: [dict(zip(_names(name), _values(row), strict=True)) for row in pane.rows(look)]
+        name: [
+            {column.title or "note": value for column, value in zip(pane.columns, row.values, strict=True)}
+            for row in pane.rows(look)
+        ]
         for name, pane in PANES.items()
     }
     return {"now_ms": look.now_ms, "trouble": look.trouble, **panes}
-
-
-def _names(pane: str) -> list[str]:
-    return [column.title or "note" for column in PANES[pane].columns]
-
-
-def _values(row: PaneRow) -> list[object]:
-    return [
-        None if cell == "" and not isinstance(key, str) else key for cell, key in zip(row.cells, row.order, strict=True)
-    ]
 
 
 @dataclass(slots=True)
@@ -232,10 +208,8 @@ class Top:
         with unbuffered(keys), console.screen(hide_cursor=True) as screen:
 
             def show() -> None:
-                height = console.size.height
-                screen.update(
-                    draw.drawn(self._screen, self._look, self._rows, console.size.width, height, self._told())
-                )
+                told = draw.Told(self._why, self._notice[0] if self._notice[1] else "")
+                screen.update(draw.drawn(self._screen, self._look, self._rows, *console.size, told))
 
             show()
             async with anyio.create_task_group() as group:
@@ -248,11 +222,11 @@ class Top:
                 group.cancel_scope.cancel()
 
     async def _keep_looking(self, show: Any) -> None:
-        observer = Observer(self.store, self.session.runtime_dir)
+        observer = Observer(self.store, self.session.runtime_dir, self.host)
         while True:
             if not self._screen.is_paused:
                 try:
-                    self._look = _of_host(await observer.look(), self.host)
+                    self._look = await observer.look()
                 except StoreError as error:
                     self._look = await observer.without_store(self._look, str(error))
                 self._choose_rows()
@@ -274,9 +248,6 @@ class Top:
         self._rows = shown_rows(pane, self._look, screen.filter, screen.sort, is_reversed=screen.is_reversed)
         selected = max(0, min(screen.selected, len(self._rows) - 1))
         self._screen = replace(screen, rows=len(self._rows), columns=len(pane.columns), selected=selected)
-
-    def _told(self) -> draw.Told:
-        return draw.Told(self._why, self._notice[0] if self._notice[1] else "")
 
     async def _ordered(self, order: RowOrder) -> str:
         if not self._rows:

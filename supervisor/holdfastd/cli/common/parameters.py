@@ -1,8 +1,10 @@
-"""The types of option values: JSON, a duration, a time to wait, a point in time."""
+"""Parameters of several commands: the types of their values, the options that many have, and the confirmation."""
 
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +12,8 @@ import click
 import msgspec
 
 from holdfast_config import durations
+from holdfastd.cli.common import output
+from holdfastd.cli.common.options import Decorator
 
 LONGEST_WAIT = 365 * 86400.0  # seconds; the system's timers take no more than some centuries
 
@@ -69,3 +73,30 @@ JSON = _Json()
 DURATION = _Duration()
 WAIT = _Wait()
 WHEN = _When()
+
+yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+
+
+def limit_option(most: int | None, meaning: str, default: int = 100, **more: Any) -> Decorator:
+    """`--limit`, from 1 to `most`; None: without a bound."""
+    kind = click.IntRange(1, most)
+    return click.option("--limit", type=kind, default=default, show_default=True, help=meaning, **more)
+
+
+def with_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a task that were given: with --name, --data has the arguments of the handler."""
+    values = {name: value for name, value in given.items() if value is not None}
+    if "name" in values and "data" in values:
+        values["kwargs"] = values.pop("data")
+        if not isinstance(values["kwargs"], dict):
+            raise click.UsageError("--data with --name must be a JSON object: the arguments of the handler")
+    return values
+
+
+def confirm(question: str, why: str, *, yes: bool) -> None:
+    """Return if `yes` (--yes) is given or the user agrees; else abort. Without a terminal, --yes is required."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{why}: add --yes to confirm")
+    click.confirm(output.safe(question), abort=True, err=True)
