@@ -62,23 +62,8 @@ def environment(redaction: Redaction) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    own = (
-        when,
-        exactly,
-        brief_id,
-        moments,
-        seconds,
-        ago,
-        count,
-        beginning,
-        event_words,
-        raw,
-        short,
-        dotted,
-        rate,
-        span,
-        query_with,
-    )
+    times = (when, exactly, moments, seconds, ago, span)
+    own = (*times, count, beginning, event_words, raw, short, brief_id, dotted, rate, rate_words, query_with)
     found.filters |= {each.__name__: each for each in own}
     found.filters |= {
         "pretty": lambda value: pretty(redaction.value(_plain(value))),
