@@ -23,6 +23,7 @@ from holdfast.version import installed
 from holdfast.why.times import span
 from holdfast_config.error_text import escape
 from holdfastd.documents import queue_documents
+from holdfastd.documents.queue_documents import rate_words
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.queue.redaction import Redaction
 from holdfastd.web.views.frame import MENU, state_of
