@@ -21,8 +21,8 @@ async def leave_behind(settings: RedisSettings, *, known: bool) -> None:
     assert (await store.pull("gone", 1, 1, [settings.queue], ())).deliveries
     if not known:
         keys = Keys(settings.queue)
-        await store.connection.command("DEL", keys.worker("gone"), keys.running("gone"))
-        await store.connection.command("ZREM", keys.workers, "gone")
+        await store.connection.command("DEL", keys["worker"] + "gone", keys.running("gone"))
+        await store.connection.command("ZREM", keys["workers"], "gone")
     await store.aclose()
 
 

@@ -55,7 +55,7 @@ async def test_parts_are_kept_in_their_order_and_a_repeated_call_changes_nothing
     page = await stand.store.emitted_parts("t", 0)
     assert (page.state, page.last) == ("working", 3)
     unknown = await stand.store.emitted_parts("unknown", 0)
-    assert (unknown.state, unknown.last, unknown.parts) == ("", 0, ())
+    assert (unknown.state, unknown.last, unknown.parts) == (None, 0, ())
 
 
 async def test_one_call_keeps_parts_of_several_tasks(stand: Stand) -> None:

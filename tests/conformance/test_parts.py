@@ -10,7 +10,7 @@ import pytest
 from holdfast.store.ledger import PostgresStore
 from holdfast.store.memory import MemoryStore
 from holdfast.store.redis import RedisStore
-from holdfast.store.redis.part import RedisPart
+from holdfast.store.redis.connection import RedisPart
 
 
 def test_each_name_stands_in_one_part() -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from holdfast.core.trail import CHRONICLE, EVENTS, KEPT, LAYOUTS, TrailStep, read_step
+from holdfast.core.trail import EVENTS, KEPT, LAYOUTS, Chronicle, TrailStep, read_step
 from holdfast.store.redis import scripts
 
 CLAIM = "2:ab12:7"
@@ -70,7 +70,7 @@ def test_every_event_that_a_script_writes_is_known() -> None:
     }  # noted by their kind
     assert noted | {"step"} == LAYOUTS.keys()  # steps are kept beside the trail
     chronicled = set(re.findall(r"\bchronicle\(id, '([a-z]+)'", text)) | {"fired"}  # or skipped, by what was found
-    assert chronicled == set(CHRONICLE)
+    assert chronicled == set(Chronicle)
     told = set(re.findall(r"\btell\('([a-z-]+)'", text)) - {"schedule-"} | {f"schedule-{what}" for what in chronicled}
     assert noted | told == set(EVENTS)
 

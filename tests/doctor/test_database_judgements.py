@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.counts import LedgerStatus
+from holdfast.core.counts import LedgerStatus, RebuildPhase
 from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreRefusedError, StoreUnavailableError
 from holdfastd.doctor import postgres_server
 from tests.doctor.test_judgements import levels
 
 FACTS = DatabaseInfo("postgresql://db/tasks", "16.4", "me", tables=2, needed=2, lacking=(), standby=False)
-UP_TO_DATE = LedgerStatus("following", 0, 0, 0, 0)
+UP_TO_DATE = LedgerStatus(RebuildPhase.FOLLOWING, 0, 0, 0, 0)
 STANDING = ReplicationInfo(UP_TO_DATE, "e1", "e1")
 
 

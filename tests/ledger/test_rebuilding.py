@@ -503,7 +503,7 @@ async def test_a_task_that_was_delivered_again_since_is_not_set_back(books: Ledg
     await books.redis.store.recover("a", "signal", True)
     [second] = await books.redis.take("b", 1)
     await books.store.redis_ledger.begin_rebuild("e")
-    assert await books.store.redis_ledger.restore("e", earlier) == ["there"]
+    assert await books.store.redis_ledger.restore("e", earlier) == [("there", "")]
     await books.store.redis_ledger.end_rebuild("e")
     assert (await books.redis.task("t")).deliveries == 2
     assert await books.redis.settle("b", second, Settle.COMPLETED) == "OK"
@@ -522,7 +522,7 @@ async def test_deliveries_do_not_go_back_with_a_redis_that_was_set_back(books: L
     later = (await books.store.redis_ledger.dump(["t"])).tasks
     await books.set_back(kept)
     await books.store.redis_ledger.begin_rebuild("e")
-    assert await books.store.redis_ledger.restore("e", later) == ["restored"]
+    assert await books.store.redis_ledger.restore("e", later) == [("restored", "")]
     await books.store.redis_ledger.end_rebuild("e")
     await books.redis.register("c")
     [third] = await books.redis.take("c", 1)

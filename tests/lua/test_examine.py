@@ -15,7 +15,7 @@ from holdfast.core.store_info import AclInfo, Replica, StoreInfo
 from holdfast.core.worker_records import HostFacts
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast.store import open_store
-from holdfast.store.redis import scripts, server_check
+from holdfast.store.redis import examination, scripts, server_check
 from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
 from tests.lua.namespace import Namespace, namespace
@@ -197,7 +197,7 @@ def test_a_replica_is_seen_with_what_it_lacks() -> None:
         "role": "master", "connected_slaves": "1", "master_repl_offset": "600",
         "slave0": "ip=10.0.0.2,port=6379,state=online,offset=500,lag=3", "slave_read_only": "1",
     }  # fmt: skip
-    assert server_check.server(report, "url", "").followers == (Replica("10.0.0.2:6379", "online", 100, 3),)
+    assert examination.server(report, "url", "").followers == (Replica("10.0.0.2:6379", "online", 100, 3),)
 
 
 async def test_connections_that_were_refused_are_counted(short_path: Path) -> None:

@@ -19,7 +19,7 @@ from holdfast.core.delivery import Settle
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.errors import StoreError
 from holdfast.store.redis.keys import KEY_NAMES
-from holdfast.store.redis.ledger import Dump, KeptSetting, RedisLedger, Removal
+from holdfast.store.redis.ledger import Dump, KeptSetting, RedisLedger, Removal, Restored
 from holdfast.store.redis.steward import RedisSteward
 from tests.lua import test_damaged_neighbours as neighbours
 from tests.lua.invariants import breaches
@@ -130,7 +130,7 @@ async def rebuild(space: Namespace, world: World, *, tolerant: bool = False) -> 
         ended = [dump for dump in world.dumps if dump.text("finished")]
         await ledger.restore(EPOCH, ended)
         words = await ledger.restore(EPOCH, world.dumps)
-        assert tolerant or {word for word in words if word.startswith("damaged")} == set()
+        assert tolerant or {word for word, _ in words if word is Restored.DAMAGED} == set()
 
     for step in (settings, tasks):
         try:

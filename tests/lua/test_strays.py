@@ -63,8 +63,8 @@ async def test_tasks_of_a_silent_owner_go_back_uncharged_and_it_is_told(space: N
 async def test_tasks_of_an_owner_that_nobody_knows_go_back(space: Namespace) -> None:
     """As after a store that has lost a part, or an older system that left them."""
     await working(space, "t1")
-    await space.do("DEL", space.keys.worker("a"), space.keys.running("a"))
-    await space.do("ZREM", space.keys.workers, "a")
+    await space.do("DEL", space.keys["worker"] + "a", space.keys.running("a"))
+    await space.do("ZREM", space.keys["workers"], "a")
     assert await strays(space, put_back=True) == {"t1": "unknown"}
     assert [delivery.task_id for delivery in await space.take("b")] == ["t1"]
     await space.check()
@@ -72,9 +72,9 @@ async def test_tasks_of_an_owner_that_nobody_knows_go_back(space: Namespace) -> 
 
 async def test_tasks_of_a_dead_owner_go_back(space: Namespace) -> None:
     await working(space, "t1")
-    await space.do("HSET", space.keys.worker("a"), "state", "dead")
-    await space.do("PEXPIRE", space.keys.worker("a"), 100_000)
-    await space.do("ZREM", space.keys.workers, "a")
+    await space.do("HSET", space.keys["worker"] + "a", "state", "dead")
+    await space.do("PEXPIRE", space.keys["worker"] + "a", 100_000)
+    await space.do("ZREM", space.keys["workers"], "a")
     assert await strays(space, put_back=True) == {"t1": "dead"}
     assert await space.state("t1") == "submitted"
     await space.check()

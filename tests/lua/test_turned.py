@@ -6,10 +6,10 @@ import pytest
 
 from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.tasks import PlaceInLane
-from holdfast.store.redis.lanes import LaneHeadWatch
 from tests.lua.namespace import CAUSE, Namespace
 from tests.lua.operations import run
 from tests.lua.test_inbox import admit_all, large
+from tests.lua.test_watching import LaneWatch
 
 pytestmark = pytest.mark.anyio
 
@@ -121,11 +121,11 @@ async def test_its_front_is_what_is_shown_and_cleared_first(space: Namespace) ->
 async def test_a_producer_at_the_wrong_end_is_seen_here_too(space: Namespace, push: str, is_seen: bool) -> None:
     await turn(space)
     await pushed(space, "a", "b")
-    watch = LaneHeadWatch(space.store.connection, space.queue)
+    watch = LaneWatch(space)
     await watch.look()
     await space.do(push, space.queue, run("c"))
     await watch.look()
-    assert (watch.facts.pushed_at_head, watch.facts.turned) == (is_seen, True)
+    assert (watch.pushed_at_head, watch.head.turned) == (is_seen, True)
 
 
 async def test_where_it_is_said_no_more_the_head_is_the_front(space: Namespace) -> None:

@@ -34,8 +34,8 @@ async def taken(space: Namespace, worker: str, slots: int = 10) -> list[str]:
 
 
 async def hints(space: Namespace, worker: str) -> list[bytes]:
-    found = await space.do("LRANGE", space.keys.control(worker), 0, -1)
-    await space.do("DEL", space.keys.control(worker))
+    found = await space.do("LRANGE", space.keys["control"] + worker, 0, -1)
+    await space.do("DEL", space.keys["control"] + worker)
     return list(found)
 
 

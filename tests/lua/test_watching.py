@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from structlog.testing import capture_logs
 
 from holdfast.core.lanes import WRONG_END_TOLD_MS, LaneBound, LaneLimit, LaneState
 from holdfast.core.store_info import LaneHead
-from holdfast.store.redis.lanes import LaneHeadWatch, watched
+from holdfast.store.redis.lanes import watched
 from holdfastd.steward.duties.bells import WARN_EVERY, WrongEndDetector
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, run
@@ -19,35 +17,48 @@ pytestmark = pytest.mark.anyio
 A, B, C, D = (run(name) for name in "abcd")
 
 
+class LaneWatch:
+    """Looks at a lane; each look is compared with the one before."""
+
+    def __init__(self, space: Namespace) -> None:
+        self._space = space
+        self.head = LaneHead()
+        self.pushed_at_head = False
+
+    async def look(self) -> None:
+        self.head = await self._space.store.look_at_front(self._space.queue, self.head)
+        self.pushed_at_head = self.pushed_at_head or self.head.pushed > 0
+
+
 @pytest.fixture
-async def watch(space: Namespace) -> LaneHeadWatch:
+async def watch(space: Namespace) -> LaneWatch:
     """Has looked once, at a lane that holds A and B."""
     await space.push(A, B)
-    made = LaneHeadWatch(space.store.connection, space.queue)
+    made = LaneWatch(space)
     await made.look()
     return made
 
 
-async def sees_pushes_at_the_head(watch: LaneHeadWatch) -> bool:
+async def sees_pushes_at_the_head(watch: LaneWatch) -> bool:
     await watch.look()
-    return watch.facts.pushed_at_head
+    return watch.pushed_at_head
 
 
-async def test_a_producer_that_pushes_at_the_head_is_seen(space: Namespace, watch: LaneHeadWatch) -> None:
+async def test_a_producer_that_pushes_at_the_head_is_seen(space: Namespace, watch: LaneWatch) -> None:
     await space.do("LPUSH", space.queue, C)
     assert await sees_pushes_at_the_head(watch)
     await space.do("LPOP", space.queue)
     assert await sees_pushes_at_the_head(watch), "what was seen once stays seen"
 
 
-async def test_a_fast_one_is_seen_as_well(space: Namespace, watch: LaneHeadWatch) -> None:
+async def test_a_fast_one_is_seen_as_well(space: Namespace, watch: LaneWatch) -> None:
     await space.do("LPUSH", space.queue, *(run(f"t{number}") for number in range(900)))
     assert await sees_pushes_at_the_head(watch)
-    assert watch.facts.length == 902
+    assert watch.head.length == 902
 
 
 async def test_pushing_at_the_tail_and_taking_from_the_head_is_as_it_should_be(
-    space: Namespace, watch: LaneHeadWatch
+    space: Namespace, watch: LaneWatch
 ) -> None:
     await space.push(C, D)
     assert not await sees_pushes_at_the_head(watch)
@@ -57,21 +68,21 @@ async def test_pushing_at_the_tail_and_taking_from_the_head_is_as_it_should_be(
     assert not await sees_pushes_at_the_head(watch)
 
 
-async def test_what_was_taken_and_pushed_again_is_no_sign(space: Namespace, watch: LaneHeadWatch) -> None:
+async def test_what_was_taken_and_pushed_again_is_no_sign(space: Namespace, watch: LaneWatch) -> None:
     await space.push(C)
     await space.do("LPOP", space.queue)
     await space.push(A)
     assert not await sees_pushes_at_the_head(watch)
 
 
-async def test_a_batch_that_was_pushed_twice_is_no_sign(space: Namespace, watch: LaneHeadWatch) -> None:
+async def test_a_batch_that_was_pushed_twice_is_no_sign(space: Namespace, watch: LaneWatch) -> None:
     await space.push(C, A, B)
     assert not await sees_pushes_at_the_head(watch)
     await space.do("LPOP", space.queue, 2)
     assert not await sees_pushes_at_the_head(watch)
 
 
-async def test_own_entries_that_went_back_to_the_head_are_no_sign(space: Namespace, watch: LaneHeadWatch) -> None:
+async def test_own_entries_that_went_back_to_the_head_are_no_sign(space: Namespace, watch: LaneWatch) -> None:
     await space.do("DEL", space.queue)
     await space.register("w")
     await space.submit(*(f"t{number}" for number in range(100)))
@@ -80,10 +91,10 @@ async def test_own_entries_that_went_back_to_the_head_are_no_sign(space: Namespa
     await watch.look()
     assert await space.crash("w") == 100
     assert not await sees_pushes_at_the_head(watch)
-    assert watch.facts.length == 102
+    assert watch.head.length == 102
 
 
-async def test_large_entries_that_went_back_to_the_head_are_no_sign(space: Namespace, watch: LaneHeadWatch) -> None:
+async def test_large_entries_that_went_back_to_the_head_are_no_sign(space: Namespace, watch: LaneWatch) -> None:
     await space.do("LPUSH", space.queue, run("large", text="x" * LARGE))
     assert not await sees_pushes_at_the_head(watch)
 
@@ -94,17 +105,17 @@ async def test_a_missing_lane_and_a_key_of_another_kind_are_told_by_their_type(s
     assert [(lane.kind, lane.length) for lane in lanes] == [("none", 0), ("string", 0)]
 
 
-async def test_a_backlog_that_stands_is_seen_by_what_came_before_it(space: Namespace, watch: LaneHeadWatch) -> None:
+async def test_a_backlog_that_stands_is_seen_by_what_came_before_it(space: Namespace, watch: LaneWatch) -> None:
     await space.do("LPUSH", space.queue, C)
     await watch.look()
-    watch.facts = replace(watch.facts, pushed_at_head=False)
+    watch.pushed_at_head = False
     await space.do("LPOP", space.queue)
     await space.do("LPUSH", space.queue, D)
     assert await sees_pushes_at_the_head(watch)
 
 
 async def test_what_stood_before_them_already_was_not_pushed_there(space: Namespace) -> None:
-    watch = LaneHeadWatch(space.store.connection, space.queue)
+    watch = LaneWatch(space)
     await space.push(*(run(f"t{each}") for each in range(100)))
     for number in range(60):
         assert not await sees_pushes_at_the_head(watch)

@@ -770,7 +770,7 @@ DASHBOARD = (
     ),
     Rule(
         "a bulk change tells what had left its filter",
-        'return _Came.MOVED if word == "unknown" or word in tuple(State) else _Came.REFUSED',
+        "return _Came.MOVED if word is TaskObstacle.UNKNOWN or isinstance(word, State) else _Came.REFUSED",
         "return _Came.REFUSED",
         f"{_BULK_STEPS}::test_what_has_left_the_filter_when_its_turn_comes_is_told",
     ),
@@ -806,7 +806,7 @@ DASHBOARD = (
     ),
     Rule(
         "what was retried before is not retried by a bulk change",
-        "return _Came.NEITHER",
+        "return _Came.NEITHER if word is Retried.AGAIN else _Came.CHANGED",
         "return _Came.CHANGED",
         f"{_BULK_STEPS}::test_a_retry_that_fails_is_not_retried_by_the_change_that_made_it",
     ),

@@ -78,14 +78,14 @@ LEDGER = [
     ),
     Rule(
         "a removal that was answered shows that an older Redis was set back",
-        "await queues.write(sql, self._queue.name, queue)",
+        "await queues.write(sql, self._keys.queue, queue)",
         "pass",
         f"{_AFTER}::test_a_purged_dead_letter_stays_removed",
     ),
     Rule(
         "nothing that has ended is changed in a Redis that was set back",
-        "self._change_ended = self._change_followed",
-        "self._change_ended = self.connection.run",
+        "self._run_whole = self._run_followed",
+        "self._run_whole = self.connection.run",
         f"{_AFTER}::test_nothing_that_has_ended_is_changed_in_a_redis_that_was_set_back",
     ),
     Rule(

@@ -70,7 +70,7 @@ PRODUCER = [
     ),
     Rule(
         "an order for a damaged task waits",
-        "if word == DAMAGED:\n    await _put_off(",
+        "if word is TaskObstacle.DAMAGED:\n    await _put_off(",
         "if False:\n    await _put_off(",
         f"{_REJECTED}::test_a_cancel_of_a_damaged_task_waits_and_holds_up_no_other",
     ),

@@ -274,7 +274,7 @@ async def test_who_logs_in_again_and_again_fills_no_store_and_ends_no_session_of
             answer = await here.stranger.post("/login", data={"token": viewer})
             cookies.append({"cookie": f"{COOKIE}={answer.cookies[COOKIE]}"})
             here.stranger.cookies.clear()
-        assert await client.zcard(Keys(redis_settings.queue).web_sessions) == MOST_OF_ONE + 1
+        assert await client.zcard(Keys(redis_settings.queue)["web_sessions"]) == MOST_OF_ONE + 1
         assert (await here.stranger.get("/lanes", headers=cookies[-1])).status_code == 200
         assert (await here.browser.get("/lanes")).status_code == 200, "another user"
 

@@ -486,7 +486,7 @@ async def test_lost_cancel_hint_costs_no_more_than_a_renewal(store: RedisStore, 
         started(client)
         with client.pipeline(transaction=True) as pipeline:
             pipeline.eval(build("cancel").source, 1, store.connection.keys.queue, "a", "test")
-            pipeline.delete(store.connection.keys.control(process.incarnation))
+            pipeline.delete(store.connection.keys["control"] + process.incarnation)
             pipeline.execute()
         assert client.blpop(["stopped"], timeout=PATIENCE) == ("stopped", "a")
 

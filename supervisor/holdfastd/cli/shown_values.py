@@ -11,6 +11,7 @@ from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.tasks import Retried
 from holdfast.core.words import duration
 from holdfast.errors import StoreError
+from holdfast.store import ledger_of
 from holdfastd.cli.common import Session, tables
 from holdfastd.cli.common.store_session import Store, ask
 from holdfastd.control.socket_protocol import DeathStatus
@@ -32,8 +33,9 @@ def read(session: Session) -> LedgerStatus:
     """Asks both stores. Raises StoreError if one of them is away."""
 
     async def question(store: Store) -> LedgerStatus:
-        assert store.with_ledger is not None
-        return await store.with_ledger.ledger()
+        ledger = ledger_of(store)
+        assert ledger is not None
+        return await ledger.ledger()
 
     return ask(session, question)
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import anyio
 
+from holdfast.core.counts import RebuildPhase
 from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
 from holdfast.core.words import counted
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreRefusedError
@@ -115,7 +116,7 @@ def judge_replication(info: ReplicationInfo | StoreError) -> Iterator[Finding]:
 
 
 def _judge_owner(info: ReplicationInfo) -> Finding:
-    ledger, following = info.ledger, info.ledger.phase == "following"
+    ledger, following = info.ledger, info.ledger.phase is RebuildPhase.FOLLOWING
     if not info.epoch:
         return _OWNER.note(
             "this database does not hold the queue yet: the first steward begins to copy it", "supervisor start"
@@ -138,7 +139,7 @@ def _judge_ledger(info: ReplicationInfo) -> Finding:
     ledger = info.ledger
     lag = f"{ledger.behind_ms / 1000:.1f} s behind Redis"
     waiting = f", {counted(ledger.waiting, 'request waits', 'requests wait')} for Redis" if ledger.waiting else ""
-    if ledger.phase not in {"following", "not begun"}:
+    if ledger.phase not in {RebuildPhase.FOLLOWING, RebuildPhase.NOT_BEGUN}:
         return _LEDGER.warning(
             f"Redis is being rebuilt from it ({ledger.phase}){waiting}", "supervisor status, until it says `following`"
         )

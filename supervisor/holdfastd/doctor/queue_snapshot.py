@@ -16,6 +16,7 @@ import anyio
 from holdfast.core.store_info import MemoryInfo
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.words import counted
+from holdfast.core.worker_records import WorkerStage
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store import open_store
 from holdfast.store.redis.keys import KEY_NAMES
@@ -93,7 +94,7 @@ async def _taken(redis: RedisSettings) -> QueueSnapshot:
 # somebody else has changed our keys.
 
 PARKED = frozenset({State.INPUT_REQUIRED, State.AUTH_REQUIRED, State.SUSPENDED})
-OWNING = frozenset({"live", "draining"})  # states of a worker that may have tasks
+OWNING = frozenset({WorkerStage.LIVE, WorkerStage.DRAINING})  # states of a worker that may have tasks
 SHOWN = 3
 
 _OWN_ENTRY = re.compile(r'^\{"_b":"([^:"]+):(\d+)",')

@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Logged, Ready, Silent, until_next
 from holdfast.ipc.child_end import ParentLink
-from holdfast.store import Store, open_store
+from holdfast.store import Store, ledger_of, open_store
 from holdfast.telemetry.logs import SentLogs, sent_logs
 from holdfast.telemetry.port import GRPC, Telemetry, open_in_steward
 from holdfast_config.logging import tell_left_out
@@ -172,7 +172,7 @@ class Steward:
         yield upkeep.Rollups(store).duty()
         if self.telemetry.traces:
             yield self.lost_runs.duty()
-        if ledger := store.with_ledger:
+        if ledger := ledger_of(store):
             yield store_duties.LedgerDuty(ledger, self.health).duty()
         else:
             yield store_duties.EmptiedStore(store, self.health).duty()

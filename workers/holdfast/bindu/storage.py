@@ -319,7 +319,8 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
             case "canceled":
                 taken = await self._call(self._store.cancel, record.task_id, CANCELED) == State.CANCELED
             case "suspended":
-                taken = await self._call(self._store.pause, record.task_id, "paused by the application") != "unknown"
+                paused = await self._call(self._store.pause, record.task_id, "paused by the application")
+                taken = isinstance(paused, State)
             case _:
                 taken = shown(record.state) == state
         if not taken:

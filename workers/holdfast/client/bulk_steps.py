@@ -13,7 +13,7 @@ from holdfast.client.task_filter import TaskFilter
 from holdfast.core.bulk_changes import BulkChange, BulkVerb, states_of
 from holdfast.core.plain_json import shown
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Page, Retried, TaskRecord, TextSearch, Wanted, as_it_is
+from holdfast.core.tasks import Page, Retried, TaskObstacle, TaskRecord, TextSearch, Wanted, as_it_is
 from holdfast.errors import InvalidTaskError
 from holdfast.store import Store
 
@@ -116,18 +116,18 @@ class BulkSteps:
 
     async def _cancel(self, task: TaskRecord, reason: str) -> _Came:
         word = await self._call(self._store.cancel, task.task_id, reason)
-        return _Came.CHANGED if word == State.CANCELED else _obstacle(word)
+        return _Came.CHANGED if word is State.CANCELED else _obstacle(word)
 
     async def _retry(self, task: TaskRecord, change: BulkChange) -> _Came:
         word = (await self._call(self._store.retry, task.task_id, change.task_reason, change.change_id)).word
-        if word == Retried.AGAIN:
-            return _Came.NEITHER
-        return _Came.CHANGED if word in tuple(Retried) else _obstacle(word)
+        if not isinstance(word, Retried):
+            return _obstacle(word)
+        return _Came.NEITHER if word is Retried.AGAIN else _Came.CHANGED
 
 
-def _obstacle(word: str) -> _Came:
+def _obstacle(word: State | TaskObstacle) -> _Came:
     """The reason why a task was not changed. A task that is gone, or has another state by now, has left the filter."""
-    return _Came.MOVED if word == "unknown" or word in tuple(State) else _Came.REFUSED
+    return _Came.MOVED if word is TaskObstacle.UNKNOWN or isinstance(word, State) else _Came.REFUSED
 
 
 # The number of tasks that a filter finds: exact where an index has it, else as far as they were counted.

@@ -24,7 +24,7 @@ from holdfast.client.submit_retries import RepeatedCalls
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Receipt
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Page, Retried, RetryAnswer, TaskRecord, Wanted
+from holdfast.core.tasks import Page, Retried, RetryAnswer, TaskObstacle, TaskRecord, Wanted
 from holdfast.core.words import counted
 from holdfast.errors import (
     CannotRetryError,
@@ -216,22 +216,22 @@ class TaskControl(TaskQueries):
         return (await self.record(task_id, payloads=False)).state
 
 
-def _known(task_id: str, state: str) -> State:
-    if state == "unknown":
+def _known(task_id: str, state: State | TaskObstacle) -> State:
+    if isinstance(state, TaskObstacle):
         raise UnknownTaskError(f"no task {task_id}; one that ended long ago is forgotten")
-    return State(state)
+    return state
 
 
 # Retry tasks that failed, list and delete dead letters.
 
 _REFUSALS = {
-    "completed": "it has completed; submit a new task",
-    "submitted": "it waits to run already",
-    "working": "it runs now",
-    "input-required": "it waits for an answer; send it a message, or resume it",
-    "auth-required": "it waits to be authorized; send it a message, or resume it",
-    "suspended": "it is paused; resume it",
-    "long": "the id of its next run would have more than 128 characters; submit a new task",
+    State.COMPLETED: "it has completed; submit a new task",
+    State.SUBMITTED: "it waits to run already",
+    State.WORKING: "it runs now",
+    State.INPUT_REQUIRED: "it waits for an answer; send it a message, or resume it",
+    State.AUTH_REQUIRED: "it waits to be authorized; send it a message, or resume it",
+    State.SUSPENDED: "it is paused; resume it",
+    TaskObstacle.LONG: "the id of its next run would have more than 128 characters; submit a new task",
 }
 
 
@@ -269,7 +269,7 @@ def checked(answer: RetryAnswer) -> RetryAnswer:
     match answer.word:
         case Retried.NEW | Retried.AGAIN | Retried.DUE:
             return answer
-        case "unknown":
+        case TaskObstacle.UNKNOWN:
             raise UnknownTaskError(f"no task {answer.task_id}; one that ended long ago is forgotten")
         case _:
             why = _REFUSALS.get(answer.word, f"it is {answer.word}")

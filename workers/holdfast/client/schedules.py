@@ -41,6 +41,7 @@ from holdfast.core.schedule_records import (
     ScheduleRecord,
 )
 from holdfast.core.schedules import due, expected_after, series
+from holdfast.core.trail import Chronicle
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError, UnreadableScheduleError
 from holdfast.store import Store
 
@@ -213,7 +214,7 @@ class Schedules:
         is_this = (
             last.scheduled_at == order.fires[0].scheduled_at and last.task != task_id
         )  # otherwise the call was repeated
-        if last.what == "skipped" and is_this:
+        if last.what is Chronicle.SKIPPED and is_this:
             raise ScheduleBusyError(f"schedule {schedule_id} was not run: {last.detail} ({last.task})")
         return task_id
 

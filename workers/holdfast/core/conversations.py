@@ -11,7 +11,7 @@ from holdfast.core.tasks import TaskRecord
 
 
 class KeptNote(StrEnum):
-    """The store's answer to noting a task. Any other word is the state of a task that has ended."""
+    """The store's answer to noting a task that has not ended."""
 
     NOTED = "noted"
     FOREIGN = "foreign"  # the conversation, or the task, is somebody else's

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from holdfast.core.task_states import State
 
@@ -52,12 +53,26 @@ class KeptTask:
     rebuilding: bool = False
 
 
+class RebuildPhase(StrEnum):
+    """The next step of a ledger's steward; in this order after a loss of Redis."""
+
+    NOT_BEGUN = "not begun"  # no steward has copied the queue yet
+    BOUNDING = "bounding"  # settings of lanes and hosts go back, before any task
+    CORRECTING = "correcting"  # tasks whose end Redis has lost go back
+    RESTORING = "restoring"  # tasks that have not ended, dead letters, and tasks with a webhook to be posted go back
+    REMOVING = "removing"  # tasks that were removed are removed again
+    SCHEDULING = "scheduling"  # schedules go back, and their changes are carried out again
+    SWEEPING = "sweeping"  # all tasks that Redis knows are read once
+    LISTING = "listing"  # all settings that Redis knows are read once
+    FOLLOWING = "following"  # events are ingested, requests are given
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerStatus:
     """The ledger's status: its phase; how far its copy is behind; the number of requests that wait for Redis. Since the
     beginning: losses of Redis, and tasks put back."""
 
-    phase: str
+    phase: RebuildPhase
     behind_ms: int
     waiting: int
     losses: int

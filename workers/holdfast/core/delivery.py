@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.batches import DeliveredBatch
+from holdfast.core.task_states import State
 
 SendPull = Callable[[int, int], bool]  # sends a pull, by its number and its slots; False if it cannot be sent any more
 
@@ -149,12 +150,22 @@ class Renewed:
     request: int = 0
 
 
+class HintKind(StrEnum):
+    """The reason why a worker's blocking wait has ended."""
+
+    BELL = "bell"  # a lane that it serves may have tasks
+    LOOK = "look"  # something else has changed: ask the store
+    WAKE = "wake"  # the worker itself has ended the wait
+    CANCEL = "cancel"  # stop this task
+    PAUSE = "pause"  # likewise
+    RETURN = "return"  # give back the tasks that it has claimed and not begun
+
+
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """The end of a worker's blocking wait: `bell`, `wake`, `look` (ask the store again), `cancel` or `pause` (with
-    task and claim)."""
+    """The end of a worker's blocking wait; `task_id` and `claim` for CANCEL and PAUSE."""
 
-    kind: str
+    kind: HintKind
     task_id: str = ""
     claim: str = ""
 
@@ -203,10 +214,10 @@ class EmitVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartsPage:
-    """The parts of a task behind a position. `state` of the task, empty for an unknown one. `last`: the position of the
+    """The parts of a task behind a position. `state` of the task; None for an unknown one. `last`: the position of the
     last kept part. `is_whole`: no more parts follow these."""
 
-    state: str
+    state: State | None
     last: int
     is_whole: bool
     parts: tuple[EmittedPart, ...]

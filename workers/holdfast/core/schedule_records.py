@@ -13,6 +13,7 @@ from holdfast.core.cadence import restored
 from holdfast.core.cadence.moments import local
 from holdfast.core.identity import sha1_hex
 from holdfast.core.schedules import ON_TIME, Bounds, Misfire, Overlap, Schedule, SchedulePolicy, due, plan
+from holdfast.core.trail import Chronicle
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +194,10 @@ class SchedulePage:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A line of a schedule's history. `what`: fired, skipped, waits, missed, ended, set, paused, resumed, stopped."""
+    """A line of a schedule's history."""
 
     at: int
-    what: str
+    what: Chronicle
     scheduled_at: int | None
     task: str
     detail: str

@@ -47,18 +47,18 @@ class TaskRecord(Generic[V]):
     name: str
     origin: str
     created_ms: int
-    due_ms: int | None
-    finished_ms: int | None
-    deliveries: int
-    attempts: int
-    crashes: int
-    releases: int
-    owner: str
-    claim: str
-    solo: bool
-    progress: str
-    reason: str
-    dead: bool
+    due_ms: int | None = None
+    finished_ms: int | None = None
+    deliveries: int = 0
+    attempts: int = 0
+    crashes: int = 0
+    releases: int = 0
+    owner: str = ""
+    claim: str = ""
+    solo: bool = False
+    progress: str = ""
+    reason: str = ""
+    dead: bool = False
     operation: bytes | None = None
     result: bytes | None = None
     checkpoint: bytes | None = None
@@ -123,12 +123,20 @@ class Retried(StrEnum):
     DUE = "due"  # it waited for its time and is due now
 
 
+class TaskObstacle(StrEnum):
+    """The store's answer if it cannot change a task."""
+
+    UNKNOWN = "unknown"  # there is no such task; one that ended long ago is forgotten
+    DAMAGED = "damaged"  # its record cannot be read
+    LONG = "long"  # to a retry alone: the id of the new task would have more than 128 characters
+
+
 @dataclass(frozen=True, slots=True)
 class RetryAnswer:
-    """`word`: one of Retried, and `task_id` the task that runs. Otherwise the obstacle: `unknown`, `long`, or the
-    task's state."""
+    """`word`: one of Retried, and `task_id` is the task that runs. Otherwise the obstacle, or the state in which the
+    task cannot be retried."""
 
-    word: str
+    word: Retried | State | TaskObstacle
     task_id: str
 
 

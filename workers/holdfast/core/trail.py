@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from holdfast.core.task_states import State
@@ -42,8 +43,21 @@ LAYOUTS: dict[str, str] = {
     "step": rf"(?P<number>\d+) {_OTHER}",
 }
 
-# The fate of schedules and their fires (store/lua/shared/schedules.lua).
-CHRONICLE = ("set", "fired", "skipped", "waits", "missed", "ended", "paused", "resumed", "stopped", "restored")
+
+class Chronicle(StrEnum):
+    """The lines of a schedule's history (store/lua/shared/schedules.lua)."""
+
+    SET = "set"
+    FIRED = "fired"
+    SKIPPED = "skipped"
+    WAITS = "waits"  # the fire waits for the end of the task before
+    MISSED = "missed"
+    ENDED = "ended"  # its task has ended
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    STOPPED = "stopped"
+    RESTORED = "restored"  # put back from PostgreSQL; stands in the event stream alone
+
 
 # Events that the stream holds besides: the beginning of a task, and the lives of workers and schedules.
 EVENTS = (
@@ -70,7 +84,7 @@ EVENTS = (
     "batch-ended",
     "schedule-owned",
     "schedule-removed",
-    *(f"schedule-{what}" for what in CHRONICLE),
+    *(f"schedule-{what}" for what in Chronicle),
 )
 
 TOLD_TOGETHER = frozenset({"accepted", "claimed", "settled"})  # one entry of the stream may name several tasks

@@ -58,6 +58,14 @@ class Answered(StrEnum):
     MISSED = "missed"
 
 
+class WebhookChange(StrEnum):
+    """The store's answer to setting the webhook of one task."""
+
+    SET = "set"
+    OTHER = "other"  # it has another webhook than the caller knows, which stays
+    UNKNOWN = "unknown"  # there is no such task
+
+
 @dataclass(frozen=True, slots=True)
 class Room:
     """How many notices may be taken: for receivers that are not known to be prompt, under way to one prompt receiver,

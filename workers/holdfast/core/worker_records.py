@@ -121,7 +121,8 @@ class Introduction:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The entry at the head of a worker's inbox, as the worker read it. `operation`: the verb, or `unreadable` with a
+    """The entry at the head of a worker's inbox, as the worker read it, in the order of values that `admit` takes.
+    `operation`: the verb, or `unreadable` with a
     reason. `message_id`: empty for an order without a message. `name`: the handler that it calls."""
 
     digest: str
@@ -132,11 +133,26 @@ class Admission:
     name: str = ""
 
 
+class LeftInbox(StrEnum):
+    """The store's answer if an entry of the inbox is no task, message or order now."""
+
+    SET_ASIDE = "set-aside"  # it cannot be carried out; an operator finds it among the unreadable entries
+    GONE = "gone"  # it was admitted before
+
+
+class WorkerStage(StrEnum):
+    """The state of a worker in the store."""
+
+    LIVE = "live"
+    DRAINING = "draining"  # it claims nothing more and ends
+    DEAD = "dead"
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """An incarnation as the store has it; `beat_ago_ms`: since its last heartbeat. `quiet`: it must claim nothing. The
-    record of a dead worker is kept for a day: the cause, when it was recovered, and the first of the tasks that it held
-    then."""
+    """An incarnation as the store has it. `state`: a word of WorkerStage; empty for an unknown worker. `beat_ago_ms`:
+    since its last heartbeat. `quiet`: it must claim nothing. The record of a dead worker is kept for a day: the cause,
+    when it was recovered, and the first of the tasks that it held then."""
 
     incarnation: str
     state: str
@@ -152,13 +168,22 @@ class WorkerRecord:
     kind: str = WorkerKind.WORKER
 
 
+class StrayCause(StrEnum):
+    """The reason why nobody works on a stray task."""
+
+    DEAD = "dead"  # its owner was declared dead
+    UNKNOWN = "unknown"  # its owner is not known
+    SILENT = "silent"  # its owner has sent no heartbeat for too long
+    NOT_HELD = "not held"  # its owner lives and does not run it
+
+
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """A working task whose owner is gone. `why`: dead, unknown, silent, not held."""
+    """A working task whose owner is gone."""
 
     task_id: str
     owner: str
-    why: str
+    why: StrayCause
 
 
 @dataclass(frozen=True, slots=True)

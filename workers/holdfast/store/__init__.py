@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.store.current_store import make_store, open_store
+from holdfast.store.current_store import ledger_of, make_store, open_store
 
 if TYPE_CHECKING:
     from holdfast.store.redis import RedisStore as Store
 else:
     Store = object
 
-__all__ = ["Store", "make_store", "open_store"]
+__all__ = ["Store", "ledger_of", "make_store", "open_store"]

@@ -8,12 +8,13 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from holdfast.errors import StoreRefusedError
 
 if TYPE_CHECKING:
-    from holdfast.store import Store
+    from holdfast.store.ledger import PostgresStore
+    from holdfast.store.redis import RedisStore as Store
     from holdfast_config import RedisSettings, Settings
     from holdfast_config.store_settings import PostgresSettings
 
@@ -46,19 +47,15 @@ def make_store(settings: RedisSettings, database: PostgresSettings | None = None
     return RedisStore(settings)
 
 
+def ledger_of(store: Store) -> PostgresStore | None:
+    """The same store, as one whose tasks PostgreSQL keeps, too; None if it does not."""
+    return cast("PostgresStore", store) if store.with_ledger else None
+
+
 # The store of a test: while it is in place, all code of this process gets it instead of the store that the code names.
 
 
-@dataclass(frozen=True, slots=True)
-class Substitute:
-    """`pid`: the process in which it replaces the store; forks have their own stores."""
-
-    store: Store
-    queue: str
-    pid: int
-
-
-_standing_in: list[Substitute] = []
+_standing_in: dict[int, tuple[str, Store]] = {}  # by process, because forks have their own stores: queue and store
 
 
 @contextmanager
@@ -67,7 +64,7 @@ def standing_in(store: Store, queue: str) -> Generator[None]:
     in."""
     if substituted():
         raise StoreRefusedError("a broker of a test is open already: one test has one broker")
-    _standing_in.append(Substitute(store, queue, os.getpid()))
+    _standing_in[os.getpid()] = (queue, store)
     try:
         yield
     finally:
@@ -76,20 +73,18 @@ def standing_in(store: Store, queue: str) -> Generator[None]:
 
 def substituted() -> bool:
     """True while a store of a test stands in for all others in this process."""
-    return bool(_standing_in) and _standing_in[0].pid == os.getpid()
+    return os.getpid() in _standing_in
 
 
 def substitute(queue: str) -> Store | None:
     """The store that stands in for the one of this queue; None outside of a test. Raises StoreRefusedError for another
     queue than the test's."""
-    if not substituted():
-        return None
-    [standing] = _standing_in
-    if queue != standing.queue:
+    of_test, store = _standing_in.get(os.getpid(), (queue, None))
+    if queue != of_test:
         raise StoreRefusedError(
-            f"queue {queue}: the broker of this test has queue {standing.queue}: name the same in both settings"
+            f"queue {queue}: the broker of this test has queue {of_test}: name the same in both settings"
         )
-    return standing.store
+    return store
 
 
 # The store of the worker that runs this code, for handlers that submit tasks themselves.

@@ -41,8 +41,8 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The figures from `start_ms` to before `end_ms`. `total`: by series; `parts`: of all series together, by the start
-    of each part of `part_ms` in which there were any; the first part may begin before the period."""
+    """The figures from `start_ms` to before `end_ms`. `total`: by series. `parts`: of all series together, by the start
+    of each part of `part_ms`; parts without figures are left out. The first part may begin before the period."""
 
     start_ms: int
     end_ms: int
@@ -141,8 +141,8 @@ class _Sum:
 
 
 def stretches(start_ms: int, end_ms: int, longest: int) -> Iterator[tuple[int, int, int]]:
-    """The length of rollups, the start and the end of each part of a period: the longest ones in its middle, shorter
-    ones before and behind them. The start is of a whole minute."""
+    """The parts of a period: the length of the rollups to read, the start and the end. The middle is read by the
+    longest rollups, the edges by shorter ones. The start is a whole minute."""
     shorter = PACKED.get(longest)
     if shorter is None:
         yield longest, start_ms, end_ms

@@ -19,6 +19,7 @@ from holdfast.core.schedule_records import Occurrence, Put, ScheduleRecord
 from holdfast.core.schedules import Overlap
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import TaskRecord
+from holdfast.core.trail import Chronicle
 from holdfast.errors import InvalidScheduleError, UnknownScheduleError, UnknownTaskError
 
 STOP = "STOP"
@@ -108,7 +109,9 @@ def _seconds(moment: int) -> str:
 
 # Computes a job's status (TML, ENQ, BAD, WRK, STP or DIE) from its schedule and its last task.
 
-_FIRES = frozenset({"fired", "waits", "skipped"})  # lines of a history that leave the job's run as it is
+_FIRES = frozenset(
+    {Chronicle.FIRED, Chronicle.WAITS, Chronicle.SKIPPED}
+)  # lines of a history that leave the job's run as it is
 _WAITING = frozenset({State.SUBMITTED, State.DELAYED, State.WAITING})
 _BAD = "cannot be fired"  # the reason of a pause by a steward
 _FAILED = "its task "  # as shared/schedules.lua begins it

@@ -12,7 +12,7 @@ from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import PlaceInLane, TaskRecord
 from holdfast.core.trail import TrailStep, is_asleep
 from holdfast.core.words import counted
-from holdfast.core.worker_records import ServedState, WorkerRecord
+from holdfast.core.worker_records import ServedState, WorkerRecord, WorkerStage
 from holdfast.why.history import because, named
 from holdfast.why.times import moment, span
 
@@ -212,7 +212,7 @@ def _doubt(owner: WorkerRecord | None) -> str:
     if owner.beat_ago_ms > SILENT_MS:
         silence = f"that worker has sent no heartbeat for {span(owner.beat_ago_ms)}"
         return f"; {silence}: a steward will put the task back when its lease ends"
-    return "; that worker is draining" if owner.state == "draining" else ""
+    return "; that worker is draining" if owner.state == WorkerStage.DRAINING else ""
 
 
 def _attempt(snapshot: TaskSnapshot) -> str:

@@ -21,7 +21,7 @@ from holdfast.core.delivery import Renewed, Standing
 from holdfast.core.published_handlers import MOST_BYTES_OF_ALL, PublishedHandler, spelled
 from holdfast.core.pull_protocol import Lease
 from holdfast.core.schedule_records import Put
-from holdfast.core.worker_records import Introduction, ServedLane, ServedLimits, ServedWork
+from holdfast.core.worker_records import Introduction, ServedLane, ServedLimits, ServedWork, WorkerStage
 from holdfast.errors import InvalidScheduleError
 from holdfast.handler.handler import Handler
 from holdfast.handler.publication import publication
@@ -118,7 +118,7 @@ class LeaseRenewal:
     async def renew(self) -> None:
         context, state, sent_at = self.context, self.context.state, lease_clock()
         holdings = state.exchange.holdings(self.ahead.runner.tasks.notes())
-        word = "draining" if state.is_draining else "live"
+        word = WorkerStage.DRAINING if state.is_draining else WorkerStage.LIVE
         lanes = context.spec.settings.lane_names
         renewed = await context.store.renew(context.incarnation, word, state.exchange.answered, holdings, lanes)
         if renewed.standing is Standing.DEAD:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
-from holdfast.core.delivery import Hint, Pulled, SendPull, Settle, Standing, Verdict
+from holdfast.core.delivery import Hint, HintKind, Pulled, SendPull, Settle, Standing, Verdict
 from holdfast.core.pull_protocol import Request
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.core.worker_records import WorkerKind
@@ -214,7 +214,7 @@ class HintListener:
                 await self._await_slots()
             self._hints_only = not self.context.heeds_bells()
             hint, pulled = await self.context.retries.call("listen", self._wait)
-            if hint is not None and hint.kind == "bell":
+            if hint is not None and hint.kind is HintKind.BELL:
                 reached(Point.BELL)
             is_answered = pulled is not None and await self.puller.take_waiting(pulled)
             if not is_answered and self._is_to_ask(hint):
@@ -310,14 +310,14 @@ class HintListener:
         """True if the worker must ask the store now. After a bell even a full worker asks, so that the store rings for
         the other workers."""
         if hint is not None:
-            return hint.kind in {"bell", "look"}
+            return hint.kind in {HintKind.BELL, HintKind.LOOK}
         return not self._hints_only or self.context.state.is_apart
 
     def _heed(self, hint: Hint | None) -> None:
         match hint:
-            case Hint("cancel" | "pause" as why, task_id, claim):
+            case Hint(HintKind.CANCEL | HintKind.PAUSE as why, task_id, claim):
                 self.ahead.stop(task_id, claim, why)
-            case Hint("return"):
+            case Hint(HintKind.RETURN):
                 self.ahead.give_back("asked for")
             case _:
                 pass

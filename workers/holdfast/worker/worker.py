@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.identity import sha1_hex
-from holdfast.core.worker_records import Admission
+from holdfast.core.worker_records import Admission, LeftInbox
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler
@@ -136,7 +136,7 @@ class Inbox:
     async def _admit(self, raw: bytes) -> None:
         context, admitted = self.context, admission(raw, self.context.spec.settings.max_message_bytes)
         answer = await context.retries.call("admit", lambda: context.store.admit(context.incarnation, admitted))
-        if answer == "set-aside":
+        if answer is LeftInbox.SET_ASIDE:
             _log.warning("a large entry was set aside", size=len(raw), reason=admitted.reason)
 
 

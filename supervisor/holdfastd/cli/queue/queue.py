@@ -11,6 +11,7 @@ import click
 from holdfast.core.lanes import UnreadableEntry
 from holdfast.core.task_states import State
 from holdfast.core.words import counted
+from holdfast.core.worker_records import StrayCause
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
 from holdfastd.cli.common import CommandError, Session, options, output, parameters, store_session, tables
@@ -222,10 +223,10 @@ SILENT_FOR = click.option(
     help="Time without a heartbeat after which a worker counts as lost  [default: lease plus its grace]",
 )
 WHY = {
-    "dead": "its worker is dead",
-    "unknown": "its worker is unknown",
-    "silent": "its worker has sent no heartbeat for too long",
-    "not held": "its worker lives but does not run it",
+    StrayCause.DEAD: "its worker is dead",
+    StrayCause.UNKNOWN: "its worker is unknown",
+    StrayCause.SILENT: "its worker has sent no heartbeat for too long",
+    StrayCause.NOT_HELD: "its worker lives but does not run it",
 }
 
 

@@ -12,7 +12,7 @@ from holdfast.core.delivery import Settle
 from holdfast.core.lanes import Lanes
 from holdfast.core.rollup import MINUTE, OTHER, Figures, Rollup, Series, sum_of
 from holdfast.core.store_info import Gauges
-from holdfast.store import Store
+from holdfast.store import Store, ledger_of
 from holdfast.telemetry import metric_table as table
 from holdfast.telemetry import semantic_names
 from holdfast.telemetry.metric_table import BoundedNames, Exemplar, Readings
@@ -96,7 +96,7 @@ class QueueReport:
         self._set_deliveries(readings, totals)
         self._set_exemplars(readings, totals, gauges.now_ms)
         readings.report_began_ms = self._totals.began_ms
-        if ledger := self._store.with_ledger:
+        if ledger := ledger_of(self._store):
             self._set_ledger(readings, await ledger.ledger())
         return readings
 

@@ -8,21 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import msgspec
 
-from holdfast.errors import LedgerUnavailableError
 from holdfast.store.ledger.database import Database
-from holdfast.store.ledger.tables import queues
-from holdfast.store.ledger.tables.queues import Queue, RebuildPhase
 from holdfast.store.redis.connection import Value
-from holdfast.store.redis.part import RedisPart
-
-if TYPE_CHECKING:
-    from holdfast.store.ledger.replicate import Replication
-    from holdfast.store.redis.ledger import RedisLedger
 
 # Keeps the order of requests: those for one task, or changes of one setting, are numbered in the order of their
 # commits, and each is given to Redis after those before it.
@@ -97,8 +89,8 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeReceipt:
-    """An accepted change. `blocked`: earlier changes of the same setting wait and come first."""
+class EnteredRequest:
+    """An accepted request. `blocked`: earlier requests for the same task or setting wait and come first."""
 
     request: int
     blocked: bool
@@ -111,14 +103,14 @@ def setting_of(operation: str, args: Sequence[Value]) -> str:
     return "rules|" if operation in _LANES else "schedule|" + str(args[0])
 
 
-async def enter(sql: Any, queue: str, setting: str, operation: str, args: Sequence[Value]) -> ChangeReceipt:
+async def enter(sql: Any, queue: str, setting: str, operation: str, args: Sequence[Value]) -> EnteredRequest:
     """Accept a change. It is not entered twice if it equals the last one that waits."""
     await lock_order(sql, queue, [setting])
     content = _pack((operation, args))
     waiting = await sql.fetch(_WAIT, queue, setting)
     if waiting and waiting[-1]["content"] == content:
-        return ChangeReceipt(waiting[-1]["id"], blocked=len(waiting) > 1)
-    return ChangeReceipt(await sql.fetchval(_ENTER, queue, setting, content), blocked=bool(waiting))
+        return EnteredRequest(waiting[-1]["id"], blocked=len(waiting) > 1)
+    return EnteredRequest(await sql.fetchval(_ENTER, queue, setting, content), blocked=bool(waiting))
 
 
 async def waiting(sql: Any, queue: str, of: str, older_than: float, limit: int) -> list[Change]:
@@ -130,44 +122,3 @@ async def waiting(sql: Any, queue: str, of: str, older_than: float, limit: int) 
 async def carried_out(sql: Any, queue: str) -> None:
     """Delete the changes that were given, once all of Redis, and so their effects, has been read."""
     await sql.execute(_CARRIED_OUT, queue)
-
-
-# A queue as PostgreSQL knows it: the Redis that it follows, and its position there.
-
-
-class FollowedQueue:
-    """A queue's name, the database that keeps its tasks, and the Redis that the database follows."""
-
-    def __init__(self, name: str, database: Database) -> None:
-        self.name = name
-        self.database = database
-        self._last_seen: Queue | None = None
-
-    async def epoch(self, sql: Any) -> str:
-        """The epoch of the Redis that may be given requests; empty while no Redis is followed."""
-        return epoch_of(await queues.read(sql, self.name))
-
-    async def read(self) -> Queue | None:
-        """The queue's row, the last one seen while PostgreSQL is away; None while no Redis is followed."""
-        try:
-            async with self.database.transaction() as sql:
-                self._last_seen = await queues.read(sql, self.name)
-        except LedgerUnavailableError:
-            if self._last_seen is None:
-                raise
-        queue = self._last_seen
-        return queue if queue is not None and queue.phase is RebuildPhase.FOLLOWING else None
-
-
-def epoch_of(queue: Queue | None) -> str:
-    """The epoch of the Redis that this queue follows; empty while none is followed."""
-    return queue.epoch if queue is not None and queue.phase is RebuildPhase.FOLLOWING else ""
-
-
-class LedgerPart(RedisPart):
-    """The base of the parts of the store that PostgreSQL has a say in; PostgresStore makes what they share."""
-
-    database: Database
-    redis_ledger: RedisLedger
-    _queue: FollowedQueue
-    _replication: Replication

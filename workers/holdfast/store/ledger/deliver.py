@@ -9,18 +9,17 @@ from typing import Any
 import structlog
 
 from holdfast.core.acceptance import Accepted, Submission
+from holdfast.core.tasks import TaskObstacle
 from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
 from holdfast.store.ledger import change_requests
 from holdfast.store.ledger.change_requests import PRODUCER_TIMEOUT
 from holdfast.store.ledger.tables import requests, tasks
 from holdfast.store.ledger.tables.requests import Waiting
-from holdfast.store.redis.connection import DAMAGED
-from holdfast.store.redis.ledger import ELSEWHERE, RedisLedger
+from holdfast.store.redis.ledger import RedisLedger
 
 LIMIT = 100
 
 MESSAGES = ("run", "message")
-UNKNOWN = "unknown"
 REFUSALS = {
     Accepted.CONFLICT,
     Accepted.TERMINAL,
@@ -118,9 +117,9 @@ async def _give_asks(sql: Any, _: str, redis: RedisLedger, epoch: str, some: lis
             continue
         if word is None:
             return False
-        if word == DAMAGED:
+        if word is TaskObstacle.DAMAGED:
             await _put_off(sql, one, "the record of its task is damaged")
-        elif word == UNKNOWN:  # ended long ago, or never known
+        elif word is TaskObstacle.UNKNOWN:  # ended long ago, or never known
             await requests.drop(sql, [one.request])
         else:
             await requests.given(sql, [one.request])
@@ -146,7 +145,7 @@ async def _give_change(sql: Any, redis: RedisLedger, epoch: str, one: change_req
     except StoreError as error:  # it will never succeed, and others wait behind it
         _log.warning("Redis refused a kept change", setting=one.setting, reason=str(error))
         return await requests.drop(sql, [one.request])
-    if answer == ELSEWHERE:
+    if answer is None:
         raise StoreUnavailableError("the ledger no longer follows this Redis")
     return await requests.given(sql, [one.request])
 

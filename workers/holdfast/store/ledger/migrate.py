@@ -14,8 +14,8 @@ from typing import Any
 
 from holdfast.core.store_info import DatabaseInfo
 from holdfast.errors import StoreRefusedError
-from holdfast.store.ledger.change_requests import LedgerPart
 from holdfast.store.ledger.database import UPGRADE, Database
+from holdfast.store.ledger.replicate import LedgerPart
 from holdfast.store.redis.server_check import RedisServer
 
 _LOCK = 0x686F6C6466617374  # "holdfast"
@@ -94,14 +94,7 @@ async def _version(sql: Any) -> int:
 
 # Inspects the database for an operator; changes nothing.
 
-_TABLES = (
-    "holdfast_queues",
-    "holdfast_tasks",
-    "holdfast_turns",
-    "holdfast_requests",
-    "holdfast_facts",
-    "holdfast_removals",
-)
+_TABLES = [f"holdfast_{name}" for name in ("queues", "tasks", "turns", "requests", "facts", "removals")]
 _SERVER = (
     "SELECT current_setting('server_version') AS server, current_user::text AS who, pg_is_in_recovery() AS standby"
 )
@@ -115,7 +108,7 @@ async def examine(database: Database) -> DatabaseInfo:
     """The state of the database. Raises LedgerUnavailableError or StoreRefusedError if the login fails."""
     async with database.transaction() as sql:
         server = await sql.fetchrow(_SERVER)
-        lacking = await sql.fetch(_LACKING, list(_TABLES))
+        lacking = await sql.fetch(_LACKING, _TABLES)
     return DatabaseInfo(
         database.url,
         server["server"],

@@ -4,31 +4,56 @@ steward gives them later, in order.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from holdfast.core.acceptance import Accepted, Receipt, Submission
+from holdfast.core.task_states import State
+from holdfast.core.tasks import TaskObstacle
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreUnavailableError
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.ledger import change_requests, deliver
-from holdfast.store.ledger.change_requests import ChangeReceipt, LedgerPart, epoch_of
+from holdfast.store.ledger.change_requests import EnteredRequest
 from holdfast.store.ledger.remembered_tasks import remembered_task
+from holdfast.store.ledger.replicate import LedgerPart, epoch_of
 from holdfast.store.ledger.tables import queues, requests, tasks
 from holdfast.store.redis.batches import RedisBatches
-from holdfast.store.redis.connection import DAMAGED, Value
-from holdfast.store.redis.ledger import ELSEWHERE, OVERTAKEN
+from holdfast.store.redis.connection import Value
+from holdfast.store.redis.ledger import OVERTAKEN
 from holdfast.store.redis.producer import RedisProducer
-
-UNKNOWN = "unknown"
 
 T = TypeVar("T")
 
+FIRST_ROUNDS = 50  # rounds for a queue that is new to the ledger: enough for an empty one
 
-class LedgerProducer(LedgerPart, RedisProducer, RedisBatches):
-    """The calls of producers. `_most_pending`: the number of messages that may wait for one task."""
+
+class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
+    """The calls of producers, and all changes of settings (`_change_setting`): requests are written down, then given.
+
+    `_most_pending`: the number of messages that may wait for one task.
+    """
 
     _most_pending: int
+
+    async def _give_in_turn(
+        self, epoch: str, name: str, entered: EnteredRequest, what: str, giving: Callable[[], Awaitable[T | None]]
+    ) -> T:
+        """The answer of Redis to a request for this task or setting, after the earlier ones have been given. Raises
+        StoreUnavailableError if it must be given later. `giving` returns None for a Redis that is not followed."""
+        why = "Redis is being rebuilt, or was away until now"
+        if epoch and (not entered.blocked or await self._wait_turn([name], entered.request)):
+            try:
+                if (answer := await giving()) is not None:
+                    return answer
+            except StoreUnavailableError as error:
+                raise StoreUnavailableError(_kept(what, str(error))) from error
+            why = "Redis is another one, or is being rebuilt"
+        raise StoreUnavailableError(_kept(what, why))
+
+    async def _wait_turn(self, names: Sequence[str], request: int, ours: Sequence[int] = ()) -> bool:
+        return await change_requests.wait_order(self.database, self._keys.queue, names, request, ours)
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
         return [receipt.accepted for receipt in await self._accept(submissions, "run")]
@@ -41,8 +66,8 @@ class LedgerProducer(LedgerPart, RedisProducer, RedisBatches):
 
     async def _accept(self, submissions: Sequence[Submission], verb: str) -> list[Receipt]:
         async with self.database.transaction() as sql:
-            epoch = await self._queue.epoch(sql)
-            entries = await requests.enter(sql, self._queue.name, submissions, verb, self._most_pending)
+            epoch = await self._epoch(sql)
+            entries = await requests.enter(sql, self._keys.queue, submissions, verb, self._most_pending)
         reached(Point.WRITTEN)
         ready = await self._ready(entries) if epoch else []
         batch = [entry.submission for entry in ready]
@@ -56,26 +81,17 @@ class LedgerProducer(LedgerPart, RedisProducer, RedisBatches):
         answers = {id(entry): _told(receipt) for entry, receipt in answered}
         return [answers.get(id(entry)) or _receipt(entry, verb) for entry in entries]
 
-    async def cancel(self, task_id: str, reason: str) -> str:
-        return await self._ask_for("cancel", task_id, reason)
-
-    async def pause(self, task_id: str, reason: str) -> str:
-        return await self._ask_for("pause", task_id, reason)
-
-    async def resume(self, task_id: str, reason: str) -> str:
-        return await self._ask_for("resume", task_id, reason)
-
     async def _ready(self, entries: Sequence[requests.Entry]) -> list[requests.Entry]:
         """The entries that may be given now. If earlier requests come first, wait until their producers have given
         them."""
         fresh = [entry for entry in entries if entry.word is None]
         ours = [entry.request for entry in fresh]
-        return [entry for entry in fresh if not entry.blocked or await self._try(self._comes_next(entry, ours))]
+        return [entry for entry in fresh if not entry.blocked or await self._try(self._is_next(entry, ours))]
 
-    async def _comes_next(self, entry: requests.Entry, ours: Sequence[int]) -> bool:
+    async def _is_next(self, entry: requests.Entry, ours: Sequence[int]) -> bool:
         one = entry.submission
         names = [one.task_id, *(one.options.after if one.options else ())]
-        return await change_requests.wait_order(self.database, self._queue.name, names, entry.request, ours)
+        return await self._wait_turn(names, entry.request, ours)
 
     async def _put_back_parents(self, epoch: str, batch: Sequence[Submission]) -> None:
         """Put ended parents back into Redis, in a separate transaction: the one that accepts must not wait for
@@ -83,7 +99,7 @@ class LedgerProducer(LedgerPart, RedisProducer, RedisBatches):
         if any(one.options and one.options.after for one in batch):
             with suppress(LedgerUnavailableError):
                 async with self.database.transaction() as sql:
-                    await self._try(deliver.put_back_parents(sql, self._queue.name, self.redis_ledger, epoch, batch))
+                    await self._try(deliver.put_back_parents(sql, self._keys.queue, self.redis_ledger, epoch, batch))
 
     async def _put_back_batches(self, epoch: str, batch: Sequence[Submission]) -> None:
         """Put back ended tasks of batches that this Redis does not know, because their producers continue these
@@ -93,7 +109,7 @@ class LedgerProducer(LedgerPart, RedisProducer, RedisBatches):
         if unknown and epoch:
             with suppress(LedgerUnavailableError):
                 async with self.database.transaction() as sql:
-                    async for ended in tasks.ended_of_batches(sql, self._queue.name, unknown):
+                    async for ended in tasks.ended_of_batches(sql, self._keys.queue, unknown):
                         await self._try(self.redis_ledger.restore(epoch, ended))
 
     async def _try(self, giving: Awaitable[T]) -> T | None:
@@ -114,37 +130,73 @@ class LedgerProducer(LedgerPart, RedisProducer, RedisBatches):
                 await requests.given(sql, list(taken))
                 await requests.drop(sql, refused)
 
-    async def _ask_for(self, verb: str, task_id: str, reason: str) -> str:
+    async def change_task(self, verb: str, task_id: str, reason: str) -> State | TaskObstacle:
         async with self.database.transaction() as sql:
-            epoch = await self._queue.epoch(sql)
-            asked = await requests.ask(sql, self._queue.name, verb, task_id, reason)
+            epoch = await self._epoch(sql)
+            asked = await requests.ask(sql, self._keys.queue, verb, task_id, reason)
         reached(Point.WRITTEN)
-        if not epoch or (
-            asked.blocked
-            and not await change_requests.wait_order(self.database, self._queue.name, [task_id], asked.request)
-        ):
-            raise StoreUnavailableError(_kept(verb, task_id, "Redis is being rebuilt, or was away until now"))
-        try:
-            word = await self.redis_ledger.ask(epoch, asked.request, verb, task_id, reason)
-        except StoreUnavailableError as error:
-            raise StoreUnavailableError(_kept(verb, task_id, str(error))) from error
-        if word is None:
-            raise StoreUnavailableError(_kept(verb, task_id, "Redis is another one, or is being rebuilt"))
+        giving = partial(self.redis_ledger.ask, epoch, asked.request, verb, task_id, reason)
+        word: State | TaskObstacle = await self._give_in_turn(epoch, task_id, asked, f"to {verb} {task_id}", giving)
         reached(Point.GIVEN)
         return await self._answered(asked.request, task_id, word)
 
-    async def _answered(self, request: int, task_id: str, word: str) -> str:
+    async def _answered(self, request: int, task_id: str, word: State | TaskObstacle) -> State | TaskObstacle:
         """The answer for a request that Redis has carried out. A task that Redis does not know may have ended long
         ago."""
         async with self.database.transaction() as sql:
-            if word not in {UNKNOWN, DAMAGED}:
+            if isinstance(word, State):
                 await requests.given(sql, [request])
                 return word
             await requests.drop(sql, [request])
-            found = await remembered_task(sql, self._queue.name, task_id, payloads=False)
-        if word == DAMAGED:
+            found = await remembered_task(sql, self._keys.queue, task_id, payloads=False)
+        if word is TaskObstacle.DAMAGED:
             await self.connection.refuse_damaged(task_id)
-        return UNKNOWN if found is None else str(found.state)
+        return TaskObstacle.UNKNOWN if found is None else found.state
+
+    async def _write_ahead(self, name: str, *args: Value) -> Any:
+        """Write a change down, then run it. StoreUnavailableError says so where it is kept, and carried out later."""
+        setting = change_requests.setting_of(name, args)
+        epoch, entered = await self._enter(setting, name, args)
+        reached(Point.WRITTEN)
+        giving = partial(self._carry_out, epoch, setting, entered.request, name, args)
+        answer = await self._give_in_turn(epoch, setting, entered, f"for {_named(setting)}", giving)
+        reached(Point.GIVEN)
+        with suppress(LedgerUnavailableError):  # its events show it as well
+            async with self.database.transaction() as sql:
+                await requests.given(sql, [entered.request])
+        return answer
+
+    async def _enter(self, setting: str, operation: str, args: tuple[Value, ...]) -> tuple[str, EnteredRequest]:
+        """Accept a change; returns its receipt, and the epoch of the Redis that it may be given to (empty: none)."""
+        async with self.database.transaction() as sql:
+            if (queue := await queues.read(sql, self._keys.queue)) is not None:
+                return epoch_of(queue), await change_requests.enter(sql, self._keys.queue, setting, operation, args)
+        await self._begin()
+        async with self.database.transaction() as sql:
+            queue = await queues.read(sql, self._keys.queue)
+            return epoch_of(queue), await change_requests.enter(sql, self._keys.queue, setting, operation, args)
+
+    async def _begin(self) -> None:
+        """Make the queue's row if there is none: schedules may be set before the first supervisor starts."""
+        for _ in range(FIRST_ROUNDS):
+            kept = await self._replication.round()
+            if kept.busy or not kept.rebuilding:
+                return
+
+    async def _carry_out(self, epoch: str, setting: str, number: int, operation: str, args: Sequence[Value]) -> Any:
+        try:
+            answer = await self.redis_ledger.request(epoch, setting, number, operation, args)
+        except StoreUnavailableError:
+            raise
+        except StoreError:  # refused, and will be again
+            async with self.database.transaction() as sql:
+                await requests.drop(sql, [number])
+            raise
+        if answer == OVERTAKEN:
+            raise StoreError(
+                f"the request for {_named(setting)} was carried out long ago, and its answer is no longer kept"
+            )
+        return answer
 
 
 def _is_taken(entry: requests.Entry, receipt: Receipt) -> bool:
@@ -164,75 +216,8 @@ def _receipt(entry: requests.Entry, verb: str) -> Receipt:
     return Receipt(entry.word or waits, entry.submission.task_id)
 
 
-def _kept(verb: str, task_id: str, why: str) -> str:
-    return f"{why}; the request to {verb} {task_id} is kept in PostgreSQL and is carried out as soon as that is over"
-
-
-# Changes of schedules, lanes and hosts are written to PostgreSQL first, then run by Redis. Once answered, a change is
-# durable.
-
-FIRST_ROUNDS = 50  # rounds for a queue that is new to the ledger: enough for an empty one
-
-
-class LedgerSettings(LedgerPart):
-    """Changes of settings: all calls that are made by `_change_setting`."""
-
-    async def _write_ahead(self, name: str, *args: Value) -> Any:
-        """Write a change down, then run it. StoreUnavailableError says so where it is kept, and carried out later."""
-        setting = change_requests.setting_of(name, args)
-        epoch, entered = await self._enter(setting, name, args)
-        reached(Point.WRITTEN)
-        if not epoch or (
-            entered.blocked
-            and not await change_requests.wait_order(self.database, self._queue.name, [setting], entered.request)
-        ):
-            raise StoreUnavailableError(_kept_setting(setting, "Redis is being rebuilt, or was away until now"))
-        answer = await self._carry_out(epoch, setting, entered, name, args)
-        reached(Point.GIVEN)
-        with suppress(LedgerUnavailableError):  # its events show it as well
-            async with self.database.transaction() as sql:
-                await requests.given(sql, [entered.request])
-        return answer
-
-    async def _enter(self, setting: str, operation: str, args: tuple[Value, ...]) -> tuple[str, ChangeReceipt]:
-        """Accept a change; returns its receipt, and the epoch of the Redis that it may be given to (empty: none)."""
-        async with self.database.transaction() as sql:
-            if (queue := await queues.read(sql, self._queue.name)) is not None:
-                return epoch_of(queue), await change_requests.enter(sql, self._queue.name, setting, operation, args)
-        await self._begin()
-        async with self.database.transaction() as sql:
-            queue = await queues.read(sql, self._queue.name)
-            return epoch_of(queue), await change_requests.enter(sql, self._queue.name, setting, operation, args)
-
-    async def _begin(self) -> None:
-        """Make the queue's row if there is none: schedules may be set before the first supervisor starts."""
-        for _ in range(FIRST_ROUNDS):
-            kept = await self._replication.round()
-            if kept.busy or not kept.rebuilding:
-                return
-
-    async def _carry_out(
-        self, epoch: str, setting: str, entered: ChangeReceipt, operation: str, args: tuple[Value, ...]
-    ) -> object:
-        try:
-            answer: object = await self.redis_ledger.request(epoch, setting, entered.request, operation, args)
-        except StoreUnavailableError as error:
-            raise StoreUnavailableError(_kept_setting(setting, str(error))) from error
-        except StoreError:  # refused, and will be again
-            async with self.database.transaction() as sql:
-                await requests.drop(sql, [entered.request])
-            raise
-        if answer == ELSEWHERE:
-            raise StoreUnavailableError(_kept_setting(setting, "Redis is another one, or is being rebuilt"))
-        if answer == OVERTAKEN:
-            raise StoreError(
-                f"the request for {_named(setting)} was carried out long ago, and its answer is no longer kept"
-            )
-        return answer
-
-
-def _kept_setting(setting: str, why: str) -> str:
-    return f"{why}; the request for {_named(setting)} is kept in PostgreSQL and is carried out as soon as that is over"
+def _kept(what: str, why: str) -> str:
+    return f"{why}; the request {what} is kept in PostgreSQL and is carried out as soon as that is over"
 
 
 def _named(setting: str) -> str:

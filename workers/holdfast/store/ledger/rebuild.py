@@ -1,15 +1,21 @@
-"""Rebuilds a Redis that has lost data, step by step; each step is a transaction that notes the progress.
+"""Rebuilds a Redis that has lost data, step by step.
 
-1. Settings of lanes and hosts go back, so that no paused task starts.
-2. Tasks go back, page by page, and removed tasks are removed again.
-3. Schedules go back; they make no fires until this Redis is followed.
-4. Changes that may be undone are carried out again.
-5. All of Redis is read once.
+Rule 1. Each step is one transaction, which notes the progress. Another steward may do the next one.
 
-Requests that were accepted meanwhile are given when Redis is followed.
+Rule 2. Settings of lanes and hosts go back before any task, so that no paused task starts.
 
-The same is done if events were trimmed unread, because the ledger was too slow. Then the data in Redis stays, and
-missing items count as removed.
+Rule 3. A task that had ended goes back before others can run it again; a removed task is removed again. Until then
+nobody claims in a Redis that was set back.
+
+Rule 4. Schedules go back after the tasks, and make no fires until this Redis is followed.
+
+Theory of operation. `RebuildPhase` lists the steps in their order; `Queue.cursor` says how far a step has come. A
+Redis that was set back keeps what it has: tasks that have ended since then go back first. An emptied Redis gets all
+open tasks. Work goes on meanwhile, so at the end all of Redis is read once. Requests that were accepted meanwhile are
+given when Redis is followed.
+
+Warning. The same is done if events were trimmed unread, because the ledger was too slow. Then the data in Redis stays,
+and items that are missing there count as removed.
 """
 
 from __future__ import annotations
@@ -20,12 +26,13 @@ from typing import Any
 
 import structlog
 
+from holdfast.core.counts import RebuildPhase
 from holdfast.errors import StoreUnavailableError
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.ledger import change_requests, deliver, kept_settings
 from holdfast.store.ledger.tables import queues, requests, tasks
-from holdfast.store.ledger.tables.queues import Queue, RebuildPhase, moment, next_epoch
-from holdfast.store.redis.ledger import Dump, EventPage, KeptSetting, RedisLedger
+from holdfast.store.ledger.tables.queues import Queue, moment, next_epoch
+from holdfast.store.redis.ledger import Dump, EventPage, KeptSetting, Memory, RedisLedger, Restored
 
 # Ingests events: writes tasks and settings as Redis has them, and deletes the requests that are done by that.
 
@@ -88,7 +95,7 @@ class Ingestion:
         """Write the tasks of all events up to `last`, the last event when the settings were read."""
         while queues.is_before(queue.position, last):
             look = await self._redis.follow(queue.epoch, queue.position, queue.seen, EVENTS)
-            if look.word != "ok":
+            if look.word is not Memory.OK:
                 raise _forgotten()
             queue = await self.happened(sql, queue, look)
         return queue
@@ -126,7 +133,7 @@ class Rebuild:
 
     async def begin(self, sql: Any, queue: Queue, look: EventPage) -> Queue:
         """Begin a new epoch, as Redis has lost data."""
-        only_events = look.word == "missed"
+        only_events = look.word is Memory.MISSED
         await requests.give_again(sql, self._name)
         await kept_settings.lost(sql, self._name, only_events=only_events)
         log_fields = {"queue": self._name, "postgres": self._where}
@@ -145,7 +152,7 @@ class Rebuild:
             position="",
             witness="",
             since_ms=moment(look.position),
-            losses=queue.losses + (look.word == "lost"),
+            losses=queue.losses + (look.word is Memory.LOST),
             restored=queue.restored,
         )
 
@@ -206,15 +213,14 @@ class Rebuild:
         async for parents in tasks.ended_parents(sql, self._name, dumps):
             await self._redis.restore(queue.epoch, parents)
         await self._put_batches_back(sql, queue, {dump.batch for dump in dumps} - {""})
-        words = await self._redis.restore(queue.epoch, dumps)
+        answers = await self._redis.restore(queue.epoch, dumps)
         reached(Point.RESTORED)
-        for dump, word in zip(dumps, words, strict=False):
-            if word.startswith("damaged"):
-                reason = word.removeprefix("damaged ")
+        for dump, (word, reason) in zip(dumps, answers, strict=False):
+            if word is Restored.DAMAGED:
                 _log.warning(
                     "a task is damaged in the ledger or in Redis; it is not put back", task=dump.task_id, reason=reason
                 )
-        restored = words.count("restored") + words.count("merged")
+        restored = sum(word in {Restored.RESTORED, Restored.MERGED} for word, _ in answers)
         return replace(queue, cursor=cursor, restored=queue.restored + restored)
 
     async def _remove(self, sql: Any, queue: Queue) -> Queue:

@@ -11,18 +11,16 @@ from holdfast.core.acceptance import Submission
 from holdfast.core.counts import Obliterated
 from holdfast.core.steps import StepHead, read_head
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Page, RetryAnswer, TaskIds, TaskRecord, TextSearch, Wanted
-from holdfast.errors import InvalidTaskError, StoreRefusedError, StoreUnavailableError
+from holdfast.core.tasks import Page, RetryAnswer, TaskIds, TaskObstacle, TaskRecord, TextSearch, Wanted
+from holdfast.errors import InvalidTaskError, StoreRefusedError
 from holdfast.store.ledger import kept_settings
-from holdfast.store.ledger.change_requests import LedgerPart
+from holdfast.store.ledger.replicate import LedgerPart, RebuildingError, followed
 from holdfast.store.ledger.tables import queues, requests, tasks
-from holdfast.store.ledger.tables.queues import Queue, RebuildPhase, epoch_number
+from holdfast.store.ledger.tables.queues import epoch_number
 from holdfast.store.redis import decode
-from holdfast.store.redis.connection import Value
-from holdfast.store.redis.ledger import ELSEWHERE, Dump
+from holdfast.store.redis.ledger import Dump
 from holdfast.store.redis.tasks import RedisTasks
 
-UNKNOWN = "unknown"
 LOOKS = 20  # pages of the ledger that are read for one page of a list
 
 
@@ -36,14 +34,14 @@ class LedgerTasks(LedgerPart, RedisTasks):
         if record is not None:
             return record
         async with self.database.transaction() as sql:
-            return await remembered_task(sql, self._queue.name, task_id, payloads=payloads)
+            return await remembered_task(sql, self._keys.queue, task_id, payloads=payloads)
 
     async def step_names(self, task_id: str, first: int = 0) -> tuple[tuple[StepHead, ...], int | None]:
         found, following = await super().step_names(task_id, first)
         if found or first or await super().get(task_id, payloads=False) is not None:
             return found, following
         async with self.database.transaction() as sql:
-            return await step_names(sql, self._queue.name, task_id), None
+            return await step_names(sql, self._keys.queue, task_id), None
 
     async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
         """A page of tasks: first those in Redis, then ended ones that only the ledger remembers."""
@@ -66,15 +64,15 @@ class LedgerTasks(LedgerPart, RedisTasks):
         return await self._remembered(wanted, min(limit, LARGEST_STEP), cursor, search)
 
     async def _remembered(self, wanted: Wanted, limit: int, cursor: str, search: TextSearch | None = None) -> Page:
-        """A page of tasks that only the ledger remembers. Most tasks of the ledger may be in Redis, too, so a page of a
-        list reads several pages of it; a step of a search reads one."""
+        """A page of tasks that only the ledger remembers. Most tasks of the ledger may be in Redis, too. So a page of a
+        list reads several pages of the ledger; a step of a search reads one."""
         found: list[TaskRecord] = []
         searched = 0
         now_ms = await self.clock_ms()
         async with self.database.transaction() as sql:
             for _ in range(1 if search else LOOKS):
                 room = limit - len(found)
-                cursor, some, looked = await ended(sql, self._queue.name, wanted, room, cursor, now_ms, search)
+                cursor, some, looked = await ended(sql, self._keys.queue, wanted, room, cursor, now_ms, search)
                 searched += looked
                 there = {dump.task_id for dump in (await self.redis_ledger.dump([task.task_id for task in some])).tasks}
                 found += [task for task in some if task.task_id not in there]
@@ -88,17 +86,17 @@ class LedgerTasks(LedgerPart, RedisTasks):
         if cursor:
             return found
         async with self.database.transaction() as sql:
-            remembered = await tasks.beginning(sql, self._queue.name, beginning, page)
+            remembered = await tasks.beginning(sql, self._keys.queue, beginning, page)
         return TaskIds((*found.ids, *remembered), found.cursor)
 
     async def retry(self, task_id: str, reason: str, change: str = "") -> RetryAnswer:
         """A task that only the ledger remembers is put back into Redis first."""
         answer = await super().retry(task_id, reason, change)
-        if answer.word != UNKNOWN:
+        if answer.word is not TaskObstacle.UNKNOWN:
             return answer
         async with self.database.transaction() as sql:
-            epoch = await self._queue.epoch(sql)
-            ended = [dump async for page in tasks.ended_of(sql, self._queue.name, [task_id]) for dump in page]
+            epoch = await self._epoch(sql)
+            ended = [dump async for page in tasks.ended_of(sql, self._keys.queue, [task_id]) for dump in page]
         return (
             await super().retry(task_id, reason, change)
             if ended and await self.redis_ledger.restore(epoch, ended)
@@ -108,7 +106,7 @@ class LedgerTasks(LedgerPart, RedisTasks):
     async def purge_dead(self, task_ids: Sequence[str]) -> int:
         purged = await super().purge_dead(task_ids)
         async with self.database.transaction() as sql:
-            return max(purged, await tasks.remove_dead(sql, self._queue.name, *await self._gone(sql, task_ids)))
+            return max(purged, await tasks.remove_dead(sql, self._keys.queue, *await self._gone(sql, task_ids)))
 
     async def forget_tasks(self, task_ids: Sequence[str]) -> int:
         """Delete ended tasks. The ledger is brought up to date first, so that it does not later read the end of a
@@ -116,32 +114,23 @@ class LedgerTasks(LedgerPart, RedisTasks):
         await self._replication.round()
         forgotten = await super().forget_tasks(task_ids)
         async with self.database.transaction() as sql:
-            return max(forgotten, await tasks.remove_ended(sql, self._queue.name, *await self._gone(sql, task_ids)))
+            return max(forgotten, await tasks.remove_ended(sql, self._keys.queue, *await self._gone(sql, task_ids)))
 
     async def _gone(self, sql: Any, task_ids: Sequence[str]) -> tuple[list[str], int, int]:
         """The tasks among these that Redis does not have, the number of the epoch, and the moment of Redis's last
         event. That event is noted: a Redis without it was set back. The requests for these tasks count as done."""
-        queue, gone, left = _following(await queues.hold(sql, self._queue.name)), list[str](), list(task_ids)
+        queue, gone, left = followed(await queues.hold(sql, self._keys.queue)), list[str](), list(task_ids)
         while left:
             found = await self.redis_ledger.read(queue.epoch, queue.seen, left)
             if found is None:
-                raise _lost()
+                raise RebuildingError
             dumps, count = found
             there = {*dumps.damaged, *(dump.task_id for dump in dumps.tasks)}
             gone += [task_id for task_id in left[:count] if task_id not in there]
             queue, left = queue.saw(dumps.last), left[count:]
-        await queues.write(sql, self._queue.name, queue)
-        await requests.forget(sql, self._queue.name, gone)
+        await queues.write(sql, self._keys.queue, queue)
+        await requests.forget(sql, self._keys.queue, gone)
         return gone, epoch_number(queue.epoch), queues.moment(queue.seen)
-
-    async def _change_followed(self, operation: str, *args: Value) -> Any:
-        """Run an operation that changes ended tasks. It is refused after a loss, because Redis might not know their
-        last changes."""
-        queue = _following(await self._queue.read())
-        answer = await self.redis_ledger.behind(queue.epoch, queue.seen, operation, *args)
-        if answer == ELSEWHERE:
-            raise _lost()
-        return answer
 
     async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:
         raise StoreRefusedError(
@@ -154,23 +143,11 @@ class LedgerTasks(LedgerPart, RedisTasks):
         await self._replication.round()
         async with self.database.transaction() as sql:
             before_ms = await self._replication.read_until(sql)
-            await tasks.trim(sql, self._queue.name, before_ms - self._remember_ms, limit)
-            await tasks.trim_removals(sql, self._queue.name, before_ms - self._remember_ms)
-            await requests.trim(sql, self._queue.name, self._remember_ms)
-            await kept_settings.trim(sql, self._queue.name, before_ms - self._remember_ms)
+            await tasks.trim(sql, self._keys.queue, before_ms - self._remember_ms, limit)
+            await tasks.trim_removals(sql, self._keys.queue, before_ms - self._remember_ms)
+            await requests.trim(sql, self._keys.queue, self._remember_ms)
+            await kept_settings.trim(sql, self._keys.queue, before_ms - self._remember_ms)
         return await self.redis_ledger.trim(keep_ms, limit, before_ms) if before_ms else 0
-
-
-def _following(queue: Queue | None) -> Queue:
-    if queue is None or queue.phase is not RebuildPhase.FOLLOWING:
-        raise _lost()
-    return queue
-
-
-def _lost() -> StoreUnavailableError:
-    return StoreUnavailableError(
-        "Redis is being rebuilt from PostgreSQL: tasks that have ended can be retried and deleted after that"
-    )
 
 
 # Looks up tasks in the ledger that Redis does not know, or knows no longer.
@@ -258,17 +235,7 @@ def _accepted(one: Submission, *, payloads: bool) -> TaskRecord:
         origin="own",
         created_ms=0,
         due_ms=one.due_ms,
-        finished_ms=None,
-        deliveries=0,
-        attempts=0,
-        crashes=0,
-        releases=0,
-        owner="",
-        claim="",
-        solo=False,
-        progress="",
         reason="waits in PostgreSQL until Redis can take it",
-        dead=False,
         operation=one.operation if payloads else None,
         max_attempts=one.max_attempts,
     )

@@ -1,14 +1,13 @@
 """Replicates Redis to PostgreSQL: one round of a steward's duty, in one transaction.
 
-While all is well a round follows: it reads the events since the last one, writes the tasks that they name as they are
-now, and moves the position, all or nothing; then it gives Redis the requests that still wait. Any steward may do the
+While Redis has lost nothing, a round reads the events since the last round, writes the tasks that they name as they are
+now, and moves the position, all or nothing. Then it gives Redis the requests that still wait. Any steward may do the
 next round; the one that holds the lock on the queue's row does this one.
 
-Redis may lose data: flushed, replaced, restarted empty, or set back to an earlier moment. That shows in the epoch that
-a followed Redis holds, and in the last event that was read, which must still be there. Then a new epoch begins, and
-Redis is rebuilt: see `rebuild`. A Redis that was set back to exactly that event shows no loss. But the requests for the
-lost changes are still here, because their effect was not read: once a second, requests without an effect are given
-again.
+Redis may lose data: it was flushed, replaced, restarted empty, or set back to an earlier moment. A followed Redis holds
+the ledger's epoch, and still has the last event that was read. If either is missing, a new epoch begins, and Redis is
+rebuilt: see `rebuild`. A Redis that was set back to exactly that event shows no loss. But the requests for the lost
+changes are still here, because their effect was not read. Once a second, requests without an effect are given again.
 """
 
 from __future__ import annotations
@@ -16,15 +15,16 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
-from holdfast.core.counts import KeptTask, LedgerStatus
-from holdfast.errors import LedgerUnavailableError, StoreRefusedError
+from holdfast.core.counts import KeptTask, LedgerStatus, RebuildPhase
+from holdfast.errors import LedgerUnavailableError, StoreRefusedError, StoreUnavailableError
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.ledger import change_requests, deliver
 from holdfast.store.ledger.database import Database
 from holdfast.store.ledger.rebuild import Ingestion, Rebuild
 from holdfast.store.ledger.tables import queues, requests
-from holdfast.store.ledger.tables.queues import Queue, RebuildPhase
-from holdfast.store.redis.ledger import EventPage, RedisLedger
+from holdfast.store.ledger.tables.queues import Queue
+from holdfast.store.redis.connection import RedisPart, Value
+from holdfast.store.redis.ledger import ELSEWHERE, EventPage, Memory, RedisLedger
 
 EVENTS = 500  # ingested in one round
 LOOK = 1.0  # seconds between two looks for requests that were given and whose effect does not come
@@ -48,7 +48,7 @@ class Replication:
         try:
             return await self._round()
         except LedgerUnavailableError:
-            if self._last is not None and self._last.phase is RebuildPhase.FOLLOWING:
+            if self._last is not None and self._last.is_followed:
                 await self._redis.confirm(self._last.epoch, self._last.seen)
             raise
 
@@ -64,9 +64,7 @@ class Replication:
         self._last = after
         if after != queue:
             reached(Point.INGESTED)
-        return KeptTask(
-            more=more or after.phase is not RebuildPhase.FOLLOWING, rebuilding=after.phase is not RebuildPhase.FOLLOWING
-        )
+        return KeptTask(more=more or not after.is_followed, rebuilding=not after.is_followed)
 
     async def _begun(self, sql: Any) -> Queue | None:
         """The row of a queue that is new to this database; None if another steward makes it."""
@@ -81,10 +79,10 @@ class Replication:
     async def read_until(self, sql: Any) -> int:
         """All events before this moment (Redis's clock, ms) were read; 0 while that is not known."""
         queue = await queues.read(sql, self._name)
-        if queue is None or queue.phase is not RebuildPhase.FOLLOWING:
+        if queue is None or not queue.is_followed:
             return 0
         look = await self._redis.follow(queue.epoch, queue.position, queue.seen, 1)
-        if look.word != "ok":
+        if look.word is not Memory.OK:
             return 0
         return queue.position_ms if look.ids or look.more else look.now_ms
 
@@ -93,7 +91,7 @@ class Replication:
         waiting = await requests.count(sql, self._name)
         queue = await queues.read(sql, self._name)
         if queue is None:
-            return LedgerStatus("not begun", 0, waiting, 0, 0)
+            return LedgerStatus(RebuildPhase.NOT_BEGUN, 0, waiting, 0, 0)
         last = await self._redis.dump([])
         behind = last.now_ms - queue.position_ms if last.last and last.last != queue.position else 0
         return LedgerStatus(queue.phase, behind, waiting, queue.losses, queue.restored)
@@ -103,7 +101,7 @@ class Replication:
         async with self._database.transaction() as sql:
             queue = await queues.read(sql, self._name)
         owner = await self._redis.owner()
-        if owner and (queue is None or (queue.phase is RebuildPhase.FOLLOWING and queue.is_stranger(owner))):
+        if owner and (queue is None or (queue.is_followed and queue.is_stranger(owner))):
             raise self._stranger()
 
     def next_event(self, key: str, seconds: float) -> tuple[str | int, ...]:
@@ -118,18 +116,18 @@ class Replication:
         )
 
     async def _step(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
-        if queue.phase is RebuildPhase.FOLLOWING:
+        if queue.is_followed:
             return await self._follow(sql, queue)
         return await self._rebuilding.step(sql, queue), True
 
     async def _follow(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
         look = await self._redis.follow(queue.epoch, queue.position, queue.seen, EVENTS)
         match look.word:
-            case "ok":
+            case Memory.OK:
                 if look.doubted:
                     await self._redis.confirm(queue.epoch, queue.seen)
                 return await self._ingest(sql, queue, look)
-            case "other":
+            case Memory.OTHER:
                 raise self._stranger()
             case _:
                 return await self._rebuilding.begin(sql, queue, look), True
@@ -151,3 +149,58 @@ class Replication:
         if monotonic() - self._looked >= LOOK:
             await requests.give_lost_again(sql, self._name, LOOK)
             self._looked = monotonic()
+
+
+# What the parts of a store with a ledger share.
+
+
+class RebuildingError(StoreUnavailableError):
+    """Redis has lost data, and the ledger does not follow it yet."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Redis is being rebuilt from PostgreSQL: tasks that have ended can be retried and deleted after that"
+        )
+
+
+def followed(queue: Queue | None) -> Queue:
+    """The row of a queue whose Redis the ledger follows; RebuildingError if it follows none."""
+    if queue is None or not queue.is_followed:
+        raise RebuildingError
+    return queue
+
+
+def epoch_of(queue: Queue | None) -> str:
+    """The epoch of the Redis that may be given requests; empty while none is followed."""
+    return queue.epoch if queue is not None and queue.is_followed else ""
+
+
+class LedgerPart(RedisPart):
+    """The base of the parts of the store that PostgreSQL has a say in; PostgresStore makes what they share."""
+
+    database: Database
+    redis_ledger: RedisLedger
+    _replication: Replication
+    _last_row: Queue | None = None
+
+    async def _row(self) -> Queue | None:
+        """The queue's row in PostgreSQL, the last one seen while PostgreSQL is away; None if it has none yet."""
+        try:
+            async with self.database.transaction() as sql:
+                self._last_row = await queues.read(sql, self._keys.queue)
+        except LedgerUnavailableError:
+            if self._last_row is None:
+                raise
+        return self._last_row
+
+    async def _epoch(self, sql: Any) -> str:
+        return epoch_of(await queues.read(sql, self._keys.queue))
+
+    async def _run_followed(self, operation: str, *args: Value) -> Any:
+        """Run an operation that a Redis which has lost data must not run, because it might not know the last
+        changes."""
+        queue = followed(await self._row())
+        answer = await self.redis_ledger.behind(queue.epoch, queue.seen, operation, *args)
+        if answer == ELSEWHERE:
+            raise RebuildingError
+        return answer

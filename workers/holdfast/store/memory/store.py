@@ -220,7 +220,7 @@ class MemoryStore(RedisStore):
         return self._most_waiting - waiting
 
     def _waiting(self) -> int:
-        return sum(self.engine.look("ZCARD", self._keys.submitted(lane)) for lane in self._submitted_lanes)
+        return sum(self.engine.look("ZCARD", self._keys["submitted"] + lane) for lane in self._submitted_lanes)
 
     async def examine(self, lanes: Sequence[str], watch: float) -> StoreInfo:
         raise StoreError("the store in memory has no server to examine")

@@ -1,4 +1,4 @@
-"""The Redis calls of operators about tasks and workers as a whole."""
+"""The Redis calls of operators about tasks and workers as a whole, and about their logins to the dashboard."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Collection
 from holdfast.core.counts import Counts
 from holdfast.core.store_info import KeyCount
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.worker_records import MAX_CRASHES, Stray, Strays, WorkerRecord
+from holdfast.core.worker_records import MAX_CRASHES, Stray, StrayCause, Strays, WorkerRecord
 from holdfast.store.redis import decode
-from holdfast.store.redis.part import RedisPart
+from holdfast.store.redis.connection import RedisPart
 
 KEYS_SAMPLED = 1000
 PAGE_OF_INDEXES = 1000  # keys looked at in one call
+MOST_OF_ONE = 100  # browsers of one owner that are logged in to the dashboard
 
 
 class RedisAdmin(RedisPart):
-    """The calls of operators about tasks and workers as a whole."""
+    """The calls of operators about tasks and workers as a whole. All processes of the dashboard see the same logins."""
 
     async def counts(self) -> Counts:
         """The queue in numbers: tasks by state, entries by lane, and what has happened since the beginning."""
@@ -39,7 +40,7 @@ class RedisAdmin(RedisPart):
     async def workers(self) -> list[WorkerRecord]:
         """All living workers, with the tasks that each runs."""
         now = int((await self._command("TIME"))[0]) * 1000
-        beats = dict(decode.pairs(await self._command("ZRANGE", self._keys.workers, 0, -1, "WITHSCORES")))
+        beats = dict(decode.pairs(await self._command("ZRANGE", self._keys["workers"], 0, -1, "WITHSCORES")))
         return [await self._worker(incarnation, now - int(float(beat))) for incarnation, beat in beats.items()]
 
     async def incarnations(self, names: Collection[str]) -> dict[str, WorkerRecord]:
@@ -47,21 +48,21 @@ class RedisAdmin(RedisPart):
         now = int((await self._command("TIME"))[0]) * 1000
         records: dict[str, WorkerRecord] = {}
         for name in names:
-            beat = await self._command("ZSCORE", self._keys.workers, name)
+            beat = await self._command("ZSCORE", self._keys["workers"], name)
             worker = await self._worker(name, now - int(float(beat or now)))
             if worker.state:
                 records[name] = worker
         return records
 
     async def _worker(self, incarnation: str, beat_ago_ms: int) -> WorkerRecord:
-        fields = dict(decode.pairs(await self._command("HGETALL", self._keys.worker(incarnation))))
+        fields = dict(decode.pairs(await self._command("HGETALL", self._keys["worker"] + incarnation)))
         running = await self._command("HKEYS", self._keys.running(incarnation))
         return decode.worker_record(incarnation, fields, running, beat_ago_ms)
 
     async def peek_entries(self, lane: str, limit: int) -> list[bytes]:
         """The first entries of a lane, which stay there."""
         list_, name = self._keys.lane(lane), self._keys.name(lane)
-        if await self._command("SISMEMBER", self._keys.turned, name):
+        if await self._command("SISMEMBER", self._keys["turned"], name):
             behind: list[bytes] = await self._command("LRANGE", list_, -limit, -1)
             return behind[::-1]
         entries: list[bytes] = await self._command("LRANGE", list_, 0, limit - 1)
@@ -94,33 +95,24 @@ class RedisAdmin(RedisPart):
             await self._put_indexes_back()
         following, *rest = await self._run("strays", cursor or "0", page, silence_ms, int(put_back), max_crashes)
         words = [word.decode() for word in rest]
-        strays = tuple(Stray(*words[start : start + 3]) for start in range(0, len(words), 3))
+        strays = tuple(map(Stray, words[::3], words[1::3], map(StrayCause, words[2::3])))
         return Strays(strays, "" if following == b"0" else following.decode())
-
-
-# The Redis calls about browsers that are logged in to the dashboard.
-
-MOST_OF_ONE = 100  # sessions of one owner
-
-
-class RedisWebSessions(RedisPart):
-    """The calls about browsers that are logged in to the dashboard: all its processes see the same ones."""
 
     async def begin_web_session(self, session: str, now_ms: int, until_ms: int) -> None:
         """Keep a session. Sessions that have ended by now are deleted. If the owner has more than 100, those that end
         first are deleted. `session`: `OWNER:NAME`; `now_ms` and `until_ms`: by the caller's clock."""
-        await self._command("ZREMRANGEBYSCORE", self._keys.web_sessions, "-inf", now_ms)
-        await self._command("ZADD", self._keys.web_sessions, until_ms, session)
-        begun: list[bytes] = await self._command("ZRANGE", self._keys.web_sessions, 0, -1)
+        await self._command("ZREMRANGEBYSCORE", self._keys["web_sessions"], "-inf", now_ms)
+        await self._command("ZADD", self._keys["web_sessions"], until_ms, session)
+        begun: list[bytes] = await self._command("ZRANGE", self._keys["web_sessions"], 0, -1)
         owner = session.partition(":")[0].encode()
         own = [each for each in begun if each.partition(b":")[0] == owner]
         if surplus := own[:-MOST_OF_ONE]:
-            await self._command("ZREM", self._keys.web_sessions, *surplus)
+            await self._command("ZREM", self._keys["web_sessions"], *surplus)
 
     async def end_web_session(self, session: str) -> None:
         """Forget the session: the browser is logged out."""
-        await self._command("ZREM", self._keys.web_sessions, session)
+        await self._command("ZREM", self._keys["web_sessions"], session)
 
     async def has_web_session(self, session: str) -> bool:
         """True until the session is ended or forgotten."""
-        return await self._command("ZSCORE", self._keys.web_sessions, session) is not None
+        return await self._command("ZSCORE", self._keys["web_sessions"], session) is not None

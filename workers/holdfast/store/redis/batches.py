@@ -7,9 +7,8 @@ from typing import Any
 
 from holdfast.core.batches import ENDS, BatchPage, BatchRecord, BatchTask, Canceled, Sealed, batch_counts
 from holdfast.errors import UnreadableRecordError
-from holdfast.store.redis.connection import DAMAGED
+from holdfast.store.redis.connection import DAMAGED, RedisPart, Value
 from holdfast.store.redis.decode import pairs, read_position
-from holdfast.store.redis.part import RedisPart
 
 
 class RedisBatches(RedisPart):
@@ -17,9 +16,7 @@ class RedisBatches(RedisPart):
 
     async def batch(self, batch_id: str) -> BatchRecord | None:
         """The record of a batch; None for an unknown one. UnreadableRecordError where somebody has damaged it."""
-        answer = await self._run("batch_show", batch_id)
-        if answer == DAMAGED.encode():
-            raise _damaged(batch_id)
+        answer = await self._ask("batch_show", batch_id)
         return batch_record(batch_id, answer) if answer else None
 
     async def batches(self, limit: int, cursor: str = "", beginning: str = "") -> BatchPage:
@@ -39,32 +36,30 @@ class RedisBatches(RedisPart):
 
     async def batch_tasks(self, batch_id: str, after: int, limit: int) -> tuple[tuple[BatchTask, ...], bool]:
         """The tasks at the `limit` places behind `after`, in order; True if there are places behind these."""
-        answer = await self._run("batch_tasks", batch_id, after, limit)
-        if answer == DAMAGED.encode():
-            raise _damaged(batch_id)
-        more, rows = answer
+        more, rows = await self._ask("batch_tasks", batch_id, after, limit)
         return tuple(map(_task, rows)), more == 1
 
     async def seal_batch(self, batch_id: str) -> Sealed:
         """Let a batch take no more tasks."""
-        word = await self._word("batch_seal", batch_id)
-        if word == DAMAGED:
-            raise _damaged(batch_id)
-        return Sealed(word)
+        return Sealed((await self._ask("batch_seal", batch_id)).decode())
 
     async def cancel_batch(self, batch_id: str, limit: int, reason: str) -> Canceled:
         """Cancel the callback and at most `limit` open tasks."""
-        answer = await self._run("batch_cancel", batch_id, limit, reason)
-        if answer == DAMAGED.encode():
-            raise _damaged(batch_id)
-        word, tasks, left = answer
+        word, tasks, left = await self._ask("batch_cancel", batch_id, limit, reason)
         return Canceled(word.decode(), tasks, left)
 
     async def look_at_batches(self, limit: int) -> tuple[int, int | None]:
-        """Count ends that were not counted, among at most `limit` open tasks of one batch; the number
-        that was counted, and milliseconds until there is more to look at (None: no batch is open)."""
+        """Count ends that were not counted yet, among at most `limit` open tasks of one batch. Returns how many were
+        counted, and milliseconds until there is more to look at (None: no batch is open)."""
         counted, wait = await self._run("batch_look", limit)
         return counted, None if wait < 0 else wait
+
+    async def _ask(self, name: str, batch_id: str, *args: Value) -> Any:
+        """The answer of an operation about one batch."""
+        answer = await self._run(name, batch_id, *args)
+        if answer == DAMAGED.encode():
+            raise _damaged(batch_id)
+        return answer
 
 
 def batch_record(batch_id: str, answer: Sequence[Any]) -> BatchRecord:

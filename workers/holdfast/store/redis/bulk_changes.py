@@ -9,8 +9,8 @@ import msgspec
 
 from holdfast.core.bulk_changes import KEPT, BulkChange, BulkState
 from holdfast.errors import StoreRefusedError
+from holdfast.store.redis.connection import RedisPart
 from holdfast.store.redis.decode import pairs
-from holdfast.store.redis.part import RedisPart
 
 _COUNTS = ("changed", "moved", "searched")
 _PLACE = ("refused", "pass_number", "changed_in_pass", "cursor")
@@ -26,14 +26,14 @@ class RedisBulkChanges(RedisPart):
         begun = replace(change, begun_ms=now, told_ms=now)
         facts = msgspec.to_builtins(begun) | {"wanted": msgspec.json.encode(begun.wanted)}
         await self._write_bulk(begun.change_id, facts)
-        await self._command("ZADD", self._keys.bulk_changes, now, begun.change_id)
+        await self._command("ZADD", self._keys["bulk_changes"], now, begun.change_id)
         await self._keep_latest()
         return begun
 
     async def note_bulk(self, before: BulkChange, after: BulkChange) -> bool:
         """Keep the progress of a step and add its counts, also for a run that was stopped meanwhile. False if no step
         should follow: the change is done, was stopped, or another run goes on with it."""
-        key = self._keys.bulk_change(after.change_id)
+        key = self._keys["bulk_change"] + after.change_id
         run, state = await self._command("HMGET", key, "run", "state")
         if run is None:
             return False
@@ -62,7 +62,7 @@ class RedisBulkChanges(RedisPart):
         now, found = await self.clock_ms(), await self.bulk_change(change_id)
         if found is None or found.state_at(now) not in {BulkState.STOPPED, BulkState.INTERRUPTED}:
             return None
-        run = await self._command("HINCRBY", self._keys.bulk_change(change_id), "run", 1)
+        run = await self._command("HINCRBY", self._keys["bulk_change"] + change_id, "run", 1)
         # The step in which an earlier run was cut off may have changed some without a note: this pass is no proof.
         await self._write_bulk(change_id, {"state": BulkState.RUNNING, "told_ms": now, "changed_in_pass": 1})
         resumed = await self.bulk_change(change_id)
@@ -70,23 +70,23 @@ class RedisBulkChanges(RedisPart):
 
     async def bulk_change(self, change_id: str) -> BulkChange | None:
         """The change as it was noted last; None if it is not known any more."""
-        flat = await self._command("HGETALL", self._keys.bulk_change(change_id))
+        flat = await self._command("HGETALL", self._keys["bulk_change"] + change_id)
         return _read(flat) if flat else None
 
     async def bulk_changes(self, limit: int) -> tuple[BulkChange, ...]:
         """The last ones, newest first."""
-        ids = await self._command("ZRANGE", self._keys.bulk_changes, 0, limit - 1, "REV")
+        ids = await self._command("ZRANGE", self._keys["bulk_changes"], 0, limit - 1, "REV")
         found = [await self.bulk_change(each.decode()) for each in ids]
         return tuple(change for change in found if change is not None)
 
     async def _write_bulk(self, change_id: str, facts: dict[str, Any]) -> None:
         flat = [part for name, value in facts.items() for part in (name, value)]
-        await self._command("HSET", self._keys.bulk_change(change_id), *flat)
+        await self._command("HSET", self._keys["bulk_change"] + change_id, *flat)
 
     async def _keep_latest(self) -> None:
-        for old in await self._command("ZRANGE", self._keys.bulk_changes, 0, -KEPT - 1):
-            await self._command("UNLINK", self._keys.bulk_change(old.decode()))
-            await self._command("ZREM", self._keys.bulk_changes, old)
+        for old in await self._command("ZRANGE", self._keys["bulk_changes"], 0, -KEPT - 1):
+            await self._command("UNLINK", self._keys["bulk_change"] + old.decode())
+            await self._command("ZREM", self._keys["bulk_changes"], old)
 
 
 def _read(flat: list[bytes]) -> BulkChange:

@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from holdfast_config import RedisSettings
 
 NAME = "holdfast"  # the name of our clients in CLIENT LIST
-PROBED = {
-    "TCP_KEEPIDLE": 3,
-    "TCP_KEEPINTVL": 1,
-    "TCP_KEEPCNT": 3,
-}  # seconds of silence, seconds between probes, number of probes
+# Seconds of silence, seconds between probes, number of probes.
+PROBED = {"TCP_KEEPIDLE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 3}
 MOST_BLOCKED = 100  # a process blocks in a few calls; more than this is a bug
 
 

@@ -1,4 +1,5 @@
-"""The connections of a namespace: one operation by name, plain commands, blocking commands."""
+"""The connections of a namespace (operations by name, plain commands, blocking commands), and the base of the parts of
+the store."""
 
 from __future__ import annotations
 
@@ -100,18 +101,14 @@ class Connection:
         pools = clients or clients_of(settings)
         self.client, self.blocking, self._locator = pools.commands, pools.blocking, pools.locator
         self._peeking = pools.peeking
-        self._execute: Any = self.client.execute_command
-        self._execute_blocking: Any = self.blocking.execute_command
-        self._execute_peeking: Any = self._peeking.execute_command
+        executes: list[Execute] = [each.execute_command for each in (pools.commands, pools.blocking, pools.peeking)]
         if pools.locator is not None:
-            redirecting = Redirecting(pools)
-            self._execute = redirecting.over(self._execute)
-            self._execute_blocking = redirecting.over(self._execute_blocking)
-            self._execute_peeking = redirecting.over(self._execute_peeking)
+            executes = [*map(Redirecting(pools).over, executes)]
+        self._execute, self._execute_blocking, self._execute_peeking = executes
         self._replaced = replaced
         self._scripts = Scripts(replaced) if replaced else SHIPPED
         self._guarded: dict[str, Script] = {}
-        self.notices = Notifications(self)
+        self.notices = Notifications(self.blocking, self.keys["done"], self._explained)
 
     def run(self, name: str, *args: Value) -> Awaitable[Any]:
         """Run one Lua operation; load it first if the server does not know it."""
@@ -159,28 +156,25 @@ class Connection:
     async def check_types(self) -> None:
         """Raises StoreRefusedError for the first key of this queue that has another type. Keys that this user may
         not read are left out."""
-        for key, wanted in self.keys.types.items():
-            kind = await self._type_of(key)
-            if kind not in {wanted, "none"}:
-                raise StoreRefusedError(
-                    f"Redis at {self.url}: key {key} is a {kind}, and queue {self.keys.queue} keeps a {wanted} there; "
-                    f"rename it (RENAME {key} …), or use another queue name"
-                )
+        await self._check(self.keys.types, f"queue {self.keys.queue} keeps", ", or use another queue name")
 
     async def _check_types_of(self, task_id: str) -> None:
         """Check the keys of a task as `check_types` does."""
-        for key, wanted in self.keys.types_of(task_id).items():
+        await self._check(self.keys.types_of(task_id), "a task has")
+
+    async def _check(self, types: Mapping[str, str], who_has: str, or_else: str = "") -> None:
+        for key, wanted in types.items():
             kind = await self._type_of(key)
             if kind not in {wanted, "none"}:
                 raise StoreRefusedError(
-                    f"Redis at {self.url}: key {key} is a {kind}, and a task has a {wanted} there; "
-                    f"rename it (RENAME {key} …)"
+                    f"Redis at {self.url}: key {key} is a {kind}, and {who_has} a {wanted} there; "
+                    f"rename it (RENAME {key} …){or_else}"
                 )
 
     async def refuse_damaged(self, task_id: str, reason: str = "") -> NoReturn:
         """Raises an error for a task whose record could not be read: StoreRefusedError if a key has another type."""
         await self._check_types_of(task_id)
-        flaw = reason.encode() or await self.command("HGET", self.keys.record(task_id), "aside")
+        flaw = reason.encode() or await self.command("HGET", self.keys["task"] + task_id, "aside")
         why = flaw.decode(errors="backslashreplace") if flaw else "somebody has changed it meanwhile; ask again"
         raise UnreadableRecordError(f"the record of task {task_id!a} cannot be read: {why}")
 
@@ -253,6 +247,41 @@ class Connection:
             with suppress(RedisError, OSError):
                 await client.aclose()
                 await client.connection_pool.disconnect()
+
+
+Run = Callable[..., Awaitable[Any]]  # the name of a Lua operation, its arguments
+
+
+class RedisPart:
+    """The base of the parts of the store: Lua operations and plain commands over one connection. The store is one class
+    made of these parts (see store.py), so each name stands in one of them only.
+
+    `_run` runs an operation, `_change_setting` one that changes a schedule, a lane or a host. `_run_whole` runs one
+    that only a Redis which has lost nothing may run. A store whose tasks PostgreSQL keeps replaces the last two.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._keys = connection.keys
+        self._run: Run = connection.run
+        self._change_setting: Run = connection.run
+        self._run_whole: Run = connection.run
+        self._command = connection.command
+        self._block = connection.block
+
+    async def clock_ms(self) -> int:
+        """The store's clock."""
+        return await self._number("now")
+
+    async def _word(self, name: str, *args: Value) -> str:
+        """Run an operation that answers with one word."""
+        answer: bytes = await self._run(name, *args)
+        return answer.decode()
+
+    async def _number(self, name: str, *args: Value) -> int:
+        """Run an operation that answers with one number."""
+        answer: int = await self._run(name, *args)
+        return answer
 
 
 def given(value: int | None) -> Value:

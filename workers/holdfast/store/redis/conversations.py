@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from holdfast.core.conversations import About, Conversation, NotedWrite
+from holdfast.core.conversations import About, Conversation, KeptNote, NotedWrite
+from holdfast.core.task_states import State
 from holdfast.store.redis import decode
-from holdfast.store.redis.connection import Value
-from holdfast.store.redis.part import RedisPart
+from holdfast.store.redis.connection import RedisPart, Value
 
 NAME = "+"  # goes before the name of a field of metadata
+_NOTED: dict[str, KeptNote | State] = {str(word): word for word in (*KeptNote, *State)}
 
 
 class RedisConversations(RedisPart):
     """The calls of an application that keeps its conversations in the task store. Payloads are JSON."""
 
-    async def note(self, task_id: str, context_id: str, owner: str, message: bytes) -> str:
-        """Keep a message before its task, or one more message for it, is submitted: a word of Noted, or the state in
-        which the task ended."""
-        return await self._word("conversation_note", task_id, context_id, owner, message)
+    async def note(self, task_id: str, context_id: str, owner: str, message: bytes) -> KeptNote | State:
+        """Keep a message before its task, or one more message for it, is submitted. The state is that in which the task
+        has ended."""
+        return decode.known_word(
+            _NOTED, task_id, await self._run("conversation_note", task_id, context_id, owner, message)
+        )
 
     async def note_state(self, task_id: str, state: str, wanted: tuple[str, ...] = ()) -> NotedWrite:
         """Write the state of a task that is noted and not submitted; with `wanted` only if it is in one of these."""
@@ -30,7 +33,7 @@ class RedisConversations(RedisPart):
 
     async def noted_state(self, task_id: str) -> str:
         """The state that was written to a noted task; empty for one that is not noted or was submitted."""
-        state = await self._command("HGET", self._keys.about(task_id), "state")
+        state = await self._command("HGET", self._keys["about"] + task_id, "state")
         return state.decode() if state is not None else ""
 
     async def add(
@@ -44,16 +47,10 @@ class RedisConversations(RedisPart):
         push: bytes | None = None,
     ) -> None:
         """Keep data beside a task, as long as its record is kept. `ran`: the noted task has been submitted."""
-        args: list[Value] = ["ran", ""] if ran else []
-        for name, value in (metadata or {}).items():
-            args += [f"{NAME}{name}", value]
-        for value in added:
-            args += ["added", value]
-        if feedback is not None:
-            args += ["feedback", feedback]
-        if push is not None:
-            args += ["push", push]
-        if args:
+        fields: list[tuple[str, Value | None]] = [("ran", "" if ran else None)]
+        fields += [(f"{NAME}{name}", value) for name, value in (metadata or {}).items()]
+        fields += [*(("added", value) for value in added), ("feedback", feedback), ("push", push)]
+        if args := [part for name, value in fields if value is not None for part in (name, value)]:
             await self._run("conversation_add", task_id, *args)
 
     async def about(self, task_id: str) -> About:
@@ -78,7 +75,7 @@ class RedisConversations(RedisPart):
 
     async def conversation(self, context_id: str) -> Conversation | None:
         """The owner, data and task ids of a conversation; None for an unknown one."""
-        key = self._keys.conversation(context_id)
+        key = self._keys["conversation"] + context_id
         owner, data = await self._command("HMGET", key, "owner", "data")
         if owner is None:
             return None
@@ -102,17 +99,17 @@ class RedisConversations(RedisPart):
 
     async def feedback(self, task_id: str) -> list[bytes]:
         """The feedback that users gave on the task, in its order, each as JSON."""
-        return list(await self._command("LRANGE", self._keys.feedback(task_id), 0, -1))
+        return list(await self._command("LRANGE", self._keys["feedback"] + task_id, 0, -1))
 
     async def push(self, task_id: str) -> bytes | None:
         """The settings by which the client of a task is notified, as JSON; None without any."""
-        found: bytes | None = await self._command("HGET", self._keys.pushes, task_id)
+        found: bytes | None = await self._command("HGET", self._keys["pushes"], task_id)
         return found
 
     async def pushes(self) -> dict[str, bytes]:
         """The settings of `push` of all tasks, by task id."""
-        return dict(decode.pairs(await self._command("HGETALL", self._keys.pushes)))
+        return dict(decode.pairs(await self._command("HGETALL", self._keys["pushes"])))
 
     async def forget_push(self, task_id: str) -> None:
         """Delete the settings of `push`: the client is notified no more."""
-        await self._command("HDEL", self._keys.pushes, task_id)
+        await self._command("HDEL", self._keys["pushes"], task_id)

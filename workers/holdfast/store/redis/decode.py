@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from holdfast.core.activity import Happening
@@ -18,6 +18,8 @@ from holdfast.core.tasks import Page, TaskRecord, TextSearch
 from holdfast.core.trail import TOLD_TOGETHER
 from holdfast.core.worker_records import WorkerKind, WorkerRecord
 from holdfast.errors import InvalidTaskError, UnreadableRecordError
+
+T = TypeVar("T")
 
 
 def pairs(flat: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
@@ -47,15 +49,11 @@ def _task_record(task_id: str, answer: list[Any]) -> TaskRecord:
         except (ValueError, OverflowError):
             raise ValueError(f"{name} {fields[name][:80]!a}") from None
 
-    def state() -> State:
-        try:
-            return State(fields["state"])
-        except ValueError:
-            raise ValueError(f"state {fields['state'][:80]!a}") from None
-
+    if (state := state_of(fields["state"].encode())) is None:
+        raise ValueError(f"state {fields['state'][:80]!a}")
     return TaskRecord(
         task_id=task_id,
-        state=state(),
+        state=state,
         lane=fields["lane"],
         turn=number("turn"),
         message_id=fields["message"],
@@ -93,14 +91,26 @@ def _task_record(task_id: str, answer: list[Any]) -> TaskRecord:
     )
 
 
+def known_word(words: Mapping[str, T], task_id: str, answer: bytes) -> T:
+    """An answer about a task as a value. Raises UnreadableRecordError for another word: a damaged state."""
+    word = answer.decode(errors="replace")
+    if word not in words:
+        raise UnreadableRecordError(f"the record of task {task_id!a} cannot be read: state {word[:80]!a}")
+    return words[word]
+
+
+def state_of(word: bytes) -> State | None:
+    """A damaged state counts as none."""
+    known = word.decode(errors="replace")
+    return State(known) if known in tuple(State) else None
+
+
 def parent_result(
     task_id: bytes, state: bytes, has_ended: int, reason: bytes, document: bytes, size: int
 ) -> ParentResult:
-    """A damaged state counts as none."""
-    known = state.decode(errors="replace")
     return ParentResult(
         task_id.decode(),
-        State(known) if known in tuple(State) else None,
+        state_of(state),
         has_ended == 1,
         reason.decode(errors="replace"),
         document or None,

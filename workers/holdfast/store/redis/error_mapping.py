@@ -7,17 +7,7 @@ from redis import exceptions
 from holdfast.errors import ConnectionLimitError, StoreError, StoreFullError, StoreRefusedError, StoreUnavailableError
 
 # Answers of a server that cannot serve now: waiting mends each of them.
-_PASSING = (
-    "LOADING",
-    "BUSY",
-    "READONLY",
-    "MASTERDOWN",
-    "NOREPLICAS",
-    "CLUSTERDOWN",
-    "TRYAGAIN",
-    "ASK",
-    "UNBLOCKED",
-)
+_PASSING = ("LOADING", "BUSY", "READONLY", "MASTERDOWN", "NOREPLICAS", "CLUSTERDOWN", "TRYAGAIN", "ASK", "UNBLOCKED")
 _UNSAVED = "MISCONF"  # the disk is full or broken; Redis goes on by itself once that is mended
 _ELSEWHERE = (exceptions.MovedError, exceptions.ClusterCrossSlotError)  # our own client of Clusters follows the first
 _REFUSING = ("NOPERM", "NOAUTH", "WRONGPASS")
@@ -48,20 +38,15 @@ def node_of_cluster(url: str) -> str:
     )
 
 
-def _wrong_url(error: exceptions.RedisError, text: str, url: str) -> str:
-    """The error text if the URL led to this answer, or empty."""
+def _mistake(error: exceptions.RedisError, text: str, url: str) -> str:
+    """The error text if the URL, or a key of another type, led to this answer; or empty."""
     if type(error) in _ELSEWHERE:
         return node_of_cluster(url)
     if isinstance(error, exceptions.InvalidResponse):
         return f"{url} is no Redis: it answers {text}"
+    if "WRONGTYPE" in text[:200]:
+        return f"Redis at {url}: a key of this queue or of its lanes is of another type: {text}"
     return f"Redis at {url} has no such database: {text}" if text.startswith(_NO_DATABASE) else ""
-
-
-def _wrong_type(text: str, url: str) -> str:
-    """The error text if a key of another type led to this answer, or empty."""
-    if "WRONGTYPE" not in text[:200]:
-        return ""
-    return f"Redis at {url}: a key of this queue or of its lanes is of another type: {text}"
 
 
 def _is_local(error: exceptions.RedisError) -> bool:
@@ -85,7 +70,7 @@ def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
         return StoreUnavailableError(f"Redis at {url} cannot be reached: {text.rstrip('.')}")
     if _UNSAVED in text[:200]:
         return StoreUnavailableError(f"Redis at {url} cannot write to its disk, and refuses tasks until it can: {text}")
-    if mistake := _wrong_url(error, text, url) or _wrong_type(text, url):
+    if mistake := _mistake(error, text, url):
         return StoreRefusedError(mistake)
     if is_passing(error):
         return StoreUnavailableError(f"Redis at {url} cannot serve now: {text}")

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
-from holdfast.core.store_info import (
-    AclInfo,
-    ClientInfo,
-    MemoryInfo,
-    PersistenceInfo,
-    QueueInfo,
-    ServerInfo,
-    SlowInfo,
-    StoreInfo,
-    TimingInfo,
-    WorkerInfo,
-)
+from holdfast.core import store_info
 from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
-from holdfast.store.redis import decode, server_check
+from holdfast.store.redis import decode
 from holdfast.store.redis.admin import RedisAdmin
 from holdfast.store.redis.clients import NAME
-from holdfast.store.redis.connection import Connection
+from holdfast.store.redis.connection import Connection, RedisPart
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.hosts import RedisHosts
 from holdfast.store.redis.keys import SCHEMA
 from holdfast.store.redis.lanes import RedisLanes, watched
-from holdfast.store.redis.part import RedisPart
 from holdfast.store.redis.schedules import RedisSchedules
 from holdfast.store.redis.scripts import product
-from holdfast.store.redis.server_check import missing_rights
+from holdfast.store.redis.server_check import Info, info, memory, missing_rights
 
 PINGS = 50
 PINGS_WITHIN = 2.0  # seconds
@@ -40,17 +29,80 @@ FIRST_SLOW = 128
 
 T = TypeVar("T")
 
+# Commands that take from a list, or block until they can. Our own clients have our client name.
+TAKING = frozenset(
+    {"blpop", "brpop", "lpop", "rpop", "blmove", "lmove", "brpoplpush", "rpoplpush", "blmpop", "lmpop", "lrem", "ltrim"}
+)
 
-class Examination:
+_REPLICA = re.compile(r"(slave|replica)\d+")
+
+
+def server(report: Info, found_by: str, address: str) -> store_info.ServerInfo:
+    """The server's name and version. Valkey reports the Redis version that it is compatible with beside its own."""
+    is_valkey = report.get("server_name") == "valkey" or "valkey_version" in report
+    return store_info.ServerInfo(
+        engine="valkey" if is_valkey else "redis",
+        version=report.get("valkey_version" if is_valkey else "redis_version", "0"),
+        mode=report.get("server_mode") or report.get("redis_mode", "standalone"),
+        role=report.get("role", "master"),
+        found_by=found_by,
+        address=address,
+        replicas=int(report.get("connected_slaves", 0)),
+        careful="min_slaves_good_slaves" in report,  # reported only if it is configured
+        followers=tuple(_replicas(report)),
+    )
+
+
+def _replicas(report: Info) -> Iterator[store_info.Replica]:
+    """Reads lines such as `slave0:ip=10.0.0.2,port=6379,state=online,offset=56,lag=1`, which only a master has."""
+    written = int(report.get("master_repl_offset", 0))
+    for name, line in report.items():
+        if _REPLICA.fullmatch(name) and "=" in line:
+            fields = dict(field.split("=", 1) for field in line.split(",") if "=" in field)
+            behind = max(0, written - int(fields.get("offset", 0)))
+            address = f"{fields.get('ip', '')}:{fields.get('port', '')}"
+            yield store_info.Replica(address, fields.get("state", ""), behind, int(fields.get("lag", 0)))
+
+
+def slow_commands(entries: Sequence[Sequence[Any]], scripts: Mapping[str, str]) -> tuple[store_info.SlowCommand, ...]:
+    """The entries of SLOWLOG GET: number, Unix time, microseconds, words, …; `scripts`: our operations by their SHA."""
+    return tuple(
+        store_info.SlowCommand(
+            int(at) * 1000, int(took) / 1000, _called([word.decode(errors="replace") for word in words], scripts)
+        )
+        for _, at, took, words, *_ in entries
+    )
+
+
+def _called(words: Sequence[str], scripts: Mapping[str, str]) -> str:
+    """The name of the command; for our scripts also the operation. Other words may be secret."""
+    name = words[0].upper() if words else ""
+    return f"{name} {scripts[words[1]]}" if name == "EVALSHA" and words[1:] and words[1] in scripts else name
+
+
+def strangers(listed: bytes, ours: str, database: str) -> tuple[store_info.ForeignClient, ...]:
+    """Clients of this database in CLIENT LIST that take from lists and are not named `ours`."""
+    found: list[store_info.ForeignClient] = []
+    for line in listed.decode(errors="replace").splitlines():
+        fields = dict(field.split("=", 1) for field in line.split(" ") if "=" in field)
+        is_taking = fields.get("cmd", "").lower() in TAKING and fields.get("db") == database
+        if is_taking and fields.get("name") != ours:
+            idle = int(fields.get("idle", 0))
+            found.append(
+                store_info.ForeignClient(fields.get("name", ""), fields.get("addr", ""), fields["cmd"].lower(), idle)
+            )
+    return tuple(found)
+
+
+class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
     """One examination of the server and the queue behind this connection."""
 
     def __init__(self, connection: Connection, lanes: Sequence[str]) -> None:
-        self._connection = connection
-        self._command = connection.command
+        super().__init__(connection)
         self._lanes = lanes
         self._unseen: dict[str, str] = {}
 
-    async def facts(self, watch: float) -> StoreInfo:
+    async def facts(self, watch: float) -> store_info.StoreInfo:
         """Examine everything; lanes are watched for `watch` seconds. Raises the errors of `ping`, except for a lack of
         rights."""
         try:
@@ -58,8 +110,8 @@ class Examination:
         except StoreRefusedError as error:
             if "'ping'" not in str(error):  # the user lacks only the right to PING
                 raise
-        return StoreInfo(
-            url=self._connection.url,
+        return store_info.StoreInfo(
+            url=self.connection.url,
             slow=await self._look("slow log", self._slow),  # first: these looks may fill it
             server=await self._look("server", self._server),
             timing=await self._look("timing", self._timing),
@@ -83,18 +135,18 @@ class Examination:
             return None
 
     async def _info(self, section: str) -> dict[str, str]:
-        return server_check.info(await self._command("INFO", section))
+        return info(await self._command("INFO", section))
 
     async def _config(self, *names: str) -> dict[str, str] | None:
         """Settings of the server; None if the server or the user's rights hide them."""
         answer = await self._look("settings", lambda: self._command("CONFIG", "GET", *names))
-        return None if answer is None else server_check.settings(answer)
+        return None if answer is None else {name: value.decode(errors="replace") for name, value in pairs(answer)}
 
-    async def _server(self) -> ServerInfo:
+    async def _server(self) -> store_info.ServerInfo:
         report = await self._info("server") | await self._info("replication")
-        return server_check.server(report, self._connection.found_by, self._connection.address)
+        return server(report, self.connection.found_by, self.connection.address)
 
-    async def _timing(self) -> TimingInfo:
+    async def _timing(self) -> store_info.TimingInfo:
         trips: list[float] = []
         began = time.monotonic()
         while len(trips) < PINGS and time.monotonic() - began < PINGS_WITHIN:
@@ -104,81 +156,89 @@ class Examination:
         sent = time.time()
         seconds, microseconds = await self._command("TIME")
         ours = (sent + time.time()) / 2
-        return TimingInfo(tuple(trips), (int(seconds) + int(microseconds) / 1e6 - ours) * 1000)
+        return store_info.TimingInfo(tuple(trips), (int(seconds) + int(microseconds) / 1e6 - ours) * 1000)
 
-    async def _memory(self) -> MemoryInfo:
-        return server_check.memory(await self._info("memory"))
+    async def _memory(self) -> store_info.MemoryInfo:
+        return memory(await self._info("memory"))
 
-    async def _persistence(self) -> PersistenceInfo:
-        return server_check.persistence(await self._info("persistence"), await self._config("appendfsync", "save"))
+    async def _persistence(self) -> store_info.PersistenceInfo:
+        report, config = await self._info("persistence"), await self._config("appendfsync", "save")
+        return store_info.PersistenceInfo(
+            aof=report.get("aof_enabled") == "1",
+            fsync=None if config is None else config.get("appendfsync"),
+            save=None if config is None else config.get("save"),
+            aof_write=report.get("aof_last_write_status", "ok"),
+            aof_rewrite=report.get("aof_last_bgrewrite_status", "ok"),
+            snapshot=report.get("rdb_last_bgsave_status", "ok"),
+        )
 
-    async def _slow(self) -> SlowInfo:
+    async def _slow(self) -> store_info.SlowInfo:
         config = await self._config("slowlog-log-slower-than") or {}
         entries = await self._command("SLOWLOG", "GET", FIRST_SLOW)
         seconds, _ = await self._command("TIME")
         scripts = {script.sha: name for name, script in product().items()}
         above = config.get("slowlog-log-slower-than")
-        commands = server_check.slow_commands(entries, scripts)
-        return SlowInfo(int(seconds) * 1000, None if above is None else int(above), commands)
+        commands = slow_commands(entries, scripts)
+        return store_info.SlowInfo(int(seconds) * 1000, None if above is None else int(above), commands)
 
-    async def _clients(self) -> ClientInfo:
+    async def _clients(self) -> store_info.ClientInfo:
         report = await self._info("clients") | await self._info("stats")
         config = await self._config("timeout", "tcp-keepalive") or {}
         listed = await self._look("other clients", lambda: self._command("CLIENT", "LIST"))
-        database = str(self._connection.database)
-        return ClientInfo(
+        database = str(self.connection.database)
+        return store_info.ClientInfo(
             connected=int(report.get("connected_clients", 0)),
             most=int(report.get("maxclients", 0)),
             idle_timeout=_number(config.get("timeout")),
             keepalive=_number(config.get("tcp-keepalive")),
-            strangers=None if listed is None else server_check.strangers(listed, NAME, database),
+            strangers=None if listed is None else strangers(listed, NAME, database),
             refused=int(report.get("rejected_connections", 0)),
         )
 
-    async def _rights(self) -> AclInfo:
-        missing = await missing_rights(self._connection, self._lanes)
+    async def _rights(self) -> store_info.AclInfo:
+        missing = await missing_rights(self.connection, self._lanes)
         user = await self._look("user", lambda: self._command("ACL", "WHOAMI"))
-        return AclInfo((user or b"").decode(), missing, await self._scripts())
+        return store_info.AclInfo((user or b"").decode(), missing, await self._scripts())
 
     async def _scripts(self) -> str:
         """Load every script: compiling shows whether this server knows our flags. These are the scripts that workers
         load."""
         try:
-            await self._connection.load()
+            await self.connection.load()
         except StoreUnavailableError:
             raise
         except StoreError as error:
             return str(error)
         return ""
 
-    async def _queue(self, watch: float) -> QueueInfo:
-        keys = self._connection.keys
+    async def _queue(self, watch: float) -> store_info.QueueInfo:
+        keys = self._keys
         schema: bytes | None
-        schema, emptied, lost = await self._command("HMGET", keys.meta, "schema", "emptied", "lost")
+        schema, emptied, lost = await self._command("HMGET", keys["meta"], "schema", "emptied", "lost")
         seconds, microseconds = await self._command("TIME")
         now_ms = int(seconds) * 1000 + int(microseconds) // 1000
-        beats = dict(pairs(await self._command("ZRANGE", keys.workers, 0, FIRST_MEMBERS - 1, "WITHSCORES")))
-        return QueueInfo(
+        beats = dict(pairs(await self._command("ZRANGE", keys["workers"], 0, FIRST_MEMBERS - 1, "WITHSCORES")))
+        return store_info.QueueInfo(
             schema=None if schema is None else schema.decode(errors="replace"),
             our_schema=str(SCHEMA),
             now_ms=now_ms,
-            counts=await RedisAdmin(self._connection).counts(),
+            counts=await self.counts(),
             members=tuple([await self._member(name, now_ms, float(beat)) for name, beat in beats.items()]),
-            lanes=await watched(self._connection, self._lanes, watch),
-            states=(await RedisLanes(self._connection).lanes(self._lanes)).lanes,
-            quiet=await RedisHosts(self._connection).quiet_hosts(),
-            undeclared=await RedisSchedules(self._connection).undeclared_schedules(FIRST_UNDECLARED),
+            lanes=await watched(self.connection, self._lanes, watch),
+            states=(await self.lanes(self._lanes)).lanes,
+            quiet=await self.quiet_hosts(),
+            undeclared=await self.undeclared_schedules(FIRST_UNDECLARED),
             emptied_ms=int(emptied) if emptied else None,
             lost=int(lost or 0),
         )
 
-    async def _member(self, incarnation: str, now_ms: int, beat_ms: float) -> WorkerInfo:
-        worker = self._connection.keys.worker(incarnation)
+    async def _member(self, incarnation: str, now_ms: int, beat_ms: float) -> store_info.WorkerInfo:
+        worker = self._keys["worker"] + incarnation
         fields = await self._command("HMGET", worker, "host", "state", "heartbeat", "vouched", "version", "ahead")
         host, state, beats, vouched, version, ahead = (
             field.decode(errors="replace") if field else "" for field in fields
         )
-        return WorkerInfo(
+        return store_info.WorkerInfo(
             incarnation,
             host,
             state,
@@ -204,7 +264,7 @@ class RedisInspect(RedisPart):
         """Every key with type, when it expires (`ttl`: Unix time in ms, -1: never) and content, at one moment."""
         return decode.snapshot(await self._run("snapshot"))
 
-    async def examine(self, lanes: Sequence[str], watch: float) -> StoreInfo:
+    async def examine(self, lanes: Sequence[str], watch: float) -> store_info.StoreInfo:
         """The state of the server and of the queue for an operator; these lanes are watched for `watch` seconds.
 
         Changes nothing. Raises StoreUnavailableError, or StoreRefusedError if the login fails.

@@ -1,7 +1,9 @@
 """Connections to the present primary: each asks a locator for the address before it connects. The library's pool for
-Sentinel works so, and our Cluster locator answers the same question. The library's RedisCluster is not used: all keys
-of a namespace are in one slot, so one node at a time serves us, commands without a key included; and it follows ASK,
-which is wrong for a script whose other keys may not have moved yet.
+Sentinel works so, and our Cluster locator answers the same question.
+
+The library's RedisCluster is not used. All keys of a namespace are in one slot, so one node at a time serves us, also
+for commands without a key. And RedisCluster follows ASK, which is wrong for a script: its other keys may not have moved
+yet.
 """
 
 from __future__ import annotations
@@ -115,7 +117,7 @@ class ClusterLocator(ServerLocator):
     form = "cluster"
 
     async def _answer(self, client: Any, host: Address, name: str) -> Address:
-        slot = slot_of(name)
+        slot = key_slot(name.encode())
         owner: Address | None = None
         for first, last, *nodes in await client.execute_command("CLUSTER", "SLOTS"):
             masters_and_replicas = [(_host(node[0]) or host[0], int(node[1])) for node in nodes]
@@ -131,8 +133,3 @@ def _host(raw: bytes | None) -> str | None:
     """The host of a node; None if the node does not know its own name, so the name under which we asked counts."""
     name = (raw or b"").decode()
     return name if name not in {"", "?"} else None
-
-
-def slot_of(queue: str) -> int:
-    """The Cluster slot of a namespace."""
-    return key_slot(queue.encode())

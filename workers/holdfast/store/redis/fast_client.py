@@ -1,8 +1,8 @@
 """Runs commands over connections of the library's pool, without the library's client.
 
 For each command that client takes a connection from the pool, packs the command in Python, sets two time limits, reads
-through two streams and gives the connection back, which takes four times as long as the command itself. Its table of
-all commands writes to memory that processes share. This one keeps the connections that it has taken, and gives one back
+through two streams and gives the connection back. This takes four times as long as the command itself. Its table of all
+commands writes to memory that processes share. Our client keeps the connections that it has taken, and gives one back
 only if a caller waits for the pool. The library opens them: TLS, login, Sentinel and Cluster are as with its client.
 """
 

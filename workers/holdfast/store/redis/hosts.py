@@ -1,4 +1,4 @@
-"""The Redis calls about hosts that claim nothing: quiet hosts and halts."""
+"""The Redis calls about hosts that claim nothing (quiet hosts and halts), and about handlers that workers publish."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from holdfast.core.published_handlers import PublishedHandler, read_published, spelled
 from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, QuietOrder, halt_mark, halted_host
+from holdfast.store.redis.connection import RedisPart
 from holdfast.store.redis.decode import pairs
-from holdfast.store.redis.part import RedisPart
 
 
 class RedisHosts(RedisPart):
-    """The calls about hosts that claim nothing: quiet hosts and halts."""
+    """The calls about hosts that claim nothing, and about published handlers: how a task of each is submitted."""
 
     async def quiet_host(self, host: str, by: str, reason: str) -> QuietOrder:
         """Make the workers of a host (ALL_HOSTS: of all) claim nothing until it is resumed, new workers included."""
@@ -41,16 +41,33 @@ class RedisHosts(RedisPart):
 
     async def quiet_hosts(self) -> tuple[Quiet, ...]:
         """The orders to claim nothing, halts last; of each kind those for all hosts first."""
-        marks = pairs(await self._command("HGETALL", self._keys.quiet))
+        marks = pairs(await self._command("HGETALL", self._keys["quiet"]))
         quiet = [_quiet(mark, text.decode(errors="replace")) for mark, text in marks]
         return tuple(sorted(quiet, key=lambda one: (one.is_halt, not one.is_all, one.host)))
 
     async def last_halt(self, host: str) -> int:
         """The number of the last halt of this host or of all hosts, ended or not; 0: there was none."""
         marks = halt_mark(ALL_HOSTS), halt_mark(host)
-        lasting = await self._command("HMGET", self._keys.quiet, *marks)
-        ended = await self._command("HMGET", self._keys.meta, *marks)
+        lasting = await self._command("HMGET", self._keys["quiet"], *marks)
+        ended = await self._command("HMGET", self._keys["meta"], *marks)
         return max((int(text.split(b"\n", 1)[0]) for text in (*lasting, *ended) if text), default=0)
+
+    async def publish_handlers(self, handlers: Sequence[PublishedHandler]) -> None:
+        """Keep these handlers by name. When workers come or go, handlers that no live worker has are forgotten."""
+        fields = [part for handler in handlers for part in (handler.name, spelled(handler))]
+        if fields:
+            await self._command("HSET", self._keys["published"], *fields)
+
+    async def published_handler(self, name: str) -> PublishedHandler | None:
+        """The handler of this name ('': of tasks that name none), as it was published last."""
+        text = await self._command("HGET", self._keys["published"], name)
+        return None if text is None else read_published(text)
+
+    async def published_handlers(self) -> tuple[PublishedHandler, ...]:
+        """All, by their names."""
+        found = pairs(await self._command("HGETALL", self._keys["published"]))
+        read = [handler for _, text in found if (handler := read_published(text))]
+        return tuple(sorted(read, key=lambda handler: handler.name))
 
 
 def _quiet(mark: str, text: str) -> Quiet:
@@ -61,27 +78,3 @@ def _quiet(mark: str, text: str) -> Quiet:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
-
-
-# The Redis calls about the handlers that workers publish: a hash, by their names.
-
-
-class RedisHandlers(RedisPart):
-    """The calls about the handlers that workers publish: how a task of each is submitted."""
-
-    async def publish_handlers(self, handlers: Sequence[PublishedHandler]) -> None:
-        """Keep these handlers by name. When workers come or go, handlers that no live worker has are forgotten."""
-        fields = [part for handler in handlers for part in (handler.name, spelled(handler))]
-        if fields:
-            await self._command("HSET", self._keys.published, *fields)
-
-    async def published_handler(self, name: str) -> PublishedHandler | None:
-        """The handler of this name ('': of tasks that name none), as it was published last."""
-        text = await self._command("HGET", self._keys.published, name)
-        return None if text is None else read_published(text)
-
-    async def published_handlers(self) -> tuple[PublishedHandler, ...]:
-        """All, by their names."""
-        found = pairs(await self._command("HGETALL", self._keys.published))
-        read = [handler for _, text in found if (handler := read_published(text))]
-        return tuple(sorted(read, key=lambda handler: handler.name))

@@ -1,10 +1,9 @@
-"""The Redis calls about lanes: their state, limits and pauses."""
+"""The Redis calls about lanes: their state, limits and pauses, and the entries of lanes that were set aside."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -14,15 +13,16 @@ from holdfast.core.lanes import LaneBound, LaneLimit, Lanes, LaneState, LimitOrd
 from holdfast.core.store_info import LaneHead, LaneInfo
 from holdfast.core.worker_records import ServedLane, ServedLimits, ServedState, strictest
 from holdfast.store.redis import decode
-from holdfast.store.redis.connection import Connection, Value
+from holdfast.store.redis.connection import Connection, RedisPart, Value
 from holdfast.store.redis.decode import pairs
-from holdfast.store.redis.part import RedisPart
+
+_PAGE = 50  # unreadable entries of up to 64 KiB looked through at once
 
 _limits = msgspec.json.Decoder(ServedLimits).decode
 
 
 class RedisLanes(RedisPart):
-    """The calls about lanes: their state, limits and pauses."""
+    """The calls about lanes: their state, limits and pauses, and unreadable entries, which were set aside."""
 
     async def lanes(self, lanes: Sequence[str]) -> Lanes:
         """The state of lanes: these, those that tasks came through, and those that have limits or are paused."""
@@ -40,8 +40,7 @@ class RedisLanes(RedisPart):
 
     async def bound(self, rules: Sequence[LaneLimit]) -> int:
         """Set an operator's limits, which override those of settings; returns the number that changed."""
-        number: int = await self._change_setting("bound", "asked", *self._limits(rules))
-        return number
+        return int(await self._change_setting("bound", "asked", *self._limits(rules)))
 
     async def declare(self, host: str, rules: Sequence[LaneLimit]) -> int:
         """Set all limits in the settings of this host, and remove those that it set before and no longer has. Returns
@@ -51,13 +50,46 @@ class RedisLanes(RedisPart):
 
     async def pause_lane(self, lane: str, reason: str) -> bool:
         """Start no more tasks from a lane, on any host; the lane still accepts. False: it was paused before."""
-        word: bytes = await self._change_setting("pause_lane", self._keys.name(lane), reason)
-        return word == b"paused"
+        return bool(await self._change_setting("pause_lane", self._keys.name(lane), reason) == b"paused")
 
     async def resume_lane(self, lane: str) -> bool:
         """Resume a lane. False: it was not paused."""
-        word: bytes = await self._change_setting("resume_lane", self._keys.name(lane))
-        return word == b"resumed"
+        return bool(await self._change_setting("resume_lane", self._keys.name(lane)) == b"resumed")
+
+    async def unreadable(self, limit: int) -> list[UnreadableEntry]:
+        """The entries that were set aside, newest first."""
+        items = await self._command("LRANGE", self._keys["unreadable"], -limit, -1)
+        return [decode.unreadable(item) for item in reversed(items)]
+
+    async def unreadable_at(self, address: str) -> UnreadableEntry | None:
+        """The entry with this address; None if it is gone."""
+        item = await self._find(address)
+        return None if item is None else decode.unreadable(item)
+
+    async def readmit(self, address: str) -> Readmitted:
+        """Put an entry back into its lane."""
+        item = await self._find(address)
+        return Readmitted.GONE if item is None else Readmitted(await self._word("readmit", item))
+
+    async def forget_unreadable(self, address: str) -> bool:
+        """Delete one entry. False: it was gone."""
+        item = await self._find(address)
+        return item is not None and await self._command("LREM", self._keys["unreadable"], 1, item) == 1
+
+    async def purge_unreadable(self, until_ms: int, limit: int) -> int:
+        """Delete at most `limit` entries that were set aside until then, oldest first; returns their number."""
+        return await self._number("purge_unreadable", until_ms, limit)
+
+    async def _find(self, address: str) -> bytes | None:
+        """The entry as stored. While other entries are taken out it may be missed: ask again."""
+        at, start = f"{address.partition('-')[0]}|".encode(), 0
+        while items := await self._command("LRANGE", self._keys["unreadable"], start, start + _PAGE - 1):
+            for item in items:
+                if item.startswith(at) and decode.unreadable(item).address == address:
+                    found: bytes = item
+                    return found
+            start += _PAGE
+        return None
 
     def _limits(self, rules: Sequence[LaneLimit]) -> list[Value]:
         flat: list[Value] = []
@@ -142,78 +174,17 @@ async def look(connection: Connection, lane: str, earlier: LaneHead) -> LaneHead
     return LaneHead(kind.decode(), length, first, second, pushed, suspects, turned == 1, tuple(before))
 
 
-class LaneHeadWatch:
-    """Looks at one lane; each look is compared with the one before."""
-
-    def __init__(self, connection: Connection, lane: str) -> None:
-        self._connection = connection
-        self._lane = lane
-        self._earlier = LaneHead()
-        self.facts = LaneInfo(lane, "none", 0, pushed_at_head=False, suspects=0)
-
-    async def look(self) -> None:
-        name = self._connection.keys.name(self._lane)
-        head = self._earlier = await look(self._connection, name, self._earlier)
-        self.facts = replace(
-            self.facts,
-            kind=head.kind,
-            length=head.length,
-            pushed_at_head=self.facts.pushed_at_head or head.pushed > 0,
-            suspects=head.suspects,
-            turned=head.turned,
-        )
-
-
 async def watched(connection: Connection, lanes: Sequence[str], seconds: float) -> tuple[LaneInfo, ...]:
-    """The state of the lanes after looks over this time."""
-    watches = [LaneHeadWatch(connection, lane) for lane in lanes]
+    """The state of the lanes after looks over this time, each compared with the one before."""
+    heads, pushed = dict.fromkeys(lanes, LaneHead()), set[str]()
     for left in reversed(range(LOOKS)):
-        for watch in watches:
-            await watch.look()
+        for lane, earlier in heads.items():
+            head = heads[lane] = await look(connection, connection.keys.name(lane), earlier)
+            if head.pushed:
+                pushed.add(lane)
         if left:
             await anyio.sleep(seconds / (LOOKS - 1))
-    return tuple(watch.facts for watch in watches)
-
-
-# The Redis calls about unreadable entries, which were set aside.
-
-_PAGE = 50  # entries of up to 64 KiB looked through at once
-
-
-class RedisUnreadable(RedisPart):
-    """The calls that look through the unreadable entries, which were set aside."""
-
-    async def unreadable(self, limit: int) -> list[UnreadableEntry]:
-        """The entries that were set aside, newest first."""
-        items = await self._command("LRANGE", self._keys.unreadable, -limit, -1)
-        return [decode.unreadable(item) for item in reversed(items)]
-
-    async def unreadable_at(self, address: str) -> UnreadableEntry | None:
-        """The entry with this address; None if it is gone."""
-        item = await self._find(address)
-        return None if item is None else decode.unreadable(item)
-
-    async def readmit(self, address: str) -> Readmitted:
-        """Put an entry back into its lane."""
-        item = await self._find(address)
-        return Readmitted.GONE if item is None else Readmitted(await self._word("readmit", item))
-
-    async def forget_unreadable(self, address: str) -> bool:
-        """Delete one entry. False: it was gone."""
-        item = await self._find(address)
-        return item is not None and await self._command("LREM", self._keys.unreadable, 1, item) == 1
-
-    async def purge_unreadable(self, until_ms: int, limit: int) -> int:
-        """Delete at most `limit` entries that were set aside until then, oldest first; returns their number."""
-        return await self._number("purge_unreadable", until_ms, limit)
-
-    async def _find(self, address: str) -> bytes | None:
-        """The entry as stored. While other entries are taken out it may be missed: ask again."""
-        at, start = f"{address.partition('-')[0]}|".encode(), 0
-        while items := await self._command("LRANGE", self._keys.unreadable, start, start + _PAGE - 1):
-            for item in items:
-                if item.startswith(at) and decode.unreadable(item).address == address:
-                    found: bytes = item
-                    return found
-            start += _PAGE
-        return None
+    return tuple(
+        LaneInfo(lane, head.kind, head.length, lane in pushed, head.suspects, head.turned)
+        for lane, head in heads.items()
+    )

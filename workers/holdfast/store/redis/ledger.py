@@ -1,7 +1,7 @@
 """The Redis calls of a ledger: read events, tasks and kept settings, and put them back.
 
-Kept settings are what a ledger keeps besides tasks, by name: schedules (`schedule|<id>`), limits and pauses of lanes
-(`rules|`), quiet hosts (`quiet|`) and the queue's webhook (`webhook|`).
+A ledger keeps settings besides tasks. Their names: `schedule|<id>` for a schedule, `rules|` for limits and pauses of
+lanes, `quiet|` for quiet hosts, `webhook|` for the queue's webhook.
 """
 
 from __future__ import annotations
@@ -9,26 +9,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 from holdfast.core.acceptance import Accepted, Receipt, Submission
+from holdfast.core.task_states import State
+from holdfast.core.tasks import TaskObstacle
 from holdfast.errors import StoreError
-from holdfast.store.redis.connection import Value
-from holdfast.store.redis.decode import pairs
-from holdfast.store.redis.part import RedisPart
-from holdfast.store.redis.producer import submitted_with_options
+from holdfast.store.redis.connection import RedisPart, Value
+from holdfast.store.redis.decode import known_word, pairs
+from holdfast.store.redis.producer import TASK_WORDS, submitted_with_options
 
 # Whole tasks, as a ledger reads them from Redis and puts them back.
 
 _AMENDED = re.compile(r"(\d{1,15}) (\d{1,15})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Dump:
-    """A whole task. `history`: operation and result of each earlier turn; `dead`: the moment it became a dead
-    letter; `webhooks`: name, turn, state, URL and moment of each notice that waits to be posted; `steps`: place and
-    text of each (see core/steps.py); `parent_results`: six values of each task that it was submitted after (see
-    dump.lua)."""
+class Dump(NamedTuple):
+    """A whole task: its values in the order in which `dump` answers and `restore` takes them.
+
+    `history`: operation and result of each earlier turn. `dead`: the moment it became a dead letter. `webhooks`: name,
+    turn, state, URL and moment of each notice that waits to be posted. `steps`: place and text of each (see
+    core/steps.py). `parent_results`: six values of each task that it was submitted after (see dump.lua)."""
 
     task_id: str
     record: dict[str, bytes]
@@ -92,49 +94,18 @@ def read_dumps(answer: list[Any]) -> tuple[Dumps, int]:
 
 
 def _dump(task: list[Any]) -> Dump:
-    task_id, record, dead, operation, history, result, pending, messages, checkpoint, *lists = task
-    trail, ties, webhooks, steps, parents = lists
-    return Dump(
-        task_id=task_id.decode(),
-        record=dict(pairs(record)),
-        dead=dead,
-        operation=operation,
-        history=tuple(history),
-        result=result,
-        pending=tuple(pending),
-        messages=tuple(messages),
-        checkpoint=checkpoint,
-        trail=tuple(trail),
-        ties=tuple(ties),
-        webhooks=tuple(webhooks),
-        steps=tuple(steps),
-        parent_results=tuple(parents),
-    )
+    task_id, record, *values = task
+    content: list[Any] = [value if isinstance(value, bytes) else tuple(value) for value in values]
+    return Dump(task_id.decode(), dict(pairs(record)), *content)
 
 
 def flat(dump: Dump) -> list[Value]:
-    """A dump as arguments of `restore`."""
-
-    def counted(items: Sequence[Value]) -> list[Value]:
-        return [len(items), *items]
-
-    record = [item for pair in dump.record.items() for item in pair]
-    return [
-        dump.task_id,
-        *counted(record),
-        dump.dead,
-        dump.operation,
-        *counted(dump.history),
-        dump.result,
-        *counted(dump.pending),
-        *counted(dump.messages),
-        dump.checkpoint,
-        *counted(dump.trail),
-        *counted(dump.ties),
-        *counted(dump.webhooks),
-        *counted(dump.steps),
-        *counted(dump.parent_results),
-    ]
+    """A dump as arguments of `restore`: each list with its length before it."""
+    args: list[Value] = [dump.task_id]
+    values: list[Any] = [tuple(item for pair in dump.record.items() for item in pair), *dump[2:]]
+    for value in values:
+        args += [value] if isinstance(value, bytes) else [len(value), *value]
+    return args
 
 
 PAGE_BYTES = 4_000_000  # of content in one call; one task may exceed it
@@ -152,14 +123,23 @@ class Removal:
     number: int
 
 
+class Memory(StrEnum):
+    """How much of what a ledger has seen is still in the Redis that it reads (see ledger_standing.lua)."""
+
+    OK = "ok"
+    MISSED = "missed"  # some events were trimmed unread
+    LOST = "lost"  # this Redis has forgotten something that the ledger has seen, or knows of no ledger
+    OTHER = "other"  # it follows another ledger
+
+
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """A page of events. `word`: ok, missed, lost or other (see follow.lua); `position`: that of the last event;
+    """A page of events. `position`: that of the last event;
     `ids`: the tasks that events named; `now_ms`: Redis's clock; `settings`: the settings they named, each with the last
     request that was carried out on it (0: none); `removals`: the tasks that were removed;
     `doubted`: nobody claims until it is confirmed that this Redis has lost nothing."""
 
-    word: str
+    word: Memory
     position: str
     more: bool
     ids: tuple[str, ...]
@@ -167,6 +147,17 @@ class EventPage:
     settings: dict[str, int]
     removals: tuple[Removal, ...] = ()
     doubted: bool = False
+
+
+class Restored(StrEnum):
+    """Redis's answer about a task that is to be put back."""
+
+    RESTORED = "restored"
+    THERE = "there"  # it has the task, as late or later; it takes only the messages that it lacks
+    MERGED = "merged"  # it has a later life of this id, which takes the messages that had not run
+    ENDED = "ended"  # it is not being rebuilt, so it takes back only tasks that have ended
+    DAMAGED = "damaged"  # the record is not whole, or a key there holds another type
+    OTHER = "other"  # it is not this ledger's: nothing was written
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +178,7 @@ class RedisLedger(RedisPart):
         named = {name.decode(): int(request or 0) for name, request in zip(*settings, strict=True)}
         tasks = tuple(each.decode() for each in ids)
         gone = tuple(_removals(removed))
-        return EventPage(word.decode(), position.decode(), more == 1, tasks, now, named, gone, doubted == 1)
+        return EventPage(Memory(word.decode()), position.decode(), more == 1, tasks, now, named, gone, doubted == 1)
 
     async def dump(self, task_ids: Sequence[str]) -> Dumps:
         """These tasks; unknown ones are left out."""
@@ -211,10 +202,11 @@ class RedisLedger(RedisPart):
         following, ids = await self._run("known", cursor or "0", page, "")
         return "" if following == b"0" else following.decode(), [each.decode() for each in ids]
 
-    async def restore(self, epoch: str, dumps: Sequence[Dump]) -> list[str]:
-        """Put tasks back; a word for each (see restore.lua), or `other` alone."""
+    async def restore(self, epoch: str, dumps: Sequence[Dump]) -> list[tuple[Restored, str]]:
+        """Put tasks back; for each a word and the reason if it is damaged, or OTHER alone."""
         args = [value for dump in dumps for value in flat(dump)]
-        return [word.decode() for word in await self._run("restore", epoch, *args)]
+        answers = [answer.decode().partition(" ") for answer in await self._run("restore", epoch, *args)]
+        return [(Restored(word), reason) for word, _, reason in answers]
 
     async def remove(self, epoch: str, removals: Sequence[Removal]) -> None:
         """Remove these lives again, if this Redis was set back and has them."""
@@ -232,7 +224,7 @@ class RedisLedger(RedisPart):
 
     async def hold(self) -> None:
         """Keep workers from claiming until `release`."""
-        await self._command("HSETNX", self._keys.closed, "", await self._run("now"))
+        await self._command("HSETNX", self._keys["closed"], "", await self._run("now"))
 
     async def release(self) -> None:
         """Let workers claim again, after the lost data is back."""
@@ -240,7 +232,7 @@ class RedisLedger(RedisPart):
 
     async def rebuilding(self) -> str:
         """The epoch of the ledger from which this Redis is being rebuilt, or empty."""
-        return (await self._command("HGET", self._keys.meta, "rebuilding") or b"").decode()
+        return (await self._command("HGET", self._keys["meta"], "rebuilding") or b"").decode()
 
     async def holds_an_epoch(self) -> bool:
         """True if this Redis knows of a ledger: it was set back, not emptied."""
@@ -248,20 +240,20 @@ class RedisLedger(RedisPart):
 
     async def begin_rebuild(self, epoch: str) -> None:
         """Begin a rebuild: from now on this Redis accepts only data that the ledger puts back."""
-        await self._command("HDEL", self._keys.meta, "ledger")
-        await self._command("HSET", self._keys.meta, "rebuilding", epoch)
+        await self._command("HDEL", self._keys["meta"], "ledger")
+        await self._command("HSET", self._keys["meta"], "rebuilding", epoch)
 
     async def end_rebuild(self, epoch: str) -> None:
-        await self._command("HSET", self._keys.meta, "ledger", epoch)
-        await self._command("HDEL", self._keys.meta, "rebuilding")
+        await self._command("HSET", self._keys["meta"], "ledger", epoch)
+        await self._command("HDEL", self._keys["meta"], "rebuilding")
 
     async def owner(self) -> str:
         """The epoch of the ledger that this Redis follows, or empty."""
-        return (await self._command("HGET", self._keys.meta, "ledger") or b"").decode()
+        return (await self._command("HGET", self._keys["meta"], "ledger") or b"").decode()
 
     async def disown(self) -> None:
         """Make this Redis nobody's: the next steward treats it as one that has lost data."""
-        await self._command("HDEL", self._keys.meta, "ledger", "rebuilding")
+        await self._command("HDEL", self._keys["meta"], "ledger", "rebuilding")
 
     async def give(
         self, epoch: str, submissions: Sequence[tuple[Submission, bool]], verb: str = "run"
@@ -295,10 +287,10 @@ class RedisLedger(RedisPart):
         answer = await self.connection.run_behind("guard", "message", *what, epoch)
         return None if answer == ELSEWHERE else Receipt(Accepted(answer.decode()), one.task_id)
 
-    async def ask(self, epoch: str, request: int, verb: str, task_id: str, reason: str) -> str | None:
-        """`cancel`, `pause` or `resume` for a ledger: the state afterwards, `unknown`, or None as in `give`."""
+    async def ask(self, epoch: str, request: int, verb: str, task_id: str, reason: str) -> State | TaskObstacle | None:
+        """`cancel`, `pause` or `resume` for a ledger: the state afterwards, an obstacle, or None as in `give`."""
         answer = await self.connection.run_behind("once", verb, task_id, reason, request, epoch)
-        return None if answer == ELSEWHERE else str(answer.decode())
+        return None if answer == ELSEWHERE else known_word(TASK_WORDS, task_id, answer)
 
     async def trim(self, keep_ms: int, limit: int, before_ms: int) -> int:
         """Delete tasks that ended more than `keep_ms` ago and before `before_ms`; returns their number."""
@@ -324,15 +316,16 @@ class RedisLedger(RedisPart):
         await self._run("restore_facts", *args)
 
     async def request(self, epoch: str, setting: str, number: int, operation: str, args: Sequence[Value]) -> Any:
-        """Run a change request; the operation's answer, or ELSEWHERE if this Redis does not follow the ledger.
+        """Run a change request; the operation's answer, or None if this Redis does not follow the ledger.
 
         A request is carried out once: a repetition gets the same answer, or OVERTAKEN if the answer was forgotten.
         """
-        return await self.connection.run_behind("requested", operation, *args, setting, number, epoch)
+        answer = await self.connection.run_behind("requested", operation, *args, setting, number, epoch)
+        return None if answer == ELSEWHERE else answer
 
     async def known_schedules(self, cursor: str, page: int) -> tuple[str, list[str]]:
         """Some ids of schedules, and the next cursor ('' at the end)."""
-        following, flat = await self._command("ZSCAN", self._keys.schedules, cursor or "0", "COUNT", page)
+        following, flat = await self._command("ZSCAN", self._keys["schedules"], cursor or "0", "COUNT", page)
         return "" if following == b"0" else following.decode(), [name.decode() for name in flat[::2]]
 
 

@@ -10,15 +10,12 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
 from holdfast.errors import StoreError
 from holdfast.store.redis.error_mapping import Explained
-
-if TYPE_CHECKING:
-    from holdfast.store.redis.connection import Connection
 
 _SINGLY = 32  # the most tasks that a caller awaits on their own channels; for more it gets the notices of all tasks
 PART = b"part"  # the notice that a running task has emitted parts; others name the state of a settled one
@@ -56,11 +53,13 @@ class Waiter:
 
 
 class Notifications:
-    """The subscription of one process. `waiters`: by each channel and pattern that they need."""
+    """The subscription of one process. `client`: for calls that block; `prefix`: of the channel of each task.
+    `_waiters`: by each channel and pattern that they need."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._prefix = connection.keys.done("")
+    def __init__(self, client: Any, prefix: str, explained: Explained) -> None:
+        self._client = client
+        self._prefix = prefix
+        self._explained = explained
         self._waiters: dict[str, dict[Waiter, None]] = {}
         self._changing = anyio.Lock()
         self._channel: Any = None
@@ -115,7 +114,7 @@ class Notifications:
     async def _subscribe(self, waiter: Waiter) -> None:
         async with self._changing:
             if self._channel is None:
-                self._channel = self._connection.blocking.pubsub()
+                self._channel = self._client.pubsub()
             await self._send(self._channel, waiter)
         for name in waiter.names & self._standing:
             waiter.confirm(name)
@@ -125,7 +124,7 @@ class Notifications:
         subscribe = channel.subscribe if waiter.names == waiter.channels else channel.psubscribe
         self._asked.update(new)
         try:
-            with Explained(self._connection.url):
+            with self._explained:
                 await self._unsubscribe()
                 if new:
                     await subscribe(*new)
@@ -184,7 +183,7 @@ class Notifications:
     async def _read(self) -> None:
         channel = self._channel
         try:
-            with Explained(self._connection.url):
+            with self._explained:
                 notice = await channel.get_message(timeout=None)
         except StoreError as error:
             await self._break(channel, error)

@@ -9,10 +9,12 @@ import anyio
 import msgspec
 
 from holdfast.core.acceptance import Accepted, Receipt, Submission, SubmitOptions
+from holdfast.core.task_states import State
+from holdfast.core.tasks import TaskObstacle
 from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
-from holdfast.store.redis.connection import DAMAGED, Connection, Value, given
+from holdfast.store.redis import decode
+from holdfast.store.redis.connection import Connection, RedisPart, Value, given
 from holdfast.store.redis.keys import Keys
-from holdfast.store.redis.part import RedisPart
 
 # Joins the submissions of several callers into one call of the script.
 #
@@ -121,6 +123,7 @@ class JoinedSubmits:
         return (await self._send([caller.submission]))[0]
 
 
+TASK_WORDS: dict[str, State | TaskObstacle] = {str(word): word for word in (*State, *TaskObstacle)}
 _ACCEPTED = {str(word).encode(): word for word in Accepted}
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -187,22 +190,23 @@ class RedisProducer(RedisPart):
         s = submission
         return Accepted(await self._word("message", s.task_id, s.message_id, f"o{s.digest}", s.operation))
 
-    async def cancel(self, task_id: str, reason: str) -> str:
-        """Cancel a task; returns its state afterwards, or `unknown`. An unknown task is canceled if it comes within ten
+    async def cancel(self, task_id: str, reason: str) -> State | TaskObstacle:
+        """Cancel a task; returns its state afterwards, or UNKNOWN. An unknown task is canceled if it comes within ten
         minutes."""
-        return await self._change_task("cancel", task_id, reason)
+        return await self.change_task("cancel", task_id, reason)
 
-    async def pause(self, task_id: str, reason: str) -> str:
-        """Pause a task; returns its state afterwards, or `unknown`."""
-        return await self._change_task("pause", task_id, reason)
+    async def pause(self, task_id: str, reason: str) -> State | TaskObstacle:
+        """Pause a task; returns its state afterwards, or UNKNOWN."""
+        return await self.change_task("pause", task_id, reason)
 
-    async def resume(self, task_id: str, reason: str) -> str:
-        """Resume a task; returns its state afterwards, or `unknown`."""
-        return await self._change_task("resume", task_id, reason)
+    async def resume(self, task_id: str, reason: str) -> State | TaskObstacle:
+        """Resume a task; returns its state afterwards, or UNKNOWN."""
+        return await self.change_task("resume", task_id, reason)
 
-    async def _change_task(self, name: str, task_id: str, reason: str) -> str:
-        word = await self._word(name, task_id, reason)
-        if word == DAMAGED:
+    async def change_task(self, verb: str, task_id: str, reason: str) -> State | TaskObstacle:
+        """Cancel, pause or resume a task by the name of the order."""
+        word = decode.known_word(TASK_WORDS, task_id, await self._run(verb, task_id, reason))
+        if word is TaskObstacle.DAMAGED:
             await self.connection.refuse_damaged(task_id)
         return word
 

@@ -1,4 +1,7 @@
-"""The Redis calls about rollups: the figures of each minute, and packed ones of ten minutes, hours and days."""
+"""The Redis calls that report what happened: events, Activity, metrics and rollups.
+
+A rollup has the figures of a minute, or packed ones of ten minutes, an hour or a day.
+"""
 
 from __future__ import annotations
 
@@ -22,36 +25,35 @@ from holdfast.core.rollup import (
 )
 from holdfast.core.store_info import Gauges
 from holdfast.store.redis import decode, server_check
+from holdfast.store.redis.connection import RedisPart
+from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.keys import PACKED_NAMES
-from holdfast.store.redis.part import RedisPart
 
-# The Redis calls that read the event stream.
+_AT_ONCE = {MINUTE: 10, TEN_MINUTES: 60, HOUR: 30, DAY: 8}  # read with one call: about 500 KB and milliseconds at most
+_FIELDS = ("who", "origin", "change", "subject", "outcome", "related")
+_REFUSED = "refused"
 
 
-class RedisEvents(RedisPart):
-    """The calls that read the event stream."""
+class RedisReports(RedisPart):
+    """The calls that read the event stream, Activity, metrics and rollups.
+
+    Rollups are named by their start in milliseconds of the store's clock.
+    """
 
     async def events(self, after: str, limit: int, timeout: float = 0.0) -> Happenings:
         """Events after a position ('' from the first one kept), once there are some, at most `timeout` seconds. `limit`
         counts entries of the stream; an entry that names several tasks gives one event for each."""
         if timeout > 0:
             wait = ("COUNT", 1, "BLOCK", max(1, round(timeout * 1000)))
-            await self._block(timeout, "XREAD", *wait, "STREAMS", self._keys.events, after or "0-0")
+            await self._block(timeout, "XREAD", *wait, "STREAMS", self._keys["events"], after or "0-0")
         missed, entries = await self._run("events", after, limit)
         return Happenings(tuple(each for entry in entries for each in decode.happenings(entry)), missed == 1)
 
     async def events_before(self, position: str, limit: int) -> tuple[Happening, ...]:
         """Events before a position ('' from the last one), newest first."""
         newest = f"({position}" if position else "+"
-        entries = await self._command("XREVRANGE", self._keys.events, newest, "-", "COUNT", limit)
+        entries = await self._command("XREVRANGE", self._keys["events"], newest, "-", "COUNT", limit)
         return tuple(each for entry in entries for each in reversed(tuple(decode.happenings(entry))))
-
-
-# The Redis calls that metrics are read from.
-
-
-class RedisMetrics(RedisPart):
-    """The calls of the steward that reports metrics."""
 
     async def report_duty(self, steward: str, ms: int) -> bool:
         """Take or keep the duty to report the queue's figures for this long, or give it up (0). False: another steward
@@ -63,13 +65,6 @@ class RedisMetrics(RedisPart):
         now_ms, workers, silent, webhooks, schedules, due_ms = await self._run("gauges", lease_ms)
         memory = server_check.memory(server_check.info(await self._command("INFO", "memory")))
         return Gauges(now_ms, workers, silent, webhooks, schedules, None if due_ms < 0 else due_ms, memory)
-
-
-_AT_ONCE = {MINUTE: 10, TEN_MINUTES: 60, HOUR: 30, DAY: 8}  # read with one call: about 500 KB and milliseconds at most
-
-
-class RedisRollups(RedisPart):
-    """The calls about rollups, by their start in milliseconds of the store's clock."""
 
     async def minutes(self, since_ms: int, until_ms: int) -> dict[int, Rollup]:
         """The existing rollups of minutes that overlap this time; minutes are kept for eight hours."""
@@ -96,39 +91,25 @@ class RedisRollups(RedisPart):
         flat = await self._run("rollups", PACKED_NAMES.get(length_ms, "minutes"), numbers.start, len(numbers))
         return dict(zip(flat[::2], flat[1::2], strict=True))
 
+    async def note_activity(self, activity: Activity) -> None:
+        """Keep it. The last 10,000 are kept."""
+        fields = [part for field in _FIELDS for part in (field, getattr(activity, field))]
+        fields += [_REFUSED, "1"] if activity.is_refused else []
+        await self._command("XADD", self._keys["activity"], "MAXLEN", "~", KEPT, "*", *fields)
+
+    async def activity_before(self, position: str, limit: int) -> tuple[Activity, ...]:
+        """The changes before a position ('' from the last one), newest first."""
+        newest = f"({position}" if position else "+"
+        entries = await self._command("XREVRANGE", self._keys["activity"], newest, "-", "COUNT", limit)
+        return tuple(_read(entry) for entry in entries)
+
 
 def _rollup(length_ms: int, found: Any) -> Rollup:
     return rollup_of(zip(found[::2], found[1::2], strict=True)) if length_ms == MINUTE else unpacked(found)
 
 
-# The Redis calls about the changes that were asked for.
-
-_FIELDS = ("who", "origin", "change", "subject", "outcome", "related")
-_REFUSED = "refused"
-
-
-class RedisActivity(RedisPart):
-    """The calls about Activity: the log of changes that users asked for."""
-
-    async def note_activity(self, activity: Activity) -> None:
-        """Keep it. The last 10,000 are kept."""
-        fields = [part for field in _FIELDS for part in (field, getattr(activity, field))]
-        fields += [_REFUSED, "1"] if activity.is_refused else []
-        await self._command("XADD", self._keys.activity, "MAXLEN", "~", KEPT, "*", *fields)
-
-    async def activity_before(self, position: str, limit: int) -> tuple[Activity, ...]:
-        """The changes before a position ('' from the last one), newest first."""
-        newest = f"({position}" if position else "+"
-        entries = await self._command("XREVRANGE", self._keys.activity, newest, "-", "COUNT", limit)
-        return tuple(_read(entry) for entry in entries)
-
-
 def _read(entry: Any) -> Activity:
     position, flat = entry
-    kept = {_text(name): _text(value) for name, value in zip(flat[::2], flat[1::2], strict=True)}
+    kept = {name: value.decode(errors="replace") for name, value in pairs(flat)}
     texts = {field: kept.get(field, "") for field in _FIELDS}
-    return Activity(**texts, is_refused=_REFUSED in kept, position=_text(position))
-
-
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return Activity(**texts, is_refused=_REFUSED in kept, position=position.decode())

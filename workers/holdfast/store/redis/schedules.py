@@ -27,11 +27,10 @@ from holdfast.core.schedule_records import (
     read_policy,
 )
 from holdfast.core.schedules import Bounds
+from holdfast.core.trail import Chronicle
 from holdfast.errors import UnreadableScheduleError
-from holdfast.store.redis.connection import DAMAGED, Value
+from holdfast.store.redis.connection import DAMAGED, RedisPart, Value
 from holdfast.store.redis.decode import pairs, read_position
-from holdfast.store.redis.keys import Keys
-from holdfast.store.redis.part import RedisPart
 
 UNDECLARED_AT_ONCE = 100  # schedules
 UNDECLARED_STEPS = 1000  # a bound, as the search may begin anew again and again
@@ -65,7 +64,12 @@ class RedisSchedules(RedisPart):
 
     async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
         """The schedules that are due. `scope`: the halts that keep the caller from making fires; None: no halt does."""
-        return found_due(await self._run("schedule_due", limit, *halts_of(scope)))
+        answer = await self._run_whole("schedule_due", limit, *_halts(scope))
+        if answer == HALTED:
+            return Due(0, (), None, halted=True)
+        now, wait, *rows = answer
+        records, spoilt = _records(rows)
+        return Due(now, records, None if wait < 0 else wait, spoilt)
 
     async def schedules_soon(self, after: int, until: int, offset: int, limit: int) -> tuple[ScheduleRecord, ...]:
         """A page of the schedules that are due after one moment and up to another, earliest first."""
@@ -77,7 +81,8 @@ class RedisSchedules(RedisPart):
 
     async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[FireAnswer]:
         """Carry out orders; a fire is made once. The answers are in the order of the orders."""
-        answers = await self._run("schedule_fire", packed_orders(orders, self._keys), *halts_of(scope))
+        packed = _pack([_order(one, self._keys.name) for one in orders])
+        answers = await self._run_whole("schedule_fire", packed, *_halts(scope))
         return [FireAnswer(answer.decode()) for answer in answers]
 
     async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> ScheduleAnswer:
@@ -115,7 +120,7 @@ class RedisSchedules(RedisPart):
     async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
         """The next to fire first, those without a next fire last."""
         start = read_position(cursor)
-        names = await self._command("ZRANGE", self._keys.schedules, start, start + limit - 1)
+        names = await self._command("ZRANGE", self._keys["schedules"], start, start + limit - 1)
         records = [await self._schedule(name.decode()) for name in names]
         following = str(start + limit) if len(names) == limit else ""
         return SchedulePage(*_sorted(records), cursor=following)
@@ -123,7 +128,7 @@ class RedisSchedules(RedisPart):
     async def schedules_of(self, owner: str, limit: int, cursor: str = "") -> tuple[tuple[str, ...], str]:
         """A page of the ids of an owner's schedules, and the cursor that continues it, empty at its end."""
         start = read_position(cursor)
-        ids = await self._command("ZRANGE", self._keys.owner(owner), start, start + limit - 1)
+        ids = await self._command("ZRANGE", self._keys["owner"] + owner, start, start + limit - 1)
         return tuple(name.decode() for name in ids), str(start + limit) if len(ids) == limit else ""
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
@@ -152,7 +157,7 @@ class RedisSchedules(RedisPart):
 
     async def wait_fires(self, timeout: float) -> bool:
         """Block until an earlier fire appears, at most `timeout` seconds."""
-        return await self._block(timeout, "BRPOP", self._keys.control("schedules"), timeout) is not None
+        return await self._block(timeout, "BRPOP", self._keys["schedules_control"], timeout) is not None
 
 
 def _unreadable(schedule_id: str, why: str) -> UnreadableScheduleError:
@@ -161,24 +166,9 @@ def _unreadable(schedule_id: str, why: str) -> UnreadableScheduleError:
     )
 
 
-def packed_orders(orders: Sequence[FireOrder], keys: Keys) -> bytes:
-    """Orders as arguments of `schedule_fire`."""
-    packed: bytes = _pack([_order(one, keys.name) for one in orders])
-    return packed
-
-
-def halts_of(scope: HaltScope | None) -> tuple[Value, ...]:
+def _halts(scope: HaltScope | None) -> tuple[Value, ...]:
     """The arguments for halts: under such a halt an operation is not carried out."""
     return ("", "") if scope is None else (scope.host, scope.seen)
-
-
-def found_due(answer: Any) -> Due:
-    """The answer of `schedule_due` as a value."""
-    if answer == HALTED:
-        return Due(0, (), None, halted=True)
-    now, wait, *rows = answer
-    records, spoilt = _records(rows)
-    return Due(now, records, None if wait < 0 else wait, spoilt)
 
 
 def _undeclared(flat: Sequence[bytes]) -> tuple[Undeclared, ...]:
@@ -272,45 +262,20 @@ def _record(schedule_id: str, flat: Any) -> ScheduleRecord:
 
 
 def _order(order: FireOrder, lane_name: Any) -> list[Any]:
-    first, last = order.missed or (None, None)
-    return [
-        order.schedule_id,
-        order.generation,
-        _text(order.seen),
-        order.kind,
-        order.good_from,
-        order.good_until,
-        _text(order.following),
-        _text(order.due),
-        _text(first),
-        _text(last),
-        order.why,
-        [_fire(fire, lane_name) for fire in order.fires],
-    ]
+    condition = (order.generation, _text(order.seen), order.kind, order.good_from, order.good_until)
+    moments = map(_text, (order.following, order.due, *(order.missed or (None, None))))
+    return [order.schedule_id, *condition, *moments, order.why, [_fire(fire, lane_name) for fire in order.fires]]
 
 
 def _fire(fire: Fire, lane_name: Any) -> list[Any]:
-    task = fire.task
-    options = task.options or _NO_OPTIONS
-    return [
-        str(fire.scheduled_at),
-        task.task_id,
-        task.message_id,
-        f"o{task.digest}",
-        task.operation.decode(),
-        lane_name(task.lane),
-        task.name,
-        _text(task.max_attempts),
-        _text(task.timeout_ms),
-        "1" if fire.is_made else "",
-        task.concurrency_key,
-        options.webhook,
-        _text(options.expires_in_ms),
-        options.unique,
-        _text(options.unique_ms),
-    ]
+    task, options = fire.task, fire.task.options or _NO_OPTIONS
+    message = (task.task_id, task.message_id, f"o{task.digest}", task.operation.decode())
+    limits = map(_text, (task.max_attempts, task.timeout_ms))
+    keys = (options.unique, _text(options.unique_ms))
+    place = (lane_name(task.lane), task.name, *limits, "1" if fire.is_made else "", task.concurrency_key)
+    return [str(fire.scheduled_at), *message, *place, options.webhook, _text(options.expires_in_ms), *keys]
 
 
 def _occurrence(line: str) -> Occurrence:
     at, what, scheduled_at, task, detail = line.split("|", 4)
-    return Occurrence(int(at), what, int(scheduled_at) if scheduled_at else None, task, detail)
+    return Occurrence(int(at), Chronicle(what), int(scheduled_at) if scheduled_at else None, task, detail)

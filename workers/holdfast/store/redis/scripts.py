@@ -1,8 +1,8 @@
 """Builds the Lua operations from their files; they are addressed by SHA and loaded again if the server has lost them.
 
-An operation names the shared parts it needs in a `-- use:` line and its script flags in a `-- flags:` line; a part may
-need others, and names in a `-- provides:` line what others use of it. A part is included once, in the order of first
-need. Functions and constants that the script does not use are left out, because each costs time in every call.
+An operation names the shared parts that it needs in a `-- use:` line, and its script flags in a `-- flags:` line. A
+part may need other parts, and lists in a `-- provides:` line the names that others use. A part is included once, in the
+order of first need. Functions and constants that the script does not use are left out: each costs time in every call.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from holdfast.core.counts import Epoch
 from holdfast.core.store_info import LaneHead, Tended
 from holdfast.core.worker_records import MAX_CRASHES, HostFacts, Startable
 from holdfast.errors import StoreError, StoreRefusedError
+from holdfast.store.redis.connection import RedisPart
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.lanes import look
-from holdfast.store.redis.part import RedisPart
 from holdfast.store.redis.server_check import info
 
 VOUCHED_AT_ONCE = 1000
@@ -56,7 +56,7 @@ class RedisSteward(RedisPart):
 
     async def last_request(self, incarnation: str) -> int:
         """The number of the last `pull` of this worker; 0 where it is not known."""
-        return int(await self._command("HGET", self._keys.worker(incarnation), "request") or 0)
+        return int(await self._command("HGET", self._keys["worker"] + incarnation, "request") or 0)
 
     async def take_back(self, incarnation: str, last_request: int, begun: Mapping[str, str]) -> int:
         """Put back the tasks that a silent worker has claimed and not begun; returns their number. `begun`: see
@@ -94,8 +94,8 @@ class RedisSteward(RedisPart):
         return await self._number("unserved", timeout_ms, limit)
 
     async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None, int]:
-        """Three values: True if a task of these lanes waits, runs or is due; milliseconds until a delayed task is due;
-        the number of tasks whose handler no live worker has. The first value does not count these."""
+        """True if a task of these lanes waits, runs or is due; milliseconds until a delayed task is due; the number of
+        tasks whose handler no live worker has. The first value leaves those tasks out."""
         left, wait, unserved = await self._run("left", *map(self._keys.name, lanes))
         return left == 1, None if wait < 0 else wait, unserved
 
@@ -108,8 +108,9 @@ class RedisSteward(RedisPart):
         return entry
 
     async def ring(self, *lanes: str) -> tuple[int, int]:
-        """Ring the bell of these lanes if they hold entries. Answers the number of entries, and the number of lanes
-        with entries that were not rung: no worker had heard their last bell yet, or they may start no task now."""
+        """Ring the bell of these lanes if they hold entries. Answers the number of entries, and how many lanes with
+        entries were not rung. A lane is not rung if no worker has heard its last bell yet, or if it may start no task
+        now."""
         waiting, unrung = await self._run("ring", *map(self._keys.name, lanes))
         return waiting, unrung
 
@@ -121,8 +122,9 @@ class RedisSteward(RedisPart):
                     return
 
     async def tend(self, lanes: Sequence[str]) -> Tended:
-        """Carry out the orders (cancel, pause, resume) near both ends of these lanes, of the first ones if there are
-        many, and remove entries there that no task needs. Lanes that were looked at half a second ago are left out."""
+        """Carry out the orders (cancel, pause, resume) near both ends of these lanes, and remove entries there that no
+        task needs. Lanes that were looked at half a second ago are left out; of very many lanes the first are looked
+        at."""
         await self.mend()
         return Tended(*await self._run("tend", *map(self._keys.name, lanes[:TENDED_AT_ONCE])))
 
@@ -141,10 +143,10 @@ class RedisSteward(RedisPart):
 
     async def limit_messages(self, most: int) -> None:
         """Set how many messages may wait for one task; more are refused."""
-        await self._command("HSET", self._keys.meta, "most_pending", most)
+        await self._command("HSET", self._keys["meta"], "most_pending", most)
 
     async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
-        """Put back our own entries that another program took out of the lane (two looks in a row miss them); returns
+        """Put back our own entries that another program took out of the lane: two looks in a row miss them. Returns
         their number, and the next cursor."""
         put_back, following = await self._run("audit", self._keys.name(lane), limit, cursor)
         return put_back, following.decode()
@@ -152,7 +154,7 @@ class RedisSteward(RedisPart):
     async def wait_alarm(self, timeout: float) -> bool:
         """Block until an earlier due time appears, at most `timeout` seconds."""
         # BRPOP, so that the clients that block in BLPOP are workers and nothing else.
-        return await self._block(timeout, "BRPOP", self._keys.alarm, timeout) is not None
+        return await self._block(timeout, "BRPOP", self._keys["steward_control"], timeout) is not None
 
     async def run_id(self) -> str:
         """The server's run id. Another one means a restart or a failover: leases do not count for a while."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from holdfast.store.redis.admin import RedisAdmin, RedisWebSessions
+from holdfast.store.redis.admin import RedisAdmin
 from holdfast.store.redis.batches import RedisBatches
 from holdfast.store.redis.bulk_changes import RedisBulkChanges
 from holdfast.store.redis.connection import Connection
 from holdfast.store.redis.conversations import RedisConversations
 from holdfast.store.redis.examination import RedisInspect
-from holdfast.store.redis.hosts import RedisHandlers, RedisHosts
-from holdfast.store.redis.lanes import RedisLanes, RedisUnreadable
+from holdfast.store.redis.hosts import RedisHosts
+from holdfast.store.redis.lanes import RedisLanes
 from holdfast.store.redis.producer import RedisProducer
-from holdfast.store.redis.reports import RedisActivity, RedisEvents, RedisMetrics, RedisRollups
+from holdfast.store.redis.reports import RedisReports
 from holdfast.store.redis.schedules import RedisSchedules
 from holdfast.store.redis.server_check import RedisServer
 from holdfast.store.redis.steward import RedisSteward
@@ -24,7 +24,6 @@ from holdfast.store.redis.worker import RedisWorker
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.store.ledger import PostgresStore
     from holdfast.store.redis.clients import Clients
     from holdfast_config import RedisSettings
 
@@ -35,22 +34,16 @@ class RedisStore(
     RedisSteward,
     RedisProducer,
     RedisTasks,
-    RedisUnreadable,
     RedisAdmin,
     RedisLanes,
     RedisHosts,
-    RedisEvents,
     RedisInspect,
     RedisSchedules,
     RedisBatches,
     RedisWebhooks,
     RedisConversations,
-    RedisActivity,
-    RedisWebSessions,
     RedisBulkChanges,
-    RedisHandlers,
-    RedisRollups,
-    RedisMetrics,
+    RedisReports,
 ):
     """All calls of a store. The stores in memory and with PostgreSQL are this one, with some calls of their own.
 
@@ -59,7 +52,10 @@ class RedisStore(
     StoreUnavailableError.
 
     Connections are made when first used; never use one across a fork. `replaced` and `clients` are those of Connection.
+    `with_ledger`: PostgreSQL keeps its tasks, too (see `ledger_of`).
     """
+
+    with_ledger: ClassVar[bool] = False
 
     def __init__(
         self, settings: RedisSettings, replaced: Mapping[str, str] | None = None, clients: Clients | None = None
@@ -70,11 +66,6 @@ class RedisStore(
     def url(self) -> str:
         """The server's URL, without the password."""
         return self.connection.url
-
-    @property
-    def with_ledger(self) -> PostgresStore | None:
-        """This store if PostgreSQL keeps its tasks, too."""
-        return None
 
     async def aclose(self) -> None:
         """End all connections."""

@@ -11,12 +11,22 @@ from holdfast.core.delivery import PartsPage, read_batch
 from holdfast.core.outcomes import MOST_PARENT_BYTES, ParentResult
 from holdfast.core.steps import StepHead, StepRecord, read_head, read_step
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Page, PlaceInLane, RetryAnswer, TaskIds, TaskRecord, TextSearch, Wanted
+from holdfast.core.tasks import (
+    Page,
+    PlaceInLane,
+    Retried,
+    RetryAnswer,
+    TaskIds,
+    TaskObstacle,
+    TaskRecord,
+    TextSearch,
+    Wanted,
+)
 from holdfast.store.redis import decode
-from holdfast.store.redis.connection import DAMAGED, given
-from holdfast.store.redis.part import RedisPart
+from holdfast.store.redis.connection import DAMAGED, RedisPart, given
 
 T = TypeVar("T")
+_RETRIED: dict[str, Retried | State | TaskObstacle] = {str(word): word for word in (*Retried, *State, *TaskObstacle)}
 
 
 class RedisTasks(RedisPart):
@@ -60,8 +70,8 @@ class RedisTasks(RedisPart):
         return PlaceInLane(None if before < 0 else before, exact == 1)
 
     async def steps(self, task_id: str, first: int = 0) -> tuple[tuple[StepRecord, ...], int | None]:
-        """The recorded steps of a task from this place on, as many as one answer holds, and the place of the next one
-        (None: there are no more)."""
+        """The recorded steps of a task from this place on, as many as one answer holds; and the place of the next step,
+        None if there are no more."""
         following, *flat = await self._run("steps", task_id, first)
         found = zip(flat[::2], flat[1::2], strict=True)
         return tuple(read_step(place, text) for place, text in found), None if following < 0 else following
@@ -73,8 +83,8 @@ class RedisTasks(RedisPart):
     async def parents(
         self, task_id: str, first: int = 1, *, results: bool = True
     ) -> tuple[tuple[ParentResult, ...], int | None]:
-        """The tasks that it was submitted after, in their order, from this place on, as many as one answer holds, and
-        the place of the next one (None: there are no more)."""
+        """The tasks that it was submitted after, in their order, from this place on, as many as one answer holds. Also
+        the place of the next one, None if there are no more."""
         following, *flat = await self._run("parents_of", task_id, first, int(results))
         found = tuple(decode.parent_result(*flat[at : at + 6]) for at in range(0, len(flat), 6))
         return found, None if following < 0 else following
@@ -95,7 +105,9 @@ class RedisTasks(RedisPart):
         """The parts of a task behind a position, as many as one answer holds."""
         state, last, more, *batches = await self._run("parts", task_id, after)
         found = (part for batch in batches for part in read_batch(batch))
-        return PartsPage(state.decode(), last, more == 0, tuple(part for part in found if part.position > after))
+        return PartsPage(
+            decode.state_of(state), last, more == 0, tuple(part for part in found if part.position > after)
+        )
 
     async def step_names(self, task_id: str, first: int = 0) -> tuple[tuple[StepHead, ...], int | None]:
         """As `steps`, without the results; of a task that only the ledger remembers, too."""
@@ -122,12 +134,12 @@ class RedisTasks(RedisPart):
     async def retry(self, task_id: str, reason: str, change: str = "") -> RetryAnswer:
         """Run a failed, rejected or canceled task again, as a new task; submit a delayed task now. `change`: the bulk
         change that does so; it does not retry a task again that it has retried before."""
-        word, new = await self._change_ended("retry", task_id, reason, change)
+        word, new = await self._run_whole("retry", task_id, reason, change)
         while word == b"more":  # the history of a task of many turns is copied in several steps
-            word, new = await self._change_ended("retry", task_id, reason, change)
+            word, new = await self._run_whole("retry", task_id, reason, change)
         if word == DAMAGED.encode():
             await self.connection.refuse_damaged(task_id, new.decode())
-        return RetryAnswer(word.decode(), new.decode())
+        return RetryAnswer(decode.known_word(_RETRIED, task_id, word), new.decode())
 
     async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:
         """Dead letters that were not retried (until a moment), without payloads, newest first. They are taken by rank:
@@ -135,20 +147,18 @@ class RedisTasks(RedisPart):
         start = decode.read_position(cursor)
         newest = "+inf" if before_ms is None else before_ms
         span = (newest, "-inf", "BYSCORE", "REV", "LIMIT", start, limit)
-        ids: list[bytes] = await self._command("ZRANGE", self._keys.dead, *span)
+        ids: list[bytes] = await self._command("ZRANGE", self._keys["dead"], *span)
         answers = [(task_id, await self._run("show", task_id, 0)) for task_id in ids]
         tasks, unreadable = decode.readable((task_id, answer) for task_id, answer in answers if answer)
         return Page(tasks, str(start + limit) if len(ids) == limit else "", unreadable)
 
     async def purge_dead(self, task_ids: Sequence[str]) -> int:
         """Delete the dead letters among these tasks; returns their number."""
-        number: int = await self._change_ended("purge_dead", *task_ids)
-        return number
+        return int(await self._run_whole("purge_dead", *task_ids))
 
     async def forget_tasks(self, task_ids: Sequence[str]) -> int:
         """Delete the ended tasks among these with all their data; returns their number."""
-        number: int = await self._change_ended("forget_tasks", *task_ids)
-        return number
+        return int(await self._run_whole("forget_tasks", *task_ids))
 
     async def trim(self, keep_ms: int, limit: int) -> int:
         """Delete tasks that ended more than `keep_ms` ago; returns their number."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.core.webhook_notice import Answered, Notice, Outbox, Room, SpoiltNotice, WaitingNotice
+from holdfast.core.webhook_notice import Answered, Notice, Outbox, Room, SpoiltNotice, WaitingNotice, WebhookChange
+from holdfast.store.redis.connection import RedisPart
 from holdfast.store.redis.decode import pairs
-from holdfast.store.redis.part import RedisPart
 
 
 class RedisWebhooks(RedisPart):
@@ -57,13 +57,13 @@ class RedisWebhooks(RedisPart):
         """Set the URL for all tasks without their own; '' for none."""
         await self._run("webhook_set", url)
 
-    async def set_webhook_of_task(self, task_id: str, known: str, url: str) -> str:
-        """Set the URL of one task ('' for none) if it has the `known` one: `set`, `other` or `unknown`."""
-        return await self._word("webhook_of_task", task_id, known, url)
+    async def set_webhook_of_task(self, task_id: str, known: str, url: str) -> WebhookChange:
+        """Set the URL of one task ('' for none) if it has the `known` one."""
+        return WebhookChange(await self._word("webhook_of_task", task_id, known, url))
 
     async def wait_notices(self, timeout: float) -> bool:
         """Block until a new notice appears, at most `timeout` seconds."""
-        return await self._block(timeout, "BRPOP", self._keys.control("webhooks"), timeout) is not None
+        return await self._block(timeout, "BRPOP", self._keys["webhooks_control"], timeout) is not None
 
 
 def _notice(name: str, flat: list[bytes]) -> Notice | SpoiltNotice:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from holdfast.core.acceptance import Accepted
 from holdfast.core.batches import DeliveredBatch, batch_counts
 from holdfast.core.delivery import (
     Delivery,
     EmittedBatch,
     EmitVerdict,
     Hint,
+    HintKind,
     Holding,
     Pulled,
     Renewed,
@@ -23,10 +26,11 @@ from holdfast.core.delivery import (
     Verdict,
 )
 from holdfast.core.steps import SleepKept, StepKept, StepVerdict
-from holdfast.core.worker_records import Admission, Introduction, ServedWork
-from holdfast.store.redis.connection import Value
+from holdfast.core.task_states import State
+from holdfast.core.worker_records import Admission, Introduction, LeftInbox, ServedWork
+from holdfast.store.redis import decode
+from holdfast.store.redis.connection import RedisPart, Value
 from holdfast.store.redis.decode import pairs
-from holdfast.store.redis.part import RedisPart
 
 if TYPE_CHECKING:
     from holdfast.store.redis.fast_client import Send
@@ -38,6 +42,8 @@ _STANDINGS = {str(standing).encode(): standing for standing in Standing}
 _VERDICTS = {str(verdict).encode(): verdict for verdict in Verdict}
 _SHORT = 7  # values of a row of a first delivery, of which everything else is as at its beginning
 _MARK, _END_OF_MARK = b'{"_b":"', b'",'
+_HINTS = {str(kind): kind for kind in HintKind}
+_ADMITTED: dict[str, Accepted | State | LeftInbox] = {str(w): w for w in (*State, *Accepted, *LeftInbox)}
 
 
 def _flat(s: Settlement) -> tuple[str | int, ...]:
@@ -49,35 +55,16 @@ def _flat(s: Settlement) -> tuple[str | int, ...]:
     return *plain, s.kind, s.delay_ms, s.reason, s.checkpoint.decode() if s.checkpoint else ""
 
 
-def _declared(service: ServedWork | None) -> tuple[str, bytes]:
-    if service is None:
-        return "", b""
-    return service.application, _pack(sorted(service.schedules))
-
-
 class RedisWorker(RedisPart):
     """The calls of one worker process."""
 
     async def register(self, worker: Introduction) -> Standing:
         """Note what a new worker serves, and answer if it may work."""
-        lanes, names, limits = self._served(worker.service)
-        place = (worker.host, worker.boot, worker.pid, worker.slot)
-        halt = "" if worker.halt is None else worker.halt
-        declared = _declared(worker.service)
-        concurrency = worker.concurrency or ""
-        word = await self._word(
-            "register",
-            worker.incarnation,
-            *place,
-            lanes,
-            names,
-            worker.kind,
-            limits,
-            halt,
-            *declared,
-            concurrency,
-            worker.answered,
-        )
+        lanes, names, limits, application, schedules = self._served(worker.service)
+        place = (worker.incarnation, worker.host, worker.boot, worker.pid, worker.slot)
+        served = (lanes, names, worker.kind, limits, "" if worker.halt is None else worker.halt)
+        rest = (application, schedules, worker.concurrency or "", worker.answered)
+        word = await self._word("register", *place, *served, *rest)
         return Standing(word)
 
     async def reconnected(self, incarnation: str) -> None:
@@ -85,12 +72,14 @@ class RedisWorker(RedisPart):
         steward has compared the two."""
         await self._run("reconnected", incarnation)
 
-    def _served(self, service: ServedWork | None) -> tuple[bytes, bytes, bytes]:
+    def _served(self, service: ServedWork | None) -> tuple[bytes, bytes, bytes, str, bytes]:
+        """Lanes, names and limits, application and declared schedules."""
         if service is None:
-            return b"", b"", b""
+            return b"", b"", b"", "", b""
         lanes = [(self._keys.name(lane.name), lane.weight, lane.timeout) for lane in service.lanes]
         names = b"" if service.names is None else _pack(sorted(service.names))
-        return _json(lanes), names, b"" if service.limits is None else _json(service.limits)
+        limits = b"" if service.limits is None else _json(service.limits)
+        return _json(lanes), names, limits, service.application, _pack(sorted(service.schedules))
 
     async def pull(
         self,
@@ -137,7 +126,7 @@ class RedisWorker(RedisPart):
 
             offer(None if send is None else pull)
 
-        control = self._keys.control(incarnation)
+        control = self._keys["control"] + incarnation
         popped, answer = await connection.wait(timeout, offer_pull, *self._wait(control, lanes, timeout))
         return _hint(control, popped), None if answer is None else _pulled(answer)
 
@@ -178,21 +167,11 @@ class RedisWorker(RedisPart):
         lane, raw = head.split(b"\n", 1)
         return lane.decode(), raw
 
-    async def admit(self, incarnation: str, admission: Admission) -> str:
-        """Take the first entry of the inbox, which the worker has parsed, as a task.
-
-        Answers a word of Accepted, `set-aside`, or `gone` (it was admitted before).
-        """
-        return await self._word(
-            "admit",
-            incarnation,
-            admission.digest,
-            admission.operation,
-            admission.task_id,
-            admission.message_id,
-            admission.reason,
-            admission.name,
-        )
+    async def admit(self, incarnation: str, admission: Admission) -> Accepted | State | LeftInbox:
+        """Take the first entry of the inbox, which the worker has parsed, as a task or a message. For an order (cancel,
+        pause, resume) the answer is the state of its task."""
+        answer = await self._run("admit", incarnation, *astuple(admission))
+        return decode.known_word(_ADMITTED, admission.task_id, answer)
 
     async def renew(
         self, incarnation: str, state: str, answered: int, holdings: Sequence[Holding], lanes: Sequence[str] = ()
@@ -218,7 +197,7 @@ class RedisWorker(RedisPart):
 
         Without lanes it waits for hints alone.
         """
-        control = self._keys.control(incarnation)
+        control = self._keys["control"] + incarnation
         return _hint(control, await self._block(timeout, *self._wait(control, lanes, timeout)))
 
     def _wait(self, control: str, lanes: Sequence[str], timeout: float) -> tuple[Value, ...]:
@@ -235,10 +214,10 @@ def _hint(control: str, popped: tuple[bytes, bytes] | None) -> Hint | None:
         return None
     key, word = popped
     if key.decode() != control:
-        return Hint("bell")
+        return Hint(HintKind.BELL)
     kind, _, rest = word.decode().partition(":")
     task_id, _, claim = rest.partition(":")
-    return Hint(kind, task_id, claim)
+    return Hint(_HINTS.get(kind, HintKind.LOOK), task_id, claim)  # a later version may know more kinds
 
 
 def _operation_in(entry: bytes) -> bytes:

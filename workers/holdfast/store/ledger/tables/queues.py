@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any
 from uuid import uuid4
 
-
-class RebuildPhase(StrEnum):
-    """The next step of the steward; in this order after a loss."""
-
-    BOUNDING = "bounding"  # settings of lanes and hosts go back, before any task
-    CORRECTING = "correcting"  # tasks whose end Redis has lost go back
-    RESTORING = "restoring"  # tasks that have not ended, dead letters, and tasks with a webhook to be posted go back
-    REMOVING = "removing"  # tasks that were removed are removed again
-    SCHEDULING = "scheduling"  # schedules go back, and their changes are carried out again
-    SWEEPING = "sweeping"  # all tasks that Redis knows are read once
-    LISTING = "listing"  # all settings that Redis knows are read once
-    FOLLOWING = "following"  # events are ingested, requests are given
+from holdfast.core.counts import RebuildPhase
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +21,11 @@ class Queue:
     since_ms: int
     losses: int
     restored: int
+
+    @property
+    def is_followed(self) -> bool:
+        """True if the ledger follows its Redis; False while Redis is rebuilt."""
+        return self.phase is RebuildPhase.FOLLOWING
 
     @property
     def position_ms(self) -> int:

@@ -15,6 +15,7 @@ import msgspec
 
 from holdfast.core.acceptance import Accepted, Submission
 from holdfast.store.ledger import change_requests
+from holdfast.store.ledger.change_requests import EnteredRequest
 from holdfast.store.redis.ledger import PAGE_BYTES
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -95,12 +96,6 @@ class Waiting:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class AskedRequest:
-    request: int
-    blocked: bool
-
-
 async def enter(
     sql: Any, queue: str, batch: Sequence[Submission], verb: str = "run", most_pending: int = 1000
 ) -> list[Entry]:
@@ -129,14 +124,14 @@ async def enter(
     return [replace(each, word=Accepted.FULL) if no_room else each for each, no_room in zip(entries, full, strict=True)]
 
 
-async def ask(sql: Any, queue: str, verb: str, task_id: str, reason: str) -> AskedRequest:
+async def ask(sql: Any, queue: str, verb: str, task_id: str, reason: str) -> EnteredRequest:
     """Accept a request for a task; a request that waits already is not entered twice."""
     await change_requests.lock_order(sql, queue, [task_id])
     waiting = [row for row in await sql.fetch(_ENTERED, queue, [task_id]) if row["waits"]]
     if waiting and waiting[-1]["verb"] == verb:
-        return AskedRequest(waiting[-1]["id"], len(waiting) > 1)
+        return EnteredRequest(waiting[-1]["id"], len(waiting) > 1)
     content = reason.encode("utf-8", "surrogatepass")
-    return AskedRequest(await sql.fetchval(_ASK, queue, verb, task_id, content), bool(waiting))
+    return EnteredRequest(await sql.fetchval(_ASK, queue, verb, task_id, content), bool(waiting))
 
 
 async def given(sql: Any, requests: Sequence[int]) -> None:
@@ -173,8 +168,8 @@ async def give_again(sql: Any, queue: str) -> None:
 
 
 async def give_lost_again(sql: Any, queue: str, given_before: float) -> None:
-    """Mark lost requests to be given again. All events were read in this transaction. If a request was given more than
-    so many seconds before and its effect is not among them, Redis was set back to the last event read before.
+    """Mark lost requests to be given again. All events were read in this transaction. A request that was given this
+    many seconds ago, and whose effect is not among them, was lost: Redis was set back to the last event read before.
     """
     await sql.execute(_LOST, queue, given_before)
 

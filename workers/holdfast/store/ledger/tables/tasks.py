@@ -83,10 +83,14 @@ async def removals_of(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Rem
 
 async def removals_since(sql: Any, queue: str, since_ms: int, cursor: str, limit: int) -> tuple[list[Removal], str]:
     """Removals that were seen since that moment; and the next cursor."""
-    after = msgspec.json.decode(cursor, type=tuple[int, str, int]) if cursor else (-1, "", 0)
+    after = msgspec.json.decode(cursor) if cursor else (-1, "", 0)
     rows = await sql.fetch(_SINCE, queue, since_ms, *after, limit)
-    last = (rows[-1]["seen_ms"], rows[-1]["task_id"], rows[-1]["created_ms"]) if rows else ()
-    return [Removal(*row[:4]) for row in rows], msgspec.json.encode(last).decode() if rows else ""
+    return [Removal(*row[:4]) for row in rows], _cursor(rows, "seen_ms", "task_id", "created_ms")
+
+
+def _cursor(rows: Sequence[Any], *columns: str) -> str:
+    """The cursor behind these rows, which are ordered by these columns; empty without rows."""
+    return msgspec.json.encode([rows[-1][column] for column in columns]).decode() if rows else ""
 
 
 async def trim_removals(sql: Any, queue: str, before_ms: int) -> None:
@@ -114,10 +118,10 @@ _BEGINNING = """
 UNION
 (SELECT task_id FROM holdfast_requests WHERE queue = $1 AND task_id >= $2 AND task_id < $3 AND verb = 'run'
     AND refused IS NULL ORDER BY task_id LIMIT $4)"""
+_LISTS = ("trail", "ties", "webhooks", "steps", "parent_results")
 _KEPT = (
     *("state", "seq", "created_ms", "finished_ms", "seen_ms", "asked", "turn", "dead", "message_ids", "digests"),
-    *("record", "pending", "checkpoint", "trail", "ties", "webhooks", "steps", "parent_results", "batch"),
-    *("amended_epoch", "amended"),
+    *("record", "pending", "checkpoint", *_LISTS, "batch", "amended_epoch", "amended"),
 )
 _KEEP = f"""
 INSERT INTO holdfast_tasks AS t (queue, task_id, {", ".join(_KEPT)})
@@ -213,18 +217,16 @@ def _whole(queue: str, dumps: Dumps) -> Iterator[tuple[Dump, tuple[object, ...],
 async def to_put_back(sql: Any, queue: str, cursor: str, limit: int) -> tuple[list[Dump], str]:
     """Tasks that have not ended, dead letters, and tasks with a webhook to be posted, in the order of their lanes;
     and the next cursor."""
-    after = msgspec.json.decode(cursor, type=tuple[int, int, str]) if cursor else (-1, 0, "")
+    after = msgspec.json.decode(cursor) if cursor else (-1, 0, "")
     rows = await sql.fetch(_OPEN, queue, *after, limit, PAGE_BYTES)
-    last = (rows[-1]["seq"], rows[-1]["created_ms"], rows[-1]["task_id"]) if rows else ()
-    return await _dumps(sql, queue, rows), msgspec.json.encode(last).decode() if rows else ""
+    return await _dumps(sql, queue, rows), _cursor(rows, "seq", "created_ms", "task_id")
 
 
 async def ended_since(sql: Any, queue: str, since_ms: int, cursor: str, limit: int) -> tuple[list[Dump], str]:
     """Tasks whose end was seen since that moment; and the next cursor."""
-    after = msgspec.json.decode(cursor, type=tuple[int, str]) if cursor else (-1, "")
+    after = msgspec.json.decode(cursor) if cursor else (-1, "")
     rows = await sql.fetch(_ENDED_SINCE, queue, since_ms, *after, limit, PAGE_BYTES)
-    last = (rows[-1]["seen_ms"], rows[-1]["task_id"]) if rows else ()
-    return await _dumps(sql, queue, rows), msgspec.json.encode(last).decode() if rows else ""
+    return await _dumps(sql, queue, rows), _cursor(rows, "seen_ms", "task_id")
 
 
 async def these(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Dump]:
@@ -248,20 +250,19 @@ def ended_parents(sql: Any, queue: str, dumps: Sequence[Dump]) -> AsyncIterator[
     return ended_of(sql, queue, {parent for dump in dumps for parent in dump.parents})
 
 
-async def ended_of(sql: Any, queue: str, task_ids: Collection[str]) -> AsyncIterator[list[Dump]]:
+def ended_of(sql: Any, queue: str, task_ids: Collection[str]) -> AsyncIterator[list[Dump]]:
     """The ended tasks among these, in pages."""
-    cursor = ""
-    while task_ids and (rows := await sql.fetch(_ENDED_OF, queue, list(task_ids), cursor, PAGE_TASKS, PAGE_BYTES)):
-        yield await _dumps(sql, queue, rows)
-        cursor = rows[-1]["task_id"]
+    return _pages(sql, _ENDED_OF, queue, task_ids)
 
 
-async def ended_of_batches(sql: Any, queue: str, batches: Collection[str]) -> AsyncIterator[list[Dump]]:
+def ended_of_batches(sql: Any, queue: str, batches: Collection[str]) -> AsyncIterator[list[Dump]]:
     """The ended tasks of these batches, in pages; Redis counts them again."""
+    return _pages(sql, _ENDED_OF_BATCHES, queue, batches)
+
+
+async def _pages(sql: Any, query: str, queue: str, names: Collection[str]) -> AsyncIterator[list[Dump]]:
     cursor = ""
-    while batches and (
-        rows := await sql.fetch(_ENDED_OF_BATCHES, queue, list(batches), cursor, PAGE_TASKS, PAGE_BYTES)
-    ):
+    while names and (rows := await sql.fetch(query, queue, list(names), cursor, PAGE_TASKS, PAGE_BYTES)):
         yield await _dumps(sql, queue, rows)
         cursor = rows[-1]["task_id"]
 
@@ -289,23 +290,9 @@ def _row(queue: str, dump: Dump, seen_ms: int) -> tuple[object, ...]:
     seen = message_ids(dump)
     finished = dump.number("finished") or None
     numbers = (dump.number("seq"), dump.number("created"), finished, seen_ms, dump.number("asked"), dump.number("turn"))
-    packed = (_pack(dump.record), _pack(dump.pending), dump.checkpoint, _pack(dump.trail))
-    return (
-        queue,
-        dump.task_id,
-        dump.text("state"),
-        *numbers,
-        dump.dead.decode(),
-        list(seen),
-        list(seen.values()),
-        *packed,
-        _pack(dump.ties),
-        _pack(dump.webhooks),
-        _pack(dump.steps),
-        _pack(dump.parent_results),
-        dump.batch,
-        *dump.amended,
-    )
+    messages = (dump.dead.decode(), list(seen), list(seen.values()))
+    packed = (_pack(dump.record), _pack(dump.pending), dump.checkpoint, *(_pack(getattr(dump, of)) for of in _LISTS))
+    return queue, dump.task_id, dump.text("state"), *numbers, *messages, *packed, dump.batch, *dump.amended
 
 
 def _turns(dump: Dump) -> Iterable[_Turn]:
@@ -336,9 +323,5 @@ def _dump(row: Any, turns: dict[int, tuple[bytes, bytes]]) -> Dump:
         pending=_list(row["pending"]),
         messages=tuple(word.encode() for pair in seen for word in pair) if several else (),
         checkpoint=row["checkpoint"],
-        trail=_list(row["trail"]),
-        ties=_list(row["ties"]),
-        webhooks=_list(row["webhooks"]),
-        steps=_list(row["steps"]),
-        parent_results=_list(row["parent_results"]),
+        **{of: _list(row[of]) for of in _LISTS},
     )

@@ -1,6 +1,6 @@
--- End the doubt whether this Redis was set back: it has everything that its ledger has seen, or was given it again.
+-- End the doubt: this Redis has everything that its ledger has seen, or has got it back (see doubt).
 -- KEYS: the public queue. ARGV: none.
--- Answers: 1, or 0 where nobody doubts.
+-- Answers: 1, or 0 if there was no doubt.
 -- flags: allow-oom
 -- use: doubt
 return doubt().finish()

@@ -1,11 +1,11 @@
 -- Read whole tasks at one moment, in the form that `restore` takes.
 -- KEYS: the public queue. ARGV: the ledger's epoch ('' for a caller that is no ledger), the last event that it has seen ('' for
 --       none), the bytes of content after which the answer ends, task ids; unknown ones are left out.
--- Answers: elsewhere: that ledger does not, or no longer, follow or rebuild this Redis. Or {the last event of all ('' for none),
---       time (ms), tasks, ids of tasks with damaged records, number of ids that were read: at least one}; a task is
---       {id, record as pairs, moment it became a dead letter ('' if it is none), operation, history, result of its turn, pending,
---       message ids and digests as pairs, checkpoint, trail, ties, its webhooks that wait: name, turn, state, URL and moment of each, its steps: places and texts,
---       its parents: id, place (and when it ended), state, reason, turn, result of each}.
+-- Answers: elsewhere: that ledger neither follows nor rebuilds this Redis. Or {the last event of all ('' for none), time (ms), tasks, ids of
+--       tasks with damaged records, how many ids were read (at least one)}.
+--       A task: {id, record as pairs, the moment it became a dead letter ('' if it is none), operation, history, result of its turn, pending
+--       messages, message ids and digests as pairs, checkpoint, trail, ties, webhooks that wait (name, turn, state, URL and moment of each),
+--       steps (place and text of each), parents (id, place and when it ended, state, reason, turn, result of each)}.
 -- flags: no-writes, allow-oom
 -- use: clock task_record webhook_outbox ledger_standing damage trail parent_results
 if ARGV[1] ~= '' and not is_believed(ARGV[1], ARGV[2]) then return 'elsewhere' end

@@ -1,10 +1,10 @@
 -- Read the events after a position, for the ledger that follows this Redis, if none of them is lost.
 -- KEYS: the public queue. ARGV: the ledger's epoch, position of the last event ingested ('' for none), the last event
 --       that was seen ('' for none), limit.
--- Answers: {word (see the shared part `ledger_standing`), position of the last of these events ('' for none; if lost: of the last one that
---       is left of what was seen), 1 if there are more, tasks that they name, time (ms), settings that they name, and for each of
---       these the last request that was carried out on it ('' for none), removals: the id of each task, when that life of it was created, and
---       the epoch and number of its removal (see amendments), 1 if nobody claims before this Redis is confirmed (see doubt)}.
+-- Answers: {word (see ledger_standing); the position of the last of these events ('' for none; if the word is lost: of the last event that
+--       the ledger has seen and that is still here); 1 if there are more; the tasks that they name; the time (ms); the settings that they name;
+--       for each of these the last request that was carried out on it ('' for none); the removals: for each the task id, when that life of
+--       it was created, the epoch and number of the removal (see amendments); 1 if nobody claims until this Redis is confirmed (see doubt)}.
 -- flags: no-writes, allow-oom
 -- use: ledger_standing clock
 local epoch, after, witness, limit = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])

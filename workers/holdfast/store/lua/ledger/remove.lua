@@ -1,15 +1,15 @@
--- Remove tasks that a ledger has seen removed, and that this Redis, which was set back, has again.
+-- Remove tasks again that were removed before this Redis was set back: the ledger knows of their removal.
 -- KEYS: the public queue.
 -- ARGV: the ledger's epoch, then of each task: its id, when that life of it was created, the epoch and the number of its removal.
 -- Answers: other: this Redis is not that ledger's, nothing was written. Or the number of tasks of which there is more to remove.
---       Another life of an id stays, and so does a task that was changed later than it was removed.
--- Keeps: I1, I3, I6, I14. A task that had not ended at that earlier moment is taken from its place, and nobody runs it.
+--       Another life of an id stays. So does a task whose last change came after the removal.
+-- Keeps: I1, I3, I6, I14. A task that has not ended here is taken from its place, and nobody runs it.
 -- flags: allow-oom
 -- use: earlier_record amendments deletion damage clock task_record
 local epochs = call('HMGET', KEY.meta, 'rebuilding', 'ledger')
 if epochs[1] ~= ARGV[1] and epochs[2] ~= ARGV[1] then return 'other' end
 
--- One that had not ended here did so in truth, before it was removed: it is counted as any task that has ended and is deleted.
+-- A task that has not ended here had ended before it was removed: it is counted like any task that has ended and is deleted.
 local function end_silently(id)
   leave_place(id)
   write(id, 'state', 'canceled', 'owner', '', 'claim', '', 'due', '', 'seq', 0, 'finished', NOW)

@@ -1,12 +1,12 @@
--- Put tasks back that a ledger has and this Redis has lost, in the order given, each in its last state. A task that was working
--- is submitted again; a late result of its last claim counts until the next claim.
+-- Put back tasks that this Redis has lost and its ledger has, in the order given, each in its last state. A task that was working is
+-- submitted again; a late result of its last claim counts until the next claim.
 -- KEYS: the public queue.
--- ARGV: the ledger's epoch, then per task the fields that `dump` answers, each list with its length before it.
--- Answers: other: this Redis is not that ledger's, nothing was written. Or a word per task:
+-- ARGV: the ledger's epoch, then for each task the values that `dump` answers, each list with its length before it.
+-- Answers: other: this Redis is not that ledger's, nothing was written. Or a word for each task:
 --       restored.
---       there: this Redis has the task, as late or later; it is given only the messages that it lacks.
---       merged: this Redis has another task of this id, made since; that one is given the messages that had not run.
---       ended: the task has not ended, and this Redis is not being rebuilt, so it was not put back.
+--       there: this Redis has the task in the same or a later state; it takes only the messages that it lacks.
+--       merged: this Redis has a later life of this id; that one takes the messages that had not run.
+--       ended: this Redis is not being rebuilt, so only tasks that have ended go back, and this one has not.
 --       damaged <reason>: the ledger's record is not whole, or a key here holds another type; the other tasks are put back.
 -- A task that waits for parents may come before them, but parents that have ended must come first.
 -- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15, I19. A task is replaced only by a later moment of its own life.

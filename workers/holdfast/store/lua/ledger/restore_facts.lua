@@ -1,9 +1,9 @@
--- Put back the settings that a ledger keeps and this Redis has lost: schedules, limits and pauses of lanes, quiet hosts, the
--- webhook of the queue. If this Redis was set back to an earlier moment, the ledger is right. If it was emptied, each setting
--- that it has was made since, and stays.
+-- Put back the settings that this Redis has lost and its ledger keeps: schedules, limits and pauses of lanes, quiet hosts, the webhook of the
+-- queue. If this Redis was set back to an earlier moment, the ledger's settings replace those here. If it was emptied, the settings here were
+-- made since then, and stay.
 -- KEYS: the public queue.
--- ARGV: the ledger's epoch, 1 if this Redis was set back, then per setting its name, 1 if it was removed, and its content (the
---       last one, if it was removed) as pairs with their length before them.
+-- ARGV: the ledger's epoch, 1 if this Redis was set back, then for each setting its name, 1 if it was removed, and its content as pairs with
+--       their length before them (of a removed setting the last content).
 -- Answers: other: this Redis is not being rebuilt from that ledger, nothing was written. Or the number of settings.
 -- Keeps: one schedule per id. A schedule that was changed meanwhile keeps its new spec, and gets its old pause.
 -- flags: allow-oom

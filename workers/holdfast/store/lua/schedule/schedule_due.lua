@@ -1,8 +1,7 @@
 -- The schedules that are due: a fire is to be made, or a pause ends.
--- KEYS: the public queue. ARGV: limit, the host of who asks ('' for one that no halt is for), the last halt that counts no more
---       for it.
--- Answers: {now (ms), ms until the next one (-1: none), id, fields, id, fields, …}; no fields where there is no record. Or halted:
---       its host, or all, were told to make no fires; what wakes others stays where it is.
+-- KEYS: the public queue. ARGV: limit, the host of the caller ('' for a caller that heeds no halt), the last halt that it ignores.
+-- Answers: {now (ms), ms until the next one (-1: none), id, fields, id, fields, …}; a schedule without a record has no fields. Or halted:
+--       this host, or all, are to make no fires. Then the word that wakes the next caller stays for others.
 -- flags: allow-oom
 -- use: schedules hosts clock
 if (ARGV[2] or '') ~= '' and is_halted(ARGV[2], ARGV[3]) then return 'halted' end

@@ -1,13 +1,14 @@
 -- Make the fires of schedules: submit each task under the fire's id, note what became of it, and what is expected next.
 -- KEYS: the public queue.
--- ARGV: a MessagePack list of orders: id, generation, seen, kind (due, waited, extra), good from, good until, expected,
---       due, first missed, last missed, why missed, fires; a fire: scheduled at, task id, message id, digest, operation, lane, name,
---       max attempts, timeout, 1 where a ledger knows its task, concurrency key,
---       webhook, expires in (ms), unique key, unique for (ms, '' until it has ended); '' where there is none. Then the host of who asks ('' for one that no halt is for), the last halt that counts no more for it.
--- Answers: per order fired, stale (decided for another moment), paused, changed (it is not as it was seen), gone, no-list:
---       the key of its lane holds something else, so it is paused; or halted: this host is to make no fires.
--- Keeps: a fire is made once, however many stewards try; none of an earlier generation, none of a paused schedule.
--- Refused when out of memory, before anything is written: the fire is late then, not lost.
+-- ARGV: a MessagePack list of orders; the host of the caller ('' for a caller that heeds no halt); the last halt that this caller ignores.
+--       An order: id, generation, the moment seen, kind (due, waited, extra), good from, good until, the next moment, when that one is due,
+--       first missed, last missed, why missed, fires.
+--       A fire: scheduled at, task id, message id, digest, operation, lane, name, most attempts, timeout, 1 if a ledger knows its task,
+--       concurrency key, webhook, expires in (ms), unique key, unique for (ms; '': until the task has ended). A missing value is ''.
+-- Answers: for each order fired; stale: it was decided for another moment; paused; changed: the schedule is not as it was seen; gone;
+--       no-list: the key of its lane holds something else, so the schedule is now paused; or halted: this host is to make no fires.
+-- Keeps: a fire is made once, however many stewards try. No fire is made of an earlier generation or of a paused schedule.
+-- Refused when out of memory, before anything is written: the fire is then late, not lost.
 -- flags:
 -- use: unique_keys expiry schedules messages task_control lane hosts clock task_record damage
 local schedules = scheduling()

@@ -1,12 +1,13 @@
--- Set a schedule: a new one, or what an id of this name means from now on. It stays paused if it was.
+-- Set a schedule: make it, or change the one of this id. A paused schedule stays paused.
 -- KEYS: the public queue.
--- ARGV: id, again (1: one that has ended begins anew), expected (ms, '' for never), due (ms, ''), when a worker that asks again
---       asked first (ms, '' for the first time), then fields with values; the first field is `spec`, by which two definitions are
---       the same, whoever owns them. `declared` '1': code declares it.
--- Answers: {new, changed or same; generation; expected}; with nothing changed `foreign`: another application owns it, and a live
---          worker of that one declares it, or `later`: a worker of the same application has declared it after this one did first.
--- Keeps: one schedule an id; a fire of an earlier generation is refused. The same one gets the owner that declares it. A worker that
---        asks again, as its schedule was foreign, does not undo what a later one declares.
+-- ARGV: id, again (1: a schedule that has ended begins anew), expected (ms, '' for never), due (ms, '' for never), the moment at which this
+--       worker declared it first (ms; '' if it does so now), then fields with values. The first field is `spec`: two definitions with the
+--       same spec are the same, whoever owns them. `declared` '1': code declares it.
+-- Answers: {new, changed or same; generation; expected}. Or nothing has changed, and the first word is foreign: another application
+--          owns the schedule, and a live worker of that one declares it; or later: another worker of the same application has declared it
+--          after this one did first.
+-- Keeps: one schedule for each id; a fire of an earlier generation is refused. A declared schedule gets the owner that declares it. A
+--        worker that asks again because its schedule was foreign does not undo what a later worker declares.
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- use: schedules catalogs task_control clock task_record damage

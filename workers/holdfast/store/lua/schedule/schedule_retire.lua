@@ -1,9 +1,9 @@
--- Remove the schedules of each application's code that no live worker declares any more, while a pool of it serves.
--- KEYS: the public queue. ARGV: the token of the last call ('' at first), about how many schedules are looked at.
--- Answers: {{token, 1 where the look has begun anew, 1 where it has more steps}; what was removed, what no live worker declares and
---          stays: each id, owner, id, owner, …}. Nothing is looked at again before something has changed.
--- Keeps: a schedule that was not declared by code stays, as one that a live worker of any application declares, and one whose owner
---        is no application that serves. Nothing is removed while the code of a live worker is not known.
+-- Remove declared schedules that no live worker declares any more, while a pool of their application serves.
+-- KEYS: the public queue. ARGV: the token of the call before ('' at first), about how many schedules to look at.
+-- Answers: {{token, 1 if the search has begun anew, 1 if it has more steps}; the removed ones; the ones that no live worker declares and
+--          that stay: each as id, owner, id, owner, …}. The search rests until something has changed.
+-- Keeps: a schedule stays if code did not declare it, if a live worker of any application declares it, or if no pool of its owner
+--        serves. Nothing is removed while the catalog of a live worker is not known.
 -- flags: allow-oom
 -- use: schedules catalogs undeclared_schedules
 local look, schedules = undeclared(ARGV[1]), scheduling()

@@ -1,6 +1,6 @@
 -- The record of a schedule.
 -- KEYS: the public queue. ARGV: id.
--- Answers: its fields as pairs, empty where there is no such schedule; gone where it is one and its record is none.
+-- Answers: its fields as pairs; empty for an unknown schedule; gone for one that is in the index and has no record.
 -- flags: no-writes, allow-oom
 -- use: schedules
 local fields = scheduling().all_fields(ARGV[1])

@@ -1,6 +1,7 @@
--- A page of the schedules that will be due soon, for a steward that prepares their fires; none that is due already.
--- KEYS: the public queue. ARGV: after (ms, itself not), until (ms, itself too), how many to pass over, limit.
--- Answers: {id, fields, id, fields, …}, no fields where there is no record. Between two pages the index may change: what is passed over then is not prepared.
+-- A page of the schedules that will be due soon and are not due yet, for a steward that prepares their fires.
+-- KEYS: the public queue. ARGV: after (ms, exclusive), until (ms, inclusive), how many to skip, limit.
+-- Answers: {id, fields, id, fields, …}; a schedule without a record has no fields. If the index changes between two pages, a schedule may be
+--       skipped: its fire is then made without preparation.
 -- flags: no-writes, allow-oom
 -- use: schedules
 local schedules, answer = scheduling(), {}

@@ -1,7 +1,7 @@
--- Schedules of code that no live worker declares, and that are not removed automatically.
--- KEYS: the public queue. ARGV: the token of the last call ('' at first), about how many schedules are looked at.
--- Answers: {{token, 1 where the look has begun anew, 1 where it has more steps}; id, owner, id, owner, …}. Nothing while no worker
---          lives, or the code of one is not known.
+-- Find declared schedules that no live worker declares any more, and that are not removed automatically.
+-- KEYS: the public queue. ARGV: the token of the call before ('' at first), about how many schedules to look at.
+-- Answers: {{token, 1 if the search has begun anew, 1 if it has more steps}; id, owner, id, owner, …}. None while no worker lives, or
+--          while the catalog of a live worker is not known.
 -- flags: no-writes, allow-oom
 -- use: undeclared_schedules
 local look = undeclared(ARGV[1])

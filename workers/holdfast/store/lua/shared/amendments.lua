@@ -1,7 +1,7 @@
 -- use: task_record
 -- provides: amendment_in amend next_amendment
--- Changes after a task's end have an order while a ledger keeps this Redis: a retry, a webhook that is told or moved, a removal.
--- The record's field `amended` has the number of the ledger's epoch, and the count of these changes. Of two moments of an ended task
+-- Numbers the changes of a task after its end, while a ledger follows this Redis: a retry, a webhook that was posted or moved, a removal.
+-- The field `amended` of the record has the number of the ledger's epoch, and the count of these changes. Of two records of an ended task
 -- the one with the higher pair is the later one, also after this Redis was set back.
 local function amendment_in(text)
   local epoch, number = string.match(text or '', '^(%d+) (%d+)$')
@@ -9,7 +9,7 @@ local function amendment_in(text)
   return tonumber(epoch), tonumber(number)
 end
 
--- The pair that the next change of this task has; nil where no ledger keeps this Redis.
+-- The pair of the next change of this task; nil if no ledger follows this Redis.
 local function next_amendment(id)
   local ledgers = call('HMGET', KEY.meta, 'ledger', 'rebuilding')
   local ledger = ledgers[1] or ledgers[2]

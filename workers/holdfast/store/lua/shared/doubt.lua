@@ -1,8 +1,13 @@
 -- use: clock journal workers
 -- provides: doubt
--- Doubt whether this Redis was set back to an earlier moment. Who finds a sign of that marks the whole queue: the field '' of the hash
--- `closed`, which each pull looks at anyway, with the moment. Nobody claims until the steward has compared this Redis with its ledger:
--- then it ends the doubt, or puts back first what was lost. Without a ledger nothing is marked.
+-- Doubt: this Redis may have been set back to an earlier moment, and may hold tasks that have ended since.
+--
+-- Rule 1. While the doubt lasts, nobody claims. It lasts until the steward has compared this Redis with its ledger, and has put back what was
+-- lost; or for PATIENCE_MS, if no steward comes.
+-- Rule 2. Without a ledger there is no doubt: nothing could be compared.
+--
+-- Theory of operation. A worker that finds a sign of it (a request number that leaps, a new connection) marks the whole queue: the field
+-- '' of the hash `closed` gets the present moment. Each pull reads that hash anyway. The event `worker-doubts` wakes the steward.
 -- A function that makes functions: each function of a script costs every call of it.
 local function doubt()
   local ALL = ''

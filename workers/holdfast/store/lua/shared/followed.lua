@@ -1,6 +1,6 @@
 -- use: ledger_standing
 -- A guard: the operation behind it runs only in the Redis that a ledger follows, and only if that Redis has forgotten nothing.
--- ARGV: what the operation wants, then the ledger's epoch, then the last event that was seen.
+-- ARGV: the arguments of the operation, the ledger's epoch, the last event that the ledger has seen.
 -- Answers: elsewhere, and nothing was written.
 local WITNESS = table.remove(ARGV)
 local EPOCH = table.remove(ARGV)

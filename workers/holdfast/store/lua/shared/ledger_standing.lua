@@ -1,9 +1,14 @@
 -- provides: standing is_believed
--- Tells a ledger if this is the Redis that it follows, and if this Redis has forgotten anything since an event that the ledger
--- has seen (`witness`, '' for none). `after`: the last event that was ingested.
---   ok. missed: some events were trimmed unread. lost: this Redis has forgotten what was seen, or knows of no ledger.
---   other: it belongs to another ledger.
--- An epoch is `<number>-<ledger>`: a Redis that was set back far enough holds an earlier one of the same ledger.
+-- Tells a ledger whether this is the Redis that it follows, and whether this Redis has lost anything that the ledger has seen.
+--
+-- Rule 1. A Redis belongs to the ledger whose epoch it holds. An epoch is `<number>-<ledger>`; each rebuild begins a higher number. A lower
+-- number of the same ledger means that this Redis was set back.
+-- Rule 2. A Redis has lost nothing if it still has the last event that the ledger has seen (`witness`, '' for none).
+--
+-- The answers: ok. missed: some events behind `after`, the last one ingested, were trimmed unread. lost: this Redis has forgotten what was
+-- seen, or knows of no ledger. other: it belongs to another ledger.
+--
+-- Warning. A Redis that was set back to exactly the witness looks whole. The ledger finds that by requests whose effect does not come.
 local function is_before(one, other)
   local function number(position)
     local ms, part = string.match(position, '^(%d+)-(%d+)$')

@@ -1,9 +1,9 @@
 -- use: guard task_record journal
 -- provides: carry_out
--- A guard: the operation on a task behind it was requested through a ledger. Requests are numbered, and none runs twice.
--- ARGV: what the operation wants, then the request's number, then the epoch. Answers the task's state if that request, or a
--- later one, has run before. A request is noted when it was carried out: one at which an error has ended the operation is
--- carried out when it comes again.
+-- A guard: the operation behind it changes a task, and was requested through a ledger. Requests are numbered, and none runs twice.
+-- ARGV: the arguments of the operation, the number of the request, the epoch.
+-- Answers: the task's state, if this request or a later one has run before; else what the operation answers.
+-- A request is noted after it was carried out. If an error ends the operation, the request is carried out when it comes again.
 local REQUEST = tonumber(table.remove(ARGV))
 local asked = read(ARGV[1], 'state', 'asked')
 if asked[1] and (tonumber(asked[2] or nil) or 0) >= REQUEST then return asked[1] end

@@ -1,13 +1,12 @@
 -- use: journal
 -- provides: carry_out
--- A guard: the operation behind it changes a setting that a ledger keeps (a `fact`: schedules, bounds, quiet hosts, the queue's
--- webhook) and was requested through that ledger.
--- ARGV: what the operation wants, then the fact's name, the request's number, the epoch. Answers: elsewhere, and nothing was
--- written; for a request that has run before, its answer then, or overtaken if that is forgotten. The event tells the ledger
--- that this request has run.
--- Keeps: requests on one fact run in the order of their numbers, each once, though a producer and a steward may both send it,
--- and late.
---   asked: fact → the last request that was carried out on it. answers: request and its answer, by the request.
+-- A guard: the operation behind it changes a setting that a ledger keeps (a `fact`: a schedule, the bounds, the quiet hosts, the queue's
+-- webhook), and was requested through that ledger.
+-- ARGV: the arguments of the operation, the name of the fact, the number of the request, the epoch.
+-- Answers: elsewhere: this Redis is not that ledger's, and nothing was written. For a request that has run before: its answer then, or
+--       overtaken if that answer was forgotten. Else what the operation answers; an event tells the ledger that the request has run.
+-- Keeps: requests for one fact run in the order of their numbers, each once. A producer and a steward may both send one, and late.
+--   asked: fact → the last request that was carried out on it. answers: each request with its answer, by number.
 local EPOCH = table.remove(ARGV)
 local REQUEST = tonumber(table.remove(ARGV))
 local FACT = table.remove(ARGV)

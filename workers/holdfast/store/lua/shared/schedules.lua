@@ -1,8 +1,23 @@
 -- use: task_record journal clock limits
 -- provides: go_on_now scheduling
--- Schedules: a hash each, all ids in one sorted set by when something is to be done about them (+inf: nothing is). Ids may
--- hold any `:`, so an id is the last part of each key, and no two kinds of keys begin alike.
--- Expressions are read and moments computed by whoever calls; here is compared, counted and written.
+-- Schedules: the record of each, its history, and the index by which the steward finds what is due.
+--
+-- Rule 1. The scripts read no expression and compute no moment. The caller does (core/schedules.py), and sends the moment that it has
+-- seen. The scripts compare it with the record, and write the next one.
+-- Rule 2. `generation` counts how often the schedule was set. An order for an earlier generation changes nothing, and the end of a task
+-- from an earlier one does not decide what happens next.
+-- Rule 3. A fire is made once. Its task has the id of the fire, and the expected moment is moved after the task was made: after an error
+-- in between the fire is made again, under the same id.
+-- Rule 4. One schedule has one running task, unless `overlap` allows more. Only the store knows whether the last task has ended, so
+-- `overlap` is decided here (schedule_fire.lua).
+-- Rule 5. A damaged record is set aside: it is due no more until the schedule is set again. The other schedules go on.
+--
+-- Theory of operation. A schedule is a hash. One sorted set has the ids of all, by the moment at which something is to be done about them:
+-- a fire, or the end of a pause; +inf means never. `index_schedule` writes that moment after each change, and wakes the steward if the
+-- schedule is now the first. `fire_ended` is called when the task of a fire has ended: it releases a fire that waited for that end, and
+-- moves a CONTINUE schedule on.
+--
+-- Warning. An id may contain colons. So the id is the last part of every key, and no two kinds of keys begin alike.
 local go_on_now = {}   -- ids of the schedules that go on at once after a task of theirs has ended in this call
 -- A function that makes functions: few tasks are fires, and each function of a script costs every call of it.
 local function scheduling()

@@ -1,11 +1,13 @@
 -- Settle what is done, then claim up to k tasks.
 -- KEYS: the public queue.
--- ARGV: incarnation, request, k, settlements as MessagePack (a list of lists: task id, claim, result, kind, delay in ms,
---       reason, checkpoint, '' for none; only the first three: completed), the lanes' weights ('' to serve them in their order), how many to claim beyond k (see fast_pull;
---       here none are), then the lanes.
--- Answers: {standing (QUIET: its host is to claim nothing; DOUBTED: nobody is, until the steward has compared this Redis with its ledger; APART: a suspect runs alone here, or is to be the next; FIRES: nothing
---           was claimed, as schedules go on after what was settled: their fires come first), verdicts, rows of claims (see
---           store/redis/worker.py), backlog left, entries in the inbox; of FIRES then the ids of these schedules}.
+-- ARGV: incarnation, request, k, settlements, the weights of the lanes ('': they are served in their order), how many tasks to claim beyond
+--       k (see fast_pull: this script claims none beyond), then the lanes.
+--       The settlements are a MessagePack list of lists: task id, claim, result, kind, delay (ms), reason, checkpoint ('' for none). One that
+--       has only the first three completes its task.
+-- Answers: {standing, verdicts, rows of claims (see store/redis/worker.py), backlog left, entries in the inbox}.
+--       Standings besides OK: QUIET: the worker's host is to claim nothing. DOUBTED: nobody claims until the steward has compared this
+--       Redis with its ledger. APART: a suspect runs alone on this host, or will be the next. FIRES: nothing was claimed, because schedules
+--       go on after these settlements, and their fires come first; the answer then ends with the ids of these schedules.
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom

@@ -1,6 +1,6 @@
--- Recover incarnations whose lease has lapsed: the same heartbeat, of its own or of who vouches for it, seen stale twice, a
--- grace apart. A frozen Redis makes every heartbeat look old at once; its first beat after that clears the suspicion. A
--- heartbeat or a suspicion from later than now is of a clock that has been set back since: it counts as of now.
+-- Recover incarnations whose lease has expired: two looks, a grace apart, have found the same old heartbeat, and nobody has vouched for the
+-- worker in between. While Redis is frozen, every heartbeat grows old at once: the first beat after that clears the suspicion. A moment
+-- later than now comes from a clock that was set back since: it counts as now.
 -- KEYS: the public queue. ARGV: lease (ms), grace (ms), runs of a task after its first death.
 -- Answers: incarnation, tasks put back, incarnation, …
 -- flags: allow-oom

@@ -1,13 +1,15 @@
--- Make an incarnation known. An id is never used again: another process is refused, the same one may repeat itself.
--- KEYS: the public queue. ARGV: incarnation, host, boot, pid, slot, lanes it serves as JSON (a list of name, weight, timeout in s; ''
---       if it does not say), names of its handlers as MessagePack ('' if it runs tasks of any name),
---       kind: `worker` (of a supervisor's pool), `quarantine` (claims suspects alone, one at a time) or `single` (of a process
---       that cannot fork), limits of its settings as JSON ('' if it does not say), the last halt
---       that there was at its start, of a process that ends at halts ('' or missing: it is none),
---       the name of its application ('' for none), ids of the schedules that its code declares as MessagePack ('' if it does not
---       say), how many tasks it runs at once ('' if it does not say: it claims no more),
---       the number of its last request (a worker that this Redis has lost goes on with the next one).
--- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
+-- Make an incarnation known. An id is never used again: another process is refused, the same one may repeat the call.
+-- KEYS: the public queue.
+-- ARGV: incarnation, host, boot, pid, slot;
+--       the lanes that it serves as JSON (a list of name, weight, timeout in s), the names of its handlers as MessagePack ('': it runs tasks
+--       of any name);
+--       its kind: `worker` (of a supervisor's pool), `quarantine` (claims suspects, one at a time) or `single` (of a process that cannot
+--       fork); the limits of its settings as JSON;
+--       the number of the last halt before its start, for a process that ends at halts ('' or missing for others);
+--       the name of its application ('' for none), the ids of the schedules that its code declares as MessagePack;
+--       how many tasks it runs at once, the number of its last request: a worker that this Redis has forgotten goes on with the next one.
+--       A value that the worker does not tell is ''.
+-- Answers: OK; DEAD: it was declared dead, perhaps before it registered; or TAKEN: another process has this id.
 -- Keeps: I2: an owner exists before it owns. I18: on a quiet or halted host it claims nothing from its first pull on.
 -- flags: allow-oom
 -- use: clock journal hosts catalogs workers shared_keys

@@ -1,10 +1,10 @@
--- Renew an incarnation's lease and compare what it holds with what it owns.
+-- Renew the lease of an incarnation, and compare the tasks that it holds with those that it owns here.
 -- KEYS: the public queue.
--- ARGV: incarnation, state (live or draining), the last request it has seen answered, how many lanes it serves, these, then
---       per holding (unsettled results included) task id, claim, progress, checkpoint ('' for none).
--- Answers: {standing, id and claim of each holding that is not owned, number owned but not held and put back, ms since vouched for (-1: never),
---          0 if nothing waits in its lanes that it might claim, 1 if its host is quiet, id and claim of each that is to pause,
---          the last request that was run for it}.
+-- ARGV: incarnation, state (live or draining), the last request whose answer it has seen, how many lanes it serves, their names, then for
+--       each task that it holds (unsettled results included) task id, claim, progress, checkpoint ('' for none).
+-- Answers: {standing; id and claim of each task that it holds and does not own; how many tasks it owned, did not hold, and were put back; ms
+--          since a steward vouched for it (-1: never); 0 if nothing waits in its lanes that it might claim; 1 if its host is quiet; id and
+--          claim of each task that is to pause; the last request that was carried out for it}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
 -- use: clock task_record lane pause_requests unbegun webhook_outbox damage workers journal

@@ -2,8 +2,8 @@
 -- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one page, silence (ms) after which an owner
 --       counts as gone, put back (1 or 0: only look), runs of a task after its first death.
 -- Answers: the next cursor (0 at the end), then id, owner, why (dead, unknown, silent, not held), …
--- Asked to put back, it also ends what has ended in its record alone: see end_again.
--- An owner of which one task is put back is tombstoned, and loses all it holds: see recover.
+-- With `put back` it also completes ends that stand only in the record of a task (see end_again). An owner of a task that is put back is
+-- declared dead, and loses all tasks that it holds (see recover).
 -- Keeps: I1, I2, I3, I4.
 -- flags: allow-oom
 -- use: clock recovery task_record workers damage task_end

@@ -1,10 +1,10 @@
--- How many suspects may start now in some lanes: neither paused nor at their limit, nothing keeps those tasks back, and this
--- pool has their handlers. Those that something keeps back go to their gates, so do those whose handler no live worker has.
--- Where some may start, workers of processes that cannot fork are told to look: no bell is rung for a suspect.
--- KEYS: the public queue. ARGV: how many workers of this pool are named, these, then the lanes. A pool of which no live worker
---       is named counts tasks of any handler.
--- Answers: {how many, as far as they were looked at; how many of them are to run while no other quarantine worker of their
---           host runs: suspects by recoveries}.
+-- Count the suspects of some lanes that may start now: their lane is neither paused nor at its limit, nothing keeps them back, and this pool
+-- has their handler. A suspect that something keeps back, or whose handler no live worker has, goes to its gate.
+-- If some may start, workers of processes that cannot fork are told to look, because no bell is rung for a suspect.
+-- KEYS: the public queue. ARGV: how many workers of this pool are named, their incarnations, then the lanes. If none of the named workers
+--       lives, tasks of any handler count.
+-- Answers: {how many, as far as they were looked at; how many of them must run while no other quarantine worker of their host runs:
+--           those that are suspects because of recoveries}.
 -- Keeps: I3.
 -- flags: allow-oom
 -- use: suspect_queue workers unknown_handlers serving_workers task_record

@@ -1,6 +1,6 @@
 -- A steward vouches for the incarnations that its parent has not reported dead: their leases hold though they are silent.
--- KEYS: the public queue. ARGV: the clock of their host (Unix ms) and the version of Holdfast there (both '': it does not say), incarnations.
--- Answers: how many of them live.
+-- KEYS: the public queue. ARGV: the clock of their host (Unix ms) and the version of Holdfast there (both '' if not told), incarnations.
+-- Answers: how many of them are alive.
 -- flags: allow-oom
 -- use: clock
 local clock, version = ARGV[1], ARGV[2]
