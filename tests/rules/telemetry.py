@@ -85,8 +85,8 @@ TELEMETRY = (
     Rule(
         "spans of handlers go the same way, through a provider that their module has set",
         "if provider_in_use() is None:\n"
-        "    trace.set_tracer_provider(BatchingProvider(exporter, resource))\nreturn given()",
-        "return own(exporter, resource)",
+        "    trace.set_tracer_provider(BatchingProvider(exporter, about))\nreturn given()",
+        "provider = BatchingProvider(exporter, about)\nreturn SpanProvider(provider, provider.shutdown)",
         f"{_TRACES}::test_a_provider_of_the_handlers_module_is_used",
     ),
     Rule(

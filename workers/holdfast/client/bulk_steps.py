@@ -107,12 +107,10 @@ class BulkSteps:
     async def _remove(self, task_ids: Sequence[str]) -> list[_Came]:
         removed = await self._call(self._store.forget_tasks, task_ids) if task_ids else 0
         is_all = removed == len(task_ids)
-        kept = 0 if is_all else sum([await self._is_there(task_id) for task_id in task_ids])
+        found = [] if is_all else [await self._call(self._store.get, each, payloads=False) for each in task_ids]
+        kept = len(found) - found.count(None)
         moved = max(0, len(task_ids) - removed - kept)
         return [_Came.CHANGED] * removed + [_Came.REFUSED] * kept + [_Came.MOVED] * moved
-
-    async def _is_there(self, task_id: str) -> bool:
-        return await self._call(self._store.get, task_id, payloads=False) is not None
 
     async def _cancel(self, task: TaskRecord, reason: str) -> _Came:
         word = await self._call(self._store.cancel, task.task_id, reason)

@@ -165,12 +165,11 @@ def _flow(nodes: Sequence[Node], ends: Sequence[int], key: str | None, *, is_sin
 
 
 def _keyed(node: Node, key: str) -> Node:
-    has_id = node.spec.task_id is not None or node.spec.key is not None or _stands_for_others(node.spec)
-    return node if has_id else replace(node, spec=msgspec.structs.replace(node.spec, key=key))
-
-
-def _stands_for_others(spec: TaskSpec) -> bool:
-    return spec.debounce is not None or spec.unique is not None
+    """The task with this key, unless it has an id or may stand for others."""
+    spec = node.spec
+    if any(each is not None for each in (spec.task_id, spec.key, spec.debounce, spec.unique)):
+        return node
+    return replace(node, spec=msgspec.structs.replace(spec, key=key))
 
 
 # Handles of submitted tasks: a producer waits for its task, reads it or cancels it.

@@ -20,7 +20,7 @@ from holdfast.client.arguments import check_cursor, check_lane, check_limit, che
 from holdfast.client.batch import Batch, FlowTasks, drafts_of_batch
 from holdfast.client.queue_control import DeadLetters, QueueControl, TaskControl
 from holdfast.client.queue_views import QueueViews
-from holdfast.client.submission import Draft, Registry, Submitter, raise_refusals
+from holdfast.client.submission import Registry, Submitter, raise_refusals
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_spec import TaskSpec, keywords_of
 from holdfast.core.acceptance import Receipt, Submission
@@ -108,7 +108,8 @@ class TaskManager(TaskControl, DeadLetters, QueueControl, QueueViews):
         drafts = [self.submitter.draft(spec) for spec in cast("list[TaskSpec]", check_list("specs", specs, "TaskSpec"))]
         if batch is not None:
             callback = None if then is None else self.submitter.draft(then)
-            return await self._run_batch(drafts_of_batch(self._queue, batch, drafts, callback), len(drafts))
+            ids = _accepted(*await self.submitter.submit_drafts(drafts_of_batch(self._queue, batch, drafts, callback)))
+            return ids[len(ids) - len(drafts) :]  # without the callback, which is the first if there is one
         if then is not None:
             raise InvalidTaskError("then needs batch: the id of the batch whose end it waits for")
         return _accepted(*await self.submitter.submit_drafts(drafts))
@@ -120,11 +121,6 @@ class TaskManager(TaskControl, DeadLetters, QueueControl, QueueViews):
         if not isinstance(flow, FlowTasks):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
             raise InvalidTaskError(f"flow {shown(flow)}: a flow is expected, made by chain() or gather()")
         return await self.run_tasks(flow.specs(self._queue))
-
-    async def _run_batch(self, drafts: Sequence[Draft], number: int) -> list[str]:
-        """The ids of the tasks, without the callback, which is the first draft if there is one."""
-        ids = _accepted(*await self.submitter.submit_drafts(drafts))
-        return ids[len(ids) - number :]
 
     def batch(self, batch_id: str) -> Batch:
         """The batch with this id. This call does not ask the store; the methods of the batch do."""

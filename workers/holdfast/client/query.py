@@ -254,14 +254,9 @@ class TaskQueries(RepeatedCalls):
 
 def _failed(record: TaskRecord) -> TaskFailed:
     if record.refused:
-        return _refused(record)
-    error = record.error
-    if error is None:
+        refused = TaskRefused(record.task_id, record.state, record.reason, TaskRefused.__name__)
+        refused.word, refused.duplicate_of = record.refused, record.duplicate_of
+        return refused
+    if (error := record.error) is None:
         return TaskFailed(record.task_id, record.state, record.reason)
     return TaskFailed(record.task_id, record.state, error.message, error.type, error.traceback)
-
-
-def _refused(record: TaskRecord) -> TaskRefused:
-    refused = TaskRefused(record.task_id, record.state, record.reason, TaskRefused.__name__)
-    refused.word, refused.duplicate_of = record.refused, record.duplicate_of
-    return refused

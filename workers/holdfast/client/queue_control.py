@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 
 from holdfast.client.arguments import (
@@ -116,7 +117,7 @@ class QueueControl(RepeatedCalls):
         removed, cursor = 0, ""
         while most is None or removed < most:
             page = await self._call(self._store.tasks, wanted, CHUNK, cursor)
-            ids = [task.task_id for task in page.tasks if _ended_by(task, before_ms)]
+            ids = [task.task_id for task in page.tasks if (task.finished_ms or sys.maxsize) <= before_ms]
             removed += await self._forget(ids if most is None else ids[: most - removed])
             _tell(on_step, removed)
             if not (cursor := page.cursor):
@@ -157,10 +158,6 @@ def _ended(states: tuple[State, ...]) -> tuple[State, ...]:
         ended = ", ".join(sorted(TERMINAL))
         raise InvalidTaskError(f"state {open_ones[0]}: only what has ended can be deleted, so {ended} are allowed")
     return states or tuple(sorted(TERMINAL))
-
-
-def _ended_by(task: TaskRecord, before_ms: int) -> bool:
-    return task.finished_ms is not None and task.finished_ms <= before_ms
 
 
 def _not_removed(task_id: str, task: TaskRecord | None) -> HoldfastError:

@@ -72,14 +72,10 @@ class Schedules:
         if after is not None:
             check_moment("after", after)
         now = await self._now()
-        try:
-            defined = self._define(schedule_id, spec, now, after)
-        except InvalidScheduleError:
-            known = await self._same(schedule_id, spec)
-            if known is None:
-                raise
-            return Put(PutAnswer.SAME, known.generation, known.expected)
-        return await self._put(defined, again=again)
+        found = await self._defined_or_same(schedule_id, spec, now, after)
+        if isinstance(found, ScheduleRecord):
+            return Put(PutAnswer.SAME, found.generation, found.expected)
+        return await self._put(found, again=again)
 
     async def declare(
         self, schedule_id: str, spec: ScheduleSpec, application: str = "", asked: int | None = None
@@ -90,15 +86,9 @@ class Schedules:
         `asked` (ms): the moment of the worker's first request, if the schedule belonged to another application then.
         Later declarations by newer workers of the same application are not undone.
         """
-        try:
-            defined = self._define(schedule_id, spec, await self._now())
-        except InvalidScheduleError:
-            known = await self._same(schedule_id, spec)
-            if known is None:
-                raise
-            defined = ScheduleChange(known.definition, known.expected)
-        owned = replace(defined.definition, owner=spec.owner or check_owner(application), declared=True)
-        return await self._put(ScheduleChange(owned, defined.expected), asked=asked)
+        found = await self._defined_or_same(schedule_id, spec, await self._now())
+        owned = replace(found.definition, owner=spec.owner or check_owner(application), declared=True)
+        return await self._put(ScheduleChange(owned, found.expected), asked=asked)
 
     async def put_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
         """Set all of these, by id. Each is checked before the first is written: InvalidScheduleError names the id."""
@@ -129,19 +119,25 @@ class Schedules:
         for schedule_id, spec in specs.items():
             await anyio.lowlevel.checkpoint()  # others may need the loop meanwhile
             try:
-                changes.append(self._define(schedule_id, spec, now))
+                found = await self._defined_or_same(schedule_id, spec, now)
             except InvalidScheduleError as error:
-                if await self._same(schedule_id, spec) is None:
-                    raise InvalidScheduleError(f"schedules.{_name(schedule_id)}: {error}") from None
+                raise InvalidScheduleError(f"schedules.{_name(schedule_id)}: {error}") from None
+            changes += [] if isinstance(found, ScheduleRecord) else [found]
         return changes
 
-    async def _same(self, schedule_id: str, spec: ScheduleSpec) -> ScheduleRecord | None:
-        """True if this very spec was set before and its schedule has ended. It is accepted, although it never fires
-        again."""
-        record = await self._call(self._store.schedule, check_schedule_id(schedule_id))
-        with suppress(TypeError, UnicodeError):  # such a spec was never set, as it cannot be written
-            return record if record is not None and record.definition.spec == spelled(spec) else None
-        return None
+    async def _defined_or_same(
+        self, schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None
+    ) -> ScheduleChange | ScheduleRecord:
+        """The definition for a spec. If this very spec was set before and its schedule has ended, returns the schedule:
+        the spec is accepted, although it never fires again."""
+        try:
+            return self._define(schedule_id, spec, now, after)
+        except InvalidScheduleError:
+            record = await self._call(self._store.schedule, check_schedule_id(schedule_id))
+            with suppress(TypeError, UnicodeError):  # such a spec was never set, as it cannot be written
+                if record is not None and record.definition.spec == spelled(spec):
+                    return record
+            raise
 
     def _define(self, schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None) -> ScheduleChange:
         defined = define(schedule_id, spec, now, after)

@@ -221,22 +221,15 @@ class SpanProvider(NamedTuple):
 
 
 def towards(endpoint: str, service: str, *, grpc: bool, is_global: bool = False) -> SpanProvider:
-    """A provider that sends to the collector at `endpoint`. `is_global`: spans of other code in this process are sent,
-    too, through an existing provider or ours."""
+    """A provider that sends to the collector at `endpoint`. `is_global`: ours becomes the global one, unless there is
+    one: spans of other code in this process are sent, too."""
     about = resource(service)
     exporter = (over_grpc if grpc else over_http)(endpoint, about)
-    return global_one(exporter, about) if is_global else own(exporter, about)
-
-
-def own(exporter: SpanExporter, resource: Resource) -> SpanProvider:
-    provider = BatchingProvider(exporter, resource)
-    return SpanProvider(provider, provider.shutdown)
-
-
-def global_one(exporter: SpanExporter, resource: Resource) -> SpanProvider:
-    """The global provider; ours becomes it if there is none."""
+    if not is_global:
+        provider = BatchingProvider(exporter, about)
+        return SpanProvider(provider, provider.shutdown)
     if provider_in_use() is None:
-        trace.set_tracer_provider(BatchingProvider(exporter, resource))
+        trace.set_tracer_provider(BatchingProvider(exporter, about))
     return given()
 
 

@@ -28,6 +28,12 @@ USUAL_SECONDS = 10.0
 _RULES = ("FREQ=", "RDATE")
 _BY_HANDLER = "its handler stopped it"  # as shared/schedules.lua writes it
 
+# Options that jobs may have in any way.
+_BESIDE = (
+    *("schedule", "rrule", "at", "timezone", "owner", "overlap"),
+    *("timeout", "max_attempts", "lane", "metadata", "text"),
+)
+
 _read_spec = msgspec.json.Decoder(ScheduleSpec).decode
 
 
@@ -72,17 +78,9 @@ def is_job(record: ScheduleRecord) -> bool:
     spec = _read_spec(record.definition.spec)
     jobid = record.definition.schedule_id
     job = spec_of(jobid, spec.schedule or "", JobKind(spec.on_failure, spec.max_attempts or 1))
-    beside: dict[str, object] = {
-        "schedule": None,
-        "rrule": None,
-        "at": None,
-        "timezone": "UTC",
-        "owner": "",
-        "overlap": job.overlap,
-    }
-    beside |= {"timeout": None, "max_attempts": job.max_attempts, "lane": None, "metadata": None}
-    beside |= {} if spec.text is None else {"text": jobid}
-    return msgspec.structs.replace(spec, **beside) == msgspec.structs.replace(job, **beside)
+    beside = dict.fromkeys(_BESIDE, None)
+    is_same = msgspec.structs.replace(spec, **beside) == msgspec.structs.replace(job, **beside)
+    return is_same and spec.text is not None
 
 
 def schedule_of(record: ScheduleRecord) -> str | None:
