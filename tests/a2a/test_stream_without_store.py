@@ -18,7 +18,7 @@ from holdfast.errors import StoreUnavailableError
 from holdfast.store import open_store
 from holdfast_config import RedisSettings, Settings
 from holdfastd.a2a.agent_task import AgentTask, StatusChange
-from holdfastd.web.a2a.agent import Agent
+from holdfastd.web.a2a.methods import Agent
 from holdfastd.web.queue.queue_access import QueueAccess
 from holdfastd.web.web_process import SHORT
 from tests.servers import serve

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from holdfastd.operations.act import Act
 
 FACES = Path(__file__).parents[2] / "supervisor/holdfastd"
 OF_TASKS = (
@@ -72,6 +76,25 @@ def test_a_face_has_no_role_of_its_own(face: str) -> None:
         if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node).split(".")[-1] in {"Role", "role", "roles"}
     }
     assert set(found) - OF_ROLES == set()
+
+
+def acts() -> dict[str, Act[Any, Any]]:
+    modules = [import_module(f"holdfastd.operations.{file.stem}") for file in (FACES / "operations").glob("[a-z]*.py")]
+    return {name: each for module in modules for name, each in vars(module).items() if isinstance(each, Act)}
+
+
+@pytest.mark.parametrize("name", sorted(acts()))
+def test_each_act_is_tried_through_its_faces(name: str) -> None:
+    """An act of the tables that no face has is not needed, and one that no test here names is not compared."""
+    asked = [file for face in ("cli", "web") for file in (FACES / face).rglob("*.py") if name in names(file)]
+    assert asked
+    assert [file.name for file in Path(__file__).parent.glob("*.py") if name in names(file)]
+
+
+def names(file: Path) -> set[str]:
+    """The last parts of the names that a file uses."""
+    nodes = ast.walk(ast.parse(file.read_text()))
+    return {ast.unparse(node).rpartition(".")[2] for node in nodes if isinstance(node, ast.Name | ast.Attribute)}
 
 
 def test_the_acts_do() -> None:

@@ -13,7 +13,7 @@ from holdfast.core.quiet_hosts import ALL_HOSTS
 from holdfast_config import RedisSettings
 from holdfastd.operations.act import Act
 from holdfastd.operations.hosts import END_HALT, HALT_HOSTS, QUIET_HOSTS, RESUME_HOSTS
-from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESET_LANE, RESUME_LANE
+from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESET_HANDLER, RESET_LANE, RESUME_LANE
 from holdfastd.operations.schedules import PAUSE_SCHEDULE, REMOVE_SCHEDULE, RESUME_SCHEDULE, RUN_SCHEDULE, SET_SCHEDULE
 from tests.cli.commands import Cli
 from tests.operations.faces import FACES, Case
@@ -184,6 +184,24 @@ async def test_a_limit_that_is_reset_is_that_of_the_settings_again(redis_setting
                 said = await FACES[face](cli, here, again)
                 assert said.answer == {"subject": LANE, "answer": "bounded"}
                 assert not any(each.limit.asked for each in (await here.manager.lanes()).lanes)
+
+
+@pytest.mark.parametrize("face", FACES)
+async def test_a_limit_of_a_handler_is_reset_through_each_face(
+    redis_settings: RedisSettings, cli: Cli, face: str
+) -> None:
+    limit = replace(LIMITED_HANDLER, given={"rate": "5/s", "create": True})
+    again = Case(RESET_HANDLER, "billing", (*limit.words, "--reset"), ("DELETE", "/handlers/{}/limits"))
+    if face == "form":  # an empty field
+        again = replace(limit, given={"rate": ""})
+    async with site(redis_settings) as here:
+        await FACES["route"](cli, here, limit)
+        said = await FACES[face](cli, here, again)
+        assert said.refusal == ""
+        assert (said.note.change, said.note.subject, said.note.is_refused) == (again.act.name, "billing", False)
+        assert not any(order.asked for order in (await here.manager.lanes()).handlers.values())
+        missing = await here.program.put("/api/v1/handlers/billing/limits", json={})
+        assert (missing.status_code, missing.json()["field"]) == (400, "rate")
 
 
 FORM = {"way": "at", "rule": "2099-01-31T12:00:00", "name": "close"}

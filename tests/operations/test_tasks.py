@@ -15,6 +15,7 @@ from holdfastd.operations.act import Act
 from holdfastd.operations.dead import RETRY_ALL_DEAD
 from holdfastd.operations.tasks import (
     CANCEL_TASK,
+    CLEAN_TASKS,
     PAUSE_TASK,
     REMOVE_TASK,
     RESUME_TASK,
@@ -185,6 +186,6 @@ async def test_all_that_are_cleaned_away_are_one_change(redis_settings: RedisSet
         for options, removed in ((("--name", "none"), 0), (("--older", "1h"), 0), (("--limit", "1"), 1), ((), 1)):
             assert cli("tasks", "clean", "--yes", "--json", *options).document == {"removed": removed}
             (note, *_) = await here.store.activity_before("", 1)
-            assert (note.change, note.outcome, note.is_refused) == ("tasks/clean", f"{removed} removed", False)
+            assert (note.change, note.outcome, note.is_refused) == (CLEAN_TASKS.name, f"{removed} removed", False)
         assert len(await here.store.activity_before("", 10)) == 4
         assert await here.manager.count_tasks() == 1

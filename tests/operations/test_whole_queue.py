@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -11,6 +12,12 @@ import redis
 
 from holdfast.core.activity import Activity
 from holdfast_config import RedisSettings
+from holdfastd.operations.agent_messages import BEGIN_AGENT_TASK, CONTINUE_AGENT_TASK, REMOVE_TARGET, SET_TARGET
+from holdfastd.operations.schedules import APPLY_SCHEDULES
+from holdfastd.operations.submit_tasks import SUBMIT_TASKS
+from holdfastd.operations.tasks import SEND_MESSAGE
+from holdfastd.operations.timeline_jobs import SET_JOB, UNSET_JOB
+from holdfastd.operations.whole_queue import CLEAR_QUEUE, OBLITERATE_QUEUE, RECOVER_TASKS
 from tests.cli.commands import Answer, Cli
 from tests.web.site import Site, site
 
@@ -42,14 +49,14 @@ async def test_a_queue_is_cleared_recovered_and_deleted(redis_settings: RedisSet
         assert (await run(cli, "recover", "--dry-run")).out == "0 tasks would be put back\n"
         assert (await run(cli, "recover")).out == "0 tasks put back\n"
         assert await notes(here) == [
-            ("queue/clear", "mail", False),
-            ("queue/clear", "mial", True),
-            ("queue/clear", "new", False),
-            ("queue/clear", queue, False),
-            ("queue/recover", "", False),
+            (CLEAR_QUEUE.name, "mail", False),
+            (CLEAR_QUEUE.name, "mial", True),
+            (CLEAR_QUEUE.name, "new", False),
+            (CLEAR_QUEUE.name, queue, False),
+            (RECOVER_TASKS.name, "", False),
         ]
         assert (await run(cli, "queue", "obliterate", "--yes")).status == 0
-        assert await notes(here) == [("queue/obliterate", queue, False)]
+        assert await notes(here) == [(OBLITERATE_QUEUE.name, queue, False)]
 
 
 async def test_jobs_and_declared_schedules_are_noted(redis_settings: RedisSettings, cli: Cli, tmp_path: Path) -> None:
@@ -64,12 +71,12 @@ async def test_jobs_and_declared_schedules_are_noted(redis_settings: RedisSettin
         assert (await run(cli, "schedules", "apply", str(file))).out == "create  nightly\n"
         assert (await run(cli, "schedules", "apply", str(file))).out == "no changes: 1 as declared\n"
         assert await notes(here) == [
-            ("jobs/set", "crawl:A", False),
-            ("jobs/set", "crawl:A", True),
-            ("jobs/unset", "crawl:A", False),
-            ("jobs/unset", "crawl:A", True),
-            ("schedules/apply", "billing", False),
-            ("schedules/apply", "billing", False),
+            (SET_JOB.name, "crawl:A", False),
+            (SET_JOB.name, "crawl:A", True),
+            (UNSET_JOB.name, "crawl:A", False),
+            (UNSET_JOB.name, "crawl:A", True),
+            (APPLY_SCHEDULES.name, "billing", False),
+            (APPLY_SCHEDULES.name, "billing", False),
         ]
 
 
@@ -78,16 +85,16 @@ async def test_a_submission_has_one_name_in_activity_by_whatever_face(redis_sett
         assert (await run(cli, "submit", "x", "--task-id", "a")).out == "a\n"
         assert (await here.change("/tasks/submit", task_id="b", text="x")).status_code == 303
         assert (await here.program.post("/api/v1/tasks", json={"text": "x", "task_id": "c"})).status_code == 201
-        assert await notes(here) == [("tasks/submit", each, False) for each in "abc"]
+        assert await notes(here) == [(SUBMIT_TASKS.name, each, False) for each in "abc"]
         assert (await run(cli, "submit", "y", "--task-id", "a b")).status == 2
         assert (await here.program.post("/api/v1/tasks", json={"text": "y", "task_id": "c"})).status_code == 409
-        assert (await notes(here))[3:] == [("tasks/submit", "", True), ("tasks/submit", "c", True)]
+        assert (await notes(here))[3:] == [(SUBMIT_TASKS.name, "", True), (SUBMIT_TASKS.name, "c", True)]
 
 
 async def test_many_tasks_of_one_command_are_one_change(redis_settings: RedisSettings, cli: Cli) -> None:
     async with site(redis_settings) as here:
         first, *_ = (await run(cli, "submit", "--lines", "-", "--json", stdin=b"x\n" * 3)).lines
-        assert await notes(here) == [("tasks/submit", f"{first['task_id']} and 2 more", False)]
+        assert await notes(here) == [(SUBMIT_TASKS.name, f"{first['task_id']} and 2 more", False)]
         lines = b'{"text": "x"}\n' * 600 + b"not JSON\n"
         broken = await run(cli, "submit", "--jsonl", "-", stdin=lines)
         (last, *_) = await _all(here)
@@ -108,3 +115,31 @@ async def test_a_change_stands_whose_note_is_lost_and_that_is_told(
             client.set(f"{{{redis_settings.queue}}}:activity", "no stream")
             answer = await run(cli, *words)
         assert (answer.status, "the change is made, but not listed in Activity: " in answer.err) == (0, True)
+
+
+async def asked(here: Site, method: str, params: dict[str, object]) -> Any:
+    call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return (await here.program.post("/a2a", json=call, headers={"a2a-version": "1.0"})).json()
+
+
+async def test_what_a_client_of_the_agent_asks_for_are_acts(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings, web_a2a=True) as here:
+        message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}
+        sent = {"message": message, "configuration": {"returnImmediately": True}}
+        task_id = (await asked(here, "SendMessage", sent))["result"]["task"]["id"]
+        sent["message"] = {**message, "messageId": "n", "taskId": task_id}
+        assert (await asked(here, "SendMessage", sent))["result"]["task"]["id"] == task_id
+        config = {"taskId": task_id, "id": "mine", "url": "https://example.com/told"}
+        assert (await asked(here, "CreateTaskPushNotificationConfig", config))["result"]["id"] == "mine"
+        assert "error" not in await asked(here, "DeleteTaskPushNotificationConfig", config)
+        for name in ("CreateTaskPushNotificationConfig", "DeleteTaskPushNotificationConfig"):
+            assert "no task nobody" in (await asked(here, name, {**config, "taskId": "nobody"}))["error"]["message"]
+        assert await notes(here) == [
+            (BEGIN_AGENT_TASK.name, task_id, False),
+            (CONTINUE_AGENT_TASK.name, task_id, False),
+            (SET_TARGET.name, task_id, False),
+            (REMOVE_TARGET.name, task_id, False),
+            (SET_TARGET.name, "nobody", True),
+            (REMOVE_TARGET.name, "nobody", True),
+        ]
+        assert (BEGIN_AGENT_TASK.name, CONTINUE_AGENT_TASK.name) == (SUBMIT_TASKS.name, SEND_MESSAGE.name)

@@ -58,8 +58,8 @@ DASHBOARD = (
     ),
     Rule(
         "the filter of a change of many tasks shows no secret in the API",
-        "return bulk_document(change, now_ms, call.access.redaction.query)",
-        "return bulk_document(change, now_ms)",
+        "return task_documents.bulk_document(change, now_ms, call.access.redaction.query)",
+        "return task_documents.bulk_document(change, now_ms)",
         f"{_REDACTION}::test_the_filter_of_a_change_of_many_tasks_shows_no_secret",
     ),
     Rule(

@@ -1,4 +1,7 @@
-"""A2A 0.3 on the wire: parameters as they are read, tasks and changes as they are written."""
+"""A2A 0.3 on the wire: parameters as they are read, tasks and changes as they are written.
+
+A parameter that is null was not given: the endpoint leaves it out.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from holdfastd.a2a.agent_task_view import NAMES_0_3, canonical_base64, file_of, 
 
 class TextPart03(msgspec.Struct, tag_field="kind", tag="text"):
     text: str
-    metadata: dict[str, Any] | None = None
+    metadata: dict[str, Any] = {}
 
     @property
     def content(self) -> Part:
@@ -33,7 +36,7 @@ class TextPart03(msgspec.Struct, tag_field="kind", tag="text"):
 
 class DataPart03(msgspec.Struct, tag_field="kind", tag="data"):
     data: dict[str, Any]
-    metadata: dict[str, Any] | None = None
+    metadata: dict[str, Any] = {}
 
     @property
     def content(self) -> Part:
@@ -59,7 +62,7 @@ class File03(msgspec.Struct, rename="camel"):
 
 class FilePart03(msgspec.Struct, tag_field="kind", tag="file"):
     file: File03
-    metadata: dict[str, Any] | None = None
+    metadata: dict[str, Any] = {}
 
     @property
     def content(self) -> Part:
@@ -72,28 +75,27 @@ class Message03(msgspec.Struct, rename="camel"):
     role: Literal["user", "agent"]
     parts: list[TextPart03 | DataPart03 | FilePart03]
     kind: Literal["message"] = "message"
-    context_id: str | None = None
-    task_id: str | None = None
-    metadata: dict[str, Any] | None = None
-    reference_task_ids: list[str] | None = None
+    context_id: str = ""
+    task_id: str = ""
+    metadata: dict[str, Any] = {}
+    reference_task_ids: list[str] = []
 
 
 class Authentication03(msgspec.Struct):
     schemes: list[str]
-    credentials: str | None = None
+    credentials: str = ""
 
 
 class PushConfig03(msgspec.Struct):
     url: str
-    id: str | None = None
-    token: str | None = None
-    authentication: Authentication03 | None = None
+    id: str = ""
+    token: str = ""
+    authentication: Authentication03 = msgspec.field(default_factory=lambda: Authentication03([]))
 
     @property
     def target(self) -> PushTarget:
-        known = self.authentication or Authentication03([])
-        scheme = known.schemes[0] if known.schemes else ""
-        return PushTarget(self.id or "", self.url, self.token or "", scheme, known.credentials or "", "0.3")
+        scheme = next(iter(self.authentication.schemes), "")
+        return PushTarget(self.id, self.url, self.token, scheme, self.authentication.credentials, "0.3")
 
 
 class PushParams03(msgspec.Struct, rename="camel"):
@@ -108,56 +110,39 @@ class PushParams03(msgspec.Struct, rename="camel"):
 class Configuration03(msgspec.Struct, rename="camel"):
     push_notification_config: PushConfig03 | None = None
     history_length: Annotated[int, Meta(ge=0)] | None = None
-    blocking: bool | None = None
+    blocking: bool = True
 
 
 class SendParams03(msgspec.Struct):
     message: Message03
-    configuration: Configuration03 | None = None
-    metadata: dict[str, Any] | None = None
+    configuration: Configuration03 = msgspec.field(default_factory=Configuration03)
+    metadata: dict[str, Any] = {}
 
     @property
     def sending(self) -> Sending:
-        given, chosen = self.message, self.configuration or Configuration03()
+        given, chosen = self.message, self.configuration
         message = AgentMessage(
             given.message_id,
             [{**part.content, **({"metadata": part.metadata} if part.metadata else {})} for part in given.parts],
             given.role,
-            given.context_id or "",
-            given.task_id or "",
-            (given.metadata or {}) | (self.metadata or {}),
-            given.reference_task_ids or (),
+            given.context_id,
+            given.task_id,
+            given.metadata | self.metadata,
+            given.reference_task_ids,
         )
         push = chosen.push_notification_config
-        return Sending(message, chosen.blocking is not False, chosen.history_length, push.target if push else None)
+        return Sending(message, chosen.blocking, chosen.history_length, push.target if push else None)
 
 
-class TaskParams03(msgspec.Struct, rename="camel"):
-    id: str
-    history_length: Annotated[int, Meta(ge=0)] | None = None
-
-
-class PushKey03(msgspec.Struct, rename="camel"):
+class PushKey03(msgspec.Struct):
     """Without an id of the settings the first ones of the task are meant."""
 
-    id: str
-    push_notification_config_id: str | None = None
-
-    @property
-    def task_id(self) -> str:
-        return self.id
-
-    @property
-    def target_id(self) -> str:
-        return self.push_notification_config_id or ""
+    task_id: str = msgspec.field(name="id")
+    target_id: str = msgspec.field(name="pushNotificationConfigId", default="")
 
 
 class PushListParams03(msgspec.Struct):
-    id: str
-
-    @property
-    def task_id(self) -> str:
-        return self.id
+    task_id: str = msgspec.field(name="id")
 
     @property
     def page(self) -> slice:

@@ -84,12 +84,11 @@ class PushParams10(msgspec.Struct, rename="camel"):
     id: str = ""
     task_id: str = ""
     token: str = ""
-    authentication: Authentication10 | None = None
+    authentication: Authentication10 = msgspec.field(default_factory=lambda: Authentication10(""))
 
     @property
     def target(self) -> PushTarget:
-        known = self.authentication or Authentication10("")
-        return PushTarget(self.id, self.url, self.token, known.scheme, known.credentials)
+        return PushTarget(self.id, self.url, self.token, self.authentication.scheme, self.authentication.credentials)
 
 
 class Configuration10(msgspec.Struct, rename="camel"):
@@ -119,7 +118,7 @@ class SendParams10(msgspec.Struct):
         return Sending(message, not chosen.return_immediately, chosen.history_length, push.target if push else None)
 
 
-class TaskParams10(msgspec.Struct, rename="camel"):
+class TaskParams(msgspec.Struct, rename="camel"):
     id: str
     history_length: Annotated[int, Meta(ge=0)] | None = None
 
@@ -149,11 +148,7 @@ class ListParams10(msgspec.Struct, rename="camel"):
 
 class PushKey10(msgspec.Struct, rename="camel"):
     task_id: str
-    id: str
-
-    @property
-    def target_id(self) -> str:
-        return self.id
+    target_id: str = msgspec.field(name="id")
 
 
 class PushListParams10(msgspec.Struct, rename="camel"):

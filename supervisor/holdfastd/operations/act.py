@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Annotated, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -31,7 +31,7 @@ from holdfast.store import Store
 from holdfast_config import Settings
 from holdfast_config.web_users import Role
 from holdfastd.operations.notes import AskedChange
-from holdfastd.operations.reading import read, read_texts
+from holdfastd.operations.reading import read_texts
 
 A = TypeVar("A", bound=msgspec.Struct)
 R = TypeVar("R")
@@ -40,6 +40,12 @@ T = TypeVar("T")
 
 
 Reason = Annotated[str, Meta(max_length=1000, description="Reason, kept with what is changed.")]
+
+
+class Purged(TypedDict):
+    """The number of dead letters or entries."""
+
+    purged: int
 
 
 CHANGING = frozenset({Role.OPERATOR})  # the roles of those who may change a queue
@@ -135,10 +141,6 @@ class Act(Generic[A, R]):
     @property
     def fields(self) -> tuple[msgspec.structs.FieldInfo, ...]:
         return msgspec.structs.fields(self.arguments)
-
-    def read(self, values: Mapping[str, object]) -> A:
-        """The arguments from values of a document. Raises InvalidArgumentError, which names the argument."""
-        return read(values, self.arguments)
 
     def read_texts(self, texts: Mapping[str, object]) -> A:
         """The arguments from texts of a form or a command line. Raises InvalidArgumentError."""

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from holdfast.client.arguments import check_batch_id
-from holdfast.core.batches import BatchRecord, Sealed
+from holdfast.core.batches import BATCH_ID, BatchRecord, Sealed
 from holdfast.errors import UnknownBatchError
 from holdfast.store import Store
 from holdfastd.documents.task_documents import BatchDocument, batch_document
@@ -19,7 +19,7 @@ from holdfastd.operations.known import meant
 STEP = 50  # tasks that are canceled at once: a millisecond or two of the store
 LATEST = 1000  # batches among which a misspelt id is looked for
 
-Batch = Annotated[str, Meta(description="Id of the batch.")]
+Batch = Annotated[str, Meta(description="Id of the batch.", extra_json_schema={"pattern": f"^{BATCH_ID.pattern}$"})]
 
 
 class SealBatch(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

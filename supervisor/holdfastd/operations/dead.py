@@ -12,19 +12,12 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.task_filter import OfHandler
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import CannotRetryError, UnknownTaskError
-from holdfastd.operations.act import Act, Doing, Reason
-from holdfastd.operations.tasks import ReasonedTask, RemovedTask, RetriedTask, retry_task
+from holdfastd.operations.act import Act, Doing, Purged, Reason
+from holdfastd.operations.tasks import ChosenTask, ReasonedTask, RemovedTask, RetriedTask, retry_task
 
 PAGE = 100  # dead letters read or deleted at once
 
-DeadId = Annotated[str, Meta(description="Id of the dead letter.")]
 Age = Annotated[float, Meta(ge=0, description="Only tasks that failed longer ago: seconds.")]
-
-
-class RemoveDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The dead letter."""
-
-    task_id: DeadId
 
 
 class RemoveAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -34,11 +27,9 @@ class RemoveAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     older: Age | None = None
 
 
-class RetryAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class RetryAllDead(RemoveAllDead, forbid_unknown_fields=True, frozen=True):
     """The filter of the dead letters, and why they run again."""
 
-    name: OfHandler = None
-    older: Age | None = None
     reason: Reason = ""
 
 
@@ -49,13 +40,7 @@ class RetriedDead(TypedDict):
     refused: dict[str, str]
 
 
-class RemovedDead(TypedDict):
-    """The number of dead letters."""
-
-    purged: int
-
-
-async def remove_dead(doing: Doing, given: RemoveDead) -> RemovedTask:
+async def remove_dead(doing: Doing, given: ChosenTask) -> RemovedTask:
     """Delete a dead letter with all its data."""
     if not await doing.manager.purge_dead_letters([given.task_id]):
         raise UnknownTaskError(f"no dead letter {given.task_id}")
@@ -75,14 +60,14 @@ async def retry_all_dead(doing: Doing, given: RetryAllDead) -> RetriedDead:
     return {"retried": retried, "refused": refused}
 
 
-async def remove_all_dead(doing: Doing, given: RemoveAllDead) -> RemovedDead:
+async def remove_all_dead(doing: Doing, given: RemoveAllDead) -> Purged:
     """Delete all dead letters, or those of a handler or of some age, with all their data."""
     ids = await _chosen(doing, given)
     steps = [ids[start : start + PAGE] for start in range(0, len(ids), PAGE)]
     return {"purged": sum([await doing.manager.purge_dead_letters(step) for step in steps])}
 
 
-async def _chosen(doing: Doing, given: RetryAllDead | RemoveAllDead) -> list[str]:
+async def _chosen(doing: Doing, given: RemoveAllDead) -> list[str]:
     """The ids, all found before the first is changed: changes would shift the pages."""
     before_ms = None
     if given.older is not None:
@@ -103,6 +88,6 @@ async def dead_letters(manager: TaskManager, name: str | None, before_ms: int | 
             return
 
 
-REMOVE_DEAD = Act("dead/remove", RemoveDead, remove_dead, "task_id")
+REMOVE_DEAD = Act("dead/remove", ChosenTask, remove_dead, "task_id")
 REMOVE_ALL_DEAD = Act("dead/remove-all", RemoveAllDead, remove_all_dead)
 RETRY_ALL_DEAD = Act("dead/retry-all", RetryAllDead, retry_all_dead)

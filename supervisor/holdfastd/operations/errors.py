@@ -7,36 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.errors import (
-    BatchClosedError,
-    BatchConflictError,
-    CannotRetryError,
-    HoldfastError,
-    InvalidScheduleError,
-    InvalidTaskError,
-    LaneTypeError,
-    MessageConflictError,
-    QueueBusyError,
-    ScheduleBusyError,
-    StoreFullError,
-    StoreRefusedError,
-    StoreUnavailableError,
-    TaskEndedError,
-    TaskOpenError,
-    TooManyMessagesError,
-    UnknownBatchError,
-    UnknownScheduleError,
-    UnknownTaskError,
-    UnreadableRecordError,
-    UnreadableScheduleError,
-)
+from holdfast import errors
 from holdfast.exits import Exit
 from holdfast_config.errors import ConfigError
 from holdfastd.a2a.rpc_errors import RpcCode
 from holdfastd.control.socket_protocol import ControlError, DeniedError
 
 
-class NotFoundError(HoldfastError):
+class NotFoundError(errors.HoldfastError):
     """The thing to change does not exist."""
 
 
@@ -44,7 +22,7 @@ class UnknownNameError(NotFoundError):
     """Nobody knows a lane, handler or host of this name."""
 
 
-class NotPossibleError(HoldfastError):
+class NotPossibleError(errors.HoldfastError):
     """The act is not possible in the present state; nothing was changed."""
 
 
@@ -71,32 +49,32 @@ _UNKNOWN = Meaning(Exit.FAILED, 500, RpcCode.INTERNAL_ERROR)
 BUG = Meaning(Exit.BUG, 500, RpcCode.INTERNAL_ERROR)
 
 MEANINGS: tuple[tuple[type[Exception], Meaning], ...] = (
-    (UnknownTaskError, Meaning(Exit.FAILED, 404, RpcCode.TASK_NOT_FOUND)),
+    (errors.UnknownTaskError, Meaning(Exit.FAILED, 404, RpcCode.TASK_NOT_FOUND)),
     (NotFoundError, _MISSING),
-    (UnknownScheduleError, _MISSING),
-    (UnknownBatchError, _MISSING),
-    (LaneTypeError, Meaning(Exit.CONFIG, 409, RpcCode.INVALID_PARAMS)),
-    (InvalidTaskError, _WRONG),
-    (InvalidScheduleError, _WRONG),
-    (MessageConflictError, _TAKEN),
-    (BatchConflictError, _TAKEN),
+    (errors.UnknownScheduleError, _MISSING),
+    (errors.UnknownBatchError, _MISSING),
+    (errors.LaneTypeError, Meaning(Exit.CONFIG, 409, RpcCode.INVALID_PARAMS)),
+    (errors.InvalidTaskError, _WRONG),
+    (errors.InvalidScheduleError, _WRONG),
+    (errors.MessageConflictError, _TAKEN),
+    (errors.BatchConflictError, _TAKEN),
     (NotPossibleError, _NOT_NOW),
-    (TaskEndedError, _NOT_NOW),
-    (TaskOpenError, _NOT_NOW),
-    (CannotRetryError, _NOT_NOW),
-    (ScheduleBusyError, _NOT_NOW),
-    (BatchClosedError, _NOT_NOW),
-    (QueueBusyError, _NOT_NOW),
+    (errors.TaskEndedError, _NOT_NOW),
+    (errors.TaskOpenError, _NOT_NOW),
+    (errors.CannotRetryError, _NOT_NOW),
+    (errors.ScheduleBusyError, _NOT_NOW),
+    (errors.BatchClosedError, _NOT_NOW),
+    (errors.QueueBusyError, _NOT_NOW),
     (DeniedError, Meaning(Exit.PERMISSION, 409, RpcCode.UNSUPPORTED_OPERATION)),
     (ControlError, _NOT_NOW),
-    (TooManyMessagesError, Meaning(Exit.FAILED, 429, RpcCode.UNSUPPORTED_OPERATION)),
-    (UnreadableRecordError, _SPOILT),
-    (UnreadableScheduleError, _SPOILT),
-    (StoreFullError, Meaning(Exit.FAILED, 503, RpcCode.INTERNAL_ERROR)),
-    (StoreUnavailableError, Meaning(Exit.UNAVAILABLE, 503, RpcCode.INTERNAL_ERROR)),
-    (StoreRefusedError, Meaning(Exit.CONFIG, 503, RpcCode.INTERNAL_ERROR)),
+    (errors.TooManyMessagesError, Meaning(Exit.FAILED, 429, RpcCode.UNSUPPORTED_OPERATION)),
+    (errors.UnreadableRecordError, _SPOILT),
+    (errors.UnreadableScheduleError, _SPOILT),
+    (errors.StoreFullError, Meaning(Exit.FAILED, 503, RpcCode.INTERNAL_ERROR)),
+    (errors.StoreUnavailableError, Meaning(Exit.UNAVAILABLE, 503, RpcCode.INTERNAL_ERROR)),
+    (errors.StoreRefusedError, Meaning(Exit.CONFIG, 503, RpcCode.INTERNAL_ERROR)),
     (ConfigError, Meaning(Exit.CONFIG, 500, RpcCode.INTERNAL_ERROR)),
-    (HoldfastError, _UNKNOWN),
+    (errors.HoldfastError, _UNKNOWN),
 )
 
 

@@ -29,14 +29,6 @@ class InvalidArgumentError(InvalidTaskError):
         self.field = field
 
 
-def read(values: Mapping[str, object], wanted: type[A]) -> A:
-    """The arguments from values of a document. Raises InvalidArgumentError."""
-    try:
-        return msgspec.convert(dict(values), wanted)
-    except msgspec.ValidationError as error:
-        raise misfit(error, wanted, values) from None
-
-
 def read_texts(texts: Mapping[str, object], wanted: type[A]) -> A:
     """The arguments from texts. Where the type wants it, `20` is read as a number and `none` as no value. Raises
     InvalidArgumentError."""

@@ -51,17 +51,15 @@ class OwnedSchedules(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     schedules: dict[str, ScheduleSpec]
 
 
-class PutSchedule(TypedDict):
-    """`word`: new, changed or same; `next`: the next fire."""
-
-    schedule: str
-    word: str
-    next: printed_times.Moment | None
-
-
 class ScheduleWord(TypedDict):
     schedule: str
     word: str
+
+
+class PutSchedule(ScheduleWord):
+    """`word`: new, changed or same; `next`: the next fire."""
+
+    next: printed_times.Moment | None
 
 
 class ScheduleRun(TypedDict):

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from holdfast.client.submission import refusal
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.acceptance import Receipt, Submission
+from holdfast.core.acceptance import Submission
 from holdfast.core.identity import first_message_id
 from holdfast.errors import InvalidTaskError
 from holdfastd.operations.act import Act, Doing
@@ -46,7 +46,7 @@ async def submit_tasks(doing: Doing, given: SubmitTasks) -> list[TaskReceipt]:
         raise type(errors[0])(text)
     if errors:
         raise errors[0]
-    return [_document(receipt) for receipt in receipts]
+    return [{"task_id": each.task_id, "answer": str(each.accepted)} for each in receipts]
 
 
 def subject_of(task_ids: Sequence[str], count: int | None = None) -> str:
@@ -68,10 +68,6 @@ def _identified(spec: TaskSpec) -> TaskSpec:
     if spec.task_id is None or spec.message_id is not None or spec.key is not None:
         return spec
     return msgspec.structs.replace(spec, message_id=first_message_id(spec.task_id))
-
-
-def _document(receipt: Receipt) -> TaskReceipt:
-    return {"task_id": receipt.task_id, "answer": str(receipt.accepted)}
 
 
 SUBMIT_TASKS = Act("tasks/submit", SubmitTasks, submit_tasks, "task_id")

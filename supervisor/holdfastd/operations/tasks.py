@@ -11,6 +11,7 @@ from msgspec import Meta
 from holdfast.client.arguments import LONGEST_ID
 from holdfast.client.queue_control import checked
 from holdfast.client.task_filter import OfHandler, OfLane
+from holdfast.core.identity import TASK_ID
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Retried
 from holdfast.errors import InvalidTaskError, TaskEndedError
@@ -18,7 +19,7 @@ from holdfastd.operations.act import Act, Doing, Reason
 
 OPEN = frozenset(State) - TERMINAL
 
-TaskId = Annotated[str, Meta(description="Id of the task.")]
+TaskId = Annotated[str, Meta(description="Id of the task.", extra_json_schema={"pattern": f"^{TASK_ID.pattern}$"})]
 # The null of these stands inside, so a message may say `none`.
 Text = Annotated[str | None, Meta(description="Message for the task: an answer or further input.")]
 Data = Annotated[Any, Meta(description="JSON value, as the message or a part of it.")]
@@ -53,13 +54,9 @@ class SendMessage(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     message_id: MessageId = None
 
 
-class ResumeTask(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class ResumeTask(SendMessage, forbid_unknown_fields=True, frozen=True):
     """The task, an optional message for it, and a reason."""
 
-    task_id: TaskId
-    text: Text = None
-    data: Data = None
-    message_id: MessageId = None
     reason: Reason = ""
 
 
@@ -153,14 +150,14 @@ async def clean_tasks(doing: Doing, given: CleanTasks) -> CleanedTasks:
     return {"removed": removed}
 
 
-def _has_message(given: SendMessage | ResumeTask) -> bool:
+def _has_message(given: SendMessage) -> bool:
     """Raises InvalidTaskError for a text that says nothing, as a form with an empty field has it."""
     if given.text is not None and not given.text.strip():
         raise InvalidTaskError("text: the message is empty; write a text, or resume the task without one")
     return given.text is not None or given.data is not None
 
 
-async def _send(doing: Doing, given: SendMessage | ResumeTask) -> TaskState:
+async def _send(doing: Doing, given: SendMessage) -> TaskState:
     """The answer may be any state: a worker may have read the message and ended the task."""
     state = await doing.manager.resume_task(given.task_id, given.text, data=given.data, message_id=given.message_id)
     return {"task_id": given.task_id, "state": state}

@@ -41,11 +41,9 @@ class JobWord(TypedDict):
     word: str
 
 
-class SetJobAnswer(TypedDict):
+class SetJobAnswer(JobWord):
     """`word`: new, changed or same; `next`: the next run."""
 
-    jobid: str
-    word: str
     next: printed_times.Moment | None
 
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from holdfast.core.lanes import Readmitted
-from holdfastd.operations.act import Act, Doing
+from holdfastd.operations.act import Act, Doing, Purged
 from holdfastd.operations.errors import NotFoundError, NotPossibleError
 
 STEP = 100  # entries that are deleted at once
@@ -36,12 +36,6 @@ class UnreadableAnswer(TypedDict):
     answer: str
 
 
-class Removed(TypedDict):
-    """The number of entries."""
-
-    purged: int
-
-
 async def retry_unreadable(doing: Doing, given: ChosenEntry) -> UnreadableAnswer:
     """Put an entry back into its lane, for workers that can now read it."""
     word = await doing.call(doing.store.readmit, given.address)
@@ -61,7 +55,7 @@ async def remove_unreadable(doing: Doing, given: ChosenEntry) -> UnreadableAnswe
     return {"address": given.address, "answer": "removed"}
 
 
-async def remove_all_unreadable(doing: Doing, given: RemoveAllUnreadable) -> Removed:
+async def remove_all_unreadable(doing: Doing, given: RemoveAllUnreadable) -> Purged:
     """Delete all entries that were set aside, or those of some age."""
     until_ms, purged = await doing.call(doing.store.clock_ms) - round(given.older * 1000), 0
     while step := await doing.call(doing.store.purge_unreadable, until_ms, STEP):

@@ -22,8 +22,7 @@ from holdfastd.web.access.guard import Guard
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.visitors import OpenSessions, SessionCookies, Visitors
 from holdfastd.web.api.endpoint import PREFIX, Api
-from holdfastd.web.changes.all_changes import CHANGES
-from holdfastd.web.changes.chosen_tasks import change_chosen
+from holdfastd.web.changes.all_changes import CHANGES, change_chosen
 from holdfastd.web.live import event_streams as live
 from holdfastd.web.live.event_feed import EventFeed
 from holdfastd.web.live.stream_response import OpenStreams

@@ -54,10 +54,13 @@ async def agent_card(request: Request) -> Response:
 
 async def extended_agent_card(request: Request) -> Response:
     """The extended card at the address that 0.3 has for it beside the method. The guard lets in who has logged in."""
-    access = queue_of(request)
-    handlers = [access.redaction.handler(each) for each in await handlers_of(access)]
-    document = _encode(card(access.settings, str(request.base_url), handlers, "0.3", is_extended=True))
+    document = _encode(await extended_card(queue_of(request), str(request.base_url), "0.3"))
     return Response(document, media_type="application/json")
+
+
+async def extended_card(access: QueueAccess, base_url: str, version: str) -> dict[str, Any]:
+    handlers = [access.redaction.handler(each) for each in await handlers_of(access)]
+    return card(access.settings, base_url, handlers, version, is_extended=True)
 
 
 def _seen(request: Request, tag: str) -> float:

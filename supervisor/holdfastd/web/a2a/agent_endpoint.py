@@ -16,13 +16,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.client.submission import trace_of_header
+from holdfast.core.tasks import as_it_is
 from holdfast.errors import HoldfastError
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.operations.act import Face
 from holdfastd.operations.errors import meaning_of
-from holdfastd.web.a2a.agent import Agent
 from holdfastd.web.a2a.agent_card import CARD_PATHS, EXTENDED_PATH, PATH, agent_card, extended_agent_card
-from holdfastd.web.a2a.methods import UNKNOWN, Asking, Method, StreamMethod, change_of, method_of
+from holdfastd.web.a2a.methods import UNKNOWN, Agent, Asking, Method, change_of, method_of
 from holdfastd.web.access.accounts import Login
 from holdfastd.web.access.forms import check_may, doing, noted, read_body, visitor_of
 from holdfastd.web.live.stream_response import TooManyStreamsError, held, stream
@@ -154,22 +154,21 @@ async def endpoint(request: Request) -> Response:
 
 
 async def _answer(request: Request, call: RpcCall) -> Response:
-    match method := await _method(request, call):
-        case Method():
-            async with _asking(request, call, method) as asking:
-                result = await method.call(asking)
-            return _json(call.answer(result))
-        case StreamMethod():
-            try:
-                return await stream(request, _events(request, call, method), longest=None)
-            except TooManyStreamsError:
-                async with noted(request, call.change, call.about):
-                    raise
-            except HoldfastError as error:
-                raise _without_stream(_known(error), method) from None
+    method = await _method(request, call)
+    if not method.streams:
+        async with _asking(request, call, method) as asking:
+            result = await method.call(asking)
+        return _json(call.answer(result))
+    try:
+        return await stream(request, _events(request, call, method), longest=None)
+    except TooManyStreamsError:
+        async with noted(request, call.change, call.about):
+            raise
+    except HoldfastError as error:
+        raise _without_stream(_known(error), method) from None
 
 
-async def _method(request: Request, call: RpcCall) -> Method | StreamMethod:
+async def _method(request: Request, call: RpcCall) -> Method:
     """The called method. A request that is refused before its method is known may have asked for a change, so it is
     noted in Activity."""
     async with noted(request, UNKNOWN) as asked:
@@ -186,7 +185,7 @@ async def _method(request: Request, call: RpcCall) -> Method | StreamMethod:
 
 
 @asynccontextmanager
-async def _asking(request: Request, call: RpcCall, method: Method | StreamMethod) -> AsyncGenerator[Asking]:
+async def _asking(request: Request, call: RpcCall, method: Method) -> AsyncGenerator[Asking]:
     """The call of a method. A change is noted in Activity, even if it is refused here."""
     visitor = visitor_of(request)
     async with noted(request, call.change, call.about) as asked:
@@ -200,15 +199,12 @@ async def _asking(request: Request, call: RpcCall, method: Method | StreamMethod
             lambda: held(request),
             doing(queue_of(request), asked, Face.AGENT),
             visitor.may_change,
-            _as_it_is if visitor.may_change else queue_of(request).redaction.value,
+            as_it_is if visitor.may_change else queue_of(request).redaction.value,
+            method.write,
         )
 
 
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-async def _events(request: Request, call: RpcCall, method: StreamMethod) -> AsyncGenerator[bytes]:
+async def _events(request: Request, call: RpcCall, method: Method) -> AsyncGenerator[bytes]:
     """The events of a stream. An error at the beginning is raised, and is the answer; a later error is the last
     event."""
     async with _asking(request, call, method) as asking:
@@ -222,7 +218,7 @@ async def _events(request: Request, call: RpcCall, method: StreamMethod) -> Asyn
             yield _event(call.failure(_told(request, error)))
 
 
-def _without_stream(error: RpcError, method: StreamMethod) -> RpcError:
+def _without_stream(error: RpcError, method: Method) -> RpcError:
     """The error of a stream that does not begin: 0.3 has it as one of HTTP, too (7.2, 7.9)."""
     if method.version != "0.3" or error.status != 200:
         return error

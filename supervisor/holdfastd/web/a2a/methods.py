@@ -1,28 +1,21 @@
-"""The methods of both versions, as a table."""
+"""What clients ask of the agent: its operations on the queue, and the methods of both versions as a table."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from holdfast.client.submission import ProducerTrace
+from holdfast.core.task_states import TERMINAL
+from holdfast.errors import TaskEndedError
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.a2a import wire_0_3, wire_1_0
-from holdfastd.a2a.agent_task import (
-    AgentArtifact,
-    AgentMessage,
-    AgentStatus,
-    AgentTask,
-    ArtifactChange,
-    PushTarget,
-    Sending,
-    StatusChange,
-    Told,
-)
+from holdfastd.a2a.agent_task import AgentTask, PushTarget, Sending, Told, read_targets
+from holdfastd.a2a.agent_task_view import task_view
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.operations.act import Act, Doing
 from holdfastd.operations.agent_messages import (
@@ -33,65 +26,66 @@ from holdfastd.operations.agent_messages import (
     RemoveTarget,
     SendAgentMessage,
     SetTarget,
+    known_id,
 )
-from holdfastd.operations.tasks import CANCEL_TASK
-from holdfastd.web.a2a.agent import Agent
-from holdfastd.web.a2a.agent_card import card, handlers_of
+from holdfastd.operations.tasks import CANCEL_TASK, ReasonedTask
+from holdfastd.web.a2a.agent_card import extended_card
+from holdfastd.web.a2a.task_list import listed
+from holdfastd.web.a2a.task_stream import changes, with_emitted
+from holdfastd.web.queue.queue_access import QueueAccess
 
-# Hides secrets from viewers in what the agent tells of a task. Clients that may send get all values as they are.
-
-Hide = Callable[[Any], Any]
-
-
-def task_without(hide: Hide, task: AgentTask) -> AgentTask:
-    """The task with its values passed through `hide`."""
-    return replace(
-        task,
-        context_id=hide(task.context_id),
-        status=_status(hide, task.status),
-        artifacts=[_artifact(hide, each) for each in task.artifacts],
-        history=[_message(hide, each) for each in task.history],
-        metadata=hide(task.metadata),
-    )
+LONGEST_WAIT = 300.0  # seconds; a client that wants to wait longer subscribes, or asks again
 
 
-def target_without(hide: Hide, target: PushTarget) -> PushTarget:
-    """The push settings with their token passed through `hide`, and without the path of their URL, which may be a
-    secret."""
-    return msgspec.structs.replace(target, url=mask_webhook(target.url), **hide({"token": target.token}))
+@dataclass(frozen=True, slots=True)
+class Agent:
+    access: QueueAccess
+
+    async def rested(self, task_id: str) -> None:
+        """Return when the task has ended or asks for something, or after a long while."""
+        with suppress(TimeoutError):
+            await self.access.manager.wait(task_id, timeout=LONGEST_WAIT)
+
+    async def view(self, task_id: str) -> AgentTask:
+        """Raises UnknownTaskError."""
+        store, record = self.access.store, await self.access.manager.get_task(known_id(task_id))
+        return await with_emitted(store, record, task_view(record, await store.about(task_id)))
+
+    async def cancel(self, task_id: str, doing: Doing) -> AgentTask:
+        """Raises RpcError for a task that has ended, also if it was canceled before: A2A wants it so."""
+        task = await self.view(task_id)
+        if task.status.state not in TERMINAL:
+            with suppress(TaskEndedError):
+                await CANCEL_TASK.carry_out(doing, ReasonedTask(task_id))
+                return await self.view(task_id)
+            task = await self.view(task_id)
+        raise RpcError(RpcCode.TASK_NOT_CANCELABLE, f"task {task_id} is {task.status.state}: it cannot be canceled")
+
+    def follow(self, task_id: str) -> AsyncGenerator[Told]:
+        """The task as it is, then its changes until it rests."""
+        return changes(self.access, task_id, self.view)
+
+    async def subscribe(self, task_id: str) -> AsyncGenerator[Told]:
+        """Like `follow`, but if the task asks for something now, it goes on until the task rests again. Raises RpcError
+        for an ended task."""
+        task = await self.view(task_id)
+        if task.status.state in TERMINAL:
+            text = f"task {task_id} is {task.status.state}: it has no more changes; get it instead"
+            raise RpcError(RpcCode.UNSUPPORTED_OPERATION, text)
+        return changes(self.access, task_id, self.view, from_rest=True)
+
+    async def targets(self, task_id: str) -> list[PushTarget]:
+        """The push settings of a task. Raises UnknownTaskError."""
+        return read_targets(await self.access.store.push((await self.view(task_id)).task_id))
+
+    async def target(self, task_id: str, target_id: str) -> PushTarget:
+        """The settings with this id; without an id the first. Raises RpcError."""
+        for each in await self.targets(task_id):
+            if target_id in ("", each.target_id):
+                return each
+        raise RpcError(RpcCode.TASK_NOT_FOUND, f"task {task_id} has no such push notification settings")
 
 
-def told_without(hide: Hide, told: Told) -> Told:
-    """The item of a stream with its values passed through `hide`."""
-    match told:
-        case AgentTask():
-            return task_without(hide, told)
-        case StatusChange():
-            return replace(told, context_id=hide(told.context_id), status=_status(hide, told.status))
-        case ArtifactChange():
-            return replace(told, context_id=hide(told.context_id), artifact=_artifact(hide, told.artifact))
-
-
-def _status(hide: Hide, status: AgentStatus) -> AgentStatus:
-    return replace(status, message=_message(hide, status.message)) if status.message else status
-
-
-def _artifact(hide: Hide, artifact: AgentArtifact) -> AgentArtifact:
-    return replace(artifact, parts=hide(artifact.parts))
-
-
-def _message(hide: Hide, message: AgentMessage) -> AgentMessage:
-    """Ids of messages and conversations are texts of a client, too."""
-    return replace(
-        message,
-        message_id=hide(message.message_id),
-        context_id=hide(message.context_id),
-        parts=hide(message.parts),
-        metadata=hide(message.metadata),
-    )
-
-
-Written = dict[str, Any] | list[dict[str, Any]] | None
 Stream = AsyncGenerator[dict[str, Any]]
 
 
@@ -99,7 +93,7 @@ Stream = AsyncGenerator[dict[str, Any]]
 class Asking:
     """A call of a method: in which span, at which URL, with which parameters. `patiently` waits for something, at most
     as long as the client waits for its answer. `doing`: the surroundings of its act. `may_change`: the client is no
-    viewer. `hide` removes from a value what the client may not see."""
+    viewer. `hide` removes from a value what the client may not see; `write` puts it in the words of the version."""
 
     agent: Agent
     trace: ProducerTrace
@@ -108,171 +102,133 @@ class Asking:
     patiently: Callable[[], AbstractAsyncContextManager[Callable[[Awaitable[object]], Awaitable[None]]]]
     doing: Doing
     may_change: bool
-    hide: Hide
+    hide: Callable[[Any], Any]
+    write: Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _NamedMethod:
-    """`act`: that it carries out; None: it only reads."""
+class Method:
+    """`act`: that it carries out; None: it only reads. `streams`: it answers with a Stream; its act is carried out when
+    the stream begins."""
 
     version: str
     name: str
     act: Act[Any, Any] | None
     params: type
+    call: Callable[[Asking], Awaitable[Any]]
+    write: Callable[..., Any]
+    streams: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Method(_NamedMethod):
-    call: Callable[[Asking], Awaitable[Written]]
-
-
-@dataclass(frozen=True, slots=True)
-class StreamMethod(_NamedMethod):
-    """A method that answers with a stream; its change is made when the stream begins."""
-
-    call: Callable[[Asking], Awaitable[Stream]]
-
-
-def _send(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[Written]]:
-    async def send(asking: Asking) -> Written:
-        sending = asking.params.sending
-        if not sending.waits:
-            task_id = await _accept(asking, sending)
-        else:
-            async with asking.patiently() as wait:  # before the message is accepted, as too many may wait
-                task_id = await _accept(asking, sending)
-                await wait(asking.agent.rested(task_id))
-        return write((await asking.agent.view(task_id)).shortened(sending.history_length))
-
-    return send
-
-
-def _stream(write: Callable[[Told], dict[str, Any]]) -> Callable[[Asking], Awaitable[Stream]]:
-    async def stream(asking: Asking) -> Stream:
-        sending = asking.params.sending
+async def _send(asking: Asking) -> Any:
+    sending = asking.params.sending
+    if not sending.waits:
         task_id = await _accept(asking, sending)
-        return _written(asking.agent.follow(task_id), write, sending.history_length)
-
-    return stream
-
-
-def _subscribe(write: Callable[[Told], dict[str, Any]]) -> Callable[[Asking], Awaitable[Stream]]:
-    async def subscribe(asking: Asking) -> Stream:
-        return _written(
-            await asking.agent.subscribe(asking.params.id), lambda told: write(told_without(asking.hide, told)), None
-        )
-
-    return subscribe
+    else:
+        async with asking.patiently() as wait:  # before the message is accepted, as too many may wait
+            task_id = await _accept(asking, sending)
+            await wait(asking.agent.rested(task_id))
+    return asking.write((await asking.agent.view(task_id)).shortened(sending.history_length))
 
 
-def _get(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[Written]]:
-    async def get(asking: Asking) -> Written:
-        task = (await asking.agent.view(asking.params.id)).shortened(asking.params.history_length)
-        return write(task_without(asking.hide, task))
-
-    return get
+async def _stream(asking: Asking) -> Stream:
+    sending = asking.params.sending
+    task_id = await _accept(asking, sending)
+    return _written(asking.agent.follow(task_id), asking.write, sending.history_length)
 
 
-def _cancel(write: Callable[[AgentTask], Written]) -> Callable[[Asking], Awaitable[Written]]:
-    async def cancel(asking: Asking) -> Written:
-        return write(await asking.agent.cancel(asking.params.id, asking.doing))
-
-    return cancel
+async def _subscribe(asking: Asking) -> Stream:
+    told = await asking.agent.subscribe(asking.params.id)
+    return _written(told, lambda each: asking.hide(asking.write(each)), None)
 
 
-async def _list(asking: Asking) -> Written:
+async def _get(asking: Asking) -> Any:
+    task = await asking.agent.view(asking.params.id)
+    return asking.hide(asking.write(task.shortened(asking.params.history_length)))
+
+
+async def _cancel(asking: Asking) -> Any:
+    return asking.write(await asking.agent.cancel(asking.params.id, asking.doing))
+
+
+async def _list(asking: Asking) -> Any:
     wanted = asking.params.listing
-    found = await asking.agent.list(wanted)
-    tasks = [task_without(asking.hide, each) for each in found.tasks]
-    return wire_1_0.write_page(tasks, found.token, found.size, found.total, with_artifacts=wanted.with_artifacts)
+    tasks, token, total = await listed(asking.agent.access, wanted, asking.agent.view)
+    page = asking.write(tasks, token, wanted.size, total, with_artifacts=wanted.with_artifacts)
+    return {**page, "tasks": asking.hide(page["tasks"])}
 
 
-def _set_push(write: Callable[[str, PushTarget], Written]) -> Callable[[Asking], Awaitable[Written]]:
-    async def set_push(asking: Asking) -> Written:
-        given = SetTarget(asking.params.task_id, asking.params.target)
-        return write(given.task_id, await SET_TARGET.carry_out(asking.doing, given))
-
-    return set_push
+async def _set_push(asking: Asking) -> Any:
+    given = SetTarget(asking.params.task_id, asking.params.target)
+    return asking.write(given.task_id, await SET_TARGET.carry_out(asking.doing, given))
 
 
-def _get_push(write: Callable[[str, PushTarget], Written]) -> Callable[[Asking], Awaitable[Written]]:
-    async def get_push(asking: Asking) -> Written:
-        params = asking.params
-        return write(params.task_id, _shown(asking, await asking.agent.target(params.task_id, params.target_id)))
+async def _get_push(asking: Asking) -> Any:
+    params = asking.params
+    return asking.write(params.task_id, _shown(asking, await asking.agent.target(params.task_id, params.target_id)))
 
-    return get_push
+
+async def _list_push(asking: Asking) -> Any:
+    params = asking.params
+    targets = [_shown(asking, each) for each in await asking.agent.targets(params.task_id)]
+    return asking.write(params.task_id, targets, params.page)
+
+
+async def _remove_push(asking: Asking) -> Any:
+    await REMOVE_TARGET.carry_out(asking.doing, RemoveTarget(asking.params.task_id, asking.params.target_id))
+    return asking.write()
 
 
 def _shown(asking: Asking, target: PushTarget) -> PushTarget:
-    return target if asking.may_change else target_without(asking.hide, target)
+    """A viewer sees no token, and no path of the URL, which may be a secret."""
+    if asking.may_change:
+        return target
+    return msgspec.structs.replace(target, url=mask_webhook(target.url), **asking.hide({"token": target.token}))
 
 
-def _list_push(write: Callable[[str, list[PushTarget], slice], Written]) -> Callable[[Asking], Awaitable[Written]]:
-    async def list_push(asking: Asking) -> Written:
-        params = asking.params
-        targets = [_shown(asking, each) for each in await asking.agent.targets(params.task_id)]
-        return write(params.task_id, targets, params.page)
-
-    return list_push
-
-
-def _remove_push(removed: Written) -> Callable[[Asking], Awaitable[Written]]:
-    async def remove_push(asking: Asking) -> Written:
-        given = RemoveTarget(asking.params.task_id, asking.params.target_id)
-        await REMOVE_TARGET.carry_out(asking.doing, given)
-        return removed
-
-    return remove_push
-
-
-def _extended_card(version: str) -> Callable[[Asking], Awaitable[Written]]:
-    async def extended_card(asking: Asking) -> Written:
-        access = asking.agent.access
-        handlers = [access.redaction.handler(each) for each in await handlers_of(access)]
-        return card(access.settings, asking.base_url, handlers, version, is_extended=True)
-
-    return extended_card
+async def _extended_card(asking: Asking) -> Any:
+    return await extended_card(asking.agent.access, asking.base_url, asking.write())
 
 
 SEND, READ = BEGIN_AGENT_TASK, None
 UNKNOWN = "a2a"  # the change of a request that does not say which
 
-METHODS: tuple[Method | StreamMethod, ...] = (
-    Method("1.0", "SendMessage", SEND, wire_1_0.SendParams10, _send(wire_1_0.sent)),
-    StreamMethod("1.0", "SendStreamingMessage", SEND, wire_1_0.SendParams10, _stream(wire_1_0.told)),
-    Method("1.0", "GetTask", READ, wire_1_0.TaskParams10, _get(wire_1_0.write_task)),
-    Method("1.0", "ListTasks", READ, wire_1_0.ListParams10, _list),
-    Method("1.0", "CancelTask", CANCEL_TASK, wire_1_0.TaskParams10, _cancel(wire_1_0.write_task)),
-    StreamMethod("1.0", "SubscribeToTask", READ, wire_1_0.TaskParams10, _subscribe(wire_1_0.told)),
+METHODS = (
+    Method("1.0", "SendMessage", SEND, wire_1_0.SendParams10, _send, wire_1_0.sent),
+    Method("1.0", "SendStreamingMessage", SEND, wire_1_0.SendParams10, _stream, wire_1_0.told, streams=True),
+    Method("1.0", "GetTask", READ, wire_1_0.TaskParams, _get, wire_1_0.write_task),
+    Method("1.0", "ListTasks", READ, wire_1_0.ListParams10, _list, wire_1_0.write_page),
+    Method("1.0", "CancelTask", CANCEL_TASK, wire_1_0.TaskParams, _cancel, wire_1_0.write_task),
+    Method("1.0", "SubscribeToTask", READ, wire_1_0.TaskParams, _subscribe, wire_1_0.told, streams=True),
     Method(
-        "1.0", "CreateTaskPushNotificationConfig", SET_TARGET, wire_1_0.PushParams10, _set_push(wire_1_0.write_target)
+        "1.0", "CreateTaskPushNotificationConfig", SET_TARGET, wire_1_0.PushParams10, _set_push, wire_1_0.write_target
     ),
-    Method("1.0", "GetTaskPushNotificationConfig", READ, wire_1_0.PushKey10, _get_push(wire_1_0.write_target)),
+    Method("1.0", "GetTaskPushNotificationConfig", READ, wire_1_0.PushKey10, _get_push, wire_1_0.write_target),
     Method(
-        "1.0", "ListTaskPushNotificationConfigs", READ, wire_1_0.PushListParams10, _list_push(wire_1_0.write_targets)
+        "1.0", "ListTaskPushNotificationConfigs", READ, wire_1_0.PushListParams10, _list_push, wire_1_0.write_targets
     ),
-    Method("1.0", "DeleteTaskPushNotificationConfig", REMOVE_TARGET, wire_1_0.PushKey10, _remove_push({})),
-    Method("1.0", "GetExtendedAgentCard", READ, wire_1_0.NoParams, _extended_card("1.0")),
-    Method("0.3", "message/send", SEND, wire_0_3.SendParams03, _send(wire_0_3.write_task)),
-    StreamMethod("0.3", "message/stream", SEND, wire_0_3.SendParams03, _stream(wire_0_3.told)),
-    Method("0.3", "tasks/get", READ, wire_0_3.TaskParams03, _get(wire_0_3.write_task)),
-    Method("0.3", "tasks/cancel", CANCEL_TASK, wire_0_3.TaskParams03, _cancel(wire_0_3.write_task)),
-    StreamMethod("0.3", "tasks/resubscribe", READ, wire_0_3.TaskParams03, _subscribe(wire_0_3.told)),
+    Method("1.0", "DeleteTaskPushNotificationConfig", REMOVE_TARGET, wire_1_0.PushKey10, _remove_push, dict),
+    Method("1.0", "GetExtendedAgentCard", READ, wire_1_0.NoParams, _extended_card, lambda: "1.0"),
+    Method("0.3", "message/send", SEND, wire_0_3.SendParams03, _send, wire_0_3.write_task),
+    Method("0.3", "message/stream", SEND, wire_0_3.SendParams03, _stream, wire_0_3.told, streams=True),
+    Method("0.3", "tasks/get", READ, wire_1_0.TaskParams, _get, wire_0_3.write_task),
+    Method("0.3", "tasks/cancel", CANCEL_TASK, wire_1_0.TaskParams, _cancel, wire_0_3.write_task),
+    Method("0.3", "tasks/resubscribe", READ, wire_1_0.TaskParams, _subscribe, wire_0_3.told, streams=True),
     Method(
-        "0.3", "tasks/pushNotificationConfig/set", SET_TARGET, wire_0_3.PushParams03, _set_push(wire_0_3.write_target)
+        "0.3", "tasks/pushNotificationConfig/set", SET_TARGET, wire_0_3.PushParams03, _set_push, wire_0_3.write_target
     ),
-    Method("0.3", "tasks/pushNotificationConfig/get", READ, wire_0_3.PushKey03, _get_push(wire_0_3.write_target)),
+    Method("0.3", "tasks/pushNotificationConfig/get", READ, wire_0_3.PushKey03, _get_push, wire_0_3.write_target),
     Method(
-        "0.3", "tasks/pushNotificationConfig/list", READ, wire_0_3.PushListParams03, _list_push(wire_0_3.write_targets)
+        "0.3", "tasks/pushNotificationConfig/list", READ, wire_0_3.PushListParams03, _list_push, wire_0_3.write_targets
     ),
-    Method("0.3", "tasks/pushNotificationConfig/delete", REMOVE_TARGET, wire_0_3.PushKey03, _remove_push(None)),
-    Method("0.3", "agent/getAuthenticatedExtendedCard", READ, wire_1_0.NoParams, _extended_card("0.3")),
+    Method("0.3", "tasks/pushNotificationConfig/delete", REMOVE_TARGET, wire_0_3.PushKey03, _remove_push, lambda: None),
+    Method("0.3", "agent/getAuthenticatedExtendedCard", READ, wire_1_0.NoParams, _extended_card, lambda: "0.3"),
 )
 WITHOUT_HEADER = "0.3"
 VERSIONS = tuple(dict.fromkeys(method.version for method in METHODS))
 
 
-def method_of(name: str, version: str) -> Method | StreamMethod:
+def method_of(name: str, version: str) -> Method:
     """The method that a client of this version calls; none: of 0.3, which had no such header. Raises RpcError."""
     known = ".".join((version or WITHOUT_HEADER).split(".")[:2])
     if known not in VERSIONS:

@@ -193,25 +193,14 @@ _Cut = tuple[list[TaskRecord], str, int]  # a page of tasks, its token, and how 
 View = Callable[[str], Awaitable[AgentTask]]
 
 
-@dataclass(frozen=True, slots=True)
-class AgentTaskList:
-    """`token` continues the list, empty at its end; `total`: tasks on all pages."""
-
-    tasks: list[AgentTask]
-    token: str
-    size: int
-    total: int
-
-
-async def listed(access: QueueAccess, wanted: Listing, view: View) -> AgentTaskList:
-    """Raises RpcError for a token that cannot be."""
+async def listed(access: QueueAccess, wanted: Listing, view: View) -> tuple[list[AgentTask], str, int]:
+    """The tasks of a page, the token that continues the list, empty at its end, and the number of tasks on all pages.
+    Raises RpcError for a token that cannot be."""
     records, token, total = await (_of_context if wanted.context_id else _of_queue)(access, wanted)
     tasks = [task for task in await asyncio.gather(*(_view(view, record) for record in records)) if task is not None]
     tasks.sort(key=lambda task: task.status.at_ms, reverse=True)
     shown = [task.shortened(wanted.history_length) for task in tasks]
-    return AgentTaskList(
-        shown if wanted.with_artifacts else [replace(task, artifacts=()) for task in shown], token, wanted.size, total
-    )
+    return shown if wanted.with_artifacts else [replace(task, artifacts=()) for task in shown], token, total
 
 
 async def _of_queue(access: QueueAccess, wanted: Listing) -> _Cut:

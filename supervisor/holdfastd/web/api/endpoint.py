@@ -15,12 +15,12 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.errors import HoldfastError, InvalidScheduleError, InvalidTaskError
 from holdfastd.operations.errors import meaning_of
+from holdfastd.operations.reading import InvalidArgumentError
 from holdfastd.web.access.forms import check_may, check_secret, noted, visitor_of
 from holdfastd.web.api import openapi
-from holdfastd.web.api.call import ApiCall
-from holdfastd.web.api.operation import BODY, QUERY, ApiOperation
+from holdfastd.web.api.operation import BODY, QUERY, ApiCall, ApiOperation
 from holdfastd.web.api.operations import OPERATIONS
-from holdfastd.web.api.request_body import InvalidRequestError, read_json, read_query, read_segments
+from holdfastd.web.api.request_body import read_json, read_query, read_segments
 from holdfastd.web.problems import problem
 from holdfastd.web.queue.cached_reports import CurrentProblems, PeriodReports
 from holdfastd.web.queue.queue_access import QueueAccess
@@ -68,8 +68,6 @@ class Api:
                 given |= await self._decoded(request, operation)
                 call = ApiCall(self.access, asked, request, self.problems.read, self.reports)
                 answer = await operation.function(call, **given)
-        except InvalidRequestError as error:
-            return problem(meaning_of(error).status, str(error), _kind(error), error.field)
         except HoldfastError as error:
             detail = self.access.redaction.text(str(error))
             return problem(meaning_of(error).status, detail, _kind(error), _field_of(error, given))
@@ -108,6 +106,8 @@ def _encoded(answer: object) -> bytes:
 
 def _field_of(error: HoldfastError, given: dict[str, Any]) -> str:
     """The field that a sentence about bad input begins with; the place of its task in a list stands before it."""
+    if isinstance(error, InvalidArgumentError) and error.field:
+        return error.field
     if not isinstance(error, InvalidTaskError | InvalidScheduleError):
         return ""
     begins = _FIELD.match(str(error))

@@ -14,9 +14,6 @@ import msgspec
 from starlette.responses import Response
 
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.batches import BATCH_ID
-from holdfast.core.bulk_changes import BulkVerb
-from holdfast.core.identity import TASK_ID
 from holdfast.version import installed
 from holdfastd.web.access.visitors import COOKIE
 from holdfastd.web.api.operation import BODY, QUERY, ApiOperation
@@ -44,17 +41,6 @@ _REFUSED = {
 _OF_CHANGES: tuple[int, ...] = (409,)
 _OF_BODIES: tuple[int, ...] = (413, 415)
 _HEADERS = {401: "www-authenticate", 405: "allow", 429: "retry-after", 503: "retry-after"}
-_SEGMENTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "task_id": ("Id of the task.", {"pattern": f"^{TASK_ID.pattern}$"}),
-    "batch": ("Id of the batch.", {"pattern": f"^{BATCH_ID.pattern}$"}),
-    "verb": ("The change.", {"enum": list(BulkVerb)}),
-    "change_id": ("Id of the change, as its beginning answers it.", {}),
-    "lane": ("Name of the lane.", {}),
-    "handler": ("Name of the handler.", {}),
-    "schedule_id": ("Id of the schedule.", {}),
-    "address": ("Address of the entry, as the list has it.", {}),
-    "webhook": ("Name of the webhook, as the list has it.", {}),
-}
 _TAGS = {
     "tasks": "Submit tasks, follow them, control them.",
     "bulk": "Change all tasks that a filter finds.",
@@ -172,7 +158,10 @@ def _operation(operation: ApiOperation, schemas: dict[str, Any], queries: dict[s
         "tags": [operation.segments[0]],
         "summary": operation.summary.partition(". ")[0].removesuffix("."),
         "description": operation.description,
-        "parameters": [*map(_segment, operation.fields), *_parameters(queries, hints.get(QUERY))],
+        "parameters": [
+            *(_segment(name, hints[name]) for name in operation.fields),
+            *_parameters(queries, hints.get(QUERY)),
+        ],
         "responses": {str(status): {"description": _DONE[status], "content": content} for status in operation.statuses}
         | {
             str(status): {"$ref": f"#/components/responses/{_name(status)}"}
@@ -201,10 +190,9 @@ def _has_defaults(body: Any) -> bool:
     return isinstance(body, type) and not any(each.required for each in msgspec.structs.fields(body))
 
 
-def _segment(name: str) -> dict[str, Any]:
-    text, bounds = _SEGMENTS[name]
-    schema = {"type": "string", "minLength": 1} | bounds
-    return {"name": name, "in": "path", "required": True, "schema": schema, "description": text}
+def _segment(name: str, hint: Any) -> dict[str, Any]:
+    schema = {"minLength": 1} | msgspec.json.schema(hint)
+    return {"name": name, "in": "path", "required": True, "description": schema.pop("description"), "schema": schema}
 
 
 def _parameters(queries: dict[str, Any], query: Any) -> list[dict[str, Any]]:

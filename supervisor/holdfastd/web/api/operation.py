@@ -1,14 +1,52 @@
-"""An operation of the API: its method and path, and a function whose annotations say what it takes and answers."""
+"""An operation of the API: its method and path, a function whose annotations say what it takes and answers, its call.
+
+An operation that carries out an act of operators is made of the definition of the act: `route`.
+"""
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Annotated, Any, cast, get_type_hints
 
-from holdfastd.operations.act import Act
+import msgspec
+from msgspec import Meta
+from starlette.requests import Request
+
+from holdfast.client.manager import TaskManager
+from holdfast.store import Store
+from holdfastd.doctor.finding import Finding
+from holdfastd.operations.act import Act, Face
+from holdfastd.operations.notes import AskedChange
+from holdfastd.web.access.forms import doing
+from holdfastd.web.queue.cached_reports import PeriodReports
+from holdfastd.web.queue.found_tasks import Cursor, bulk_work_of
+from holdfastd.web.queue.queue_access import QueueAccess
+
+
+@dataclass(slots=True)
+class ApiCall:
+    """`asked`: the change as Activity will have it; `problems`: reads what is wrong now; `reports`: of periods. A
+    function that changes something may set `status`, of its answer, and what stands in `asked`."""
+
+    access: QueueAccess
+    asked: AskedChange
+    request: Request
+    problems: Callable[[], Awaitable[list[Finding]]]
+    reports: PeriodReports
+    status: int = 200
+
+    @property
+    def manager(self) -> TaskManager:
+        return self.access.manager
+
+    @property
+    def store(self) -> Store:
+        return self.access.store
+
 
 QUERY, BODY = "query", "body"  # parameters that are decoded; all others are segments of the path
 
@@ -67,3 +105,66 @@ class ApiOperation:
 @cache
 def _hints(function: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
     return get_type_hints(function, include_extras=True)
+
+
+Limit = Annotated[int, Meta(ge=1, le=500, description="Maximum number of items.")]
+
+
+class PageQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A page of a list."""
+
+    limit: Limit = 100
+    cursor: Cursor = ""
+
+
+_SEGMENT = re.compile(r"{(\w+)}")
+
+
+def route(
+    method: str,
+    path: str,
+    act: Act[Any, Any],
+    *,
+    examples: Mapping[str, object] | None = None,
+    statuses: tuple[int, ...] = (200,),
+) -> ApiOperation:
+    """Segments of the path are arguments; all others stand in the body. `statuses`: the first is that of the answer."""
+    segments = tuple(_SEGMENT.findall(path))
+    body = _body(cast("type[msgspec.Struct]", act.arguments), segments)
+
+    async def perform(call: ApiCall, **given: Any) -> Any:
+        others = msgspec.structs.asdict(given.pop(BODY)) if body else {}
+        values = {**given, **others}
+        call.asked.subject = call.asked.subject or act.subject_of(values)
+        call.status = statuses[0]
+        surroundings = doing(call.access, call.asked, Face.API, bulk_work_of(call.request).start)
+        return await act.carry_out(surroundings, act.arguments(**values))
+
+    perform.__name__ = act.function.__name__
+    perform.__doc__ = act.help
+    perform.__annotations__ = {
+        "call": ApiCall,
+        **{each.name: each.type for each in act.fields if each.name in segments},
+        **({BODY: body} if body else {}),
+        "return": get_type_hints(act.function)["return"],
+    }
+    return ApiOperation(method, path, perform, act, statuses, examples or {})
+
+
+@cache
+def _body(arguments: type[msgspec.Struct], segments: tuple[str, ...]) -> type[msgspec.Struct] | None:
+    """The arguments that are no segments of the path; None if there is none. Acts on the same have one body."""
+    left = [field for field in msgspec.structs.fields(arguments) if field.name not in segments]
+    if not left:
+        return None
+    fields = [(each.name, each.type, *_default(each)) for each in left]
+    about = {"__doc__": inspect.getdoc(arguments) or ""}
+    return msgspec.defstruct(
+        arguments.__name__, fields, namespace=about, frozen=True, forbid_unknown_fields=True, kw_only=True
+    )
+
+
+def _default(field: msgspec.structs.FieldInfo) -> tuple[Any, ...]:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return (msgspec.field(default_factory=field.default_factory),)
+    return () if field.default is msgspec.NODEFAULT else (field.default,)

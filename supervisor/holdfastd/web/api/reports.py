@@ -20,9 +20,7 @@ from holdfastd.doctor.finding import Level
 from holdfastd.documents.period_report import ComparedDocument, Report, ReportDocument
 from holdfastd.documents.printed_times import Moment, moment
 from holdfastd.documents.queue_documents import EventDocument, event_document
-from holdfastd.web.api.call import ApiCall
-from holdfastd.web.api.operation import ApiOperation
-from holdfastd.web.api.types import Limit
+from holdfastd.web.api.operation import ApiCall, ApiOperation, Limit
 
 STEP, STEPS = 250, 8  # events read at once, and how often for one page
 
@@ -46,14 +44,13 @@ class EventList(TypedDict):
     cursor: str
 
 
-class StatsQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    since: Annotated[Duration, Meta(description="Length of the period: 10m, 1h, 7d, at most 15d.")] = "1h"
-    handler: Annotated[str | None, Meta(description="Only tasks of this handler; '' for those that name none.")] = None
-    lane: OfLane = None
-
-
 class HandlerQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     since: Annotated[Duration, Meta(description="Length of the period: 10m, 1h, 7d, at most 15d.")] = "1h"
+
+
+class StatsQuery(HandlerQuery, forbid_unknown_fields=True, frozen=True):
+    handler: Annotated[str | None, Meta(description="Only tasks of this handler; '' for those that name none.")] = None
+    lane: OfLane = None
 
 
 class HandlerList(TypedDict):

@@ -15,10 +15,6 @@ from holdfastd.web.access.forms import read_body
 _MOST_FIELDS = 100  # of a query
 
 
-class InvalidRequestError(InvalidArgumentError):
-    """A request that does not fit."""
-
-
 def read_segments(request: Request, prefix: str) -> tuple[str, ...]:
     """The segments of the path behind `prefix`, each decoded by itself, so that a value may hold a slash."""
     raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
@@ -29,11 +25,11 @@ def read_segments(request: Request, prefix: str) -> tuple[str, ...]:
 
 
 def read_query(request: Request, wanted: type[Any]) -> Any:
-    """The fields of the address as this struct. Raises InvalidRequestError."""
+    """The fields of the address as this struct. Raises InvalidArgumentError."""
     try:
         given = parse_qsl(request.url.query, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
     except ValueError as error:
-        raise InvalidRequestError(f"the query cannot be read: {error}") from None
+        raise InvalidArgumentError(f"the query cannot be read: {error}") from None
     try:
         return msgspec.convert(_values(given, wanted), wanted, strict=False)
     except msgspec.ValidationError as error:
@@ -41,7 +37,7 @@ def read_query(request: Request, wanted: type[Any]) -> Any:
 
 
 async def read_json(request: Request, wanted: Any, most: int) -> Any:
-    """The body as a value of this type; no body is an empty object. Raises InvalidRequestError, HTTPException."""
+    """The body as a value of this type; no body is an empty object. Raises InvalidArgumentError, HTTPException."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in ("", "application/json"):
         raise HTTPException(415, f"content-type {kind[:80]!r}: application/json is expected")
@@ -53,9 +49,9 @@ async def read_json(request: Request, wanted: Any, most: int) -> Any:
     except msgspec.ValidationError as error:
         raise _misfit(error, wanted, _document(body)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidRequestError(f"the body is not JSON: {error}") from None
+        raise InvalidArgumentError(f"the body is not JSON: {error}") from None
     except RecursionError:
-        raise InvalidRequestError("the body is nested too deeply") from None
+        raise InvalidArgumentError("the body is nested too deeply") from None
 
 
 def _document(body: bytes) -> object:
@@ -73,14 +69,12 @@ def _values(given: list[tuple[str, str]], wanted: type[Any]) -> dict[str, object
         if name in lists:
             values.setdefault(name, []).append(value)  # type: ignore[attr-defined]
         elif name in values:
-            raise InvalidRequestError(f"{name[:80]} is given twice", name[:80])
+            raise InvalidArgumentError(f"{name[:80]} is given twice", name[:80])
         else:
             values[name] = value
     return values
 
 
-def _misfit(error: msgspec.ValidationError, wanted: Any, given: object) -> InvalidRequestError:
+def _misfit(error: msgspec.ValidationError, wanted: Any, given: object) -> InvalidArgumentError:
     values = cast("dict[str, object]", given) if isinstance(given, dict) else {}
-    kind: type[msgspec.Struct] | None = wanted if hasattr(wanted, "__struct_fields__") else None
-    said = misfit(error, kind, values)
-    return InvalidRequestError(str(said), said.field)
+    return misfit(error, wanted if hasattr(wanted, "__struct_fields__") else None, values)

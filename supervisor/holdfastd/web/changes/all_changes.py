@@ -9,37 +9,29 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from holdfast.client.bulk_steps import checked_verb
+from holdfast.core.bulk_changes import BulkVerb
+from holdfast.core.words import counted
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownScheduleError, UnknownTaskError
+from holdfastd.operations import (
+    batches,
+    dead,
+    hosts,
+    lanes,
+    many_tasks,
+    schedules,
+    submit_tasks,
+    tasks,
+    unreadable,
+    webhooks,
+    workers,
+)
 from holdfastd.operations.act import Act, Face
-from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH
-from holdfastd.operations.dead import REMOVE_DEAD
 from holdfastd.operations.errors import meaning_of
-from holdfastd.operations.hosts import QUIET_HOSTS, RESUME_HOSTS
-from holdfastd.operations.lanes import LIMIT_HANDLER, LIMIT_LANE, PAUSE_LANE, RESUME_LANE
-from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, BeginBulk
-from holdfastd.operations.schedules import (
-    PAUSE_SCHEDULE,
-    REMOVE_SCHEDULE,
-    RESUME_SCHEDULE,
-    RUN_SCHEDULE,
-    SET_SCHEDULE,
-    SetSchedule,
-)
-from holdfastd.operations.submit_tasks import SUBMIT_TASKS, SubmitTasks
-from holdfastd.operations.tasks import (
-    CANCEL_TASK,
-    PAUSE_TASK,
-    REMOVE_TASK,
-    RESUME_TASK,
-    RETRY_TASK,
-    SEND_MESSAGE,
-)
-from holdfastd.operations.unreadable import REMOVE_UNREADABLE, RETRY_UNREADABLE
-from holdfastd.operations.webhooks import GIVE_UP_WEBHOOK, RETRY_WEBHOOK
-from holdfastd.operations.workers import SCALE_WORKERS, WRITE_STACKS
 from holdfastd.web.access.forms import doing, noted, read_form
 from holdfastd.web.pages import queue_pages, schedule_pages, task_pages
 from holdfastd.web.queue.found_tasks import bulk_work_of, filter_texts
@@ -101,10 +93,10 @@ def change_of(
     return PageChange(act, page, again, read)
 
 
-async def _read_submission(access: QueueAccess, fields: Fields) -> SubmitTasks:
+async def _read_submission(access: QueueAccess, fields: Fields) -> submit_tasks.SubmitTasks:
     handler, original = await task_pages.handler_of(access, fields.get(HANDLER, "")), fields.get(ORIGINAL, "")
     call = call_of(await access.manager.get_task(original)) if original else None
-    return SubmitTasks([typed_spec(handler, fields, call, access.redaction)])
+    return submit_tasks.SubmitTasks([typed_spec(handler, fields, call, access.redaction)])
 
 
 async def _submission_again(request: Request, fields: Fields, error: HoldfastError) -> Response:
@@ -145,13 +137,13 @@ def _limits(*names: str) -> Callable[[Fields], Texts]:
     return texts
 
 
-async def _read_schedule(access: QueueAccess, fields: Fields) -> SetSchedule:
+async def _read_schedule(access: QueueAccess, fields: Fields) -> schedules.SetSchedule:
     """Values that the form has hidden come back as they are stored. The form for a new one changes none that exists."""
-    name, stored, is_new = fields.get(SET_SCHEDULE.subject, ""), dict[str, object](), not fields.get("known")
+    name, stored, is_new = fields.get(schedules.SET_SCHEDULE.subject, ""), dict[str, object](), not fields.get("known")
     if not is_new:
         with suppress(UnknownScheduleError):
             stored = schedule_pages.stored_spec(await access.manager.schedules.get(name))
-    return SetSchedule(name, spec_of(fields, stored, access.redaction), is_new=is_new)
+    return schedules.SetSchedule(name, spec_of(fields, stored, access.redaction), is_new=is_new)
 
 
 TASK = "/task?id={}"
@@ -160,34 +152,65 @@ SCHEDULE = "/schedule?id={}"
 BATCH = "/batch?id={}"
 
 CHANGES = (
-    change_of(CANCEL_TASK, TASK),
-    change_of(PAUSE_TASK, TASK),
-    change_of(RESUME_TASK, TASK),
-    change_of(SEND_MESSAGE, TASK, task_pages.task, _message),
-    change_of(RETRY_TASK, TASK),
-    change_of(REMOVE_TASK, "/tasks"),
-    PageChange(SUBMIT_TASKS, TASK, _submission_again, _read_submission, ORIGINAL),
-    change_of(BEGIN_BULK, "/bulk", texts=partial(filter_texts, kind=BeginBulk)),
-    change_of(STOP_BULK, "/bulk"),
-    change_of(GO_ON_WITH_BULK, "/bulk"),
-    change_of(PAUSE_LANE, LANE),
-    change_of(RESUME_LANE, LANE),
-    change_of(LIMIT_LANE, LANE, queue_pages.lane, _limits("running", "per_key", "rate")),
-    change_of(LIMIT_HANDLER, "/lanes", queue_pages.lanes, _limits("rate")),
-    change_of(QUIET_HOSTS, "/workers"),
-    change_of(RESUME_HOSTS, "/workers"),
-    change_of(SCALE_WORKERS, "/workers"),
-    change_of(WRITE_STACKS, "/stacks?worker={}"),
-    PageChange(SET_SCHEDULE, SCHEDULE, schedule_pages.form, _read_schedule),
-    change_of(RUN_SCHEDULE, SCHEDULE),
-    change_of(PAUSE_SCHEDULE, SCHEDULE),
-    change_of(RESUME_SCHEDULE, SCHEDULE),
-    change_of(REMOVE_SCHEDULE, "/schedules"),
-    change_of(SEAL_BATCH, BATCH),
-    change_of(CANCEL_BATCH, BATCH),
-    change_of(REMOVE_DEAD, "/dead"),
-    change_of(RETRY_UNREADABLE, "/unreadable"),
-    change_of(REMOVE_UNREADABLE, "/unreadable"),
-    change_of(RETRY_WEBHOOK, "/webhooks"),
-    change_of(GIVE_UP_WEBHOOK, "/webhooks"),
+    change_of(tasks.CANCEL_TASK, TASK),
+    change_of(tasks.PAUSE_TASK, TASK),
+    change_of(tasks.RESUME_TASK, TASK),
+    change_of(tasks.SEND_MESSAGE, TASK, task_pages.task, _message),
+    change_of(tasks.RETRY_TASK, TASK),
+    change_of(tasks.REMOVE_TASK, "/tasks"),
+    PageChange(submit_tasks.SUBMIT_TASKS, TASK, _submission_again, _read_submission, ORIGINAL),
+    change_of(many_tasks.BEGIN_BULK, "/bulk", texts=partial(filter_texts, kind=many_tasks.BeginBulk)),
+    change_of(many_tasks.STOP_BULK, "/bulk"),
+    change_of(many_tasks.GO_ON_WITH_BULK, "/bulk"),
+    change_of(lanes.PAUSE_LANE, LANE),
+    change_of(lanes.RESUME_LANE, LANE),
+    change_of(lanes.LIMIT_LANE, LANE, queue_pages.lane, _limits("running", "per_key", "rate")),
+    change_of(lanes.LIMIT_HANDLER, "/lanes", queue_pages.lanes, _limits("rate")),
+    change_of(hosts.QUIET_HOSTS, "/workers"),
+    change_of(hosts.RESUME_HOSTS, "/workers"),
+    change_of(workers.SCALE_WORKERS, "/workers"),
+    change_of(workers.WRITE_STACKS, "/stacks?worker={}"),
+    PageChange(schedules.SET_SCHEDULE, SCHEDULE, schedule_pages.form, _read_schedule),
+    change_of(schedules.RUN_SCHEDULE, SCHEDULE),
+    change_of(schedules.PAUSE_SCHEDULE, SCHEDULE),
+    change_of(schedules.RESUME_SCHEDULE, SCHEDULE),
+    change_of(schedules.REMOVE_SCHEDULE, "/schedules"),
+    change_of(batches.SEAL_BATCH, BATCH),
+    change_of(batches.CANCEL_BATCH, BATCH),
+    change_of(dead.REMOVE_DEAD, "/dead"),
+    change_of(unreadable.RETRY_UNREADABLE, "/unreadable"),
+    change_of(unreadable.REMOVE_UNREADABLE, "/unreadable"),
+    change_of(webhooks.RETRY_WEBHOOK, "/webhooks"),
+    change_of(webhooks.GIVE_UP_WEBHOOK, "/webhooks"),
 )
+
+
+# Changes of the tasks that were chosen in a list, one by one.
+
+MOST = 100  # tasks of one form
+ACTS: dict[BulkVerb, Act[Any, Any]] = {
+    BulkVerb.CANCEL: tasks.CANCEL_TASK,
+    BulkVerb.RETRY: tasks.RETRY_TASK,
+    BulkVerb.REMOVE: tasks.REMOVE_TASK,
+}
+
+
+async def change_chosen(request: Request) -> Response:
+    """Change each chosen task, and show the refusals."""
+    async with noted(request, "tasks/chosen") as asked:
+        form = await read_form(request)
+        ids = list(dict.fromkeys(form.every("task_id")))
+        asked.change, asked.subject = f"tasks/{form.last('verb')}", ", ".join(ids)
+        verb = checked_verb(form.last("verb"))
+        fields = form.allowed(ACTS[verb])
+        if not 1 <= len(ids) <= MOST:
+            raise HTTPException(400, f"{counted(len(ids), 'task')} chosen: choose 1 to {MOST}")
+        surroundings, act, refused = doing(queue_of(request), asked, Face.WEB), ACTS[verb], list[str]()
+        for task_id in ids:
+            try:
+                await act.carry_out(surroundings, act.read_texts({act.subject: task_id}))
+            except HoldfastError as error:
+                refused.append(str(error))
+        asked.refusal = f"{len(refused)} refused: {'; '.join(refused)}" if refused else ""
+    back = fields.get("back", "")
+    return page(request, "chosen.html", verb=verb, changed=len(ids) - len(refused), refused=refused, back=back)
