@@ -88,9 +88,8 @@ class FileWatcher:
         return self._code
 
     async def _heed_parent(self, scope: CancelScope) -> None:
-        message = await self.link.receive()
-        while not isinstance(message, Leave | None):
-            message = await self.link.receive()
+        while not isinstance(message := await self.link.receive(), Leave | None):
+            pass
         if message is None:
             self._code = ChildExit.ORPHANED
         self._enough.set()  # the library waits in a thread, which notices a cancellation seconds later

@@ -79,7 +79,8 @@ class OpenConnections:
             if not self.give_way():
                 return None
         name = peer if isinstance(peer, int) else customer_of(peer)
-        share = self._shares.setdefault(name, Share(name, self._is_many(peer)))
+        is_many = isinstance(peer, int) or (self.proxy is not None and self.proxy.is_peer(peer))
+        share = self._shares.setdefault(name, Share(name, is_many))
         connection = OpenConnection(share, end)
         share.number += 1
         self.number += 1
@@ -134,9 +135,6 @@ class OpenConnections:
     def _cut(self, connection: OpenConnection) -> None:
         self.over(connection)
         connection.end()
-
-    def _is_many(self, peer: Peer) -> bool:
-        return isinstance(peer, int) or (self.proxy is not None and self.proxy.is_peer(peer))
 
 
 def _first_of_most(held: Iterable[dict[OpenConnection, None]]) -> OpenConnection | None:

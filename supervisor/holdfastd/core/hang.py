@@ -26,7 +26,8 @@ def check(child: Child, policy: SupervisionPolicy, now: float) -> ChildStep:
         return stop_child.kill(child, why, now)
     if why is not None:
         return stop_child.abort(child, why, now)
-    return _note_silence(child, now) if _is_silent(child, now) else (child, ())
+    is_silent = child.ready_at is not None and now - child.last_message_at > slots.SILENCE
+    return _note_silence(child, now) if is_silent else (child, ())
 
 
 def _takes_its_time(leaving: Leaving) -> bool:
@@ -41,10 +42,6 @@ def _verdict(child: Child, policy: SupervisionPolicy, now: float) -> Why | None:
     if child.sigstopped_at is not None and now - child.sigstopped_at > slots.SIGSTOP_LIMIT:
         return Why.SIGSTOPPED
     return Why.HUNG if silent > policy.hang_timeout else None
-
-
-def _is_silent(child: Child, now: float) -> bool:
-    return child.ready_at is not None and now - child.last_message_at > slots.SILENCE
 
 
 def _note_silence(child: Child, now: float) -> ChildStep:

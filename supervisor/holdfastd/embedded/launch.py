@@ -35,7 +35,7 @@ def find() -> ServerProgram:
     unfit: list[str] = []
     for path in _candidates():
         engine = _identify(path)
-        if engine is not None and _is_new_enough(engine):
+        if engine is not None and (engine.name != REDIS or engine.version >= OLDEST_REDIS):
             return ServerProgram(path, engine)
         unfit.append(f"{path} is {engine or 'not runnable here'}")
     rejected = f" ({'; '.join(unfit)}; redis 7.0 or newer is needed)" if unfit else ""
@@ -72,10 +72,6 @@ def _identify(path: Path) -> EngineVersion | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return EngineVersion.reported(answer.stdout)
-
-
-def _is_new_enough(engine: EngineVersion) -> bool:
-    return engine.name != REDIS or engine.version >= OLDEST_REDIS
 
 
 # The options of the embedded store: on a unix socket only, each write in the AOF within a second, no eviction.

@@ -63,12 +63,8 @@ def former(project: Project) -> ProjectData | None:
     of the same name that is gone."""
     left = [data for data in of_all() if data.is_former and data.project != project]
     same = [data for data in left if data.project.is_same_folder(project)]
-    alike = [data for data in left if _is_alike(data.project, project)]
+    alike = [data for data in left if data.project.path.name == project.path.name and data.project.is_gone()]
     return next(iter(same or alike), None)
-
-
-def _is_alike(left: Project, project: Project) -> bool:
-    return left.path.name == project.path.name and left.is_gone()
 
 
 def remarks(settings: Settings) -> Iterator[str]:

@@ -91,7 +91,8 @@ class OomKills:
     """Keeps the last value of the counter, so that each kill is reported once."""
 
     def __init__(self, source: Path | None = None) -> None:
-        self._source = source or _own_events()
+        events = (folder / "memory.events" for folder in groups())
+        self._source = source or next((path for path in events if path.exists()), _HOST)
         self._seen = self._count()
 
     def has_new(self) -> bool:
@@ -105,11 +106,6 @@ class OomKills:
             return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
         except (OSError, ValueError, IndexError):
             return 0
-
-
-def _own_events() -> Path:
-    events = (folder / "memory.events" for folder in groups())
-    return next((path for path in events if path.exists()), _HOST)
 
 
 # Kills the processes that a dead child has left: its process group, and descendants that left it with setsid.

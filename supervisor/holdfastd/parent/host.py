@@ -57,11 +57,12 @@ def raise_descriptors() -> None:
 def measure(folders: Iterable[Path] | None = None) -> Host:
     """The resources that are left now; `folders`: the control groups of this process."""
     inside = list(groups() if folders is None else folders)
+    of_host = psutil.virtual_memory().available + psutil.swap_memory().free
     return Host(
         descriptors=_limit(resource.RLIMIT_NOFILE),
         user_processes=_user_processes(),
         group_processes=_least(_left(folder, "pids") for folder in inside),
-        memory=_least([_host_memory(), *(_left(folder, "memory", _caches(folder)) for folder in inside)]),
+        memory=_least([of_host, *(_left(folder, "memory", _caches(folder)) for folder in inside)]),
     )
 
 
@@ -81,10 +82,6 @@ def _user_processes() -> int | None:
     return max(
         0, limit - sum(info["num_threads"] or 1 for info in running if info["uids"] and info["uids"].real == user)
     )
-
-
-def _host_memory() -> int:
-    return psutil.virtual_memory().available + psutil.swap_memory().free
 
 
 def _left(folder: Path, kind: str, freed: int = 0) -> int | None:

@@ -23,7 +23,7 @@ from holdfastd.core import parent_events as events
 from holdfastd.core import reload, scale, stack_dump
 from holdfastd.core.commands import Announce
 from holdfastd.core.decisions import begin, decide, next_due
-from holdfastd.core.slots import STEWARD, STORE, SupervisionPolicy
+from holdfastd.core.slots import STEWARD, STORE
 from holdfastd.core.view import View
 from holdfastd.parent import host
 from holdfastd.parent.children import CallbackSelector, ChildListener, Children
@@ -102,7 +102,10 @@ class Parent:
         self._spec = spec
         self._inbox: deque[events.Event] = deque()
         self._began = self._checked_at = clock()
-        self.view: View = begin(_policy(spec), spec.workers, self._began)
+        policy = replace(
+            spec.policy, embedded=spec.store is not None, watched=spec.watcher is not None, web=spec.web is not None
+        )
+        self.view: View = begin(policy, spec.workers, self._began)
         self._selector = CallbackSelector()
         self._signals = ReceivedSignals()
         self._had_terminal = has_terminal()
@@ -189,9 +192,9 @@ class Parent:
     def _answer(self, request: ControlRequest) -> Answer:
         match request:
             case protocol.AskStatus():
-                usage = self._stats.measure(self._children.pids())
-                moment = Moment(clock(), time.time(), self._began)
-                return report(self.view, _store(self._spec), usage, moment)
+                spec, usage = self._spec, self._stats.measure(self._children.pids())
+                store = protocol.StoreStatus(spec.store_url, spec.store is not None, None, spec.queue, spec.storage)
+                return report(self.view, store, usage, Moment(clock(), time.time(), self._began))
             case protocol.AskScale(workers=workers):
                 return self._scale(workers)
             case protocol.AskStacks(incarnation=incarnation):
@@ -235,14 +238,3 @@ class Parent:
         self._selector.close()
         self._signals.close()
         tell_left_out(is_end=True)
-
-
-def _policy(spec: ServiceSpec) -> SupervisionPolicy:
-    return replace(
-        spec.policy, embedded=spec.store is not None, watched=spec.watcher is not None, web=spec.web is not None
-    )
-
-
-def _store(spec: ServiceSpec) -> protocol.StoreStatus:
-    embedded = spec.store is not None
-    return protocol.StoreStatus(spec.store_url, embedded, queue=spec.queue, storage=spec.storage)

@@ -214,9 +214,7 @@ def service_spec(
 
 def _serve_dashboard(settings: Settings, dashboard: ListeningSocket, channel: socket.socket) -> int:
     """Serve the dashboard. This runs in the child, and only the child imports the packages of the extra `web`."""
-    serve_in_child: Callable[[Settings, socket.socket | None, socket.socket], int]
-    serve_in_child = importlib.import_module("holdfastd.web.web_process").run
-    return serve_in_child(settings, dashboard.listener, channel)
+    return int(importlib.import_module("holdfastd.web.web_process").run(settings, dashboard.listener, channel))
 
 
 def _worker(settings: Settings, folder: Path | None) -> WorkerCode:

@@ -6,10 +6,8 @@ It holds a lock file as every worker does, so that a steward of this host detect
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from typing import Any
 
 import anyio
 
@@ -46,7 +44,11 @@ async def _boot(announce: Announce, settings: Settings, handler: Handler) -> int
             store = await stack.enter_async_context(open_store(settings.redis))
             halts = await _halts(store)
             await SubmitRetries().call(say_host_marks, store, halts, announce)
-            beside = _beside(store, settings, halts)
+            # Schedules that continue when their run has ended here fire even if no steward serves the queue.
+            fires = schedule_fires(
+                store, settings.queue_name, settings.max_message_bytes, settings.scan_interval, halts
+            )
+            beside = [partial(run_duty, fires, Health())]
             worker = await stack.enter_async_context(
                 open_worker(store, handler, settings, beside=beside, halt=halts.seen)
             )
@@ -80,12 +82,6 @@ async def _halts(store: Store) -> HaltScope:
     """The halts that end this worker: those younger than its start."""
     host = socket.gethostname()
     return HaltScope(host, await SubmitRetries().call(store.last_halt, host), ends=True)
-
-
-def _beside(store: Store, settings: Settings, halts: HaltScope) -> list[Callable[[], Coroutine[Any, Any, None]]]:
-    """Fire schedules that continue when their run has ended here, even if no steward serves the queue."""
-    duty = schedule_fires(store, settings.queue_name, settings.max_message_bytes, settings.scan_interval, halts)
-    return [partial(run_duty, duty, Health())]
 
 
 def _one_by_one(settings: Settings) -> Settings:

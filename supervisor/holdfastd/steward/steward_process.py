@@ -41,10 +41,6 @@ LEAVE_WITHIN = 5.0  # seconds, where a signal gives no deadline
 _log = structlog.get_logger("holdfast.steward")
 
 
-def _log_mark(line: str) -> None:
-    _log.warning("this host is quiet or halted", mark=line)
-
-
 def _to_be_decided() -> asyncio.Future[ChildExit]:
     return asyncio.get_running_loop().create_future()
 
@@ -135,7 +131,7 @@ class Steward:
         locks = LockFiles(settings.runtime_dir / "incarnations")
         foreign = locks.incarnations() if self.spec.first else ()
         watch = ClockWatch(store, self.health, settings.lease)
-        suspects = upkeep.Suspects(store, settings.lane_names, self.roster)
+        suspects = upkeep.Suspects(store, settings.lane_names, self.roster, self.link.send)
         most_crashes = settings.max_crashes
 
         def recovered(incarnation: str, count: int, cause: str) -> None:
@@ -150,12 +146,12 @@ class Steward:
         yield worker_recovery.lease_renewal(store, self.roster, settings.lease)
         yield worker_recovery.ExpiredLeases(store, watch, settings, recovered).duty()
         yield upkeep.promotion(store, suspects.look)
-        yield suspects.duty(self.link.send)
+        yield suspects.duty()
         halts, longest_rest = self.spec.halts, settings.scan_interval
         yield schedule_fires(
             store, settings.queue_name, settings.max_message_bytes, longest_rest, halts, self.telemetry.fires
         )
-        yield host_marks(store, halts, _log_mark)
+        yield host_marks(store, halts, lambda line: _log.warning("this host is quiet or halted", mark=line))
         if settings.time_file is not None:
             yield upkeep.time_file(store, settings.time_file)
         yield LaneLimits(store, settings).duty()

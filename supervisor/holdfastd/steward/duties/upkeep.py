@@ -18,8 +18,7 @@ import structlog
 from holdfast.core.quiet_hosts import remedy
 from holdfast.core.rollup import MINUTE, MINUTES_KEPT_MS, PACKED
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.ipc import channel
-from holdfast.ipc.channel import Left
+from holdfast.ipc.channel import Left, SuspectsWaiting
 from holdfast.store import Store
 from holdfast.store.periods import made_of_shorter
 from holdfastd.steward.clock_watch import ClockWatch
@@ -144,43 +143,38 @@ class Rollups:
 SUSPECTS_EVERY = 1.0  # seconds
 
 
+@dataclass(slots=True)
 class Suspects:
-    """`lanes`: the lanes served here; `roster`: the workers, whose handlers are served here."""
+    """`lanes`: the lanes served here; `roster`: the workers, whose handlers are served here; `tell` sends a message to
+    the parent."""
 
-    def __init__(self, store: Store, lanes: Sequence[str], roster: WorkerRoster) -> None:
-        self._store = store
-        self._lanes = lanes
-        self._roster = roster
-        self._last_sent = channel.SuspectsWaiting(0)
-        self._changed = anyio.Event()
+    store: Store
+    lanes: Sequence[str]
+    roster: WorkerRoster
+    tell: Callable[[SuspectsWaiting], None]
+    _last_sent: SuspectsWaiting = field(default_factory=lambda: SuspectsWaiting(0))
+    _changed: anyio.Event = field(default_factory=anyio.Event)
 
-    def duty(self, tell: Callable[[channel.SuspectsWaiting], None]) -> Duty:
-        """`tell` sends a message to the parent."""
-
-        async def run_once() -> float:
-            await self._count(tell)
-            return SUSPECTS_EVERY
-
-        return Duty("suspects", run_once, self._wait)
+    def duty(self) -> Duty:
+        return Duty("suspects", self.run_once, self._wait)
 
     def look(self) -> None:
         """Count now: a task may have become a suspect, or may start now."""
         self._changed.set()
 
-    async def _count(self, tell: Callable[[channel.SuspectsWaiting], None]) -> None:
+    async def run_once(self) -> float:
         self._changed = anyio.Event()
-        suspects = await self._store.suspects(self._lanes, self._roster.living)
-        message = channel.SuspectsWaiting(
-            suspects.startable, suspects.alone, await self._quiet() if suspects.startable else ""
-        )
+        found = await self.store.suspects(self.lanes, self.roster.living)
+        message = SuspectsWaiting(found.startable, found.alone, await self._quiet() if found.startable else "")
         if message.startable or message != self._last_sent:
-            tell(message)
+            self.tell(message)
         self._last_sent = message
+        return SUSPECTS_EVERY
 
     async def _quiet(self) -> str:
         """The mark that keeps this host from claiming, and the command that removes it; empty if there is none."""
         host = socket.gethostname()
-        for mark in await self._store.quiet_hosts():
+        for mark in await self.store.quiet_hosts():
             if mark.counts_for(host):
                 return f"{'halted' if mark.is_halt else 'quiet'}: {remedy(mark)}"
         return ""

@@ -94,12 +94,11 @@ def _point(
         flags=0,
         min=_UNKNOWN,
         max=_UNKNOWN,
-        exemplars=[_exemplar(each) for each in exemplars],
+        exemplars=[
+            Spelled({}, each.value, each.at_ms * 1_000_000, int(each.span_id, 16), int(each.trace_id, 16))
+            for each in exemplars
+        ],
     )
-
-
-def _exemplar(given: Exemplar) -> Spelled:
-    return Spelled({}, given.value, given.at_ms * 1_000_000, int(given.span_id, 16), int(given.trace_id, 16))
 
 
 def _attributes(metric: Metric, labels: Labels) -> dict[str, str | int]:

@@ -78,11 +78,11 @@ class QueueReport:
         self._settings = settings
         self._queue = settings.queue_name
         self._lanes = BoundedNames()
-        self._totals = self._fresh_totals()
+        self.forget()
 
     def forget(self) -> None:
         """Forget all counts, because another steward reports the queue now: later, counters begin again."""
-        self._totals = self._fresh_totals()
+        self._totals = DeliveryTotals(self._lanes, BoundedNames())
 
     async def read(self) -> Readings:
         readings = Readings()
@@ -99,9 +99,6 @@ class QueueReport:
         if ledger := ledger_of(self._store):
             self._set_ledger(readings, await ledger.ledger())
         return readings
-
-    def _fresh_totals(self) -> DeliveryTotals:
-        return DeliveryTotals(self._lanes, BoundedNames())
 
     def _set_gauges(self, readings: Readings, gauges: Gauges) -> None:
         queue, late_ms = self._queue, gauges.now_ms - (gauges.due_ms or gauges.now_ms)
@@ -139,10 +136,9 @@ class QueueReport:
                 readings.set(table.DELIVERIES, number, queue, lane, handler, outcome)
             for content, size in figures.sizes.items():
                 readings.set(table.PAYLOAD, size, queue, content)
-            if figures.wait.count:
-                readings.add_histogram(table.TASK_WAIT, figures.wait, queue, lane)
-            if figures.recovery.count:
-                readings.add_histogram(table.TASK_RECOVERY, figures.recovery, queue, lane)
+            for metric, histogram in ((table.TASK_WAIT, figures.wait), (table.TASK_RECOVERY, figures.recovery)):
+                if histogram.count:
+                    readings.add_histogram(metric, histogram, queue, lane)
             for outcome, run in figures.runs.items():
                 readings.add_histogram(table.TASK_RUN, run, queue, handler)
                 readings.add_histogram(table.PROCESS_DURATION, run, *self._of_messaging(lane, outcome))
