@@ -108,7 +108,7 @@ class FileWatcher:
         def wants(_: object, path: str) -> bool:
             return self.spec.wants(Path(path))
 
-        self.spec.folder.stat()  # a folder that is missing would be passed over, as those that must not be read are
+        self.spec.folder.stat()  # the library passes over a missing folder and one that it may not read
         library: Any = importlib.import_module("watchfiles")  # an extra, needed only with --reload
         changes: AsyncIterator[set[tuple[object, str]]] = library.awatch(
             *self.spec.roots, watch_filter=wants, stop_event=self._enough, ignore_permission_denied=True

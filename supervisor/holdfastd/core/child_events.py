@@ -19,7 +19,7 @@ from holdfastd.core.view import RECENT, Burst, Death, Step, View, known, removed
 # Decides what follows when a child dies before it is ready.
 #
 # If no child of its kind was ever ready, the configuration is probably wrong: after a few attempts the service ends and
-# says why, as endless retries would hide it. Later such a death is handled like any other.
+# says why: endless retries would hide the cause. Later, such a death is handled like any other.
 
 TRIES = 3
 # Signals that a process causes itself.

@@ -54,7 +54,7 @@ class Why(StrEnum):
     SIGSTOPPED = "not heard of since"
 
 
-# Replaced by a successor that is ready already: such a child has no deadline for its tasks.
+# A successor that is ready already replaces the child, which has no deadline for its tasks.
 REPLACED = frozenset({Why.RELOADED, Why.RECYCLED})
 GIVEN_UP = REPLACED | {Why.STOP, Why.SCALE}  # the seat of such a child is removed
 

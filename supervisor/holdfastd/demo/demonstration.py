@@ -51,7 +51,7 @@ def _passages(path: Path) -> Iterator[str]:
 CONCURRENCY = 4
 TICK = 0.1  # seconds
 KILL_EVERY = 0.5
-TAIL = 10  # tasks: nothing is killed for the last tasks, as most workers would be idle
+TAIL = 10  # tasks: nothing is killed for the last tasks: most workers would be idle
 ENDS_WITHIN = 120.0  # seconds after the last submission; a task whose worker died three times waits 30 s, alone
 
 

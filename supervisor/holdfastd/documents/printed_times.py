@@ -1,4 +1,4 @@
-"""What documents are made with: moments and lengths of time as they are shown, and copies of a record's fields."""
+"""Moments and lengths of time as documents show them, and documents made of the fields of a record."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class ChildFactory:
         return request.incarnation, fork_by_loader(request, self._loader, is_known, kernel)
 
     def start_failure(self, slot: Slot, pid: int) -> BootFailed | None:
-        """The error of a dead store from its log, as the store does not speak the channel protocol; None for other
+        """The error of a dead store from its log, because the store does not speak the channel protocol; None for other
         children."""
         store = self._spec.store
         words = store.start_failure(pid) if store is not None and slot.kind is ChildKind.STORE else ""

@@ -65,7 +65,7 @@ def fork_by_loader(
                 raise ConnectionError(f"the loader reported process {pid}, which is no new child of this process")
             return _adopted(pid, ours, kernel)
         except OSError:
-            ours.close()  # a worker that was forked nevertheless ends, as its channel does
+            ours.close()  # a worker that was forked nevertheless ends with its channel
             raise
 
 

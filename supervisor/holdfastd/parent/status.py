@@ -123,7 +123,7 @@ def start_lines(view: View, store_url: str) -> list[str]:
 
 
 class Stats:
-    """Keeps one psutil process for each child, as CPU use is a difference between two measurements."""
+    """Keeps one psutil process for each child, because CPU use is a difference between two measurements."""
 
     def __init__(self) -> None:
         self._known: dict[int, psutil.Process] = {}

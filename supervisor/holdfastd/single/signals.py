@@ -135,7 +135,7 @@ LAST_THREADS = 1.0  # seconds for threads, once everything else has ended
 
 
 async def end_threads(worker: InProcessWorker) -> None:
-    """Wait for handler threads; exit at once where one does not end, as it would keep the process alive."""
+    """Wait for handler threads; exit at once if one does not end: it would keep the process alive."""
     with anyio.move_on_after(LAST_THREADS):
         await worker.over.wait()
     if not worker.over.is_set():

@@ -46,8 +46,8 @@ _SPECIAL_V6 = tuple(
 
 
 def is_public(address: str) -> bool:
-    """True for a public `address`, as a resolver writes it; its zone is ignored. One of IPv6 that leads to an address
-    of IPv4 is judged by that one, too."""
+    """True for a public `address`, as a resolver writes it; its zone is ignored. If an address
+    of IPv6 leads to one of IPv4, that one must be public, too."""
     parsed = ip_address(address.partition("%")[0])
     if isinstance(parsed, IPv4Address):
         return _is_public_v4(parsed)

@@ -177,8 +177,8 @@ def _checked(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def _command(line: str) -> dict[str, object]:
-    """The command with its full path, as the service has another PATH, and its folder, which must be visible to the
-    service."""
+    """The command with its full path, because the service has another PATH, and its folder, which must be visible to
+    the service."""
     command = command_line.find(line, search_path())
     return {"exec": shlex.join([str(command.path), *command.words[1:]]), "app_dir": command.path.parent}
 

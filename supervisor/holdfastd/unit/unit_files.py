@@ -92,7 +92,7 @@ def _filled(template: str, words: Mapping[str, str]) -> str:
 
 
 def _toml(settings: Mapping[str, object]) -> str:
-    """The settings file. It must exist, as the unit names it; it may contain no settings."""
+    """The settings file. It must exist, because the unit names it; it may contain no settings."""
     lines = [
         "# The settings of the service; `supervisor start --help` lists them all. Everybody can read this file:",
         f"# secrets belong in {ETC}/credentials. Environment files beside it override it.",
