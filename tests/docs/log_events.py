@@ -71,6 +71,10 @@ class _File:
                 level, text, *rest = call.args
                 fields = self._keys(rest[0]) if rest else ()
                 yield from _logged("holdfast.parent", self._texts(level), self._texts(text), fields)
+            case ast.Attribute(ast.Name("Log"), "about"):  # of a child
+                _, level, text = call.args
+                fields = ["slot", "pid", *(field for keyword in call.keywords for field in self._of_keyword(keyword))]
+                yield from _logged("holdfast.parent", self._texts(level), self._texts(text), fields)
             case ast.Name(name) if isinstance(chosen := self._values.get(name), ast.IfExp):
                 for method in (chosen.body, chosen.orelse):
                     yield from self._of_method(call, method)

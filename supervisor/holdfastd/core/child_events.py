@@ -271,9 +271,7 @@ def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -
 
 
 def _report(child: Child, cause: Cause, now: float, *, is_repeated: bool) -> tuple[Command, ...]:
+    told = {"cause": str(cause), "lived": round(now - child.born, 2), "running": list(child.running)}
     if cause.ordered:
-        level, event = "info", "left"
-    else:
-        level, event = "debug" if is_repeated else "warning", "died"
-    lived, running = round(now - child.born, 2), list(child.running)
-    return (Log.about(child, level, event, cause=str(cause), lived=lived, running=running),)
+        return (Log.about(child, "info", "left", **told),)
+    return (Log.about(child, "debug" if is_repeated else "warning", "died", **told),)
