@@ -18,6 +18,7 @@ from holdfast.handler.handler import Handler, callee
 from holdfast.handler.registry import Handlers
 from holdfast.handler.run_handler import run
 from holdfast.handler.task import Task
+from holdfast.handler.threads import Threads
 from tests.conformance.stand import Stand
 
 NAME = "shop"
@@ -33,7 +34,7 @@ class Shop:
             self.handler = handler.frozen("tests:handlers")
         else:
             self.handler = Handler("tests:handle", callee(handler, "tests:handle", named=False))
-        self._threads = anyio.CapacityLimiter(1)
+        self._threads = Threads(anyio.CapacityLimiter(1), lambda: None)
         self._registered = False
 
     async def take(self, *lanes: str) -> list[Delivery]:

@@ -16,6 +16,7 @@ from holdfast.core.outcomes import Outcome
 from holdfast.handler.handler import Handler, callee
 from holdfast.handler.run_handler import run
 from holdfast.handler.task import Task
+from holdfast.handler.threads import GRACE, Threads
 from holdfast.telemetry.port import open_telemetry
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.recycler import Heartbeat, Recycler
@@ -64,15 +65,15 @@ async def run_handler(
     task: Task | None = None,
     timeout: float | None = None,
     limiter: anyio.CapacityLimiter | None = None,
-    **options: Any,
+    on_stuck: Callable[[], None] = lambda: None,
+    thread_grace: float = GRACE,
 ) -> Outcome:
     """The outcome of a delivery (None: of "hello") with a fresh task, in at most ten seconds."""
     delivery = delivery or delivery_of()
     chosen = handler if isinstance(handler, Handler) else handler_of(handler)
+    threads = Threads(limiter or anyio.CapacityLimiter(4), on_stuck, thread_grace)
     with anyio.fail_after(10):
-        return await run(
-            chosen, delivery, task or Task(delivery), limiter or anyio.CapacityLimiter(4), timeout, **options
-        )
+        return await run(chosen, delivery, task or Task(delivery), threads, timeout)
 
 
 def document(outcome: Outcome) -> Any:

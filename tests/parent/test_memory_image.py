@@ -10,7 +10,7 @@ import pytest
 from holdfast.errors import HandlerError
 from holdfast.handler.handler import Handler
 from holdfast.store.redis import scripts
-from holdfast.worker import prepared_store
+from holdfast.worker import main
 from holdfast_config import Settings
 
 
@@ -23,12 +23,12 @@ def test_once_scripts_are_built_only_they_are_kept() -> None:
 def test_workers_use_the_handler_and_the_store_that_were_made_before_the_fork() -> None:
     settings, others = (Settings(redis_url="redis://localhost:1/0") for _ in range(2))
     handler = Handler("app:handler")
-    prepared_store.prepare(settings, handler)
-    prepared = prepared_store.of_worker(settings)
+    main.prepare(settings, handler)
+    prepared = main.of_worker(settings)
     assert prepared[0] is handler
-    assert prepared_store.of_worker(settings)[1] is prepared[1]
+    assert main.of_worker(settings)[1] is prepared[1]
     with pytest.raises(HandlerError):
-        prepared_store.of_worker(others)
+        main.of_worker(others)
 
 
 def test_what_a_child_makes_follows_one_another_in_memory() -> None:

@@ -780,7 +780,7 @@ WORKER = [
     ),
     Rule(
         "only a later turn answers a question",
-        "asked.turn < self._turn.turn:",
+        "asked.turn < self._turn:",
         "True:",
         "tests/handler/test_question.py::test_a_question_ends_the_turn_and_the_next_message_is_its_answer",
     ),
@@ -810,7 +810,7 @@ WORKER = [
     ),
     Rule(
         "a sleep is called in the handler itself",
-        "if self._turn.runner not in (None, asyncio.current_task()):",
+        "if self._runner() not in (None, asyncio.current_task()):",
         "if False:",
         "tests/handler/test_sleep.py::test_a_sleep_beside_the_handler_is_named",
     ),

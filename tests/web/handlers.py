@@ -12,9 +12,8 @@ from pydantic import BaseModel, Field
 from holdfast import Handlers, Task
 from holdfast.app import create_broker
 from holdfast.store import open_store
-from holdfast.worker.context import WorkerContext
+from holdfast.worker.context import WorkerContext, WorkerSpec
 from holdfast.worker.membership import HandlerPublisher
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import RedisSettings, Settings
 
 handlers: Handlers[Any, Any] = Handlers()

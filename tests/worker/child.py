@@ -7,8 +7,8 @@ import os
 import socket
 import sys
 
+from holdfast.worker.context import WorkerSpec
 from holdfast.worker.main import run
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import load
 
 if __name__ == "__main__":

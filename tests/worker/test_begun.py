@@ -17,9 +17,8 @@ from holdfast.handler.registry import Handlers
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
 from holdfast.worker import run
-from holdfast.worker.context import WorkerContext, lease_clock
+from holdfast.worker.context import WorkerContext, WorkerSpec, lease_clock
 from holdfast.worker.run import TaskRunner
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from tests.handler.deliveries import delivery_of, task_runner_of
 

@@ -21,9 +21,8 @@ from holdfast.errors import Reject, Retry
 from holdfast.handler.handler import Handler, HandlerOptions, callee
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
-from holdfast.worker.context import WorkerContext, lease_clock
+from holdfast.worker.context import WorkerContext, WorkerSpec, lease_clock
 from holdfast.worker.run import TaskRunner
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
 from tests.envelopes import build_run

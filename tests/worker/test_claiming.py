@@ -12,9 +12,8 @@ from structlog.testing import capture_logs
 
 from holdfast.core.delivery import Pulled, Standing
 from holdfast.store.memory import MemoryStore
-from holdfast.worker.context import WorkerContext
+from holdfast.worker.context import WorkerContext, WorkerSpec
 from holdfast.worker.pull import SETTLE_DELAY, HintListener, Puller
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 
 pytestmark = pytest.mark.anyio

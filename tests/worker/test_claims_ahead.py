@@ -20,11 +20,10 @@ from holdfast.handler.task import Task
 from holdfast.ipc.channel import Drain
 from holdfast.store.memory import MemoryStore
 from holdfast.worker.claims_ahead import ClaimsAhead
-from holdfast.worker.context import WorkerContext, lease_clock
+from holdfast.worker.context import WorkerContext, WorkerSpec, lease_clock
 from holdfast.worker.pull import Puller
 from holdfast.worker.state import claims_ahead
 from holdfast.worker.worker import WorkerDrain
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from tests.handler.deliveries import delivery_of, task_runner_of
 

@@ -12,9 +12,8 @@ import pytest
 from holdfast.core.pull_protocol import Exchange
 from holdfast.ipc.channel import Drain
 from holdfast.store.memory import MemoryStore
-from holdfast.worker.context import WorkerContext
+from holdfast.worker.context import WorkerContext, WorkerSpec
 from holdfast.worker.worker import WorkerDrain
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 
 pytestmark = pytest.mark.anyio

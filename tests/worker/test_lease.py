@@ -22,10 +22,9 @@ from holdfast.core.worker_records import Introduction
 from holdfast.store.memory.store import MemoryStore
 from holdfast.store.redis import RedisStore
 from holdfast.worker.claims_ahead import ClaimsAhead
-from holdfast.worker.context import WorkerContext, lease_clock
+from holdfast.worker.context import WorkerContext, WorkerSpec, lease_clock
 from holdfast.worker.in_process import open_worker
 from holdfast.worker.membership import LeaseRenewal
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.settings import MEMORY
 from tests.handler.deliveries import handler_of, task_runner_of

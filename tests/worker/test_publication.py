@@ -22,9 +22,8 @@ from holdfast.core.published_handlers import (
 from holdfast.core.worker_records import WorkerKind
 from holdfast.handler.publication import publication
 from holdfast.store import open_store
-from holdfast.worker.context import WorkerContext
+from holdfast.worker.context import WorkerContext, WorkerSpec
 from holdfast.worker.membership import HandlerPublisher
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import RedisSettings, Settings
 
 pytestmark = pytest.mark.anyio

@@ -15,9 +15,8 @@ from holdfast.core.delivery import Hint, Pulled, SendPull, Settle, Settlement, S
 from holdfast.core.pull_protocol import Lease
 from holdfast.core.worker_records import WorkerKind
 from holdfast.errors import StoreError, StoreUnavailableError
-from holdfast.worker.context import StoreRetries, WorkerContext, lease_clock
+from holdfast.worker.context import StoreRetries, WorkerContext, WorkerSpec, lease_clock
 from holdfast.worker.pull import HintListener, Puller
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from tests.handler.deliveries import delivery_of
 

@@ -14,9 +14,8 @@ from structlog.testing import capture_logs
 from holdfast.core.delivery import Delivery, Pulled, Standing
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
-from holdfast.worker.context import WorkerContext, lease_clock
+from holdfast.worker.context import WorkerContext, WorkerSpec, lease_clock
 from holdfast.worker.run import TaskRunner
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from tests.handler.deliveries import delivery_of, task_runner_of
 from tests.handler.test_stopping import PATIENCE, wait_until_cancelled

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
+from holdfast.core.rollup import Sum
 from holdfast.core.statistics import Percentiles, Statistic, by_handler, by_lane, in_all, runs_of, statistics
 from holdfast.store.periods import Period
 from holdfastd.documents import printed_times
@@ -90,7 +91,7 @@ class Report:
         first, second, *_ = [*course, latest.end_ms]
         total = Statistic.of("", latest.seconds, in_all(now)), Statistic.of("", before.seconds, in_all(then))
         return cls(
-            period=replace(latest, total={}),  # a megabyte of a hundred handlers
+            period=replace(latest, total=Sum()),  # a megabyte of a hundred handlers
             total=Compared(*total),
             handlers=_compared(
                 statistics(by_handler(now), latest.seconds), statistics(by_handler(then), before.seconds)

@@ -19,8 +19,8 @@ from holdfast.core.worker_records import WorkerKind
 from holdfast.exits import Exit
 from holdfast.os import locks
 from holdfast.telemetry.logs import is_wanted
+from holdfast.worker.context import WorkerSpec
 from holdfast.worker.main import run as work
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings, service_folders
 from holdfast_config.settings import STORE_SOCKET
 from holdfast_config.standard_error import STREAM

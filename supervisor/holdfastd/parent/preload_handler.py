@@ -15,7 +15,7 @@ from holdfast.handler.choose import handler_of
 from holdfast.store.current_store import belong_to_process
 from holdfast.worker import output_capture
 from holdfast.worker.exit_work import share_import
-from holdfast.worker.prepared_store import prepare
+from holdfast.worker.main import prepare
 from holdfast_config import Settings
 from holdfastd.parent import fork_hazards, prctl
 from holdfastd.parent.fork_hazards import ForkHazards, OpenDescriptor

@@ -17,10 +17,10 @@ from holdfast.errors import StoreError
 from holdfast.handler.handler import Handler
 from holdfast.store import Store, open_store
 from holdfast.store.current_store import belong_to_process
+from holdfast.worker.context import WorkerSpec
 from holdfast.worker.in_process import open_worker
 from holdfast.worker.lock_file import drop_lock, hold_lock
 from holdfast.worker.worker import NO_HURRY
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from holdfastd.core.commands import Announce
 from holdfastd.single.signals import ended_at_once, heeded, run_with_handler, serve_until_drained, status

@@ -200,13 +200,9 @@ def _is_of_type(schema: Schema, value: Any) -> bool:
     return not types or any(_IS[each](value) for each in types if each in _IS) or not _IS.keys() & set(types)
 
 
-def _is_whole(value: Any) -> bool:
-    return (type(value) is int) or (type(value) is float and value.is_integer())
-
-
 _IS: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
-    "integer": _is_whole,
+    "integer": lambda value: type(value) is int or (type(value) is float and value.is_integer()),
     "number": lambda value: type(value) is int or (type(value) is float and math.isfinite(value)),
     "boolean": lambda value: isinstance(value, bool),
     "array": lambda value: isinstance(value, list),

@@ -82,9 +82,8 @@ def quiet_line(mark: Quiet, now_ms: int, seen: int = 0) -> str:
 
 def who(mark: Quiet) -> str:
     if mark.is_halt:
-        return (
-            "no pool" + (" of any host" if mark.is_all else f" of host {mark.host}") + " claims a task or makes a fire"
-        )
+        of = "of any host" if mark.is_all else f"of host {mark.host}"
+        return f"no pool {of} claims a task or makes a fire"
     return "no host claims a task" if mark.is_all else f"host {mark.host} claims no task"
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import bz2
 import math
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -181,7 +181,7 @@ class Figures:
     outcomes: Counter[str] = field(default_factory=Counter[str])
     sizes: Counter[str] = field(default_factory=Counter[str])
     wait: Histogram = field(default_factory=Histogram)
-    runs: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
+    runs: defaultdict[str, Histogram] = field(default_factory=lambda: defaultdict(Histogram))
     recovery: Histogram = field(default_factory=Histogram)
     examples: dict[str, Example] = field(default_factory=dict[str, Example])
 
@@ -198,20 +198,13 @@ class Figures:
         """The number of run times that died with their worker."""
         return sum(max(0, self.outcomes[outcome] - runs.count) for outcome, runs in self.runs.items())
 
-    def run_times(self, outcome: str) -> Histogram:
-        """The run times of an outcome, for the caller to add to; empty ones are made if there are none."""
-        found = self.runs.get(outcome)
-        if found is None:
-            found = self.runs[outcome] = Histogram()
-        return found
-
     def add(self, other: Figures) -> None:
         self.outcomes.update(other.outcomes)
         self.sizes.update(other.sizes)
         self.wait.add(other.wait.micros, other.wait.buckets)
         self.recovery.add(other.recovery.micros, other.recovery.buckets)
         for outcome, runs in other.runs.items():
-            self.run_times(outcome).add(runs.micros, runs.buckets)
+            self.runs[outcome].add(runs.micros, runs.buckets)
         for outcome, example in other.examples.items():
             self._keep_newest(outcome, example)
 
@@ -224,7 +217,7 @@ class Figures:
         if figure in (WAIT, RECOVERY):
             (self.wait if figure == WAIT else self.recovery).add_spelled(value)
         elif figure.startswith(RUN):
-            self.run_times(figure.removeprefix(RUN)).add_spelled(value)
+            self.runs[figure.removeprefix(RUN)].add_spelled(value)
         elif figure.startswith(EXAMPLE):
             self._keep_newest(figure.removeprefix(EXAMPLE), Example.read(value))
         elif figure.startswith(BYTES):
@@ -234,14 +227,7 @@ class Figures:
 
 
 Rollup = dict[Series, Figures]
-
-
-def figures_of(rollup: Rollup, series: Series) -> Figures:
-    """The figures of a series, for the caller to add to; empty ones are made if there are none."""
-    found = rollup.get(series)
-    if found is None:
-        found = rollup[series] = Figures()
-    return found
+Sum = defaultdict[Series, Figures]
 
 
 def field_of(figure: str, series: Series) -> str:
@@ -259,11 +245,11 @@ def read_field(name: bytes) -> tuple[str, Series]:
 
 def rollup_of(fields: Iterable[tuple[bytes, bytes]]) -> Rollup:
     """Reads a stored rollup. An unreadable field is skipped, because figures are no reason to fail."""
-    rollup: Rollup = {}
+    rollup = Sum(Figures)
     for name, value in fields:
         try:
             figure, series = read_field(name)
-            figures_of(rollup, series).take(figure, value)
+            rollup[series].take(figure, value)
         except ValueError:
             continue
     return rollup
@@ -271,16 +257,16 @@ def rollup_of(fields: Iterable[tuple[bytes, bytes]]) -> Rollup:
 
 def sum_of(rollups: Iterable[Rollup]) -> Rollup:
     """The sum of several rollups."""
-    total: Rollup = {}
+    total = Sum(Figures)
     for rollup in rollups:
         add_to(total, rollup)
     return total
 
 
-def add_to(total: Rollup, rollup: Rollup) -> None:
+def add_to(total: Sum, rollup: Rollup) -> None:
     """Add each series of a rollup to those of a sum."""
     for series, figures in rollup.items():
-        figures_of(total, series).add(figures)
+        total[series].add(figures)
 
 
 def fields_of(rollup: Rollup) -> Mapping[str, bytes]:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice, takewhile
 
@@ -141,9 +141,7 @@ def plan(schedule: Schedule, now: int) -> Plan:
     chosen = [moment for moment in _chosen(schedule, first, last, now) if not _too_late(schedule, moment, now)]
     room = schedule.bounds.limit - schedule.fires if schedule.bounds.limit is not None else len(chosen)
     fires = tuple(chosen[:room])
-    after = Schedule(
-        schedule.schedule_id, schedule.cadence, schedule.bounds, schedule.policy, None, schedule.fires + len(fires)
-    )
+    after = replace(schedule, expected=None, fires=schedule.fires + len(fires))
     left_out = None if fires == (first,) and first == last else _left_out(schedule, first, last, fires)
     expected = second if last == first and _has_room(after) else expected_after(after, last)
     return Plan(fires, left_out, _reason(schedule, left_out, now), expected)

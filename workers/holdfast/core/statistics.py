@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -127,10 +128,7 @@ def runs_over_time(rollups: Mapping[int, Rollup], start_ms: int, step_ms: int, s
 
 
 def _grouped(rollup: Rollup, name_of: Callable[[Series], str]) -> dict[str, Figures]:
-    groups: dict[str, Figures] = {}
+    groups = defaultdict[str, Figures](Figures)
     for series, figures in rollup.items():
-        group = groups.get(name := name_of(series))
-        if group is None:
-            group = groups[name] = Figures()
-        group.add(figures)
+        groups[name_of(series)].add(figures)
     return groups

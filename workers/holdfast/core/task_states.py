@@ -148,9 +148,8 @@ TRANSITIONS: dict[State, dict[TaskEvent, State]] = {
 
 # Events that leave the state as it is, and the states in which they happen.
 UNCHANGED: dict[TaskEvent, frozenset[State]] = {
-    TaskEvent.DELAYED: frozenset(
-        {State.DELAYED}
-    ),  # noted behind a retry, a deferral or a sleep, with the time at which it is due
+    # Noted behind a retry, a deferral or a sleep, with the time at which it is due.
+    TaskEvent.DELAYED: frozenset({State.DELAYED}),
     TaskEvent.PAUSE_ASKED: frozenset({State.WORKING}),
     TaskEvent.PAUSE_WITHDRAWN: frozenset({State.WORKING}),
     TaskEvent.MESSAGE_WAITS: frozenset({State.SUBMITTED, State.DELAYED, State.WAITING, State.WORKING}),

@@ -113,16 +113,12 @@ def body(notice: Notice, task: TaskRecord | None) -> bytes:
         "task_id": notice.task_id,
         "turn": notice.turn,
         "state": notice.state,
-        "timestamp": _iso(notice.at_ms),
+        "timestamp": f"{local(notice.at_ms, 'UTC'):%Y-%m-%dT%H:%M:%S}.{notice.at_ms % 1000:03}Z",
     }
     if task is not None and task.turn == notice.turn:
         told |= {"lane": task.lane, "name": task.name or None, "reason": task.reason or None}
         told["result"] = _result(task.result)
     return json.dumps(told, separators=(",", ":")).encode()
-
-
-def _iso(at_ms: int) -> str:
-    return f"{local(at_ms, 'UTC'):%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03}Z"
 
 
 def _result(content: bytes | None) -> dict[str, Any] | None:

@@ -78,9 +78,8 @@ class WorkerKind(StrEnum):
 
     WORKER = "worker"  # of a supervisor's pool: all but suspects
     QUARANTINE = "quarantine"  # one suspect at a time, and nothing else
-    SINGLE = (
-        "single"  # of a process that cannot fork: also suspects of lanes without a supervisor, one at a time, alone
-    )
+    # Of a process that cannot fork: also suspects of lanes without a supervisor, one at a time, alone.
+    SINGLE = "single"
 
 
 @dataclass(frozen=True, slots=True)

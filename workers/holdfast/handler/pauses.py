@@ -8,8 +8,9 @@ the answer; every later run gets the same answer.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import anyio
 import msgspec
@@ -32,35 +33,25 @@ QUESTIONS = ("input-required", "auth-required")  # the states in which a questio
 _decode = msgspec.json.Decoder().decode
 
 
-class Turn(Protocol):
-    """The turn whose handler calls `sleep` or `question`."""
-
-    @property
-    def turn(self) -> int: ...
-
-    @property
-    def runner(self) -> asyncio.Task[None] | None:
-        """The asyncio task that runs the handler; None: any task may call."""
-        ...
-
-    def answer(self) -> object:
-        """The content of its message; None if it has no message."""
-        ...
-
-
 class GivenAnswer(NamedTuple):
     value: Any
 
 
 class Pauses:
-    """The sleeps and questions of this turn."""
+    """The sleeps and questions of the turn of this number. `answer()`: the content of its message; None if it has no
+    message. `runner()`: the asyncio task that runs the handler; None: any task may call."""
 
-    __slots__ = ("_notes", "_steps", "_turn")
+    __slots__ = ("_answer", "_notes", "_runner", "_steps", "_turn")
 
-    def __init__(self, steps: Steps, notes: RunNotes, turn: Turn) -> None:
-        self._steps = steps
-        self._notes = notes
-        self._turn = turn
+    def __init__(
+        self,
+        steps: Steps,
+        notes: RunNotes,
+        turn: int,
+        answer: Callable[[], object],
+        runner: Callable[[], asyncio.Task[None] | None],
+    ) -> None:
+        self._steps, self._notes, self._turn, self._answer, self._runner = steps, notes, turn, answer, runner
 
     async def sleep(self, milliseconds: int) -> None:
         """Return if the sleep is over; otherwise end the run here."""
@@ -105,8 +96,8 @@ class Pauses:
         answered = await self._steps.find(answer_place, ANSWER)
         if answered is not None:
             return GivenAnswer(_decode(answered.result))
-        if asked is not None and asked.turn < self._turn.turn:
-            return GivenAnswer(await self._steps.keep(answer_place, ANSWER, self._turn.answer()))
+        if asked is not None and asked.turn < self._turn:
+            return GivenAnswer(await self._steps.keep(answer_place, ANSWER, self._answer()))
         if asked is None:
             await self._steps.keep(place, name, {"state": state, "question": text})
         return outcome_of({"state": state, "prompt": text}, self._notes.max_bytes)
@@ -123,7 +114,7 @@ class Pauses:
             raise RunEnded
 
     def _require_own(self, call: str) -> None:
-        if self._turn.runner not in (None, asyncio.current_task()):
+        if self._runner() not in (None, asyncio.current_task()):
             raise StepError(
                 f"task.{call} is called in an asyncio task of its own, as in a task group or in asyncio.gather: "
                 "it ends the run of the handler, so call it in the handler itself, when what runs beside it has ended"

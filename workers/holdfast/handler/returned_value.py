@@ -54,7 +54,9 @@ def to_json(value: object) -> bytes:
     try:
         encoded = _encoder.encode(value)
         # Not a number and infinity are written as null: look for them only where there is a null at all.
-        if b"null" in encoded and _has_no_number(_builtins(value)):
+        if b"null" in encoded and _has_no_number(
+            msgspec.to_builtins(value, builtin_types=(msgspec.Raw,), enc_hook=_plain)
+        ):
             raise NotJsonError("JSON has no NaN and no infinity")
         _check(encoded)
     except UnicodeEncodeError as error:
@@ -89,10 +91,6 @@ def _check(encoded: bytes) -> None:
         raise NotJsonError(f"a msgspec.Raw in it holds no JSON: {error}") from None
 
 
-def _builtins(value: object) -> object:
-    return msgspec.to_builtins(value, builtin_types=(msgspec.Raw,), enc_hook=_plain)
-
-
 def _has_no_number(value: object) -> bool:
     match value:
         case float():
@@ -123,7 +121,7 @@ def outcome_of(value: object, max_bytes: int) -> Outcome:
         else:
             outcome = _ending(cast("dict[str, Any]", value)) if _is_ending(value) else _completed(_parts(value))
     except NotJsonError as error:
-        return _refused(f"the handler returned {_kind(value)} that cannot be kept: {error}")
+        return _refused(f"the handler returned a value of type {type(value).__name__} that cannot be kept: {error}")
     if len(outcome.result) > max_bytes:
         return _refused(f"the handler returned {len(outcome.result)} bytes: at most {max_bytes} are kept")
     if isinstance(outcome, Completed) and type(value) is int and value >= 0:
@@ -147,7 +145,7 @@ def _ending(value: dict[str, Any]) -> _Returned:
     key = next((key for key in TEXT_KEYS if isinstance(value.get(key), str)), None)
     text = "" if key is None else value[key]
     rest = {name: item for name, item in value.items() if name not in ("state", "result", key)}
-    parts = [*_text_parts(text), *_parts(value.get("result")), *([data_part(rest)] if rest else [])]
+    parts = [*_parts(text or None), *_parts(value.get("result")), *([data_part(rest)] if rest else [])]
     match state:
         case "completed":
             return _completed(parts)
@@ -164,20 +162,12 @@ def _declined(state: str, text: str, parts: list[Part]) -> Failed | Rejected:
     return Failed(document, reason) if state == "failed" else Rejected(document, reason)
 
 
-def _text_parts(text: str) -> list[Part]:
-    return [text_part(text)] if text else []
-
-
 def _parts(value: object) -> list[Part]:
     if value is None:
         return []
     if isinstance(value, bytes | bytearray | memoryview):
         raise NotJsonError("JSON has no bytes; decode them, or encode them as text")
     return [text_part(value) if isinstance(value, str) else data_part(value)]
-
-
-def _kind(value: object) -> str:
-    return f"a value of type {type(value).__name__}"
 
 
 def _refused(message: str) -> Raised:

@@ -30,7 +30,7 @@ from holdfast.handler.handler import FunctionKind, Handler, HandlerFunction
 from holdfast.handler.returned_value import outcome_of
 from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.task import Task
-from holdfast.handler.threads import GRACE, Ended, Threads, in_thread
+from holdfast.handler.threads import Ended, Threads, in_thread
 from holdfast.handler.turn import messages_for
 from holdfast.os.forked_copy import copied
 from holdfast.os.kill_points import Point, armed, reached
@@ -43,20 +43,13 @@ Work = Callable[[], Awaitable[Outcome]]
 
 
 async def run(
-    handler: Handler,
-    delivery: Delivery,
-    task: Task,
-    limiter: anyio.CapacityLimiter,
-    task_timeout: float | None,
-    *,
-    on_stuck: Callable[[], None] = lambda: None,
-    thread_grace: float = GRACE,
+    handler: Handler, delivery: Delivery, task: Task, threads: Threads, task_timeout: float | None
 ) -> Outcome:
     """The outcome of `delivery`; `task` is its Task. `task_timeout` (seconds, of its lane or the worker) counts if
     neither delivery nor handler has a timeout. Without any, the producer's usual timeout counts.
 
-    After a cancel this ends when the handler ends: an async handler is interrupted, one in a thread of `limiter` has to
-    check `task.cancelled`. `on_stuck` is called, once, if that thread has not ended `thread_grace` seconds after it was
+    After a cancel this ends when the handler ends: an async handler is interrupted, one in a thread has to check
+    `task.cancelled`. `on_stuck` of `threads` is called, once, if that thread has not ended `grace` seconds after it was
     cancelled or timed out; `run` then still waits for it, for as long as the process lives.
     """
     if task.unreadable:
@@ -70,14 +63,12 @@ async def run(
         case None:
             # Retried: while versions change hands, another worker may have it.
             return Raised(Failure("UnknownHandler", handler.absence(operation.name)))
-        case HandlerFunction(middleware=(_, *_)) as callee:
-            threads = Threads(limiter, on_stuck, thread_grace)
-            return await _bounded(partial(_answer_inside, handler, callee, delivery, task, threads), task, seconds)
         case HandlerFunction() as callee:
+            if callee.middleware:
+                return await _bounded(partial(_answer_inside, handler, callee, delivery, task, threads), task, seconds)
             arguments = _arguments(handler, callee, delivery, task)
             if not isinstance(arguments, dict):
                 return arguments
-            threads = Threads(limiter, on_stuck, thread_grace)
             return await _bounded(partial(_answer, callee, arguments, task, threads), task, seconds)
         case runner:
             return await _bounded(partial(runner.run, task, messages_for(delivery, operation)), task, seconds)

@@ -37,6 +37,7 @@ from holdfast.handler.task import Task
 # is not known then is looked up once more when the import is over. One that is still unknown is refused: without it the
 # handler would get unchecked data where its signature promises an object.
 
+
 _LISTS = (list,)
 
 
@@ -51,13 +52,10 @@ def looked_up(annotation: Any, names: Mapping[str, Any]) -> Any:
     return hints["it"]
 
 
-def unknown_names(annotation: Any) -> list[str]:
-    """The names in an annotation that cannot be looked up, also in the fields of the classes that it names."""
-    return sorted(_unknown(annotation, set()))
-
-
 def _written(annotation: Any) -> set[str]:
     """The parts of an annotation that are still names."""
+    if type(annotation) in _LISTS:  # the parameters of a Callable
+        return {name for part in annotation for name in _written(part)}
     if isinstance(annotation, str):
         return {annotation}
     if isinstance(annotation, ForwardRef):
@@ -65,15 +63,11 @@ def _written(annotation: Any) -> set[str]:
     if get_origin(annotation) is Literal:
         return set()
     parts = get_args(annotation)[:1] if get_origin(annotation) is Annotated else get_args(annotation)
-    return {name for part in parts for name in (_of_list(part) if type(part) in _LISTS else _written(part))}
-
-
-def _of_list(parts: list[Any]) -> set[str]:
-    """The names in the parameters of a Callable."""
     return {name for part in parts for name in _written(part)}
 
 
 def _unknown(annotation: Any, seen: set[Any]) -> set[str]:
+    """The names in an annotation that cannot be looked up, also in the fields of the classes that it names."""
     found = _written(annotation)
     for part in (annotation, *get_args(annotation)):
         if isinstance(part, type) and part not in seen:
@@ -218,7 +212,7 @@ class Signature:
     def unknown(self) -> dict[str, list[str]]:
         """The parameters whose annotations cannot be looked up, with the unknown names of each."""
         of_tasks = (one for one in self.own.parameters.values() if one.name in self.known)
-        return {one.name: names for one in of_tasks if (names := unknown_names(one.annotation))}
+        return {one.name: names for one in of_tasks if (names := sorted(_unknown(one.annotation, set())))}
 
     def fit(self, kwargs: Mapping[str, object]) -> dict[str, Any]:
         """The kwargs, converted for the handler. Raises MisfitError, and any error of the user's own validators."""

@@ -11,6 +11,7 @@ from typing import Any, Literal, NoReturn, ParamSpec, Protocol, TypeVar, overloa
 import anyio
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from holdfast.core.batches import DeliveredBatch
 from holdfast.core.delivery import Delivery
@@ -19,7 +20,7 @@ from holdfast.errors import ForkedProcessError
 from holdfast.handler.pauses import Pauses, milliseconds
 from holdfast.handler.run_notes import PartLog, RunNotes, part_to_json, require_handler_thread
 from holdfast.handler.task_steps import StepLog, Steps
-from holdfast.handler.turn import as_traced, is_resumed, read_turn
+from holdfast.handler.turn import as_traced, is_resumed, is_whole, lacks_messages, read_turn, turn_before
 from holdfast.os.loop_threads import on_loop
 
 P = ParamSpec("P")
@@ -265,7 +266,7 @@ class Task:
 
     def _of_pauses(self) -> Pauses:
         if self._pauses is None:
-            self._pauses = Pauses(self._of_this_run(), self.notes, self)
+            self._pauses = Pauses(self._of_this_run(), self.notes, self.turn, self.answer, lambda: self.runner)
         return self._pauses
 
     def _of_this_run(self) -> Steps:
@@ -303,6 +304,41 @@ class Task:
     def progress(self, done: float, total: float | None = None) -> None:
         """Show how far the handler is."""
         self.notes.show(f"{done}" if total is None else f"{done}/{total}")
+
+
+# Reads from the store what the delivery does not carry: all messages of the turn before the handler is known, and the
+# earlier ones that the operation asks for before the handler is called.
+
+ReadEarlier = Callable[[str, int], Awaitable[tuple[tuple[bytes, ...], int]]]  # as the store's `earlier`
+
+
+async def with_turn(delivery: Delivery, task: Task, read_earlier: ReadEarlier) -> Delivery:
+    """The delivery with all messages of its turn. If it answers a question: the delivery of the turn whose handler goes
+    on, which asked the first of several questions."""
+    while not task.unreadable and not is_whole(delivery):
+        delivery = await _with_more(delivery, read_earlier)
+        task.take(delivery)
+    if task.unreadable or not delivery.has_steps:
+        return delivery
+    asked_in = await task.asked_in()
+    while (asked := turn_before(delivery, asked_in)) is not None:
+        while not is_whole(asked):
+            asked = await _with_more(asked, read_earlier)
+        delivery = asked
+        task.go_on(delivery)
+    return delivery
+
+
+async def with_history(delivery: Delivery, task: Task, read_earlier: ReadEarlier) -> Delivery:
+    """The delivery with all earlier messages that the operation asks for."""
+    while not task.unreadable and lacks_messages(delivery, task.operation):
+        delivery = await _with_more(delivery, read_earlier)
+    return delivery
+
+
+async def _with_more(delivery: Delivery, read_earlier: ReadEarlier) -> Delivery:
+    found, earlier = await read_earlier(delivery.task_id, delivery.earlier)
+    return replace(delivery, history=(*found, *delivery.history), earlier=earlier)
 
 
 # The task in a process that its handler has forked: it can be read, but nothing can be asked of the worker.

@@ -2,14 +2,14 @@
 message, or several if more joined it after a pause had interrupted it. In a delivery's history only the last of them
 has a result: all share the outcome of the turn.
 
-A pull carries only so many bytes of a history. What a delivery lacks of it is read here, the newest first: all messages
-of the turn before the handler is known, and the earlier ones that the operation asks for before the handler is called.
+A pull carries only so many bytes of a history. What a delivery lacks of it is read later, the newest first: see
+`with_turn` and `with_history` in task.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence, Set
-from typing import Any, Protocol
+from collections.abc import Sequence, Set
+from typing import Any
 
 import msgspec
 
@@ -158,53 +158,3 @@ def _reply(document: bytes) -> list[Message]:
     """The reply of a turn; none if its result is empty, so that every message has a part."""
     parts = reply_parts(document)
     return [{"kind": "message", "role": "agent", "parts": parts}] if parts else []
-
-
-# Reads from the store what the delivery does not carry.
-
-ReadEarlier = Callable[[str, int], Awaitable[tuple[tuple[bytes, ...], int]]]  # as the store's `earlier`
-
-
-class Reader(Protocol):
-    """The task of a delivery, which reads the messages of its turn."""
-
-    @property
-    def operation(self) -> Run: ...
-
-    @property
-    def unreadable(self) -> str: ...
-
-    def take(self, delivery: Delivery) -> None: ...
-
-    def go_on(self, asked: Delivery) -> None: ...
-
-    def asked_in(self) -> Awaitable[frozenset[int]]: ...
-
-
-async def with_turn(delivery: Delivery, task: Reader, read_earlier: ReadEarlier) -> Delivery:
-    """The delivery with all messages of its turn. If it answers a question: the delivery of the turn whose handler goes
-    on, which asked the first of several questions."""
-    while not task.unreadable and not is_whole(delivery):
-        delivery = await _with_more(delivery, read_earlier)
-        task.take(delivery)
-    if task.unreadable or not delivery.has_steps:
-        return delivery
-    asked_in = await task.asked_in()
-    while (asked := turn_before(delivery, asked_in)) is not None:
-        while not is_whole(asked):
-            asked = await _with_more(asked, read_earlier)
-        delivery = asked
-        task.go_on(delivery)
-    return delivery
-
-
-async def with_history(delivery: Delivery, task: Reader, read_earlier: ReadEarlier) -> Delivery:
-    """The delivery with all earlier messages that the operation asks for."""
-    while not task.unreadable and lacks_messages(delivery, task.operation):
-        delivery = await _with_more(delivery, read_earlier)
-    return delivery
-
-
-async def _with_more(delivery: Delivery, read_earlier: ReadEarlier) -> Delivery:
-    found, earlier = await read_earlier(delivery.task_id, delivery.earlier)
-    return msgspec.structs.replace(delivery, history=(*found, *delivery.history), earlier=earlier)

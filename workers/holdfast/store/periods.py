@@ -21,6 +21,7 @@ from holdfast.core.rollup import (
     TEN_MINUTES,
     Figures,
     Rollup,
+    Sum,
     add_to,
 )
 from holdfast.core.statistics import in_all, only
@@ -47,7 +48,7 @@ class Period:
     start_ms: int
     end_ms: int
     part_ms: int = MINUTE
-    total: Rollup = field(default_factory=Rollup)
+    total: Sum = field(default_factory=lambda: Sum(Figures))
     parts: dict[int, Figures] = field(default_factory=dict[int, Figures])
 
     @property

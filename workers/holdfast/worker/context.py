@@ -17,10 +17,34 @@ from holdfast.core.begun_page import BegunTasks
 from holdfast.core.delivery import Settlement, Verdict
 from holdfast.core.pull_protocol import Exchange, Lease
 from holdfast.core.recycle import RecycleLimits
+from holdfast.core.worker_records import WorkerKind
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store import Store
 from holdfast.worker.state import WorkerState, heeds_bells
-from holdfast.worker.worker_spec import WorkerSpec
+from holdfast_config import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSpec:
+    """`incarnation`: 32 hex characters, new for each fork and never used again. `kind`: which tasks it claims. `halt`:
+    for a process that ends at halts, the number of the last halt before its start."""
+
+    incarnation: str
+    slot: int
+    settings: Settings
+    kind: WorkerKind = WorkerKind.SINGLE
+    halt: int | None = None
+
+    @property
+    def quarantine(self) -> bool:
+        """True if it claims suspects only, one at a time."""
+        return self.kind is WorkerKind.QUARANTINE
+
+    @property
+    def capacity(self) -> int:
+        """The number of tasks that it runs at a time."""
+        return 1 if self.quarantine else self.settings.concurrency
+
 
 # Retries a worker's idempotent calls until the store answers, however long that takes.
 
@@ -90,13 +114,6 @@ def ignore_verdict(settlement: Settlement, verdict: Verdict) -> None:
     """Does nothing: the default of `on_verdict`."""
 
 
-def initial_state(spec: WorkerSpec) -> WorkerState:
-    """The state of a worker that holds nothing, with a lease from now on and limits of its own."""
-    settings = spec.settings
-    limits = RecycleLimits.of(settings.max_tasks, settings.max_memory, random.random())
-    return WorkerState(Exchange(spec.capacity), Lease(settings.lease, lease_clock()), limits)
-
-
 @dataclass(slots=True, repr=False)  # its parts hold it: what shows the values of a traceback would show it without end
 class WorkerContext:
     """Events that end or interrupt a worker: `fenced`: the store says DEAD, so other workers own its tasks. `unknown`:
@@ -117,7 +134,10 @@ class WorkerContext:
     state: WorkerState = field(init=False)
 
     def __post_init__(self) -> None:
-        self.state = initial_state(self.spec)
+        settings = self.spec.settings
+        limits = RecycleLimits.of(settings.max_tasks, settings.max_memory, random.random())
+        lease = Lease(settings.lease, lease_clock())  # from now on
+        self.state = WorkerState(Exchange(self.spec.capacity), lease, limits)
 
     @property
     def incarnation(self) -> str:

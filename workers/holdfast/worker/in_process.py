@@ -19,9 +19,8 @@ from holdfast.ipc.channel import BootFailed, Drain, Drained, InProcessLink, Read
 from holdfast.store import Store
 from holdfast.store.current_store import belong_to_context
 from holdfast.telemetry.port import open_inside
-from holdfast.worker.context import WorkerContext, ignore_verdict
+from holdfast.worker.context import WorkerContext, WorkerSpec, ignore_verdict
 from holdfast.worker.worker import CANCEL_SHARE, QueueWorker
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 
 GIVE_BACK = 1.0  # seconds for cancelled handlers to save a checkpoint

@@ -12,7 +12,7 @@ from holdfast.core.begun_page import BegunTasks
 from holdfast.core.pull_protocol import MOST
 from holdfast.os import locks
 from holdfast.os.processes import boot_id
-from holdfast.worker.worker_spec import WorkerSpec
+from holdfast.worker.context import WorkerSpec
 from holdfast_config import service_folders
 
 

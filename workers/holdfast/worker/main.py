@@ -16,6 +16,7 @@ import structlog
 
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
+from holdfast.handler.choose import handler_of
 from holdfast.handler.failures import summary, user_traceback
 from holdfast.handler.handler import Handler
 from holdfast.handler.registry import settled
@@ -26,18 +27,37 @@ from holdfast.os.forked_copy import leave_worker_at_fork
 from holdfast.os.handlers_loop import run_handlers_loop
 from holdfast.os.kill_points import Point, reached
 from holdfast.os.main_thread import MainThread
-from holdfast.store.current_store import belong_to_process
+from holdfast.store import Store
+from holdfast.store.current_store import belong_to_process, make_store
 from holdfast.telemetry.logs import SentLogs, sent_logs
 from holdfast.telemetry.port import GRPC, open_in_worker
 from holdfast.worker import output_capture
-from holdfast.worker.context import WorkerContext
+from holdfast.worker.context import WorkerContext, WorkerSpec
 from holdfast.worker.exit_work import do_exit_work
 from holdfast.worker.lock_file import hold_lock, open_page
-from holdfast.worker.prepared_store import of_worker
 from holdfast.worker.worker import QueueWorker
-from holdfast.worker.worker_spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.standard_error import STREAM
+
+# The handler and the store of a process that forks workers, made before the fork: workers share their memory. The store
+# has no connection before the fork, because connections are made at first use.
+
+_prepared: tuple[Settings, Handler, Store] | None = None
+
+
+def prepare(settings: Settings, handler: Handler) -> None:
+    """Make the store of the workers that this process will fork with these settings, and keep it with the handler."""
+    global _prepared
+    _prepared = settings, handler, make_store(settings.redis)
+
+
+def of_worker(settings: Settings) -> tuple[Handler, Store]:
+    """The handler and the store of a worker: those of the process that forked it, or new ones. The caller ends the
+    store with `aclose`. Raises HandlerError."""
+    if _prepared is not None and _prepared[0] is settings:
+        return _prepared[1:]
+    return handler_of(settings), make_store(settings.redis)
+
 
 LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach the parent
 

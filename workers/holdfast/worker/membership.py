@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import anyio
@@ -26,10 +26,9 @@ from holdfast.errors import InvalidScheduleError
 from holdfast.handler.handler import Handler
 from holdfast.handler.publication import publication
 from holdfast.os.processes import boot_id
+from holdfast.store import Store
 from holdfast.worker.claims_ahead import ClaimsAhead
-from holdfast.worker.context import WorkerContext, lease_clock
-from holdfast.worker.lane_tending import EVERY, tend
-from holdfast.worker.worker_spec import WorkerSpec
+from holdfast.worker.context import WorkerContext, WorkerSpec, lease_clock
 from holdfast_config import Settings
 
 _log = structlog.get_logger("holdfast.worker")
@@ -86,6 +85,22 @@ class WorkerRegistration:
             self.context.state.want_renewal()
 
 
+# Tends lanes: carries out orders that were pushed to a lane, even if no worker takes entries from it, and removes stale
+# entries. A steward tends the lanes of its pool. A worker without a steward does it itself.
+
+TEND_EVERY = 1.0  # seconds: so long an order may stay unheard
+NEXT_STEP = 0.01  # seconds: many stale entries must not delay other clients
+
+
+async def tend(store: Store, lanes: Sequence[str]) -> None:
+    """Tend these lanes once. If there is little to do, this takes one call of the store, else more."""
+    rest = lanes
+    while rest:
+        tended = await store.tend(rest)
+        if rest := rest[tended.lanes :]:
+            await anyio.sleep(NEXT_STEP)
+
+
 # Renews the worker's lease, and compares what the worker holds with what the store says it owns.
 #
 # If no steward renews the lease as well, there may be none that tends the lanes: then the worker does it.
@@ -111,7 +126,7 @@ class LeaseRenewal:
         """Tend the lanes that this worker serves, while no steward vouches for it; never returns."""
         context, state = self.context, self.context.state
         while True:
-            await anyio.sleep(EVERY)
+            await anyio.sleep(TEND_EVERY)
             await state.changed.until(lambda: not state.is_vouched_for)
             await context.retries.call("tend", lambda: tend(context.store, context.spec.settings.lane_names))
 

@@ -183,7 +183,8 @@ class TaskLog:
     def claimed(self, deliveries: Iterable[Delivery]) -> None:
         if self._all:
             for each in deliveries:
-                _log.debug("task claimed", **_names(each))
+                names = {"task": each.task_id, "turn": each.turn, "delivery": each.delivery, "lane": each.lane}
+                _log.debug("task claimed", **names, worker=each.incarnation)
 
     def started(self, task: Task) -> None:
         if self._all:
@@ -223,14 +224,3 @@ class LogOfCopy(TaskLog):
                 end_copy(SystemExit(1))
             case _:
                 end_copy()
-
-
-def _names(delivery: Delivery) -> dict[str, object]:
-    """The names of a delivery in log lines, before its operation is read."""
-    return {
-        "task": delivery.task_id,
-        "turn": delivery.turn,
-        "delivery": delivery.delivery,
-        "lane": delivery.lane,
-        "worker": delivery.incarnation,
-    }

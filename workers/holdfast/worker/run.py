@@ -30,10 +30,9 @@ from holdfast.handler.failures import outcome_of_error
 from holdfast.handler.handler import Handler, HandlerFunction
 from holdfast.handler.run_handler import run, run_unbounded
 from holdfast.handler.run_notes import PartLog
-from holdfast.handler.task import Task, become_copy
+from holdfast.handler.task import Task, become_copy, with_history, with_turn
 from holdfast.handler.task_steps import StepLog
 from holdfast.handler.threads import Threads
-from holdfast.handler.turn import with_history, with_turn
 from holdfast.os import forked_copy
 from holdfast.os.handlers_loop import OwnedTask
 from holdfast.telemetry.port import Telemetry, UnsettledSpans
@@ -201,9 +200,7 @@ class TaskRunner:
         self.task_log.started(running.task)
         timeout = self._bounds.timeout_of(delivery.lane)
         running.called_at = lease_clock()
-        called = run(
-            self.handler, delivery, running.task, self._threads.limiter, timeout, on_stuck=self.context.stuck.set
-        )
+        called = run(self.handler, delivery, running.task, self._threads, timeout)
         return await (called if self._spans is None else self._run_in_span(delivery, running, called))
 
     async def _read_earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:

@@ -26,20 +26,18 @@ class Slowest(NamedTuple):
     span: Span
 
 
+@dataclass(slots=True)
 class Measured:
     """The runs of one series with one outcome. `seconds`, `waited_ms`: one value for each run. The sizes are sums in
     bytes. `slowest`: the slowest run with a span."""
 
-    __slots__ = ("lane", "operations", "outcome", "results", "seconds", "slowest", "waited_ms")
-
-    def __init__(self, lane: str, outcome: Settle) -> None:
-        self.lane = lane
-        self.outcome = outcome
-        self.slowest: Slowest | None = None
-        self.seconds: list[float] = []
-        self.waited_ms: list[int] = []
-        self.operations = 0
-        self.results = 0
+    lane: str
+    outcome: Settle
+    slowest: Slowest | None = None
+    seconds: list[float] = field(default_factory=list[float])
+    waited_ms: list[int] = field(default_factory=list[int])
+    operations: int = 0
+    results: int = 0
 
 
 @dataclass(slots=True)

@@ -86,19 +86,15 @@ LIMIT = 5.0  # seconds without a suspect
 ASK_EVERY = 0.5  # seconds: no bell is rung for suspects
 
 
-@dataclass(slots=True)
-class IdleLimit:
-    context: WorkerContext
-
-    async def reached(self) -> None:
-        """Ask for suspects again and again; returns when none has come for too long."""
-        idle_since = time.monotonic()
-        while time.monotonic() - idle_since < LIMIT:
-            await anyio.sleep(ASK_EVERY)
-            if self.context.exchange.held:
-                idle_since = time.monotonic()
-            else:
-                self.context.state.want_pull()
+async def idle_limit_reached(context: WorkerContext) -> None:
+    """Ask for suspects again and again; returns when none has come for too long."""
+    idle_since = time.monotonic()
+    while time.monotonic() - idle_since < LIMIT:
+        await anyio.sleep(ASK_EVERY)
+        if context.exchange.held:
+            idle_since = time.monotonic()
+        else:
+            context.state.want_pull()
 
 
 # Reads entries that are too large for the store to read, and tells the store how each of them reads.
@@ -119,25 +115,18 @@ def admission(raw: bytes, max_bytes: int) -> Admission:
     return Admission(digest, operation.verb, operation.task_id)
 
 
-@dataclass(slots=True)
-class Inbox:
-    context: WorkerContext
-
-    async def serve(self) -> None:
-        """Admit the entries that pulls put into the inbox; never returns."""
-        context, state = self.context, self.context.state
-        while True:
-            await state.changed.until(lambda: state.inbox_waits)
-            state.inbox_waits = False
-            while entry := await context.retries.call("inbox", lambda: context.store.inbox(context.incarnation)):
-                await self._admit(entry[1])
-            state.want_pull()
-
-    async def _admit(self, raw: bytes) -> None:
-        context, admitted = self.context, admission(raw, self.context.spec.settings.max_message_bytes)
-        answer = await context.retries.call("admit", lambda: context.store.admit(context.incarnation, admitted))
-        if answer is LeftInbox.SET_ASIDE:
-            _log.warning("a large entry was set aside", size=len(raw), reason=admitted.reason)
+async def serve_inbox(context: WorkerContext) -> None:
+    """Admit the entries that pulls put into the inbox; never returns."""
+    state, store, incarnation = context.state, context.store, context.incarnation
+    while True:
+        await state.changed.until(lambda: state.inbox_waits)
+        state.inbox_waits = False
+        while entry := await context.retries.call("inbox", lambda: store.inbox(incarnation)):
+            admitted = admission(entry[1], context.spec.settings.max_message_bytes)
+            answer = await context.retries.call("admit", partial(store.admit, incarnation, admitted))
+            if answer is LeftInbox.SET_ASIDE:
+                _log.warning("a large entry was set aside", size=len(entry[1]), reason=admitted.reason)
+        state.want_pull()
 
 
 REGISTER_TIMEOUT = 5.0  # seconds; a store that is away longer does not keep a worker from being ready
@@ -174,9 +163,9 @@ class QueueWorker:
         self._registration = WorkerRegistration(context, handler)
         self._puller = Puller(context, self._ahead, telemetry.fires)
         self._listener = HintListener(context, self._puller, self._ahead)
-        self._inbox = Inbox(context)
         self._declared_schedules = DeclaredSchedules(context, handler)
-        self._lifespans = Lifespans(handler.lifespans, self._end_without_lifespans)
+        # If a lifespan has ended, the object that handlers share is gone.
+        self._lifespans = Lifespans(handler.lifespans, partial(self._end, ChildExit.BUG, 0.0))
 
     async def run(self) -> ChildExit:
         """Serve until drained, fenced, stuck or orphaned; returns the exit status."""
@@ -197,7 +186,7 @@ class QueueWorker:
             return await self._refuse(failure)
         await self._register()
         self._link.send(Ready())
-        self._begin(self._registration.serve, self._puller.serve, self._inbox.serve)
+        self._begin(self._registration.serve, self._puller.serve, partial(serve_inbox, self._context))
         self._begin(self._renewal.serve, self._renewal.tend_lanes)
         self._begin(self._recycler.serve, self._recycler.try_first_task, self._samples.serve)
         self._begin(self._end_when_idle if self._context.spec.quarantine else self._declared_schedules.serve)
@@ -279,12 +268,8 @@ class QueueWorker:
         now = time.monotonic()
         self._drain.begin(Drain(now + seconds * (1 - CANCEL_SHARE), now + seconds))
 
-    def _end_without_lifespans(self) -> None:
-        """End the worker if a lifespan has ended: the object that handlers share is gone."""
-        self._end(ChildExit.BUG, 0.0)
-
     async def _end_when_idle(self) -> None:
-        await IdleLimit(self._context).reached()
+        await idle_limit_reached(self._context)
         _log.debug("no suspect waits any more: this quarantine worker ends")
         self._end(ChildExit.OK, NO_HURRY)  # a suspect that came in the last moment has all the time it needs
 

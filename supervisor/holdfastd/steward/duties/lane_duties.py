@@ -13,7 +13,7 @@ import structlog
 
 from holdfast.core.lanes import LaneBound, LaneLimit, Lanes
 from holdfast.store import Store
-from holdfast.worker.lane_tending import EVERY, tend
+from holdfast.worker.membership import TEND_EVERY, tend
 from holdfast_config import Settings
 from holdfast_config.lanes import HEAD
 from holdfastd.steward.duty import Duty
@@ -92,6 +92,6 @@ def lane_tending(store: Store, lanes: Sequence[str]) -> Duty:
 
     async def run_once() -> float:
         await tend(store, lanes)
-        return EVERY
+        return TEND_EVERY
 
     return Duty("lane tending", run_once)

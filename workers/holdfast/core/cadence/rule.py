@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import dropwhile, groupby, islice, takewhile
 
 from holdfast.core.cadence.moments import EPOCH, Every, exists, local, moment_at, wall_of, zone
-from holdfast.core.cadence.rule_parts import STEPS, Clock, Parts, clock, days, each_day, numbers, periods
+from holdfast.core.cadence.rule_parts import STEPS, WEEKDAYS, Clock, Parts, clock, days, each_day, numbers, periods
 from holdfast.errors import InvalidScheduleError
 
 # One RRULE: `rule_parts` finds its days, `times_of_day` their times; both searches are bounded.
@@ -152,7 +152,7 @@ def _wall_before(after: int, timezone: str) -> datetime:
 # Reads one RRULE: each part is checked by name, and what RFC 5545 does not allow beside it is refused.
 
 FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY")
-WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_DAY = "|".join(WEEKDAYS)
 _ONLY_OF = {  # the frequencies beside which a part may stand
     "BYWEEKNO": ("YEARLY",),
     "BYYEARDAY": ("YEARLY", "HOURLY", "MINUTELY", "SECONDLY"),
@@ -166,16 +166,10 @@ _SHAPES = {
     "INTERVAL": r"0*[1-9]\d{0,6}",
     "COUNT": r"0*[1-9]\d{0,4}",
     "UNTIL": r"[\dTZ:.+-]+",  # read by wall_of
-    "WKST": "MO|TU|WE|TH|FR|SA|SU",
-    "BYDAY": r"(?:[+-]?\d{1,2})?(?:MO|TU|WE|TH|FR|SA|SU)(?:,(?:[+-]?\d{1,2})?(?:MO|TU|WE|TH|FR|SA|SU))*",
-    "BYMONTH": _NUMBERS,
-    "BYMONTHDAY": _NUMBERS,
-    "BYYEARDAY": _NUMBERS,
-    "BYWEEKNO": _NUMBERS,
-    "BYHOUR": _NUMBERS,
-    "BYMINUTE": _NUMBERS,
-    "BYSECOND": _NUMBERS,
-    "BYSETPOS": _NUMBERS,
+    "WKST": _DAY,
+    "BYDAY": rf"(?:[+-]?\d{{1,2}})?(?:{_DAY})(?:,(?:[+-]?\d{{1,2}})?(?:{_DAY}))*",
+    **dict.fromkeys(("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO"), _NUMBERS),
+    **dict.fromkeys(("BYHOUR", "BYMINUTE", "BYSECOND", "BYSETPOS"), _NUMBERS),
 }
 _BOUNDS = {
     "BYMONTH": (1, 12),

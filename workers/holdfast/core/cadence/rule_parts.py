@@ -21,16 +21,8 @@ from dateutil import rrule
 Parts = tuple[tuple[str, str], ...]
 
 _FREQUENCIES: dict[str, Any] = {"YEARLY": rrule.YEARLY, "MONTHLY": rrule.MONTHLY, "WEEKLY": rrule.WEEKLY}
-_WEEKDAYS = {
-    "MO": rrule.MO,
-    "TU": rrule.TU,
-    "WE": rrule.WE,
-    "TH": rrule.TH,
-    "FR": rrule.FR,
-    "SA": rrule.SA,
-    "SU": rrule.SU,
-}
-_NAMES = tuple(_WEEKDAYS)
+WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_WEEKDAYS: dict[str, Any] = {name: getattr(rrule, name) for name in WEEKDAYS}
 _DATES = ("BYMONTH", "BYMONTHDAY", "BYDAY", "BYYEARDAY", "WKST")
 _DAYS = {"BYDAY", "BYMONTHDAY", "BYYEARDAY"}
 _NTH = re.compile(r"([+-]?\d+)?([A-Z]{2})", re.ASCII)
@@ -76,7 +68,7 @@ class Periods:
 
 def periods(frequency: str, interval: int, parts: Parts) -> Periods:
     given = dict(parts)
-    return Periods(frequency, interval, _NAMES.index(given.get("WKST", "MO")), "BYWEEKNO" in given)
+    return Periods(frequency, interval, WEEKDAYS.index(given.get("WKST", "MO")), "BYWEEKNO" in given)
 
 
 def days(within: Periods, parts: Parts, start: datetime, first: datetime, end: datetime) -> Iterator[datetime]:
@@ -107,7 +99,7 @@ def each_day(interval: int, parts: Parts, origin: datetime, first: datetime, end
         late = -(first - origin).days % interval
         return (first + timedelta(days=number) for number in range(late, (end - first).days + 1, interval))
     if {name for name, _ in dates} <= {"WKST", "BYMONTH"}:
-        dates = (*dates, ("BYDAY", ",".join(_NAMES)))
+        dates = (*dates, ("BYDAY", ",".join(WEEKDAYS)))
     named = _found("MONTHLY", 1, dates, first, end)  # dateutil is fastest at whole months
     return (day for day in named if (day - origin).days % interval == 0)
 
@@ -118,7 +110,7 @@ def _completed(frequency: str, parts: Parts, start: datetime) -> Parts:
     if given.keys() & _DAYS:
         return dates
     if frequency == "WEEKLY" or "BYWEEKNO" in given:
-        return (*dates, ("BYDAY", _NAMES[start.weekday()]))
+        return (*dates, ("BYDAY", WEEKDAYS[start.weekday()]))
     dates = (*dates, ("BYMONTHDAY", str(start.day)))
     return dates if frequency == "MONTHLY" or "BYMONTH" in given else (*dates, ("BYMONTH", str(start.month)))
 
@@ -140,17 +132,14 @@ def _found(frequency: str, interval: int, dates: Parts, begin: datetime, end: da
 def _options(dates: Parts) -> tuple[dict[str, Any], ...]:
     """The arguments for dateutil: one set for weekdays without a number, one for weekdays with a number."""
     given = dict(dates)
-    weekdays = [_weekday(*found) for found in _NTH.findall(given.pop("BYDAY", ""))]
+    found = _NTH.findall(given.pop("BYDAY", ""))
+    weekdays = [_WEEKDAYS[day](int(number)) if number else _WEEKDAYS[day] for number, day in found]
     asked: dict[str, Any] = {
         name.lower(): [int(one) for one in given[name].split(",")] for name in given if name != "WKST"
     }
     asked["wkst"] = _WEEKDAYS[given.get("WKST", "MO")]
     kinds = ([day for day in weekdays if day.n is None], [day for day in weekdays if day.n is not None])
     return tuple({**asked, "byweekday": kind} for kind in kinds if kind) or (asked,)
-
-
-def _weekday(number: str, day: str) -> Any:
-    return _WEEKDAYS[day](int(number)) if number else _WEEKDAYS[day]
 
 
 def _week(day: date, begins: int) -> tuple[int, int, int]:
@@ -192,7 +181,9 @@ class Clock:
 
     def phase(self, day: datetime) -> int:
         """A key of the day: days with the same key have the same times."""
-        return -self._passed(day) % self.interval
+        # Steps from the origin to the beginning of the day.
+        passed = (day - self.origin) // timedelta(seconds=self.step)
+        return -passed % self.interval
 
     def times(self, day: datetime, begin: datetime) -> Iterator[datetime]:
         """The times of this day, from `begin` on, in order. `day` is a midnight."""
@@ -203,10 +194,6 @@ class Clock:
                     wall = day + timedelta(seconds=number * self.step + offset)
                     if wall >= begin:
                         yield wall
-
-    def _passed(self, day: datetime) -> int:
-        """The number of steps from the origin to the beginning of the day."""
-        return (day - self.origin) // timedelta(seconds=self.step)
 
     def _numbers(self, first: int) -> Iterator[int]:
         """The numbers of the counted steps of a day, from midnight; `first` is the first of them."""

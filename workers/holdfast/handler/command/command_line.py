@@ -65,13 +65,12 @@ def _why_not(path: Path) -> str:
 
 def _check_beginning(path: Path, line: str) -> None:
     """Refuse a program that the kernel could not execute: at the first task the error would name no reason."""
-    try:
-        with path.open("rb") as file:
-            beginning = file.read(LOOKED_AT)
-    except OSError:  # it may be executed without being readable
+    beginning = _beginning(path)
+    if beginning is None:  # it may be executed without being readable
         return
     if beginning.startswith(b"#!"):
-        _check_interpreter(path, beginning, line)
+        if not os.access(word := _words(beginning)[0], os.X_OK):
+            raise _refusal(line, f"{str(path)!a} names {word!a} as its interpreter, which is not there to run")
     elif not beginning.startswith(_ELF) and b"\0" not in beginning:
         raise _refusal(
             line, f"{str(path)!a} is a text without a first line that names its interpreter, such as #!/bin/sh"
@@ -80,24 +79,23 @@ def _check_beginning(path: Path, line: str) -> None:
 
 def interpreter_words(path: Path) -> list[str]:
     """The words of a script's first line, the interpreter first; empty for another file, or one that cannot be read."""
+    beginning = _beginning(path) or b""
+    return _words(beginning) if beginning.startswith(b"#!") else []
+
+
+def _beginning(path: Path) -> bytes | None:
+    """The first bytes of a file; None if it cannot be read."""
     try:
         with path.open("rb") as file:
-            beginning = file.read(LOOKED_AT)
+            return file.read(LOOKED_AT)
     except OSError:
-        return []
-    return _words(beginning) if beginning.startswith(b"#!") else []
+        return None
 
 
 def _words(beginning: bytes) -> list[str]:
     """The words of a first line, split like the kernel does: only at blanks and tabs, so a carriage return is part of a
     name."""
     return re.split(r"[ \t]+", os.fsdecode(beginning[2:].split(b"\n")[0]).strip(" \t"))
-
-
-def _check_interpreter(path: Path, beginning: bytes, line: str) -> None:
-    words = _words(beginning)
-    if not os.access(words[0], os.X_OK):
-        raise _refusal(line, f"{str(path)!a} names {words[0]!a} as its interpreter, which is not there to run")
 
 
 def _refusal(line: str, why: str) -> HandlerError:
