@@ -205,11 +205,5 @@ def _milliseconds(text: str) -> int:
 
 
 def _period(ms: int) -> str:
-    units = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000}
-    for unit, length in units.items():
-        if ms == length:
-            return unit
-    for unit, length in units.items():
-        if ms % length == 0:
-            return f"{ms // length}{unit}"
-    return f"{ms / 1000:g}s"
+    text = durations.shortest(ms / 1000)
+    return text[1:] if text[0] == "1" and text[1:].isalpha() else text

@@ -58,11 +58,8 @@ def parse_topology(url: str) -> RedisTopology:
     login = f"{match['login']}@" if match["login"] else ""
     query = urlencode(options, safe="/", quote_via=quote)
     server = f"{match['scheme']}://{login}found/{db}?{query}".removesuffix("?")
-    return RedisTopology(form, _hosts(match["hosts"], PORTS[form]), master, sentinel_login, server)
-
-
-def _hosts(text: str, usual: int) -> tuple[tuple[str, int], ...]:
-    return tuple(_host(each, usual) for each in text.split(","))
+    hosts = tuple(_host(each, PORTS[form]) for each in match["hosts"].split(","))
+    return RedisTopology(form, hosts, master, sentinel_login, server)
 
 
 def _host(text: str, usual: int) -> tuple[str, int]:

@@ -18,7 +18,7 @@ from holdfast_config.errors import ConfigError
 from holdfast_config.origin import ValueWithOrigin, shown
 from holdfast_config.service_folders import Project, project_folder
 from holdfast_config.settings import Settings
-from holdfast_config.sources import ORDERED, FolderSource, ImpliedSource, SettingsOfSources, Source
+from holdfast_config.sources import ORDERED, ImpliedSource, SettingsOfSources, Source
 from holdfast_config.store_settings import checked as postgres_url
 
 # Rules between settings: a server and its parts, TLS files, the Sentinel login, the lanes of a Cluster, PostgreSQL.
@@ -218,8 +218,7 @@ def resolve(
     """
     files = _Files.of(flags, environ, folder or Path(), timeline=timeline)
     project = Project.at(project_folder(files.settings, files.app_dir, folder or Path()))
-    folders = FolderSource(project, environ)
-    ordered = *_sources(flags, environ, files, framework), folders
+    ordered = *_sources(flags, environ, files, framework), sources.of_folders(project, environ)
     settings, refused = _validated(ordered)
     given = dict(ChainMap(*(source.given for source in ordered)))
     problems = [problem for source in ordered for problem in (*source.problems, *source.unknown)]
@@ -338,5 +337,5 @@ def _lines(error: ValidationError | None, given: Mapping[str, ValueWithOrigin]) 
         field = str(detail["loc"][0])
         if field in given:
             cause = detail.get("ctx", {}).get("error", detail["msg"])
-            lines.append(f"{given[field].key}: {shown(field, given[field].value)}: {cause}")
+            lines.append(f"{_label(given, field)}: {cause}")
     return lines

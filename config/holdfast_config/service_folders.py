@@ -104,17 +104,10 @@ ABOVE = 0o755
 _WRITTEN = ("engine", "appendonlydir")  # in the folder of a store that has run
 
 
-@dataclass(frozen=True, slots=True)
-class DefaultFolders:
-    """The folders of a project, unless a setting names others."""
-
-    state: ValueWithOrigin
-    runtime: ValueWithOrigin
-
-
-def default_folders(project: Project, environ: Mapping[str, str] = os.environ) -> DefaultFolders:
-    """The default folders, with the variables that they come from."""
-    return DefaultFolders(_of_project(state_base(environ), project), _of_project(runtime_base(environ), project))
+def default_folders(project: Project, environ: Mapping[str, str] = os.environ) -> dict[str, ValueWithOrigin]:
+    """The folders of a project by setting, unless that names another; with the variables that they come from."""
+    bases = {"state_dir": state_base(environ), "runtime_dir": runtime_base(environ)}
+    return {field: _of_project(base, project) for field, base in bases.items()}
 
 
 def state_base(environ: Mapping[str, str] = os.environ) -> ValueWithOrigin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -44,12 +45,8 @@ _Positive = Annotated[float, duration(0.001)]
 _Duration = Annotated[float, duration()]
 
 
-def _state_dir() -> Path:
-    return values.folder(service_folders.default_folders(Project.at(Path())).state.value)
-
-
-def _runtime_dir() -> Path:
-    return values.folder(service_folders.default_folders(Project.at(Path())).runtime.value)
+def _default_folder(field: str) -> Path:
+    return values.folder(service_folders.default_folders(Project.at(Path()))[field].value)
 
 
 def _only_queue(earlier: dict[str, Any]) -> tuple[Lane, ...]:
@@ -148,11 +145,11 @@ class Settings(BaseModel):
     )
 
     state_dir: values.Folder = Field(
-        default_factory=_state_dir,
+        default_factory=partial(_default_folder, "state_dir"),
         description="Folder for data that outlives a restart: the data of the embedded store. Default: the project's.",
     )
     runtime_dir: values.RuntimeFolder = Field(
-        default_factory=_runtime_dir,
+        default_factory=partial(_default_folder, "runtime_dir"),
         description="Folder for sockets and locks. Every command finds its supervisor in it. Default: the project's.",
     )
     control_group_verbs: values.Verbs = _field(

@@ -331,13 +331,11 @@ def of_kill_points(variables: Mapping[str, str]) -> Source:
     return Source()
 
 
-class FolderSource(Source):
-    """The default folders, which depend on the project, the user and systemd."""
-
-    def __init__(self, project: Project, variables: Mapping[str, str]) -> None:
-        super().__init__()
-        folders = service_folders.default_folders(project, variables)
-        self.given = {"state_dir": folders.state, "runtime_dir": folders.runtime}
+def of_folders(project: Project, variables: Mapping[str, str]) -> Source:
+    """The source of the default folders, which depend on the project, the user and systemd."""
+    source = Source()
+    source.given = service_folders.default_folders(project, variables)
+    return source
 
 
 def of_application(blocks: Mapping[str, object]) -> Source:

@@ -94,11 +94,6 @@ def host(value: object) -> str:
     raise ValueError("must be a host name or an address alone; use REDIS_URL for more")
 
 
-def redis_url(value: object) -> str:
-    """Parses a URL that the Redis client can open."""
-    return redis_urls.check(text(value).strip())
-
-
 def webhook(value: object) -> str:
     """Parses an http or https URL without a login, or `off`."""
     if value == "off":
@@ -143,11 +138,6 @@ def host_names(value: object) -> str:
     if not all(_HOST.fullmatch(name) for name in names):
         raise ValueError("must be names of hosts, such as queue.example.org, separated by commas")
     return ",".join(names)
-
-
-def proxy(value: object) -> str:
-    """Parses the header and the address of a proxy that names users."""
-    return str(addresses.parse_proxy(text(value)))
 
 
 def field_patterns(value: object) -> tuple[str, ...]:
@@ -217,11 +207,6 @@ def folders(value: object) -> tuple[Path, ...]:
     return () if words == ("none",) else tuple(folder(word) for word in words)
 
 
-def runtime_folder(value: object) -> Path:
-    """Parses the path of a folder in which sockets can be bound."""
-    return service_folders.check_runtime_dir(folder(value))
-
-
 def _is_address(address: str) -> bool:
     try:
         return bool(ipaddress.ip_address(address))
@@ -268,12 +253,12 @@ Queue = Annotated[str, BeforeValidator(queue)]
 Lanes = Annotated[tuple[Lane, ...], BeforeValidator(lanes)]
 Rates = Annotated[tuple[tuple[str, Rate], ...], BeforeValidator(rates)]
 Host = Annotated[str, BeforeValidator(host)]
-RedisUrl = Annotated[str, BeforeValidator(redis_url)]
+RedisUrl = Annotated[str, BeforeValidator(lambda value: redis_urls.check(text(value).strip()))]
 Webhook = Annotated[str, BeforeValidator(webhook)]
 WebhookSecret = Annotated[SecretStr, AfterValidator(webhook_secret)]
 WebToken = Annotated[SecretStr, AfterValidator(web_token)]
 HostNames = Annotated[str, BeforeValidator(host_names)]
-Proxy = Annotated[str, BeforeValidator(proxy)]
+Proxy = Annotated[str, BeforeValidator(lambda value: str(addresses.parse_proxy(text(value))))]
 FieldPatterns = Annotated[tuple[str, ...], BeforeValidator(field_patterns)]
 Listen = Annotated[str, BeforeValidator(listen)]
 HttpUrl = Annotated[str, BeforeValidator(http_url)]
@@ -281,4 +266,4 @@ TraceUrl = Annotated[str, BeforeValidator(trace_url)]
 Place = Annotated[Path, BeforeValidator(place)]
 Folder = Annotated[Path, BeforeValidator(folder)]
 Folders = Annotated[tuple[Path, ...], BeforeValidator(folders)]
-RuntimeFolder = Annotated[Path, BeforeValidator(runtime_folder)]
+RuntimeFolder = Annotated[Path, AfterValidator(service_folders.check_runtime_dir), BeforeValidator(folder)]

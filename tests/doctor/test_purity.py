@@ -11,7 +11,7 @@ import holdfastd.doctor
 FOLDER = Path(holdfastd.doctor.__file__).parent
 IMPURE = frozenset({
     "anyio", "asyncio", "os", "psutil", "redis", "resource", "select", "shutil", "signal", "socket", "subprocess",
-    "sys", "threading", "time", "open", "open_store", "ask", "look",
+    "sys", "threading", "time", "open", "open_store", "ask", "asked", "bounded", "look",
 })  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """The handler's import: its result as a value, and the judgement of it.
 
-handler_trial imports the handler in a child process; handler_child is the code that runs there.
+handler_trial imports the handler, in a child process.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ For root, code of another user is imported by its owner.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import pickle
 import pwd
@@ -16,26 +17,79 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from functools import partial
+from typing import NoReturn
 
 import msgspec
+import psutil
 
+from holdfast.core import recycle
 from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.errors import HandlerError
+from holdfast.exits import ChildExit
 from holdfast.handler import foreign_code
-from holdfast.handler.choose import check
+from holdfast.handler.choose import check, handler_of
+from holdfast.handler.handler import Handler, HandlerOptions
+from holdfast.handler.publication import describe
 from holdfast_config import Settings, names
 from holdfast_config.file_trust import ANYBODY, Stranger
 from holdfast_config.standard_error import STREAM
 from holdfast_config.trust import user
-from holdfastd.doctor.handler_child import STDERR, STDOUT, import_handler
-from holdfastd.doctor.handler_import import NotImported, Trial
-from holdfastd.parent import prctl
+from holdfastd.doctor.handler_import import Function, Imported, NotImported, Trial
+from holdfastd.parent import fork_hazards, prctl
 from holdfastd.parent.child_setup import INCARNATION_VARIABLE, ChildSetup
 from holdfastd.parent.children import kill_leftovers
 from holdfastd.parent.fork import ForkedChild, fork
+from holdfastd.parent.fork_hazards import ForkHazards
 from holdfastd.parent.prctl import become_subreaper
 from holdfastd.parent.preload import preload
+from holdfastd.parent.preload_handler import is_preloaded, not_shareable
+
+# The child: it imports the handler like a worker, and sends the result to the parent.
+
+STDOUT, STDERR = 1, 2
+
+
+def import_handler(settings: Settings, channel: socket.socket) -> NoReturn:
+    """Import the handler, send the result on one line, and end this process with all that the import has started."""
+    os.dup2(STDERR, STDOUT)  # the import may print; standard output belongs to the command
+    faulthandler.enable(STDERR)  # if it hangs, SIGABRT makes it print its stacks
+
+    def answer(trial: Trial) -> None:
+        channel.sendall(msgspec.json.encode(trial) + b"\n")
+
+    _import(settings, answer)
+    os._exit(ChildExit.OK)
+
+
+def _import(settings: Settings, answer: Callable[[Trial], None]) -> None:
+    before = fork_hazards.look()
+    began = time.monotonic()
+    try:
+        handler = handler_of(settings)
+    except HandlerError as error:
+        answer(NotImported(str(error), error.traceback))
+    else:
+        answer(_result(settings, handler, began, before))
+
+
+def _result(settings: Settings, handler: Handler, began: float, before: ForkHazards) -> Trial:
+    """The result. A handler whose import alone exceeds --max-memory is refused: a worker would be this large."""
+    limits = recycle.RecycleLimits(memory=settings.max_memory)
+    if too_heavy := recycle.refusal(limits, psutil.Process().memory_info().rss):
+        return NotImported(too_heavy)
+    seconds, after = time.monotonic() - began, fork_hazards.look_after_fork(before)
+    threads = [name for task, name in after.threads.items() if task not in before.threads]
+    functions = [Function(each.name, each.kind, list(each.takes), _chosen(each.options)) for each in describe(handler)]
+    why = not_shareable(before, after) if is_preloaded(settings) else None
+    children = sorted(after.children - before.children)
+    return Imported(handler.target, functions, seconds, threads, children, why)
+
+
+def _chosen(options: HandlerOptions) -> dict[str, object]:
+    return {each.name: value for each in fields(options) if (value := getattr(options, each.name)) is not None}
+
 
 # Imports code that is not root's as its owner does, when root asks: in a process of that user.
 #
@@ -131,7 +185,8 @@ def look(settings: Settings) -> Trial:
         return owner
     preload()  # as `start` does before it forks: the modules that a worker need not import
     become_subreaper()  # processes that the import starts are found and ended, even in other sessions
-    setup = ChildSetup(uuid.uuid4().hex, "holdfast: try", "holdfast: try", _importing(settings, owner))
+    importing = partial(import_handler, settings) if owner is None else partial(import_as, owner, settings)
+    setup = ChildSetup(uuid.uuid4().hex, "holdfast: try", "holdfast: try", importing)
     child = fork(setup)
     with child.channel:
         answer = _answer(child, time.monotonic() + settings.boot_timeout)
@@ -151,10 +206,6 @@ def owner_refusal(settings: Settings) -> str:
     with suppress(HandlerError):  # nothing usable is named, which the import says
         return foreign_code.refusal(settings)
     return ""
-
-
-def _importing(settings: Settings, owner: int | None) -> Callable[[socket.socket], int]:
-    return partial(import_handler, settings) if owner is None else partial(import_as, owner, settings)
 
 
 def _answer(child: ForkedChild, deadline: float) -> bytes | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -153,32 +153,20 @@ class _Words(logging.Handler):
         self.last = " ".join(record.getMessage().split())
 
 
-@dataclass(slots=True)
-class _Trial:
-    """One span on its way to the collector."""
-
-    exporter: SpanExporter
-    accepted: bool | None = None
-    trace_id: str = field(default="", init=False)
-
-    def send(self) -> None:
-        from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import SpanExportResult
-
-        tracers = TracerProvider(resource=Resource.create({SERVICE_NAME: "holdfast"}), shutdown_on_exit=False)
-        span = tracers.get_tracer("holdfast").start_span("holdfast doctor")
-        self.trace_id = f"{span.get_span_context().trace_id:032x}"
-        span.end()
-        self.accepted = self.exporter.export([span]) is SpanExportResult.SUCCESS  # type: ignore[list-item]
-
-
 def _sent(endpoint: str, protocol: str, words: _Words) -> SentSpan:
-    trial = _Trial(_exporter(endpoint, protocol))
-    sender = Thread(target=trial.send, daemon=True)
+    from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExportResult
+
+    tracers = TracerProvider(resource=Resource.create({SERVICE_NAME: "holdfast"}), shutdown_on_exit=False)
+    span = tracers.get_tracer("holdfast").start_span("holdfast doctor")
+    span.end()
+    exporter, answers = _exporter(endpoint, protocol), list[SpanExportResult]()
+    sender = Thread(target=lambda: answers.append(exporter.export([span])), daemon=True)  # type: ignore[list-item]
     sender.start()
     sender.join(ANSWER_TIMEOUT)
-    return SentSpan(endpoint, trial.accepted, trial.trace_id, words.last)
+    accepted = answers[0] is SpanExportResult.SUCCESS if answers else None
+    return SentSpan(endpoint, accepted, f"{span.get_span_context().trace_id:032x}", words.last)
 
 
 def _exporter(endpoint: str, protocol: str) -> SpanExporter:

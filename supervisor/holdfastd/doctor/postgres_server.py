@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import anyio
 
 from holdfast.core.counts import RebuildPhase
 from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
-from holdfast.core.words import counted
-from holdfast.errors import LedgerUnavailableError, StoreError, StoreRefusedError
+from holdfast.core.words import counted, some
+from holdfast.errors import StoreError, StoreRefusedError
 from holdfast_config import RedisSettings
 from holdfast_config.store_settings import PostgresSettings
 from holdfastd.doctor.finding import Check, Finding
+from holdfastd.doctor.store_checks import bounded
 
 LOOK_TIMEOUT = 8.0  # seconds for each of the two stores
 LAG_MS = 10_000  # about 50 ms is normal
 SHOWN = 5
 
-T = TypeVar("T")
 Answers = tuple[DatabaseInfo | StoreError, ReplicationInfo | StoreError | None]
 
 _CONNECTION = Check("postgresql", "connection")
@@ -44,7 +44,7 @@ async def _examine(redis: RedisSettings, database: PostgresSettings) -> Answers:
     try:
         info = await look_through(store, database, LOOK_TIMEOUT)
         usable = isinstance(info, DatabaseInfo) and info.tables == info.needed and not info.lacking
-        return info, await _bounded(store.following(), redis.masked_url) if usable else None
+        return info, await bounded(store.following(), redis.masked_url, LOOK_TIMEOUT) if usable else None
     finally:
         await store.aclose()
 
@@ -53,17 +53,7 @@ async def look_through(store: Any, database: PostgresSettings, seconds: float) -
     """PostgreSQL's report about itself, over the connections of an open store."""
     from holdfast.store.ledger.migrate import examine  # its driver is an extra
 
-    return await _bounded(examine(store.database), database.masked_url, seconds)
-
-
-async def _bounded(answer: Awaitable[T], url: str, seconds: float = LOOK_TIMEOUT) -> T | StoreError:
-    try:
-        with anyio.fail_after(seconds):
-            return await answer
-    except StoreError as error:
-        return error
-    except TimeoutError:
-        return LedgerUnavailableError(f"{url} does not answer within {seconds:g} s")
+    return await bounded(examine(store.database), database.masked_url, seconds)
 
 
 def judge(info: DatabaseInfo | StoreError) -> Iterator[Finding]:
@@ -80,11 +70,10 @@ def judge(info: DatabaseInfo | StoreError) -> Iterator[Finding]:
 
 
 def _judge_error(error: StoreError) -> Finding:
-    if isinstance(error, StoreRefusedError):
-        fix = "check user, password and database of DATABASE_URL: psql DATABASE_URL -c 'SELECT 1'"
-        return _CONNECTION.problem(str(error), fix)
-    fix = "check that PostgreSQL runs and DATABASE_URL is right: psql DATABASE_URL -c 'SELECT 1'"
-    return _CONNECTION.problem(str(error), fix)
+    refused = isinstance(error, StoreRefusedError)
+    usual = "that PostgreSQL runs and DATABASE_URL is right"
+    check = "user, password and database of DATABASE_URL" if refused else usual
+    return _CONNECTION.problem(str(error), f"check {check}: psql DATABASE_URL -c 'SELECT 1'")
 
 
 def _judge_tables(info: DatabaseInfo) -> Finding:
@@ -101,8 +90,7 @@ def _judge_tables(info: DatabaseInfo) -> Finding:
 def _judge_rights(info: DatabaseInfo) -> Finding:
     if not info.lacking:
         return _RIGHTS.ok(f"user {info.user} may read and write every table")
-    more = f" and {len(info.lacking) - SHOWN} more" if len(info.lacking) > SHOWN else ""
-    text = f"user {info.user} lacks {', '.join(info.lacking[:SHOWN])}{more}"
+    text = f"user {info.user} lacks {some(info.lacking, SHOWN)}"
     tables = ", ".join(sorted({right.rpartition(" ")[2] for right in info.lacking}))
     return _RIGHTS.problem(text, f"GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO {info.user}")
 

@@ -11,20 +11,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import anyio
-
 from holdfast.core.store_info import MemoryInfo
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.words import counted
+from holdfast.core.words import counted, some
 from holdfast.core.worker_records import WorkerStage
-from holdfast.errors import StoreError, StoreUnavailableError
-from holdfast.store import open_store
+from holdfast.errors import StoreError
 from holdfast.store.redis.keys import KEY_NAMES
 from holdfast_config import RedisSettings
 from holdfastd.doctor.finding import Check, Finding
+from holdfastd.doctor.store_checks import asked
 
 MOST_BYTES = 16 << 20  # that the server uses: a snapshot of as much takes it some ten milliseconds
-LOOK_TIMEOUT = 15.0  # seconds
 MEBIBYTE = 1 << 20
 
 
@@ -75,19 +72,8 @@ def look(redis: RedisSettings, memory: MemoryInfo | None, *, deep: bool) -> Queu
     if not deep and (memory is None or memory.used > MOST_BYTES):
         much = "an unknown amount" if memory is None else f"{memory.used // MEBIBYTE} MiB"
         return f"the store holds {much}, and Redis answers nobody else meanwhile"
-    try:
-        return anyio.run(_taken, redis, backend_options={"use_uvloop": True})
-    except StoreError as error:
-        return str(error)
-
-
-async def _taken(redis: RedisSettings) -> QueueSnapshot:
-    try:
-        with anyio.fail_after(LOOK_TIMEOUT):
-            async with open_store(redis) as store:
-                return QueueSnapshot.of(await store.snapshot(), redis.queue)
-    except TimeoutError:
-        raise StoreUnavailableError(f"Redis gave no snapshot within {LOOK_TIMEOUT:g} s") from None
+    taken = asked(redis, lambda store: store.snapshot())
+    return str(taken) if isinstance(taken, StoreError) else QueueSnapshot.of(taken, redis.queue)
 
 
 # The invariants of a queue, on a snapshot: each rule holds at every moment, whatever died. A breach is our error, or
@@ -108,8 +94,7 @@ def judge_invariants(snapshot: QueueSnapshot | str) -> Iterator[Finding]:
         return
     breaches = [breach for rule in _RULES for breach in rule(snapshot)]
     if breaches:
-        more = f" and {len(breaches) - SHOWN} more" if len(breaches) > SHOWN else ""
-        yield _CHECK.problem("; ".join(breaches[:SHOWN]) + more, _FIX)
+        yield _CHECK.problem(some(breaches, SHOWN, "; "), _FIX)
     else:
         tasks = counted(len(snapshot.tasks), "task")
         yield _CHECK.ok(f"{tasks} and {counted(len(snapshot.workers), 'worker')} agree with each other")
@@ -218,10 +203,10 @@ def judge_orphan_keys(snapshot: QueueSnapshot | str, prefix: str) -> Iterator[Fi
     orphans = [key for key in snapshot.keys if key not in snapshot.expiring and _is_orphan(key, owners)]
     unknown = [key for key in snapshot.keys if key not in _SINGLE and not key.startswith(_KINDS)]
     if orphans:
-        text = f"{counted(len(orphans), 'key belongs', 'keys belong')} to nothing: {_named(orphans)}"
+        text = f"{counted(len(orphans), 'key belongs', 'keys belong')} to nothing: {some(sorted(orphans), SHOWN)}"
         yield _ORPHANS.warning(text, f"please report it; to free the memory: UNLINK '{prefix}{orphans[0]}' …")
     if unknown:
-        text = f"{counted(len(unknown), 'key', 'keys')} unknown to this version: {_named(unknown)}"
+        text = f"{counted(len(unknown), 'key', 'keys')} unknown to this version: {some(sorted(unknown), SHOWN)}"
         yield _ORPHANS.note(text, "a later version of Holdfast may have made them; else remove them")
     if not orphans and not unknown:
         yield _ORPHANS.ok(f"each of {counted(len(snapshot.keys), 'key')} belongs to something")
@@ -272,7 +257,3 @@ def _is_orphan(key: str, owners: Mapping[str, Collection[str]]) -> bool:
     return not any(
         each in owners[kind] for each in (name, _CUT.get(kind, str)(name))
     )  # a schedule itself may be called `x:history`
-
-
-def _named(keys: list[str]) -> str:
-    return ", ".join(sorted(keys)[:SHOWN]) + (f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else "")

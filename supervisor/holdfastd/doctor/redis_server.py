@@ -17,7 +17,7 @@ from holdfast.core.store_info import (
     SlowInfo,
     TimingInfo,
 )
-from holdfast.core.words import counted
+from holdfast.core.words import counted, some
 from holdfastd.doctor.finding import Check, Finding
 
 OLDEST_REDIS = (7, 0)
@@ -232,8 +232,7 @@ def judge_rights(rights: AclInfo, queue: str) -> Iterator[Finding]:
     """`queue` is the name of the public queue."""
     user = f"user {rights.user}" if rights.user else "this user"
     if rights.forbidden:
-        more = f" and {len(rights.forbidden) - RIGHTS_SHOWN} more" if len(rights.forbidden) > RIGHTS_SHOWN else ""
-        text = f"{user} may not run {', '.join(rights.forbidden[:RIGHTS_SHOWN])}{more}"
+        text = f"{user} may not run {some(rights.forbidden, RIGHTS_SHOWN)}"
         yield _COMMANDS.problem(text, acl_line(rights.user or "holdfast", queue))
     else:
         yield _COMMANDS.ok(f"{user} may run every command that is needed")

@@ -84,10 +84,12 @@ def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False)
     pid = service.status.pid if service.status else None
     return run_bounded(
         {
-            "supervisor": lambda: _service(settings, service),
+            "supervisor": lambda: running_service.judge_running(
+                service, version=installed(), store_url=settings.redis.masked_url, now=time.time()
+            ),
             "kernel": _machine,
             "limits": lambda: machine.judge_limits(machine.look_at_limits(pid), _need(settings, trial, service)),
-            "settings": lambda: [*_files(warnings), *_settings(settings)],
+            "settings": lambda: _settings(settings, warnings),
             "handler": lambda: [
                 *handler_import.judge_owner(owner),
                 *handler_import.judge(trial, is_named=settings.handler is not None),
@@ -95,7 +97,9 @@ def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False)
             "folders": lambda: _folders(settings),
             "redis": lambda: _store(settings, service, deep=deep),
             "postgresql": lambda: _database(settings),
-            "metrics": lambda: _metrics(settings, service),
+            "metrics": lambda: monitoring.judge_metrics(
+                monitoring.look_at_metrics(settings, running=service.status is not None)
+            ),
             "telemetry": lambda: monitoring.judge_telemetry(monitoring.send_span(settings)),
             "unit": lambda: running_service.judge_unit(running_service.look_at_unit(), settings.drain_timeout),
         },
@@ -115,14 +119,11 @@ def _machine() -> Iterator[Finding]:
     yield from machine.judge_python(machine.look_at_python())
 
 
-def _files(warnings: Sequence[str]) -> Iterator[Finding]:
+def _settings(settings: Settings, warnings: Sequence[str]) -> Iterator[Finding]:
     for warning in warnings:
         text, _, fix = warning.rpartition(": ")
         yield Check("settings", "files").warning(text, fix)
-
-
-def _settings(settings: Settings) -> list[Finding]:
-    return list(configuration.judge(settings)) or [Check("settings", "values").ok("all values are valid")]
+    yield from list(configuration.judge(settings)) or [Check("settings", "values").ok("all values are valid")]
 
 
 def _need(settings: Settings, trial: Trial, service: RunningInfo) -> Need:
@@ -171,12 +172,3 @@ def _database(settings: Settings) -> Iterator[Finding]:
     yield from postgres_server.judge(info)
     if replication is not None and not isinstance(info, StoreError):
         yield from postgres_server.judge_replication(replication)
-
-
-def _metrics(settings: Settings, service: RunningInfo) -> Iterator[Finding]:
-    yield from monitoring.judge_metrics(monitoring.look_at_metrics(settings, running=service.status is not None))
-
-
-def _service(settings: Settings, service: RunningInfo) -> Iterator[Finding]:
-    ours = {"version": installed(), "store_url": settings.redis.masked_url}
-    yield from running_service.judge_running(service, **ours, now=time.time())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import anyio
 
@@ -12,12 +13,15 @@ from holdfast.core.lanes import LaneState, wrong_end_mend, wrong_end_words
 from holdfast.core.quiet_hosts import Quiet, remedy
 from holdfast.core.store_info import LaneInfo, QueueInfo, StoreInfo, WorkerInfo
 from holdfast.core.task_states import State
-from holdfast.core.words import counted
+from holdfast.core.words import counted, some
 from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
 from holdfast.store import open_store
+from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from holdfastd.doctor import redis_server
 from holdfastd.doctor.finding import Check, Finding
+
+T = TypeVar("T")
 
 LONG_WAIT = 300.0  # seconds
 LOSS_SHOWN = 86400.0  # seconds after which a loss of data is no longer reported
@@ -217,17 +221,12 @@ def _judge_versions(members: Sequence[WorkerInfo]) -> Iterator[Finding]:
         if member.version:
             hosts.setdefault(member.version, set()).add(member.host)
     if len(hosts) > 1:
-        text = "; ".join(f"{version} on {_named(hosts[version])}" for version in sorted(hosts))
+        text = "; ".join(f"{version} on {some(sorted(hosts[version]), SHOWN)}" for version in sorted(hosts))
         fix = "this is allowed during an upgrade; end it by restarting the hosts with the earlier version"
         yield _VERSIONS.warning(text, fix)
     elif hosts:
         [(version, names)] = hosts.items()
-        yield _VERSIONS.ok(f"{version} on {_named(names)}")
-
-
-def _named(hosts: set[str]) -> str:
-    more = f" and {len(hosts) - SHOWN} more" if len(hosts) > SHOWN else ""
-    return ", ".join(sorted(hosts)[:SHOWN]) + more
+        yield _VERSIONS.ok(f"{version} on {some(sorted(names), SHOWN)}")
 
 
 # The Redis server as a whole: connects to it, and judges everything it reports.
@@ -235,7 +234,7 @@ def _named(hosts: set[str]) -> str:
 # `redis_server` judges the server by itself.
 
 SAMPLE_SECONDS = 1.0  # for which the lanes are watched
-LOOK_TIMEOUT = 15.0  # seconds for the whole examination
+LOOK_TIMEOUT = 15.0  # seconds for all that is asked
 
 # `start` checks these too and would refuse to run without them.
 NEEDED = frozenset({"rights", "queue", "server", "memory"})
@@ -258,19 +257,29 @@ class Expectation:
 
 
 def look(redis: RedisSettings, lanes: Sequence[str]) -> StoreInfo | StoreError:
-    """The store's report about itself, or the error that prevented it. Ends within LOOK_TIMEOUT."""
-    return anyio.run(_examine, redis, lanes, backend_options={"use_uvloop": True})
+    """The store's report about itself, or the error that prevented it."""
+    return asked(redis, lambda store: store.examine(lanes, SAMPLE_SECONDS))
 
 
-async def _examine(redis: RedisSettings, lanes: Sequence[str]) -> StoreInfo | StoreError:
+def asked(redis: RedisSettings, question: Callable[[RedisStore], Awaitable[T]]) -> T | StoreError:
+    """What the store answers, or the error that prevented it. Ends within LOOK_TIMEOUT."""
+
+    async def ask() -> T:
+        async with open_store(redis) as store:
+            return await question(store)
+
+    return anyio.run(bounded, ask(), redis.masked_url, LOOK_TIMEOUT, backend_options={"use_uvloop": True})
+
+
+async def bounded(answer: Awaitable[T], url: str, seconds: float) -> T | StoreError:
+    """The answer of the server at this URL, or the error that prevented it."""
     try:
-        with anyio.fail_after(LOOK_TIMEOUT):
-            async with open_store(redis) as store:
-                return await store.examine(lanes, SAMPLE_SECONDS)
+        with anyio.fail_after(seconds):
+            return await answer
     except StoreError as error:
         return error
     except TimeoutError:
-        return StoreUnavailableError(f"Redis at {redis.masked_url} does not answer within {LOOK_TIMEOUT:g} s")
+        return StoreUnavailableError(f"{url} does not answer within {seconds:g} s")
 
 
 def judge(info: StoreInfo | StoreError, expected: Expectation) -> Iterator[Finding]:

@@ -54,8 +54,8 @@ def of_all() -> Iterator[ProjectData]:
 
 def of(project: Project) -> ProjectData:
     """The project's own folders, which may be missing."""
-    folders = service_folders.default_folders(project)
-    return ProjectData(Path(str(folders.state.value)), Path(str(folders.runtime.value)), project)
+    state, sockets = (Path(str(folder.value)) for folder in service_folders.default_folders(project).values())
+    return ProjectData(state, sockets, project)
 
 
 def former(project: Project) -> ProjectData | None:

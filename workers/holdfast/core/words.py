@@ -1,6 +1,8 @@
-"""Formats durations for people."""
+"""Formats counts, lists and durations for people."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 # Counted nouns for texts that people read.
 
@@ -8,6 +10,11 @@ from __future__ import annotations
 def counted(number: int, noun: str, plural: str = "") -> str:
     """`1 task`, `2 tasks`; `plural` if the plural is not the noun and an s."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def some(texts: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first `most` of these texts and the number of the others: `a, b and 3 more`."""
+    return between.join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
 
 
 def duration(seconds: float) -> str:
