@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic_core import Url
 
-from holdfast_config.service_folders import SOCKET_PATH_LIMIT
+from holdfast_config.service_folders import SOCKET_PATH_LIMIT, expanded
 
 PROXY_UNIX = "unix"
 PROXY_RULE = "must be HEADER@ADDRESS, as in X-Forwarded-User@10.0.0.7, Remote-User@10.0.0.0/24 or Remote-User@unix"
@@ -130,7 +130,7 @@ def parse_listen(text: str) -> ListenAddress:
 def _socket_path(text: str) -> Path:
     if not text.strip() or not text.isprintable():
         raise ValueError(LISTEN_RULE)
-    path = Path(text).expanduser().absolute()
+    path = expanded(text).absolute()
     length = len(os.fsencode(path))
     if length > SOCKET_PATH_LIMIT:
         raise ValueError(

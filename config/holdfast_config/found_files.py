@@ -29,7 +29,9 @@ def is_file(path: Path) -> bool:
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except PermissionError:
-        raise ConfigError([f"{path}: this user may not search its folder: chmod +x it, or use another"]) from None
+        raise ConfigError(
+            [f"{path}: this user may not search its folder: chmod +x that folder, or use another"]
+        ) from None
     except OSError as error:  # there is none, or (a name that is too long) it cannot be
         if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
             return False

@@ -86,7 +86,7 @@ def _file_problems(given: Mapping[str, ValueWithOrigin], address: str) -> Iterat
     if missing:
         yield from missing
     elif "redis_key_file" in named and "redis_cert_file" not in named:
-        yield f"{named['redis_key_file'][0]}: is the key of a certificate, and none is named; set REDIS_CERT_FILE"
+        yield f"{named['redis_key_file'][0]}: belongs to a certificate, but none is named: set REDIS_CERT_FILE"
     else:
         yield from _bad_certificates(named, redis_urls.option(address, "ssl_password"))
 
@@ -281,7 +281,11 @@ def _trusted_by_strangers(given: Mapping[str, ValueWithOrigin], files: tuple[Pat
         return []
     own = next((path for path in files if origin.key.endswith(f" (in {path})")), None)
     found = next(file_trust.strangers([own]), None) if own else None
-    return [f"{origin.key}: {found}: root takes it from a flag, a variable or a file of root's"] if found else []
+    return (
+        [f"{origin.key}: {found}: root takes it only from a flag, a variable or a file that belongs to root"]
+        if found
+        else []
+    )
 
 
 def _path(named: object, usual: Path) -> Path | None:

@@ -171,6 +171,14 @@ def check_runtime_dir(path: Path) -> Path:
     return path
 
 
+def expanded(text: str) -> Path:
+    """The path; `~` is a home folder. Raises ValueError if that is nobody's."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ValueError("names the home folder of an unknown user") from None
+
+
 def _path(base: ValueWithOrigin) -> Path:
     assert isinstance(base.value, Path)
     return base.value

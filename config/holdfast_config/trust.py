@@ -84,7 +84,8 @@ def objection(folder: SeenOwner, above: Sequence[SeenOwner], caller: int, *, nam
     for parent in above:
         if parent.mode & BY_OTHERS and not parent.mode & stat.S_ISVTX:
             return (
-                f"others can replace it, as they can write in {parent.path} ({_mode(parent)}): chmod go-w {parent.path}"
+                f"others can replace it, because they can write in {parent.path} ({_mode(parent)}): "
+                f"chmod go-w {parent.path}"
             )
     return "" if folder.owner in {caller, ROOT} else _objection_to_owner(folder, above, caller, named=named)
 

@@ -182,18 +182,12 @@ def trace_url(value: object) -> str:
 def listen(value: object) -> str:
     """Parses an address to listen on; a port alone is one of loopback."""
     given = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    try:
-        return str(addresses.parse_listen(text(given).strip()))
-    except RuntimeError:
-        raise ValueError("names the home folder of a user that is not known") from None
+    return str(addresses.parse_listen(text(given).strip()))
 
 
 def place(value: object) -> Path:
     """Parses a path; `~` is the home folder."""
-    try:
-        return Path(text(str(value) if isinstance(value, Path) else value)).expanduser()
-    except RuntimeError:
-        raise ValueError("names the home folder of a user that is not known") from None
+    return service_folders.expanded(text(str(value) if isinstance(value, Path) else value))
 
 
 def folder(value: object) -> Path:

@@ -89,7 +89,7 @@ def test_files_and_logins_of_the_settings_join_the_url_and_passwords_are_not_sho
         ({"redis_url": "rediss://a?ssl_ca_certs=/no.pem"}, "--redis-url: ssl_ca_certs=/no.pem: cannot be read"),
         ({"redis_ca_file": __file__, "redis_url": "rediss://a"}, "holds no certificates"),
         ({"redis_cert_file": __file__, "redis_url": "rediss://a"}, "not a certificate with its key"),
-        ({"redis_key_file": __file__, "redis_url": "rediss://a"}, "none is named; set REDIS_CERT_FILE"),
+        ({"redis_key_file": __file__, "redis_url": "rediss://a"}, "but none is named: set REDIS_CERT_FILE"),
         (
             {"lanes": f"{QUEUE},{QUEUE}:high", "redis_url": "redis+cluster://a"},
             f"lane '{QUEUE}:high': a Cluster may keep",

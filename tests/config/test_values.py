@@ -90,7 +90,7 @@ BAD = [
     ),
     ("REDIS_HOST", "me:s3cret@a", "'me:***@a'", "must be a host name or an address alone; use REDIS_URL for more"),
     ("REDIS_HOST", "a:6379", "'a:6379'", "must be a host name or an address alone; use REDIS_URL for more"),
-    ("HOLDFAST_APP_DIR", "~nobody-here/x", "'~nobody-here/x'", "names the home folder of a user that is not known"),
+    ("HOLDFAST_APP_DIR", "~nobody-here/x", "'~nobody-here/x'", "names the home folder of an unknown user"),
     ("SCHEDULER_TYPE", "rabbit", "'rabbit'", SCHEDULER),
     ("STORAGE_TYPE", "mongo", "'mongo'", STORAGE),
     ("STORAGE_TYPE", "postgres", "'postgres'", "needs DATABASE_URL, as in postgresql://user@host:5432/database"),

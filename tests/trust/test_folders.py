@@ -133,9 +133,7 @@ def test_links_above_the_folder_are_followed_and_the_real_way_is_looked_at(share
         assert ADA.supervisor("status", *places, cwd=shared).status == 0
         (shared / "home").chmod(0o777)
         answer = ADA.supervisor("status", *places, cwd=shared)
-        refused(
-            answer, shared / "link" / "run", f"others can replace it, as they can write in {shared / 'home'} (mode 777)"
-        )
+        refused(answer, shared / "link" / "run", f"because they can write in {shared / 'home'} (mode 777)")
 
 
 def test_a_named_folder_of_another_user_is_trusted_where_nobody_else_can_replace_it(shared: Path) -> None:

@@ -314,7 +314,7 @@ def test_a_file_of_a_stranger_cannot_say_whom_root_trusts(open_path: Path) -> No
     written(folder / "supervisor.toml", 'trust_folders = ["/"]\n', STRANGER)
     answer = tried("start", folder)
     assert answer.status == 78
-    assert "root takes it from a flag, a variable or a file of root's" in answer.err
+    assert "root takes it only from a flag, a variable or a file that belongs to root" in answer.err
     with pytest.raises(ConfigError, match="trust_folders"):
         load(environ={}, folder=folder)
     assert imported_by(folder) == set()

@@ -84,7 +84,7 @@ def judge_side_effects(imported: Imported) -> Iterator[Finding]:
         yield _HANDLER.warning(f"the import takes {imported.seconds:.1f} s, {when}", "import less, or import later")
     if imported.not_preloaded:
         text = f"the handler is not preloaded, each worker imports it: {imported.not_preloaded}"
-        yield _HANDLER.warning(text, "do that when the handler is first called")
+        yield _HANDLER.warning(text, "move that from the import to the first call of the handler")
     if imported.threads:
         names = ", ".join(imported.threads[:SHOWN])
         text = f"the import starts {counted(len(imported.threads), 'thread')} ({names})"

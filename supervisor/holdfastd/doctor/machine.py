@@ -98,7 +98,7 @@ def _judge_oom(adjusted: int | None) -> Iterator[Finding]:
         )
     elif adjusted:
         when = "earlier" if adjusted > 0 else "later"
-        yield _MEMORY.note(f"oom_score_adj {adjusted}: killed for memory {when} than other processes")
+        yield _MEMORY.note(f"oom_score_adj {adjusted}: without memory the kernel kills it {when} than other processes")
     elif adjusted == 0:
         yield _MEMORY.ok("oom_score_adj 0")
 

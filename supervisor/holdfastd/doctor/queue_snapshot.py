@@ -207,7 +207,7 @@ def judge_orphan_keys(snapshot: QueueSnapshot | str, prefix: str) -> Iterator[Fi
         yield _ORPHANS.warning(text, f"please report it; to free the memory: UNLINK '{prefix}{orphans[0]}' …")
     if unknown:
         text = f"{counted(len(unknown), 'key', 'keys')} unknown to this version: {some(sorted(unknown), SHOWN)}"
-        yield _ORPHANS.note(text, "a later version of Holdfast may have made them; else remove them")
+        yield _ORPHANS.note(text, "a later version of Holdfast may have made them; if not, remove them")
     if not orphans and not unknown:
         yield _ORPHANS.ok(f"each of {counted(len(snapshot.keys), 'key')} belongs to something")
 

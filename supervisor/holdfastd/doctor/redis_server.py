@@ -204,7 +204,7 @@ def judge_replicas(server: ServerInfo) -> Iterator[Finding]:
     """Nothing for a server without replicas; their number is judged with its role."""
     late = [text for replica in server.followers if (text := _late(replica))]
     if late:
-        yield _LAG.warning(f"{'; '.join(late)}: a failover to it loses what it has not got", _LAG_FIX)
+        yield _LAG.warning(f"{'; '.join(late)}: a failover to it would lose what it has not received", _LAG_FIX)
     elif server.followers:
         most = max(replica.behind for replica in server.followers)
         yield _LAG.ok(f"{counted(len(server.followers), 'replica')}, at most {most} bytes behind")

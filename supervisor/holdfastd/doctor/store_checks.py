@@ -160,7 +160,7 @@ def _judge_stewards(members: Sequence[WorkerInfo]) -> Iterator[Finding]:
     hosts = {member.host for member in members if member.beats >= SETTLED and not _is_vouched(member)}
     if hosts:
         text = f"no live steward renews the leases of workers on {', '.join(sorted(hosts))}"
-        yield _STEWARDS.warning(text, "supervisor status there: check that its steward lives and reaches Redis")
+        yield _STEWARDS.warning(text, "run supervisor status on that host: its steward must live and reach Redis")
     else:
         yield _STEWARDS.ok("every worker has a live steward")
 
