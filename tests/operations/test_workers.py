@@ -14,9 +14,9 @@ import pytest
 from holdfast_config import RedisSettings
 from holdfastd.operations.workers import SCALE_WORKERS, WRITE_STACKS
 from tests.cli.conftest import running
-from tests.dashboard.site import site
 from tests.operations.faces import FACES, Case
 from tests.servers import serve
+from tests.web.site import site
 
 pytestmark = pytest.mark.anyio
 
