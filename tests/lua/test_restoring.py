@@ -143,7 +143,7 @@ async def outcome(space: Namespace) -> dict[str, object]:
     await RedisSteward(space.store.connection).mend()
     snapshot = await space.store.snapshot()
     found = [line for line in breaches(snapshot, space.queue) if not line.startswith(("I4 1 of", "I4 2 of"))]
-    return {**told(space, snapshot), "breaches": [line for line in found if "entries of" not in line]}
+    return {**told(space, snapshot), "breaches": sorted(line for line in found if "entries of" not in line)}
 
 
 @pytest.fixture(scope="module")
