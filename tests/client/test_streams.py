@@ -19,6 +19,7 @@ from holdfast.core.delivery import LONGEST_PART, EmittedPart
 from holdfast.core.task_states import State
 from holdfast.errors import UnknownTaskError, WouldBlockError
 from holdfast.handler.returned_value import NotJsonError
+from holdfast.handler.run_notes import PartLog
 from holdfast.sync import TaskManager as SyncTaskManager
 from holdfast_config import RedisSettings, Settings
 from tests.handler.deliveries import delivery_of
@@ -146,6 +147,14 @@ async def test_an_unknown_task_has_no_stream(broker: Broker) -> None:
         await values(broker.manager.stream("nobody"))
 
 
+class SentParts(PartLog):
+    def __init__(self) -> None:
+        self.values: list[bytes] = []
+
+    async def emit(self, value: bytes) -> None:
+        self.values.append(value)
+
+
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
@@ -155,12 +164,15 @@ async def test_an_unknown_task_has_no_stream(broker: Broker) -> None:
     ],
 )
 async def test_what_is_no_part_is_refused_and_sends_nothing(value: object, reason: str) -> None:
-    task = Task(delivery_of())
+    task, sent = Task(delivery_of()), SentParts()
+    task.parts = sent
     with pytest.raises(NotJsonError, match=reason):
         await task.emit(value)
     with pytest.raises(NotJsonError, match=reason):
         task.emit_sync(value)
-    assert task.parts is None
+    assert sent.values == []
+    await task.emit("a part")
+    assert sent.values == [b'"a part"']
 
 
 async def test_without_a_worker_emitting_does_nothing() -> None:
