@@ -1,7 +1,7 @@
--- Cancel a batch, in steps: it takes no more tasks, its callback is canceled, then its open tasks are, the first ones first.
--- KEYS: the public queue. ARGV: batch, most tasks, reason.
--- Answers: {canceled, tasks canceled in this step, open ones that are left}; {unknown, 0, 0}; {ended, 0, 0}: none was open; damaged:
---       a key of it holds something else.
+-- Cancel a batch, in steps. The batch takes no more tasks. Its callback is canceled, then its open tasks, in the order of their places.
+-- KEYS: the public queue. ARGV: batch, most tasks of this step, reason.
+-- Answers: {canceled, tasks canceled in this step, open tasks that are left}; {unknown, 0, 0}; {ended, 0, 0}: no task was open; or damaged:
+--       a key of the batch holds something else.
 -- Keeps: I3, I5, I14, I15, I19.
 -- flags: allow-oom
 -- use: batches task_control task_record clock damage

@@ -1,8 +1,8 @@
--- Look at the open tasks of a batch, and count the ends that were not counted: somebody has deleted the records of these tasks, or
--- what they were tied to. A part of the tasks of the batch that was not looked at for longest; all of them in several calls.
--- KEYS: the public queue. ARGV: most tasks.
+-- Look at the open tasks of the batch that was not looked at for longest, and count ends that were not counted. An end is missed if
+-- somebody has deleted the record of the task, or its ties. One call looks at some of the tasks; several calls look at all.
+-- KEYS: the public queue. ARGV: most tasks of this call.
 -- Answers: {ends that were counted, ms until there is more to look at (-1: no batch is open)}.
--- Keeps: I19. While a ledger rebuilds this Redis nothing is counted: records may come back.
+-- Keeps: I19. While this Redis is rebuilt from a ledger, nothing is counted, because records may come back.
 -- flags: allow-oom
 -- use: batches task_record limits clock
 if call('HEXISTS', KEY.meta, 'rebuilding') == 1 then return {0, BATCH_LOOK_MS} end

@@ -1,7 +1,7 @@
 -- The record of a batch, and the counts of its tasks.
 -- KEYS: the public queue. ARGV: batch.
--- Answers: nothing for an unknown one. Or {its facts as pairs, tasks that are open, completed, failed, rejected, canceled, retried,
---       gone; time (ms)}; damaged: a key of it holds something else.
+-- Answers: {its facts as pairs; how many of its tasks are open, completed, failed, rejected, canceled, retried, gone; time (ms)}.
+--       Empty: the batch is unknown. damaged: a key of the batch holds something else.
 -- flags: no-writes, allow-oom
 -- use: batches clock
 local facts, counts = redis.pcall('HGETALL', KEY.batch .. ARGV[1]), {}

@@ -1,6 +1,6 @@
--- A page of the tasks of a batch: those at the next places, in their order. A retry stands at the place of its task, in its stead.
--- KEYS: the public queue. ARGV: batch, the last place before the page, places in it.
--- Answers: {1 if there are places behind these; place, band and id of each}.
+-- A page of the tasks of a batch, in the order of their places. A retry stands at the place of the task that it repeats, instead of it.
+-- KEYS: the public queue. ARGV: batch, the last place before the page, the number of places on the page.
+-- Answers: {1 if there are places after these, else 0; place, band and id of each task}. damaged: a key of the batch holds something else.
 -- flags: no-writes, allow-oom
 -- use: batches
 local key, first, last = KEY.batch_tasks .. ARGV[1], ARGV[2] + 1, ARGV[2] + ARGV[3]

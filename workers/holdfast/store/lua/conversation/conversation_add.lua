@@ -1,7 +1,7 @@
 -- Keep data of an application beside a task.
--- KEYS: the public queue. ARGV: task id, then pairs of what and value: added (a message or an artifact), feedback, push (where
---       to tell of it), ran (it was submitted, and is noted no more), or a field of its metadata as +name.
--- Answers: OK. Keeps: whatever is beside a task is found by the sweep.
+-- KEYS: the public queue. ARGV: task id, then pairs of kind and value. The kinds: added (a message or an artifact), feedback, push (the
+--       settings by which a client is notified), ran (the task was submitted, so it is noted no more), +name (a field of its metadata).
+-- Answers: OK. Keeps: the sweep finds everything that is kept beside a task.
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- use: conversations clock

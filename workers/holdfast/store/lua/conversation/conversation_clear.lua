@@ -1,6 +1,6 @@
--- Cancel and delete the first tasks of a conversation, and the conversation once it has none.
+-- Cancel and delete the first tasks of a conversation. Delete the conversation once it has none.
 -- KEYS: the public queue. ARGV: context id, how many tasks.
--- Answers: how many tasks are left; -1 for an unknown conversation.
+-- Answers: how many tasks are left; -1: the conversation is unknown.
 -- Keeps: I3, I5, I9, I14: a task is canceled before it is deleted.
 -- flags: allow-oom
 -- use: task_control deletion conversations task_record

@@ -1,7 +1,7 @@
 -- Note in its conversation a task that is about to be submitted, or one more message for it.
 -- KEYS: the public queue. ARGV: task id, context id, owner ('' for nobody), message.
--- Answers: noted; foreign (the conversation or the task is somebody else's); or the state in which the task has ended.
--- Keeps: the caller that opens a conversation owns it; a task stays in its first one.
+-- Answers: noted; foreign: the conversation or the task belongs to another owner; or the state in which the task has ended.
+-- Keeps: the caller that opens a conversation owns it. A task stays in its first conversation.
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- use: conversations clock task_record

@@ -1,7 +1,7 @@
 -- A page of the tasks that are noted and not submitted.
--- KEYS: the public queue. ARGV: offset, how many to look at.
+-- KEYS: the public queue. ARGV: offset, how many tasks to look at.
 -- Answers: {the next offset, or -1 at the end; ids and states as pairs}.
--- Keeps: one that somebody else has submitted is noted no more.
+-- Keeps: a task that another caller has submitted is noted no more.
 -- flags: allow-oom
 -- use: conversations
 local offset, limit = tonumber(ARGV[1]), tonumber(ARGV[2])

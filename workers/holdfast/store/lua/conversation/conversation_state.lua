@@ -1,7 +1,7 @@
--- Write the state of a task that is noted and not submitted: no worker has it, so its application may write any.
--- KEYS: the public queue. ARGV: task id, state, then the states from which (none: from any).
--- Answers: written; kept (it is in another state, or has ended); or unnoted: nobody noted it, or it was submitted.
--- Keeps: a noted task that has ended stays so; one that is canceled is canceled, too, if it is submitted afterwards.
+-- Write the state of a task that is noted and not submitted. No worker has such a task, so its application may write any state.
+-- KEYS: the public queue. ARGV: task id, state, then the states from which this is allowed (none: from any).
+-- Answers: written; kept: the task is in another state, or has ended; or unnoted: the task was never noted, or was submitted.
+-- Keeps: a noted task that has ended stays so. A noted task that was canceled is canceled again if it is submitted afterwards.
 -- flags: allow-oom
 -- use: conversations messages task_record
 local id, state = ARGV[1], ARGV[2]

@@ -1,10 +1,11 @@
--- Make a host, or all hosts, claim nothing more until `resume_host`, also processes that start meanwhile. Running
--- tasks go on to their end, submitted ones wait, schedules fire. A halt does more: stewards of supervised pools make no fires, and
--- `work` and `dispatch` processes that were started before it end.
--- KEYS: the public queue. ARGV: mark (a host, `*` for all, or `halt ` and one of these), the order's author, its reason.
--- Answers: {quiet, or again if it was said before (author and reason are the new ones, its time stays), or halted: each halt is a new one;
---           workers of it that claim nothing}.
--- Keeps: I18: a worker is marked exactly if its host, or all, were told; the number of a halt is higher than that of any before.
+-- Make the workers of a host, or of all hosts, claim nothing until `resume_host`, also workers that start meanwhile. Running tasks go on,
+-- submitted ones wait, schedules fire. A halt does more: stewards of supervised pools make no fires, and the `work` and `dispatch`
+-- processes that were started before the halt end.
+-- KEYS: the public queue. ARGV: mark (a host, `*` for all, or `halt ` and one of these), who gave the order, the reason.
+-- Answers: {quiet; again: the host was quiet before, and the order gets the new author and reason and keeps its time; or halted: each halt
+--       is new; then the number of its workers that claim nothing}.
+-- Keeps: I18: a worker is marked exactly if its host, or all hosts, are quiet or halted. The number of a halt is higher than that of any
+--       before.
 -- flags: allow-oom
 -- use: hosts clock journal
 local mark, by, reason = unpack(ARGV)

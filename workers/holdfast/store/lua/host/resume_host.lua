@@ -1,6 +1,6 @@
--- Let a host, or all hosts, claim again. Each mark is removed by itself: of all hosts, of one, quiet, halt.
--- KEYS: the public queue. ARGV: mark (a host, `*` for all, or `halt ` and one of these), the order's author.
--- Answers: {resumed, or running if there was no such mark; workers of it that claim now}.
+-- Let the workers of a host, or of all hosts, claim again. Each order is ended by itself: for all hosts or for one, quiet or halt.
+-- KEYS: the public queue. ARGV: mark (a host, `*` for all, or `halt ` and one of these), who gave the order to resume.
+-- Answers: {resumed, or running: there was no such order; the number of its workers that claim now}.
 -- Keeps: I18.
 -- flags: allow-oom
 -- use: hosts journal

@@ -1,6 +1,6 @@
 -- The events after a position, oldest first.
--- KEYS: the public queue. ARGV: the position of the last one seen ('' for none), limit.
--- Answers: {1 if some after the position were trimmed before they could be read, else 0; events as XRANGE gives them}.
+-- KEYS: the public queue. ARGV: the position of the last event that the caller has seen ('' for none), limit.
+-- Answers: {1 if events after the position were trimmed before they could be read, else 0; events as XRANGE gives them}.
 -- flags: no-writes, allow-oom
 local key, after = KEY.events, ARGV[1]
 local first = call('XRANGE', key, '-', '+', 'COUNT', 1)[1]

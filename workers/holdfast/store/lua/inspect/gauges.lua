@@ -1,6 +1,7 @@
--- Numbers of the queue that take no reading of tasks.
--- KEYS: the public queue. ARGV: ms after which a worker without heartbeats counts as silent.
--- Answers: {now (ms), live workers, silent ones of them, webhooks that wait, schedules, when the first of them is due (ms, -1)}.
+-- Numbers of the queue that can be read without looking at tasks.
+-- KEYS: the public queue. ARGV: ms without a heartbeat after which a worker counts as silent.
+-- Answers: {now (ms), live workers, how many of them are silent, waiting webhooks, schedules, when the first of these is due (ms, -1:
+--       none)}.
 -- flags: no-writes, allow-oom
 -- use: clock
 local function size(key)

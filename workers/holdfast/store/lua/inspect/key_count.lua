@@ -1,6 +1,6 @@
--- How many keys there are: of the whole database, and which share of some of them is of this queue.
--- KEYS: the public queue. ARGV: keys to look at.
--- Answers: {keys of the database, keys looked at, those of this queue among them}; zeros where the user may not ask.
+-- Count the keys of the whole database, and find the share of this queue in a sample.
+-- KEYS: the public queue. ARGV: the size of the sample, about.
+-- Answers: {keys of the database, keys of the sample, keys of this queue among them}; zeros if the user lacks the right to count.
 -- flags: no-writes, allow-oom
 local size, found = redis.pcall('DBSIZE'), redis.pcall('SCAN', '0', 'COUNT', ARGV[1])
 if type(size) ~= 'number' or found.err then return {0, 0, 0} end

@@ -1,6 +1,6 @@
--- The last event, and how much is gone of what the caller has seen: a replica that lagged, or an older copy, has fewer events.
--- KEYS: the public queue. ARGV: the id of the event that was seen last ('' for none).
--- Answers: {id of the last event ('' where there is none), ms of what was seen that are gone (-1: none, as far as can be told)}.
+-- The last event, and how much of the events that the caller has seen is gone. A replica that lagged, or an older copy, has fewer events.
+-- KEYS: the public queue. ARGV: the id of the last event that the caller has seen ('' for none).
+-- Answers: {id of the last event ('': there is none), how many ms of the seen events are gone (-1: none, as far as can be told)}.
 -- flags: no-writes, allow-oom
 local events, seen = KEY.events, ARGV[1]
 local function first_of(entries) return entries[1] and entries[1][1] end

@@ -1,6 +1,7 @@
--- The rollups of some stretches of time, one behind the other.
--- KEYS: the public queue. ARGV: what they are made of ('minutes', else the name of packed ones before their number), the first, how many.
--- Answers: {number, its fields as HGETALL gives them or its packed text, …} of those that are there.
+-- The rollups of several consecutive stretches of time.
+-- KEYS: the public queue. ARGV: their kind (`minutes`; for packed ones, the part of the key's name before the number), the first number,
+--       how many.
+-- Answers: {number, rollup, …} of those that exist. A rollup is its fields as HGETALL gives them, or its packed text.
 -- flags: no-writes, allow-oom
 local kind, first, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local found = {}

@@ -1,6 +1,6 @@
--- Every key of the namespace, and every lane named outside it, in one atomic look: for checks and tests, costly on a large one.
+-- Every key of the namespace, and every lane with a name outside it, at one moment. For checks and tests: costly on a large namespace.
 -- KEYS: the public queue. ARGV: none.
--- Answers: key, type, when it expires (Unix time in ms, -1: never), content, … ; content as the type's own read command gives it.
+-- Answers: {key, type, when it expires (Unix time in ms, -1: never), content, …}. The content is the answer of the type's own read command.
 -- flags: no-writes, allow-oom
 -- use: lane
 local READ = {

@@ -1,11 +1,13 @@
--- Find tasks whose entries another program took from a lane, and put the entries back in order. Also give back permits, of
--- the lane and of some keys that tasks wait for, whose tasks do not run. Tasks that wait at gates or for quarantine stand in the index of these.
--- Entries stand in the order of the tasks' numbers. So an entry is missing if its task is submitted and has a lower number than
--- all of our entries in the window at the head. A task is a suspect first; its entry is put back if the next call finds the
--- same task, unmoved, since something may have moved it between two pages.
--- Entries that were given back have low numbers and hide tasks: these are found later, and no task is found by mistake. An
--- entry counts if the record of its task has the same number, as any program can write entries. After many deaths, entries
--- with low numbers can stand behind the window: before an entry is put back, it is searched for in the first SEARCHED entries.
+-- Find tasks whose entries another program took from a lane, and put the entries back in order. Also give back permits whose tasks do not
+-- run: permits of the lane, and of some of the keys that tasks wait for.
+-- Entries stand in a lane in the order of the tasks' numbers. This looks at the first WINDOW entries. A submitted task misses its entry if
+-- its number is lower than the numbers of all own entries there. A call only notes such a task. The next call puts the entry back if the
+-- task still misses it: the task may have moved between two pages.
+-- An entry that was given back has a low number, and can hide tasks that miss theirs. A later call finds them. No task is found by mistake.
+-- Any program can write entries. So an own entry counts only if the record of its task has the same number.
+-- After many deaths of workers, entries with low numbers can stand behind the first WINDOW. So before an entry is put back, this searches
+-- for it among the first SEARCHED entries.
+-- A task that waits at a gate or for quarantine has no entry. If its index has lost it, this puts it back there.
 -- KEYS: the public queue. ARGV: lane, limit, cursor ('' to begin).
 -- Answers: {number of entries put back, next cursor ('' to begin again)}.
 -- Keeps: I4, I16.
@@ -14,7 +16,7 @@
 local WINDOW = 64
 local SEARCHED = 1024   -- entries from the head
 local COMPARED = 16     -- keys
-local SEARCHES = 24     -- searches in one call: some milliseconds of the server; the other tasks stay suspects
+local SEARCHES = 24     -- searches in one call: some milliseconds of the server; tasks beyond these stay noted
 local PERMITS = 256     -- of a lane or a key, chosen at random
 local lane, limit, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local suspects_key = KEY.audit .. lane
@@ -69,8 +71,7 @@ local function suspect(key)
 end
 
 local ids = suspects()
--- True if a task waits without an entry: at a gate, or for quarantine. Somebody may have removed the index that leads there: then it is
--- put in again.
+-- True if a task waits without an entry: at a gate, or for quarantine. If somebody has removed its index entry there, puts it back.
 local function waits_beside(id, seq, solo, gate)
   if (gate or '') == '' then
     if solo == '1' and not shared('ZSCORE', KEY.suspects .. lane, id) then add_suspect(id, lane, seq) end
@@ -95,7 +96,7 @@ local function look_at(id)
   local key = id .. ':' .. (r[1] or '') .. ':' .. (r[2] or '0')
   local flaw = flaw_in(facts(id))
   if flaw then
-    leave(id)   -- its record was deleted or damaged by somebody
+    leave(id)   -- somebody has deleted or damaged its record
     set_task_aside(id, flaw, lane)
   elseif r[5] ~= 'submitted' then
     leave(id)   -- an error has left it here
@@ -129,6 +130,6 @@ end
 
 for _, id in ipairs(missing) do each_task(id, lane, leave, put_back) end
 if #missing > 0 then count('stolen', #missing) end
--- The same page again, if it has new suspects.
+-- If tasks were noted for the first time, the next call looks at the same page again.
 if fresh > 0 then return {#missing, cursor} end
 return {#missing, #ids == limit and last or ''}

@@ -1,10 +1,10 @@
 -- Change the bounds of lanes and handlers.
 -- KEYS: the public queue.
--- ARGV: who says it: `asked` (an operator), or `set@<host>` (what the settings of a host say, all of it: what they said
---       before and say no longer goes); then per bound limit, keys, rate, name or end; the lane or handler; the value (rates as
---       count/period in ms/burst; tail of end; none: no bound; '' to remove the bound).
+-- ARGV: who sets them: `asked` (an operator) or `set@<host>` (the settings of a host; these arguments are all bounds that they have, so a
+--       bound that they had before and have no longer is removed). Then for each bound: its kind (limit, keys, rate, name or end), the lane
+--       or handler, the value. A rate is count/period in ms/burst; an end is `tail`; `none` means no bound; '' removes the bound.
 -- Answers: how many bounds changed.
--- Keeps: I16: where a limit is new, the permits of those that run already are made from the hashes `running`.
+-- Keeps: I16: for a new limit, the permits of the tasks that already run are made from the hashes `running`.
 -- flags:
 -- use: claims_ahead bound_changes
 local who = ARGV[1]
@@ -24,6 +24,6 @@ if host then
     if said_by == host and not wanted[known[i]] then wanted[known[i]] = '' end
   end
 end
-for i = 2, #ARGV, 3 do ask_back(ARGV[i + 1]) end   -- what has not begun is bounded, too
+for i = 2, #ARGV, 3 do ask_back(ARGV[i + 1]) end   -- the new bound counts for tasks that are claimed and have not begun
 for field, value in pairs(wanted) do rules.say(field, value) end
 return rules.count()

@@ -1,5 +1,5 @@
--- Empty a lane from its head, then its gates and its suspects, in steps bounded by count and bytes: own entries' tasks are canceled,
--- foreign entries are dropped, counted.
+-- Empty a lane: its entries from the head, then its gates and its suspects. Each call does a step, bounded by count and bytes. The tasks of
+-- own entries are canceled. Foreign entries are dropped and counted.
 -- KEYS: the public queue. ARGV: lane, limit.
 -- Answers: how many entries went; 0: the lane is empty.
 -- flags: allow-oom
@@ -10,7 +10,7 @@ local function leave(id)
   shared('ZREM', KEY.suspects .. ARGV[1], id)
 end
 
--- A task whose record somebody has deleted is only removed.
+-- Cancels a task. If somebody has deleted its record, only the entry is removed.
 local function cancel_known(id) return read(id, 'state')[1] and cancel(id, 'the queue was cleared') end
 
 for _, raw in ipairs(entries) do
@@ -26,7 +26,7 @@ if #entries > 0 then on_lane('LPOP', ARGV[1], #entries) end
 if own_ones > 0 then fewer_stale(ARGV[1], own_ones) end
 if #entries > 0 then return #entries end
 
--- The list is empty: now the tasks at the lane's gates, and its suspects.
+-- The list is empty. Now the tasks at the lane's gates, and its suspects.
 local went = 0
 for _, id in ipairs(shared('ZRANGE', KEY.suspects .. ARGV[1], 0, tonumber(ARGV[2]) - 1)) do
   if each_task(id, ARGV[1], leave, cancel_known) ~= 'canceled' then shared('ZREM', KEY.suspects .. ARGV[1], id) end

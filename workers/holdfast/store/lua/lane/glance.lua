@@ -1,18 +1,19 @@
--- One look at the front of a lane, and what has come before the two entries that stood near it at an earlier look.
--- If two entries are still neighbours, entries that stand before them now and did not then were pushed at the front: neither
--- a pop nor a second push of one of the two can do that. Entries that are in the lane twice, or too large to be compared, tell
--- nothing, nor do own entries and large ones: those go back to the front when a worker dies.
--- The two are as far from the front as is cheap to see, so that they are still there when those before them were taken.
--- KEYS: the public queue. ARGV: lane, the first entry of the earlier look, the second one ('' where there was none), then
---       the SHA-1 of each small foreign entry that was before them.
--- Answers: {type of the key, length, first entry, second entry ('' if there are none that tell anything), foreign entries
---           that came before the earlier ones (of the first 64), own entries that the audit misses, 1 if its front is the
---           tail, the SHA-1 of each small foreign entry before the first}.
+-- Look once at the front of a lane, and count the foreign entries that were pushed there since an earlier look.
+-- The caller remembers two neighbouring entries near the front. If they are still neighbours, every entry before them that was not there at
+-- the earlier look was pushed at the front: neither a pop nor a second push of one of the two can cause that.
+-- Some entries prove nothing: those that are in the lane twice, and those too large to be compared. Own and large entries before the two
+-- prove nothing either, because they go back to the front when a worker dies.
+-- The two stand as far from the front as is cheap to read. So they are often still there when workers have taken the entries before them.
+-- KEYS: the public queue. ARGV: lane, the first entry of the earlier look, the second one ('' where there was none), then the SHA-1 of each
+--       small foreign entry that was before them.
+-- Answers: {type of the key, length, first entry, second entry (both '' if no two entries prove anything), foreign entries that came before
+--       the earlier two (of the first 64), own entries that the audit misses, 1 if the front of the lane is the tail of its list, the SHA-1
+--       of each small foreign entry before the first}.
 -- flags: no-writes, allow-oom
 -- use: lane lane_front limits shared_keys
 local WINDOW = 64       -- entries from the front
-local NEAR = 8          -- of them, where the two may be
-local SEARCHED = 1024   -- for what was near the front before
+local NEAR = 8          -- the two remembered entries are among the first so many
+local SEARCHED = 1024   -- entries that are searched for those of the earlier look
 local lane, first, second = ARGV[1], ARGV[2], ARGV[3]
 local key = list_of(lane)
 local kind = call('TYPE', key).ok
@@ -38,7 +39,7 @@ local function came_before()
   return count
 end
 
--- The place of the first of two that tell something, the farther from the front the better; 0 if there are none.
+-- The place of the first of two neighbours that prove something, as far from the front as possible; 0 if there are none.
 local function telling()
   local behind = false
   for place = math.min(NEAR, #window), 1, -1 do

@@ -1,11 +1,11 @@
 -- Lanes as an operator sees them, at one moment.
--- KEYS: the public queue. ARGV: lanes to tell of besides those that tasks came through or that have bounds,
---       or that somebody filled at the wrong end.
--- Answers: {now (ms), then per lane {lane, entries without those known to be stale, waiting at gates (at least), running,
---           oldest submitted (ms, -1), paused (`since reason`, ''), why closed (''), workers that serve it, what they registered of it as JSON (a list of
---           lists: name, weight, timeout), handlers that none of these has with the number of tasks that wait for them, as pairs,
---           foreign entries that were pushed at its front (`count when` (ms), '')},
---           the rules as pairs, live workers}.
+-- KEYS: the public queue. ARGV: lanes to list even if no task came through them, they have no bounds, and nobody filled them at the wrong
+--       end.
+-- Answers: {now (ms), lanes, the rules as pairs, live workers}. Of each lane: {lane; entries without those known to be stale; tasks that
+--       wait at gates (at least); running tasks; when the oldest task was submitted (ms, -1: none); paused (`since reason`, '': it is not);
+--       why it is closed ('': it is not); workers that serve it; what they registered of it as JSON (a list of lists: name, weight,
+--       timeout); handlers that none of these workers has, each followed by the number of tasks that wait for it; foreign entries that were
+--       pushed at its front (`count when`, in ms; '': none)}.
 -- flags: no-writes, allow-oom
 -- use: task_record clock stale_entries unknown_handlers limits workers shared_keys
 local lanes = {}
@@ -30,7 +30,7 @@ for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
   end
 end
 
--- Of gates beyond so many, each counts as one.
+-- How many tasks wait at the gates of a lane. After GATES_AT_ONCE gates, each further gate counts as one task.
 local function held_in(lane)
   local function beyond(index) return math.max(0, size_of('ZCARD', T .. index .. lane) - GATES_AT_ONCE) end
   local held = beyond(NAME.gates) + beyond(NAME.unknown)
@@ -46,7 +46,7 @@ local function oldest_in(lane)
   return first and whole(read(first, 'created')[1]) or -1
 end
 
--- The registrations of the workers that serve a lane, each text once.
+-- The registrations of the workers that serve a lane; equal texts once.
 local function registered_in(servers, lane)
   local texts, seen = {}, {}
   for _, worker in ipairs(servers) do
@@ -59,7 +59,7 @@ local function registered_in(servers, lane)
   return '[' .. table.concat(texts, ',') .. ']'
 end
 
-local SHOWN = 16   -- handlers of a lane
+local SHOWN = 16   -- the most missing handlers that are named for a lane
 
 local function missing_in(lane)
   local missing = {}

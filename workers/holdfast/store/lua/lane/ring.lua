@@ -1,7 +1,8 @@
--- Ring the bells of lanes that hold entries (for producers that only RPUSH).
+-- Ring the bells of lanes that hold entries, for producers that only RPUSH.
 -- KEYS: the public queue. ARGV: lanes.
--- Answers: {entries in these lanes, lanes that hold some and were not rung, as nobody has heard their last bell yet, or as they
---          start nothing}; an error where one of them is no list, after the others were looked at.
+-- Answers: {entries in these lanes, how many lanes hold entries and were not rung}. A bell is not rung while nobody has heard its last
+--       ring, or while the lane can start nothing. If a lane's key holds no list, the call looks at the other lanes and then answers the
+--       error.
 -- flags: allow-oom
 -- use: lane
 local waiting, unrung, failed = 0, 0, nil

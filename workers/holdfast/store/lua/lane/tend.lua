@@ -1,20 +1,20 @@
--- Tend lanes: carry out orders (cancel, pause, resume) that were pushed to them, and remove stale entries, at both ends.
--- Nobody may take entries there: all slots are full, the lane is paused or at its bound, the hosts are quiet. Both ends of a list are
--- near, however long it is: an order at its tail has just come, one at its front has waited for long.
--- An order is carried out if the record of its task exists, and nothing foreign about that task stands before it where this looks:
--- so orders of one task keep their order, and a message that came first counts first. Other orders stay where they are.
--- A stale entry is one that a worker would drop: its task waits in no lane. All others stay, whatever their numbers.
+-- Tend lanes at both ends: carry out orders (cancel, pause, resume) that were pushed to them, and remove stale entries.
+-- Workers may take nothing from a lane: all slots are full, the lane is paused or at its limit, or the hosts are quiet. Reading either end
+-- of a list is cheap, however long it is. An order at the tail has just come; an order at the front has waited for long.
+-- An order is carried out if the record of its task exists and no foreign entry about this task stands before it among the entries read. So
+-- the orders of one task keep their order, and a message that came before an order counts first. Other orders stay in the lane.
+-- A stale entry is one that a worker would drop, because its task waits in no lane. All other entries stay, whatever their numbers.
 -- KEYS: the public queue. ARGV: lanes.
--- Answers: {how many of these lanes, from the first on, are done; orders carried out; stale entries removed}. Where not all lanes are
---           done, there is more than one call may do: call again with the others.
--- Keeps: I4. An order is carried out before its entry is removed: an error in between leaves it to be carried out again.
+-- Answers: {how many of these lanes, from the first on, are done; orders carried out; stale entries removed}. If not all lanes are done,
+--       the call has reached its limit of work: call again with the others.
+-- Keeps: I4. An order is carried out before its entry is removed. After an error in between, the order is carried out again.
 -- flags: allow-oom
 -- use: clock task_record lane envelope messages task_control damage doubt journal limits stale_entries shared_keys
-if doubt().lasts() then return {#ARGV, 0, 0} end   -- the records may be those of an earlier moment
-local ENTRIES, BYTES = 64, 65536   -- that are looked at, from each end of a lane; one entry may exceed the bytes
-local SEARCHED = 1048576           -- bytes of a large entry in which the id of a task is looked for, a fraction of a millisecond
-local LOOKS = 1024                 -- entries of all lanes together, about: some milliseconds of the server
-local REST_MS = 500                -- after which a lane is looked at again, however many stewards there are
+if doubt().lasts() then return {#ARGV, 0, 0} end   -- the records may be older than the entries
+local ENTRIES, BYTES = 64, 65536   -- read from each end of a lane; one entry may exceed the bytes
+local SEARCHED = 1048576           -- bytes of a large entry that are searched for a task's id, in a fraction of a millisecond
+local LOOKS = 1024                 -- entries of all lanes together, about; they take some milliseconds of the server
+local REST_MS = 500                -- between two looks at a lane, however many stewards there are
 local GONE = '\0this entry was removed by a look at its lane'
 local looked, read_bytes, decoded_bytes, carried_out, removed = 0, 0, 0, 0, 0
 local reader = envelope_reader()
@@ -28,14 +28,15 @@ local function has_done_enough()
   return looked >= LOOKS or read_bytes >= WINDOW_BYTES or decoded_bytes >= DECODED_BYTES
 end
 
--- LINDEX and LSET from the nearer end of a list. Places count from the front: an order that is carried out may submit tasks at the
--- other end.
+-- Runs LINDEX or LSET from the nearer end of a list. Places count from the front, because an order that is carried out may submit tasks at
+-- the other end.
 local function at_place(command, list, turned, length, place, ...)
   local index = place < length / 2 and place or place - length
   return call(command, list, turned and -1 - index or index, ...)
 end
 
--- The entries near the front and near the back, in their order; how many of them are near the front; true if these are all.
+-- Three answers: the entries near the front and near the back, in order; how many of them are near the front; true if these are all
+-- entries.
 local function look_at(list, turned, length)
   local function read_from(first, step, most)
     local seen, bytes = {}, 0
@@ -55,7 +56,7 @@ local function look_at(list, turned, length)
   return entries, at_front, #entries == length
 end
 
--- Verb, task and message of an entry that may be an order; nil of any other. Few are decoded.
+-- Verb, task and message of an entry that may be an order; nil for any other entry. Few entries are decoded.
 local function order_in(raw)
   if #raw > READ_BYTES then return end
   for _, word in ipairs({'"cancel"', '"pause"', '"resume"'}) do
@@ -67,12 +68,12 @@ local function order_in(raw)
   end
 end
 
--- The tasks that foreign entries are about, which stay in the lane: `of` answers whether one of them, up to a place, is about a task.
+-- Collects the foreign entries that stay in the lane. `of(id)` tells whether one of those collected so far is about this task.
 local function kept_back()
   local entries, done, ids, large = {}, 0, {}, {}
 
-  -- A large entry is not decoded: it is about each task whose id stands anywhere in it, since its own may stand in the middle. One that
-  -- spells letters as escapes, or exceeds what is searched, is about any.
+  -- A large entry is not decoded. It counts as being about each task whose id stands anywhere in it. If it spells letters as escapes, or is
+  -- longer than SEARCHED, it counts as being about every task.
   local function note(raw)
     if #raw > READ_BYTES then
       large[#large + 1] = raw
@@ -107,7 +108,8 @@ local function carry_out(verb, id, message, raw, lane)
   carried_out = carried_out + 1
 end
 
--- Carries the order in an entry out, if it is one and may be. Answers whether the entry is done: one for a damaged task is set aside.
+-- Carries out the order in an entry, if there is one and it may be carried out. Answers whether the entry is done. An order for a damaged
+-- task is set aside.
 local function heed(raw, lane, kept)
   local verb, id, message = order_in(raw)
   local may = verb and read(id, 'state')[1] ~= false and not kept.of(id)
@@ -115,14 +117,14 @@ local function heed(raw, lane, kept)
   return may
 end
 
--- True if a worker that took this own entry would drop it.
+-- True if a worker that took the own entry of this task would drop it.
 local function is_stale(id)
   local r = read(id, 'state', 'solo', 'held')
   if r[1] == false then count('stale') end
   return r[1] == false or (r[1] ~= nil and (r[1] ~= 'submitted' or r[2] == '1' or (r[3] or '') ~= ''))
 end
 
--- The number of entries whose task has another one.
+-- How many of these entries are second ones of a task.
 local function count_twice(ids)
   local met, twice = {}, 0
   for _, id in ipairs(ids) do
@@ -132,8 +134,8 @@ local function count_twice(ids)
   return twice
 end
 
--- The most that the count of stale entries can be: the entries that no submitted task needs. Tasks at gates have no entry; they are
--- too many to count.
+-- The highest possible count of stale entries: the entries that no submitted task needs. Tasks at gates have no entry, and are too many to
+-- count.
 local function most_stale(lane, length)
   if call('EXISTS', KEY.gates .. lane, KEY.unknown .. lane) > 0 then return length end
   return length - shared('ZCARD', KEY.submitted .. lane) + shared('ZCARD', KEY.suspects .. lane)
@@ -144,7 +146,7 @@ local function correct_stale(lane, known, exact, length)
   if stale == 0 then call('HDEL', KEY.stale, lane) else call('HSET', KEY.stale, lane, stale) end
 end
 
--- Removes these entries, by their places: the same bytes may stand elsewhere. Answers how many of them were near the front.
+-- Removes these entries by their places, because the same bytes may stand elsewhere. Answers how many of them were near the front.
 local function remove(list, turned, gone, at_front)
   local front, back, length = 0, 0, #gone > 0 and call('LLEN', list) or 0
   for _, entry in ipairs(gone) do
@@ -156,7 +158,7 @@ local function remove(list, turned, gone, at_front)
   return front
 end
 
--- One look at both ends. Answers whether all entries near the front went, and others stand behind them.
+-- Looks once at both ends. Answers true if all entries near the front were removed and others stand behind them.
 local function look_once(lane, length)
   local list, turned = list_of(lane), is_turned(lane)
   local entries, at_front, are_all = look_at(list, turned, length)
@@ -165,7 +167,7 @@ local function look_once(lane, length)
     entry.id = own(entry.raw)
     if not entry.id and heed(entry.raw, lane, kept) then gone[#gone + 1] = entry end
   end
-  local stale = stale_in(lane)   -- with those that the orders have left behind
+  local stale = stale_in(lane)   -- includes entries of tasks that these orders have ended or paused
   for _, entry in ipairs(stale > 0 and entries or {}) do
     if entry.id and is_stale(entry.id) then
       gone[#gone + 1], left_behind = entry, left_behind + 1
@@ -181,10 +183,10 @@ end
 
 local told = {stale = call('HMGET', KEY.stale, unpack(ARGV)), tended = call('HMGET', KEY.tended, unpack(ARGV))}
 
--- Answers whether a lane is done.
+-- Tends a lane. Answers true if the lane is done.
 local function tend(lane, stale, tended)
   local length = redis.pcall('LLEN', list_of(lane))
-  if type(length) ~= 'number' then return true end   -- somebody made it something else than a list; its bell tells it
+  if type(length) ~= 'number' then return true end   -- its key holds no list; the duty that rings its bell reports that
   if length == 0 then
     if stale then call('HDEL', KEY.stale, lane) end
     if tended then call('HDEL', KEY.tended, lane) end

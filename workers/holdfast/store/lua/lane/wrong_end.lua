@@ -1,9 +1,9 @@
--- Note that foreign entries were pushed at the front of a lane, from which it is served. Every steward sees the same ones:
--- so one counts, and another in its place only when that one has counted nothing for a minute.
--- KEYS: the public queue. ARGV: lane, how many were seen, id of the steward, 1 if the front was the tail when it looked.
--- Answers: how many were counted since the lane's end was changed or since a day without any; 0 where the front is now the
---          other end.
--- Keeps: `wrong_end` holds `<count> <when the last were seen (ms)> <steward that counts>` of such lanes.
+-- Note that foreign entries were pushed at the front of a lane, where workers take entries. Every steward sees the same entries, so only
+-- one steward counts. Another steward takes over when this one has counted nothing for a minute.
+-- KEYS: the public queue. ARGV: lane, how many entries the steward saw, its id, 1 if the front was the tail of the list when it looked.
+-- Answers: the count since the lane's end was changed, or since a day passed without such a push; 0: the front has become the other end
+--       since the steward looked.
+-- Keeps: the hash `wrong_end` has for each such lane `<count> <when the last were seen (ms)> <steward that counts>`.
 -- flags: allow-oom
 -- use: clock lane limits
 local lane, seen, steward = ARGV[1], tonumber(ARGV[2]), ARGV[3]

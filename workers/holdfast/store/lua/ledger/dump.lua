@@ -18,7 +18,7 @@ end
 
 local TOLD = call('EXISTS', KEY.webhooks) == 0
 
--- The record without what `trail` tells of it.
+-- The fields of the record, without those that the trail shows.
 local function record_of(id)
   local record = call('HGETALL', KEY.task .. id)
   for i = 1, #record, 2 do

@@ -71,7 +71,7 @@ local function push_all(key, items)
   for _, item in ipairs(items) do call('RPUSH', key, item) end
 end
 
--- Whatever stood in the keys of the task is of no record, or of an earlier one.
+-- Deletes all keys of the task, because their content belongs to no record, or to an earlier one. Then writes the ledger's record.
 local UNCOUNTED = 'uncounted'
 local function put_content(t, is_new)
   local id = t.id
@@ -111,7 +111,7 @@ local function tie_parent(id, parent)
   tied.tie(id, 'parent', parent)
   local state = read(parent, 'state')[1]
   if not state then
-    tied.agenda.put(NOW + PATIENCE_MS, 'settle', parent)   -- the parent may be put back later; if not, it is unknown
+    tied.agenda.put(NOW + PATIENCE_MS, 'settle', parent)   -- the parent may be put back later; after this time it counts as gone
   elseif TERMINAL[state] then
     tied.agenda.put(NOW, 'settle', parent)
   end

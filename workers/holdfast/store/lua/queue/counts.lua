@@ -1,6 +1,7 @@
--- The namespace in numbers, at one moment, without reading tasks.
--- KEYS: the public queue. ARGV: lanes to count besides those that tasks came through.
--- Answers: {states, lanes (entries without those known to be stale), {dead, suspects that wait in their lanes, unreadable, workers, oldest submitted (ms, -1)}, counters}, each but the third as pairs.
+-- The namespace in numbers, at one moment. It reads no records of tasks, except the oldest submitted one.
+-- KEYS: the public queue. ARGV: lanes to count even if no task came through them.
+-- Answers: {states as pairs, lanes as pairs (entries without those known to be stale), {dead letters, suspects that wait in their lanes,
+--       unreadable entries, workers, when the oldest task was submitted (ms, -1: none)}, counters as pairs}.
 -- flags: no-writes, allow-oom
 -- use: task_record workers stale_entries shared_keys
 local lanes = {}
@@ -21,7 +22,7 @@ for lane in pairs(lanes) do
 end
 local working = 0
 for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
-  working = working + (tonumber(redis.pcall('HLEN', running_of(incarnation))) or 0)   -- 0 where somebody has damaged it
+  working = working + (tonumber(redis.pcall('HLEN', running_of(incarnation))) or 0)   -- 0 if somebody has damaged it
 end
 local states = {'submitted', submitted, 'delayed', call('ZCARD', KEY.due), 'waiting', call('ZCARD', KEY.waiting), 'working', working}
 local tallied = call('HGETALL', KEY.tally)

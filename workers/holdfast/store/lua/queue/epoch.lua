@@ -1,7 +1,7 @@
--- The store's epoch: a name that it keeps as long as it keeps anything. A caller that knew another name has seen the store
--- emptied; that is recorded once, for everybody.
--- KEYS: the public queue. ARGV: the name that the caller knows ('' for none), a fresh one, how many tasks it knew of.
--- Answers: {name, tasks it holds, ms since it was seen emptied (-1: never), tasks that were known of then}.
+-- The store's epoch: a name that the store keeps until it loses all its data. If the caller knew another name, the store was emptied since.
+-- The first such call records this for everybody.
+-- KEYS: the public queue. ARGV: the name that the caller knows ('' for none), a fresh name, how many tasks the caller knew of.
+-- Answers: {name, tasks in the store, ms since the store was seen emptied (-1: never), tasks that were known of then}.
 -- flags: allow-oom
 -- use: clock
 local known, fresh, held = unpack(ARGV)

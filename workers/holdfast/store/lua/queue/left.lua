@@ -1,9 +1,11 @@
--- Tell if anything is left to do in some lanes, at one moment.
+-- Tell whether anything is left to do in some lanes, at one moment.
 -- KEYS: the public queue. ARGV: the lanes.
--- Answers: {1 if there is, else 0; milliseconds until the next delayed task is due, -1 if none is delayed; how many wait for
---           handlers that no live worker has}.
--- Left is what waits in a lane, runs, is due by now, or lies unread in an inbox; not what is delayed or parked, nor what
--- a paused lane keeps or what waits for a handler that no live worker has, nor, while all hosts are quiet or halted, what waits in any; nor what waits for others, unless these have ended and it is to be told.
+-- Answers: {1 if something is left, else 0; ms until the next delayed task is due (-1: none is delayed); how many tasks wait for handlers
+--       that no live worker has}.
+-- Left are tasks that wait in a lane, run, or are due now, entries in a worker's inbox, and parents whose end is to be told to their
+-- children.
+-- Not left are delayed, parked and waiting tasks, tasks of a paused lane, and tasks whose handler no live worker has. While all hosts are
+-- quiet or halted, no task that waits in a lane is left.
 -- flags: no-writes, allow-oom
 -- use: task_record lane clock rules unknown_handlers workers shared_keys
 local served = {}
@@ -26,7 +28,7 @@ if call('EXISTS', KEY.unserved) == 1 then
   end
 end
 
--- Tasks that wait to run alone are among the submitted.
+-- True if tasks wait in these lanes. Suspects are among the submitted tasks.
 local function waits()
   if call('HEXISTS', KEY.quiet, '*') + call('HEXISTS', KEY.quiet, 'halt *') > 0 then return false end
   for _, lane in ipairs(ARGV) do

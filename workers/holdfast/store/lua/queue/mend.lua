@@ -1,22 +1,24 @@
--- Remove keys of the queue that hold something else, as somebody has written there, and put back what records say of them.
--- KEYS: the public queue. ARGV: keys looked at in one page; 0: nothing is put back now, the next call with a page does it. Then `again` to
---       begin the look through all keys, also where nothing was removed: somebody may have deleted a key.
+-- Remove keys of the queue that hold a value of another type, because another program wrote there. Put back what the records say about
+-- them.
+-- KEYS: the public queue. ARGV: keys looked at in one page; 0: this call puts nothing back, the next call with a page does. Then perhaps
+--       `again`:
+--       begin the look through all keys even if no key was removed, because somebody may have deleted one.
 -- Answers: {how many keys were removed, 1 if there is more to put back}.
--- Keeps: I3, I14. What was in such a key is lost already. What no record says (moments of timed unique keys, figures) begins anew.
--- The field `anew` of `meta` is the cursor of a look through all keys, which any steward goes on with.
+-- Keeps: I3, I14. The value of such a key is lost already. Data that no record has begins anew: the ends of timed unique keys, figures.
+-- The field `anew` of `meta` is the cursor of the look through all keys. Any steward continues it.
 -- flags: allow-oom
 -- use: queue_keys task_record journal clock ties damage schedules webhook_outbox workers lane shared_keys limits
 local page = tonumber(ARGV[1])
 local removed = damaged_queue_keys()
 
--- The number of a lane goes on behind the last one.
+-- Lets the numbers of a lane continue after the highest one in use.
 local function raise_number(lane)
   local last = shared('ZRANGE', KEY.submitted .. lane, -1, -1, 'WITHSCORES')[2]
   local number = math.floor(math.max(tonumber(last) or 0, tonumber(call('HGET', KEY.heads, lane) or '') or 0))
   if number < HIGHEST and number > (tonumber(call('HGET', KEY.seq, lane) or '') or 0) then call('HSET', KEY.seq, lane, string.format('%.0f', number)) end
 end
 
--- Which lanes are closed, and which are turned, stands in the rules.
+-- Notes again which lanes are closed and which are turned, from the rules.
 local function follow_rules()
   local rules = call('HGETALL', KEY.rules)
   for i = 1, #rules, 2 do
@@ -27,7 +29,7 @@ local function follow_rules()
   end
 end
 
--- Each record is counted when it is put back.
+-- Begins the counts anew: each record is counted when it is put back.
 local function count_anew() call('UNLINK', KEY.tally, KEY.finished, KEY.parked) end
 
 if #removed > 0 then
@@ -45,7 +47,7 @@ if #removed > 0 then
   call('HSET', KEY.meta, 'anew', '0')
 end
 
--- What stands in these indexes is what is counted; where somebody has deleted one, it is not.
+-- True if the counts equal the sizes of the indexes. They differ if somebody has deleted an index.
 local function is_counted()
   local sum, counts = 0, call('HGETALL', KEY.tally)
   for i = 2, #counts, 2 do sum = sum + (tonumber(counts[i]) or 0) end
@@ -73,7 +75,7 @@ local function tie_again(id, r)
   end
 end
 
--- True if it has failed for good and was not retried, as its trail says.
+-- True if the task has failed for good and was not retried; its trail tells.
 local function is_dead(id, r)
   if r[1] ~= 'failed' or r[6] then return false end
   for _, line in ipairs(redis.pcall('LRANGE', KEY.trail .. id, -4, -1)) do
@@ -108,7 +110,7 @@ end
 function AGAIN.left(id) call('SADD', KEY.leftover, id) end
 function AGAIN.about(id) call('ZADD', KEY.abouts, 'NX', NOW, id) end
 function AGAIN.conversation(name) if not string.find(name, ':tasks$') then call('ZADD', KEY.conversations, 'NX', NOW, name) end end
--- Its gates are looked at again: what should have opened one may not have found it.
+-- The lane's gates are looked at again, because a call that should have opened a gate may not have found it.
 function AGAIN.gates(lane)
   call('SADD', KEY.gated, lane)
   for _, gate in ipairs(shared('ZRANGE', KEY.gates .. lane, 0, GATES_AT_ONCE - 1)) do shared('ZADD', KEY.gates .. lane, 'XX', NOW, gate) end

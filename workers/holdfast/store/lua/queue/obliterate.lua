@@ -1,6 +1,6 @@
--- Delete everything of the namespace but which version it belongs to, in bounded steps.
--- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one step, force (1: even under workers).
--- Answers: {cursor (0 at the end; busy: workers are there, nothing was deleted), keys deleted; workers}.
+-- Delete everything of the namespace except the mark of its version, in bounded steps.
+-- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one step, force (1: even while workers live).
+-- Answers: {cursor (0 at the end; busy: workers live, nothing was deleted), keys deleted; workers}.
 -- flags: allow-oom
 -- use: lane
 local ENTRIES = 10000   -- taken from one list in one step
@@ -8,16 +8,16 @@ local cursor, page, force = ARGV[1], ARGV[2], ARGV[3] == '1'
 local workers = call('ZCARD', KEY.workers)
 if workers > 0 and not force then return {'busy', workers} end
 
--- Lists of any name may be lanes. They are emptied first, while it is known which they are. Answers whether one is left.
+-- Empties all lanes, while their names are still known: a list of any name may be a lane. Answers true if one is not empty yet.
 local function empty_lanes()
   local left = false
   for _, index in ipairs({NAME.seq, NAME.heads}) do
     local lanes = call('HKEYS', T .. index)
     lanes[#lanes + 1] = QUEUE
     for _, lane in ipairs(lanes) do
-      local length = redis.pcall('LLEN', list_of(lane))   -- an error where somebody made it something else than a list
+      local length = redis.pcall('LLEN', list_of(lane))   -- an error if the key holds no list
       if type(length) == 'number' and length > 0 then
-        call('LTRIM', list_of(lane), ENTRIES, -1)   -- what LPOP takes it would answer, too: thirty times as long
+        call('LTRIM', list_of(lane), ENTRIES, -1)   -- LPOP would also answer what it takes, and take thirty times as long
         left = left or length > ENTRIES
       end
     end

@@ -1,6 +1,6 @@
--- Forget entries that were set aside until some moment, the oldest first, in bounded steps.
+-- Delete entries that were set aside before a moment, the oldest first, in bounded steps.
 -- KEYS: the public queue. ARGV: the moment (ms), limit.
--- Answers: how many went.
+-- Answers: how many were deleted.
 -- flags: allow-oom
 local kept, until_ms, gone = KEY.unreadable, tonumber(ARGV[1]), 0
 for _, item in ipairs(call('LRANGE', kept, 0, tonumber(ARGV[2]) - 1)) do

@@ -1,14 +1,14 @@
 -- Put an entry that was set aside back into its lane, to be read once more.
 -- KEYS: the public queue. ARGV: the entry as it was set aside.
--- Answers: back; gone (it is no longer set aside); or cut (only its beginning was kept).
--- Keeps: I6: it leaves where it was kept when it is in its lane.
--- A task that was set aside is looked at again, whatever it waits for: its record may be whole by now. Then it stands again where its state
--- says, and is told what has ended meanwhile.
+-- Answers: back; gone: it is no longer set aside; or cut: only its beginning was kept.
+-- Keeps: I6: the entry leaves the list of unreadable entries only after it stands in its lane.
+-- A task that was set aside is looked at again, because its record may be whole by now. The task is then put back into the index of its
+-- state, and is told of parents and batches that have ended meanwhile.
 -- flags: allow-oom
 -- use: lane damage task_record agenda ties batches clock shared_keys
 local LATER = {}
 
--- Puts it in again where the lane knows of it. Its entry is in the lane by now, and counts where no gate has the task.
+-- Puts the task back into the indexes of its lane. Its entry is in the lane by now, and counts unless a gate has the task.
 function LATER.submitted(id, r)
   shared('ZADD', KEY.submitted .. r.lane, r.seq, id)
   if (r.held or '') ~= '' then
@@ -27,12 +27,12 @@ end
 
 function LATER.waiting(id) call('ZADD', KEY.waiting, 'NX', NOW, id) end
 
--- Its messages go on joining.
+-- Its waiting messages continue to join its turn.
 function LATER.suspended(id, r)
   if r.joining == '1' then call('SADD', KEY.joining, id) end
 end
 
--- Has it told of parents that have ended meanwhile, and of its batch.
+-- Has the task told of parents, and of its batch, if they have ended meanwhile.
 local function tell_meanwhile(id)
   local ties = ties()
   for _, parent in ipairs(ties.parents_of(id)) do

@@ -13,7 +13,7 @@
 -- use: unique_keys expiry schedules messages task_control lane hosts clock task_record damage
 local schedules = scheduling()
 
--- True if the task of a fire was made before.
+-- True if the task of this fire was made before.
 local function was_made(fire)
   return (fire[10] == '1' or call('EXISTS', KEY.task .. fire[2]) == 1) and not unmake(fire[2])
 end
@@ -36,7 +36,7 @@ local function submit(task, id, generation, fire)
   to_tail(task)
 end
 
--- The task of the last fire, if it has not ended. A damaged one that nobody runs may never end: it is set aside.
+-- The task of the last fire if it has not ended; else nil. A damaged task that nobody runs may never end, so it is set aside.
 local function busy(task)
   local state = task ~= '' and read(task, 'state')[1]
   if state == false or TERMINAL[state] then return end
@@ -45,16 +45,16 @@ local function busy(task)
   set_task_aside(task, flaw)
 end
 
--- True if the holder of a fire's unique key does not keep the fire back: it is the one that the fire replaces, or a damaged one that was
--- set aside (see busy). One that has ended holds its key for a time.
+-- True if the holder of a fire's unique key does not prevent the fire: the fire replaces this task, or the task was set aside as damaged
+-- (see busy). A task that has ended may still hold its key for a time.
 local function gives_way(holder, last, before, overlap)
   if holder == before then return overlap == 'replace' end
   local state = holder == last and read(holder, 'state')[1]
   return state and not TERMINAL[state]
 end
 
--- `last`: the task of the fire before. Answers that of the last one now. A fire that was made before asks for nothing: the one before may
--- be its own task.
+-- Makes one fire. `last`: the task of the fire before it. Answers the last task after this call. If the fire was made before, nothing else
+-- is done, because `last` may be its own task.
 local function make(id, generation, overlap, last, fire)
   local at, task, only, made = fire[1], fire[2], fire[14], was_made(fire)
   local before = not made and busy(last)
@@ -73,7 +73,8 @@ local function make(id, generation, overlap, last, fire)
     schedules.chronicle(id, 'skipped', at, holder, 'its unique key is held by this task')
     return last
   end
-  -- Behind the look at the key: a fire that is skipped ends no work. `submit` takes the key over, whatever became of the one before.
+  -- After the look at the unique key, because a skipped fire must end no work. `submit` takes the key over, whatever state the earlier task
+  -- has.
   if before and overlap == 'replace' then each_task(before, nil, nil, cancel, 'replaced by the next fire of its schedule') end
   call('HSET', schedules.hash(id), 'task', task, 'last', at)
   if not made then each_task(task, fire[6], nil, submit, id, generation, fire) end
@@ -96,22 +97,23 @@ local function obey(order)
     return 'no-list'
   end
   if kind == 'waited' then call('HSET', schedules.hash(id), 'pending', '', 'released', '') end
-  local fired = kind == 'due' and r[7] + #fires   -- skipped ones count as well
+  local fired = kind == 'due' and r[7] + #fires   -- skipped fires count as well
   if first ~= '' then schedules.chronicle(id, 'missed', first, '', last .. ' ' .. why) end
   local task = r[6]
   local continues = kind == 'due' and expected == '' and string.sub(call('HGET', schedules.hash(id), 'cadence'), 1, 8) == 'continue'
-  -- A CONTINUE that was skipped would have no run to go on after: it waits for what an earlier definition started.
+  -- A skipped fire of a CONTINUE schedule would have no run whose end continues it. So it waits for the run that an earlier definition
+  -- started.
   local overlap = continues and r[5] == 'forbid' and 'queue-one' or r[5]
   for _, fire in ipairs(fires) do task = make(id, r[1], overlap, task, fire) end
-  -- Behind the fires: an error before leaves them to be made again, and each is made once.
+  -- After the fires. If an error comes before this, they are made again, and each task is made once.
   if kind == 'due' then call('HSET', schedules.hash(id), 'expected', expected, 'due', due, 'fires', fired) end
-  if kind == 'due' and expected ~= '' and r[4] == '' then   -- later than it was: nobody needs to be told
+  if kind == 'due' and expected ~= '' and r[4] == '' then   -- the next moment is later than the last one, so nobody has to be woken
     call('ZADD', KEY.schedules, due, id)
     return 'fired'
   end
   if kind == 'due' and expected == '' then
     if continues then
-      schedules.catch_up(id)   -- if its task was made and has ended before
+      schedules.catch_up(id)   -- in case its task was made before and has ended
     else
       call('HSET', schedules.hash(id), 'ended', 'it has fired for the last time')
     end

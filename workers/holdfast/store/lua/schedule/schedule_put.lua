@@ -14,11 +14,11 @@
 local id, again, expected, due, asked = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local schedules = scheduling()
 local key = schedules.hash(id)
-if schedules.is_damaged(id) then call('UNLINK', key) end   -- it is set, so it is whole again
+if schedules.is_damaged(id) then call('UNLINK', key) end   -- the schedule is set again, which repairs its record
 local given = {}
 for i = 6, #ARGV, 2 do given[ARGV[i]] = ARGV[i + 1] end
 local r = call('HMGET', key, 'generation', 'spec', 'expected', 'task', 'ended', 'owner', 'declared', 'asked')
-if not whole(r[1]) then r[1], r[2], r[7] = false, false, false end   -- new, or somebody has damaged it
+if not whole(r[1]) then r[1], r[2], r[7] = false, false, false end   -- the schedule is new, or its record is damaged
 local owner, declares = r[6] or '', given.declared == '1'
 
 if declares and r[7] == '1' then
@@ -26,7 +26,7 @@ if declares and r[7] == '1' then
   if others and catalogs().is_declared(id, owner) then return {'foreign', tonumber(r[1]), r[3]} end
   if not others and asked ~= '' and tonumber(asked) < (tonumber(r[8] or '') or 0) then return {'later', tonumber(r[1]), r[3]} end
 end
-local since = asked ~= '' and asked or NOW   -- the last worker to begin has the last word
+local since = asked ~= '' and asked or NOW   -- the worker that declared it last decides
 local over = r[5] and r[5] ~= ''
 if r[2] == given.spec and not (again == '1' and over) then
   local stays = owner == given.owner or given.owner == ''
@@ -42,7 +42,7 @@ schedules.belong(id, owner, given.owner)
 schedules.mark(id, given.declared)
 schedules.index(id)
 schedules.chronicle(id, 'set', expected, '', '')
--- A run that was to stop does not begin: a fire that still waits in its lane is canceled.
+-- A schedule that ends cancels a fire that still waits in its lane.
 local state = expected == '' and r[4] and r[4] ~= '' and read(r[4], 'state')[1]
 if state == 'submitted' or state == 'delayed' then each_task(r[4], nil, nil, cancel, 'its schedule was stopped') end
 return {r[1] and 'changed' or 'new', generation, expected}

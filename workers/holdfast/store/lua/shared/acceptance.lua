@@ -1,4 +1,5 @@
 -- provides: is_first_to_accept accept_for_ledger
--- True while this call accepts something for the first time; false when a ledger has accepted it before (see guard).
+-- True unless a ledger has accepted the submission of this call before (see guard). A message that a ledger has accepted is never refused
+-- because too many messages wait.
 local is_first_to_accept = true
 local function accept_for_ledger() is_first_to_accept = false end

@@ -1,8 +1,8 @@
 -- use: task_record
 -- provides: amendment_in amend next_amendment
 -- Numbers the changes of a task after its end, while a ledger follows this Redis: a retry, a webhook that was posted or moved, a removal.
--- The field `amended` of the record has the number of the ledger's epoch, and the count of these changes. Of two records of an ended task
--- the one with the higher pair is the later one, also after this Redis was set back.
+-- The field `amended` of the record has two numbers: the number of the ledger's epoch, and the count of these changes. Of two records of
+-- one ended task, the one with the higher pair is the later one. This also holds after this Redis was set back.
 local function amendment_in(text)
   local epoch, number = string.match(text or '', '^(%d+) (%d+)$')
   if not epoch or #epoch > 15 or #number > 15 then return 0, 0 end

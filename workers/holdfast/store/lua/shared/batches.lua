@@ -1,24 +1,24 @@
 -- use: task_record journal lane clock damage
 -- provides: BAND BANDS batching
--- Batches: tasks that one producer submits under one id, and perhaps a task that begins when all of these have ended (the callback).
--- Each task of a batch stands in one sorted set: at its place (from 1), plus the band of its end. So it is counted once, whoever
--- ends it and however often that is told, and the counts are ranges of the set. The record of each says its batch, too: `<place, 0 of
--- the callback> <tasks expected> <digest of all> <batch>`; a batch can be made anew from the records of its tasks.
--- A batch is sealed when as many tasks were submitted as its producer has said, or by an operator. It ends once: when it is sealed
--- and none of its tasks is open. A retry takes the place of its task.
-local BAND = 1099511627776   -- places are lower
-local BANDS = {completed = 1, failed = 2, rejected = 3, canceled = 4, retried = 5, gone = 6}   -- 0: it has not ended
+-- Batches: a producer submits tasks under one id, and perhaps a callback, which begins when all of them have ended.
+-- One sorted set has all tasks of a batch. A task's score is its place (from 1) plus the band of its state. So each task is counted once,
+-- however often its end is reported, and each count is a range of the set. The field `batch` of a task's record is `<place, 0 for the
+-- callback> <tasks expected> <digest of all> <batch>`. So a lost batch can be made anew from the records of its tasks.
+-- A batch is sealed when all tasks that its producer has announced are submitted, or when an operator seals it. A batch ends once: when it
+-- is sealed and none of its tasks is open. A retry takes the place of its task.
+local BAND = 1099511627776   -- every place is lower
+local BANDS = {completed = 1, failed = 2, rejected = 3, canceled = 4, retried = 5, gone = 6}   -- band 0: the task has not ended
 
--- A function that makes functions, once in a call: most calls have no task of a batch, and each function of a script costs every
+-- Defines the functions once in a call, inside one function. Most calls have no task of a batch, and each function of a script costs every
 -- call of it.
 local made_batching
 local function batching()
   if made_batching then return made_batching end
-  local whole, opened = {}, {}   -- batches that this call has found whole, and there
+  local whole, opened = {}, {}   -- batches that this call has found undamaged; batches that it has found or made
 
   local function parse(field) return string.match(field or '', '^(%d+) (%d+) (%x+) (.+)$') end
 
-  -- Facts of a batch; none where it is not known, or somebody has damaged it.
+  -- The facts of a batch; none if the batch is unknown or damaged.
   local function facts_of(batch)
     local r = redis.pcall('HMGET', KEY.batch .. batch, 'digest', 'expected', 'submitted', 'sealed', 'ended', 'callback', 'sealed_by')
     if r.err then r = {} end
@@ -26,7 +26,7 @@ local function batching()
       callback = r[6], sealed_by = r[7]}
   end
 
-  -- The number of its tasks in a band; nil where somebody has damaged it.
+  -- The number of a batch's tasks in a band; nil if somebody has damaged the set.
   local function count_in(batch, band)
     local n = redis.pcall('ZCOUNT', KEY.batch_tasks .. batch, band * BAND, '(' .. (band + 1) * BAND)
     return type(n) == 'number' and n or nil
@@ -37,16 +37,16 @@ local function batching()
     return type(score) == 'string' and tonumber(score) or nil
   end
 
-  -- Begins the callback, once, or leaves it to the last task that it waits for besides.
+  -- Begins the callback, once. If it waits for other tasks as well, the last of them begins it.
   local function begin_callback(id, batch)
     local flaw = flaw_of(id)
-    if flaw then return set_task_aside(id, flaw) end   -- its tie stays
+    if flaw then return set_task_aside(id, flaw) end   -- its tie stays, so this can be done after a repair
     local r = read(id, 'state', 'waits_for', 'begins')
     if redis.pcall('SREM', KEY.ties .. id, 'callback|' .. batch) ~= 1 then
-      if r[1] ~= 'waiting' or r[2] ~= '0' then return end   -- an error has cut off what follows
+      if r[1] ~= 'waiting' or r[2] ~= '0' then return end   -- else an error has ended an earlier call between the cut of the tie and the beginning
       r[2] = '1'
     end
-    if not r[1] then return end   -- its record was deleted by somebody
+    if not r[1] then return end   -- somebody has deleted its record
     local left = (tonumber(r[2] or nil) or 1) - 1
     write(id, 'waits_for', left)
     if left > 0 or r[1] ~= 'waiting' then return end
@@ -59,7 +59,7 @@ local function batching()
   local function end_if_over(batch)
     local r = facts_of(batch)
     if not r.sealed or r.ended or count_in(batch, 0) ~= 0 then return end
-    if r.callback then attempt(begin_callback, r.callback, batch) end   -- first: an error leaves it to be ended again
+    if r.callback then attempt(begin_callback, r.callback, batch) end   -- first, so that the batch is ended again after an error
     call('ZADD', KEY.batches_ended, NOW, batch)
     call('HSET', KEY.batch .. batch, 'ended', NOW)
     call('ZREM', KEY.batch_looks, batch)
@@ -67,7 +67,8 @@ local function batching()
     tell_waiters('batch|' .. batch, 'ended')
   end
 
-  -- Counts the end of a task: once, and again for nobody. `how`: its state, or `gone` where its record was deleted before.
+  -- Counts the end of a task, once. `how`: its state, or `gone` if its record was deleted before its end was counted. Answers true if this
+  -- call has counted it.
   local function count_end(id, batch, how)
     local score, band = score_of(id, batch), BANDS[how]
     if not (score and band) or score >= BAND then return false end
@@ -76,7 +77,7 @@ local function batching()
     return true
   end
 
-  -- Seals a batch; answers whether it was open.
+  -- Seals a batch. Answers true if it was not sealed before.
   local function seal(batch, by)
     local r = facts_of(batch)
     if not r.digest or r.sealed then return false end
@@ -93,11 +94,11 @@ local function batching()
     end
     call('ZADD', KEY.batches, NOW, batch)
     call('ZADD', KEY.batch_looks, NOW, batch)
-    call('HSET', KEY.batch .. batch, 'created', NOW, 'digest', digest, 'expected', expected)   -- with its digest: see is_damaged
+    call('HSET', KEY.batch .. batch, 'created', NOW, 'digest', digest, 'expected', expected)   -- in one command with its digest: see is_damaged
   end
 
-  -- How many of its tasks were submitted: those in the set, but a task and its retries are one. It is counted anew each time, so
-  -- nothing that was written beside the set by somebody else, or left by an error, is built upon.
+  -- How many tasks of a batch were submitted. A task and its retries count as one. This is counted from the set each time, so a wrong
+  -- number that somebody wrote, or that an error left, has no lasting effect.
   local function number_of(batch)
     local tasks = KEY.batch_tasks .. batch
     return call('ZCARD', tasks) - call('ZCOUNT', tasks, BANDS.retried * BAND, '(' .. (BANDS.retried + 1) * BAND)
@@ -107,7 +108,7 @@ local function batching()
     call('HSET', KEY.batch .. batch, 'digest', digest, 'expected', expected, 'submitted', number_of(batch))
   end
 
-  -- Puts a task into its batch, at the place that its record names, in the band of the end that it has come to (0: none).
+  -- Puts a task into its batch, at the place that its record names. `band`: that of its state (0: it has not ended).
   local function put(id, field, band)
     local place, expected, digest, batch = parse(field)
     open(batch, expected, digest)
@@ -120,13 +121,13 @@ local function batching()
     return batch, place
   end
 
-  -- Seals a batch of which all tasks are there.
+  -- Seals a batch if all its tasks were submitted.
   local function seal_if_full(batch)
     local r = facts_of(batch)
     if r.submitted >= r.expected then seal(batch, 'producer') end
   end
 
-  -- True if somebody has put something else under a key of the batch, or has taken its digest away.
+  -- True if a key of the batch holds another type, or if its digest is missing.
   local function is_damaged(batch)
     if whole[batch] then return false end
     local facts = redis.pcall('HLEN', KEY.batch .. batch)
@@ -135,7 +136,7 @@ local function batching()
     return not whole[batch]
   end
 
-  -- Puts a task back into its batch, as a ledger has it: the batch is made anew from its tasks. `t`: fields of its record.
+  -- Puts a task that a ledger restores back into its batch; a lost batch is made anew. `t`: fields of the task's record.
   local function put_back(id, t)
     local place, _, _, batch = parse(t.batch)
     if not place or is_damaged(batch) then return end
@@ -145,7 +146,7 @@ local function batching()
       return
     end
     local before = t.retry_of and score_of(t.retry_of, batch)
-    if before and before < BANDS.retried * BAND then   -- this retry was forgotten here, not its task
+    if before and before < BANDS.retried * BAND then   -- this Redis has forgotten the retry, but not the task
       call('ZADD', KEY.batch_tasks .. batch, 'XX', place + BANDS.retried * BAND, t.retry_of)
       call('HSET', KEY.batch .. batch, 'submitted', number_of(batch))
     end
@@ -153,7 +154,7 @@ local function batching()
     seal_if_full(batch)
   end
 
-  -- The same of a task that is here, where its batch was damaged when it was put back, or is gone.
+  -- Does the same for a task that is here, if its batch is gone, or was damaged when the task was restored.
   local function put_back_again(id)
     local r = read(id, 'batch', 'state', 'retried_as', 'retry_of')
     local place, _, _, batch = parse(r[1])
@@ -161,9 +162,9 @@ local function batching()
     put_back(id, {batch = r[1], state = r[2], retried_as = r[3] or nil, retry_of = r[4] or nil})
   end
 
-  -- Why a submission is not to be made as a task of this batch; nil if it is.
-  -- closed: an operator has sealed or canceled the batch before all its tasks had come. taken: the task is there, and of no or another batch.
-  -- damaged: see is_damaged. A task that is not there comes again where all had come: it was deleted.
+  -- The word of the refusal if a submission cannot become a task of this batch; nil if it can. batch-closed: an operator has sealed or
+  -- canceled the batch before all its tasks had come. taken: the task exists, without a batch or in another one. damaged: see is_damaged.
+  -- duplicate: also a deleted task that comes again after all tasks had come.
   local function refusal(id, field)
     local place, _, digest, batch = parse(field)
     if is_damaged(batch) then return 'damaged' end
@@ -175,7 +176,7 @@ local function batching()
     if r.sealed and place ~= '0' then return 'batch-closed' end
   end
 
-  -- Makes a new task one of its batch. Answers whether it waits for the end of the batch: it is the callback.
+  -- Adds a new task to its batch. Answers true if it is the callback and has to wait for the end of the batch.
   local function join(id, field)
     write(id, 'batch', field)
     local batch, place = put(id, field, 0)
@@ -187,7 +188,7 @@ local function batching()
     return false
   end
 
-  -- A retry takes the place of its task, which has ended, and is open.
+  -- Gives the place of a task that has ended to its retry, which is open.
   local function replace(id, new)
     local field = read(id, 'batch')[1]
     local place, _, _, batch = parse(field)

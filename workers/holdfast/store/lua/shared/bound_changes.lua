@@ -1,11 +1,11 @@
 -- use: journal clock gates limits rules task_record workers shared_keys
 -- provides: bounding
 -- Changes the bounds and pauses of lanes and handlers, and does what follows from a change.
--- A function that makes functions: it is seldom needed.
+-- The functions are defined inside one function, because few calls need them.
 local function bounding()
   local touched, changed = {}, 0
 
-  -- Makes the permits of a lane that has a limit, from the tasks that run there.
+  -- Makes the permits of a lane with a limit, from the tasks that run there.
   local function count_running(lane)
     for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
       for _, id in ipairs(running_ids(incarnation)) do
@@ -31,8 +31,8 @@ local function bounding()
     if name ~= 'name' then bounds().reopen(subject) end
   end
 
-  -- Has gates looked at again: those of handlers, and the first of the others. (A gate of a key is looked at, too, when a
-  -- task of that key has ended.)
+  -- Marks gates to be looked at again: all gates of handlers, and the first of the others. (The end of a task also marks the gate of its
+  -- key.)
   local function look_at_gates_again()
     for _, lane in ipairs(call('SMEMBERS', KEY.gated)) do
       local gates = shared('ZRANGE', KEY.gates .. lane, 0, GATES_AT_ONCE - 1)
@@ -42,7 +42,8 @@ local function bounding()
     end
   end
 
-  -- Sets one bound by its field; an empty value removes it. One that is there already comes into force again: an error may have cut it off.
+  -- Sets one bound by its field; an empty value removes it. A bound with the same value is put into force again, because an error may have
+  -- ended the call that set it.
   local function say(field, value)
     local known = call('HGET', KEY.rules, field)
     if (known or '') == value then

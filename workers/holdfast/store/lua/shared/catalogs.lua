@@ -1,15 +1,16 @@
 -- use: workers
 -- provides: catalogs
--- Catalogs: the schedules that the code of workers declares. A worker registers the name of its application ('' for none) and its catalog: the
--- ids of the schedules that its code declares, in a set that is called by their digest, once for all workers that declare the same;
--- NONE where it declares none. Of a worker without a catalog nothing is known of its code.
--- A function that makes functions: it is seldom needed.
+-- Catalogs. A catalog is the set of ids of the schedules that a worker's code declares. Workers that declare the same schedules share one
+-- catalog, named by its digest. A worker registers the name of its application ('' for none) and the digest of its catalog; NONE if it
+-- declares no schedule.
+-- If a worker has registered no catalog, it is unknown what its code declares.
+-- The functions are defined inside one function, because few calls need them.
 local function catalogs()
   local NONE, AT_ONCE = '-', 1000
 
   local function set_of(digest) return KEY.catalog .. digest end
 
-  -- Keeps a catalog that comes as MessagePack. Answers its digest.
+  -- Stores a catalog, given as MessagePack. Answers its digest.
   local function keep(packed)
     local ids = cmsgpack.unpack(packed)
     if #ids == 0 then return NONE end

@@ -2,7 +2,7 @@
 -- provides: claim claimed_in
 -- Claims of tasks. A claim is `delivery:incarnation:request`. A pull answers one flat row for each (see store/redis/worker.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
--- The batch of a task, its place there, and for the callback the counts; {} of most tasks.
+-- The batch of a task, its place there, and for a callback the counts of the batch; {} for a task without a batch.
 local function batch_row(field)
   if not field then return {} end
   local place, _, _, batch = batching().parse(field)
@@ -18,14 +18,14 @@ local function row(id, name, delivery, r)
   if r[2] ~= '1' then history, earlier = turns_before(id, math.huge, turns_asked(operation)) end
   if delivery ~= 1 then checkpoint = call('GET', KEY.checkpoint .. id) or '' end
   count_told(#checkpoint)
-  local steps = r[2] ~= '1' and call('EXISTS', KEY.steps .. id) or 0   -- a question may be among them
+  local steps = r[2] ~= '1' and call('EXISTS', KEY.steps .. id) or 0   -- the steps may include a question
   return {id, name, r[1], r[2], tostring(delivery), r[4] or '0', r[5] or '0', r[6] or '', r[7] or '', r[8] or '',
     operation, checkpoint, history, earlier, math.max(0, NOW - (r[17] or r[18] or NOW)), r[19] or '0', r[20] and 1 or 0, steps,
     batch_row(r[21])}
 end
 
--- Claims a task, unless it has expired or its record makes that fail: then it is set aside. `r`: its facts. The claim of a usual task is noted in its record (see trail): else its
--- settlement would be unusual, and the claims that travel with it, for as long as the worker is busy.
+-- Claims a task. An expired task is not claimed; a task with a damaged record is set aside. `r`: its facts. The claim of a usual task is
+-- noted in its record (see trail). Otherwise its settlement would be unusual, and so would each pull that brings one.
 local function claim_one(id, incarnation, request, r)
   local delivery = tonumber(r[3] or '0') + 1
   if r[9] then
@@ -34,7 +34,7 @@ local function claim_one(id, incarnation, request, r)
     expiry.outlast(id)
   end
   local name = delivery .. ':' .. incarnation .. ':' .. request
-  local fields = select(5, read_new(id, r[13]))   -- nil: unusual
+  local fields = select(5, read_new(id, r[13]))   -- nil if the record is unusual
   call('HSET', running_of(incarnation), id, name)
   write(id, 'state', 'working', 'owner', incarnation, 'claim', name, 'delivery', delivery)
   shared('ZREM', KEY.submitted .. r[1], id)
@@ -54,15 +54,15 @@ local function claim(id, incarnation, request, r)
   return each_task(id, r[1], leave, claim_one, incarnation, request, r)
 end
 
--- The rows of the tasks that this request has claimed and still owns, in the order of claiming: lane by lane.
+-- The rows of the tasks that this request has claimed and still owns, in the order of claiming, lane by lane.
 local function claimed_in(incarnation, request, lanes)
   local rows, rows_of = {}, {}
   for _, lane in ipairs(lanes) do rows_of[lane] = {} end
   local held = owned_last_first(incarnation, function(_, claim) return string.match(claim, ':(%d+)$') == tostring(request) end)
   for i = #held, 1, -1 do
     local r = facts(held[i].id)
-    local flaw = flaw_in(r) or flaw_in_content(held[i].id, r[2], r[3])   -- then a renewal finds that nobody has it
-    local of_lane = rows_of[r[1] or ''] or rows   -- a lane that the worker no longer serves comes first
+    local flaw = flaw_in(r) or flaw_in_content(held[i].id, r[2], r[3])   -- the next renewal then finds that the worker does not hold it
+    local of_lane = rows_of[r[1] or ''] or rows   -- tasks of a lane that the worker no longer serves come first
     local went, made = not flaw, nil
     if went then went, made = attempt(row, held[i].id, held[i].claim, tonumber(r[3]), r) end
     if went then of_lane[#of_lane + 1] = made end

@@ -1,17 +1,17 @@
 -- use: task_record clock
 -- provides: about_of conversation_of tasks_of add_last open_conversation forget_conversation is_noted noted_state write_noted
 -- provides: note_message end_note forget_about sweep
--- Conversations, and what applications keep beside tasks. Both stay as long as the task's record, and a conversation as long
--- as it has tasks. Each call that notes a task also removes the leftovers of a few tasks that are gone.
-local LOOK_AGAIN = 86400000   -- ms after which it is looked whether a task is still there
-local LOOK_AGAIN_NOTED = 60000 -- ms after which it is looked whether a noted task was submitted by somebody else
-local SWEPT = 4               -- looked at in passing
+-- Conversations, and the data that applications keep beside tasks. The data of a task is kept as long as its record, and a conversation as
+-- long as it has tasks. Each call that notes a task also removes the leftovers of a few tasks that are gone.
+local LOOK_AGAIN = 86400000   -- ms between two looks whether a task still exists
+local LOOK_AGAIN_NOTED = 60000 -- ms between two looks whether another caller has submitted a noted task
+local SWEPT = 4               -- tasks that one sweep looks at
 
 local function about_of(id) return KEY.about .. id end
 local function conversation_of(context) return KEY.conversation .. context end
 local function tasks_of(context) return conversation_of(context) .. NAME.of_tasks end
 
--- Adds an id behind all others: several may come within a millisecond.
+-- Adds an id after all others, even if several come within a millisecond.
 local function add_last(key, id)
   local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]
   call('ZADD', key, last and string.format('%.3f', math.max(NOW, last + 0.001)) or NOW, id)
@@ -31,8 +31,7 @@ local function forget_conversation(context)
   if owner then call('ZREM', KEY.owned .. owner, context) end
 end
 
--- A task is noted while its message is kept here and it has no record: it was not submitted, so its application sets its
--- state.
+-- True if a task is noted: its message is kept here, and it has no record. It was not submitted yet, so its application sets its state.
 local function is_noted(id)
   return call('HEXISTS', about_of(id), 'message') == 1 and not read(id, 'state')[1]
 end
@@ -47,7 +46,7 @@ end
 
 local function as_added(message) return '{"message":' .. message .. '}' end
 
--- The first message is a field of its own, further ones go to what was added. One that comes again is noted once.
+-- Notes a message. The first message is a field; further ones are added to `added`. A message that comes again is noted once.
 local function note_message(id, message)
   local first = call('HGET', about_of(id), 'message')
   if not first then
@@ -58,8 +57,8 @@ local function note_message(id, message)
   write_noted(id, 'submitted')
 end
 
--- The task was submitted, and shows its messages itself. Where more than one was noted all are kept with what was added:
--- it may have been submitted with any of them.
+-- Ends the note of a task that was submitted: the task has its message itself now. If several messages were noted, all are kept in `added`,
+-- because the task may have been submitted with any of them.
 local function end_note(id)
   local message = call('HGET', about_of(id), 'message')
   if message and call('EXISTS', KEY.added .. id) == 1 then call('LPUSH', KEY.added .. id, as_added(message)) end

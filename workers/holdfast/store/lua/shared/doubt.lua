@@ -2,25 +2,26 @@
 -- provides: doubt
 -- Doubt: this Redis may have been set back to an earlier moment, and may hold tasks that have ended since.
 --
--- Rule 1. While the doubt lasts, nobody claims. It lasts until the steward has compared this Redis with its ledger, and has put back what was
--- lost; or for PATIENCE_MS, if no steward comes.
--- Rule 2. Without a ledger there is no doubt: nothing could be compared.
+-- Rule 1. While there is doubt, nobody claims. The doubt ends when the steward has compared this Redis with its ledger and has put back
+-- what was lost. If no steward comes, the doubt ends after PATIENCE_MS.
+-- Rule 2. Without a ledger there is no doubt, because this Redis could be compared with nothing.
 --
--- Theory of operation. A worker that finds a sign of it (a request number that leaps, a new connection) marks the whole queue: the field
--- '' of the hash `closed` gets the present moment. Each pull reads that hash anyway. The event `worker-doubts` wakes the steward.
--- A function that makes functions: each function of a script costs every call of it.
+-- Theory of operation. A worker notices a sign of such a loss: a leap in its request numbers, or a new connection. Its call then sets the
+-- field '' of the hash `closed` to the present moment, which marks the whole queue. Each pull reads this hash anyway. The event
+-- `worker-doubts` wakes the steward.
+-- The functions are defined inside one function, because each function of a script costs every call of it.
 local function doubt()
   local ALL = ''
-  local PATIENCE_MS = 600000   -- if no steward comes for so long, the queue is not kept from working; one that puts back has all its time
+  local PATIENCE_MS = 600000   -- the longest wait for a steward; a rebuild that has begun may take longer
 
-  -- Answers whether nobody may claim now.
+  -- Begins the doubt, if a ledger follows this Redis. Answers true if nobody may claim now.
   local function begin(incarnation, why)
     if call('HEXISTS', KEY.meta, 'ledger') == 0 then return false end
     if call('HSETNX', KEY.closed, ALL, NOW) == 1 then tell('worker-doubts', incarnation, why) end   -- it wakes the steward
     return true
   end
 
-  -- Everybody looks anew: bells were heard in vain.
+  -- Ends the doubt. All workers look again, because they have heard bells in vain. Answers 1, or 0 if there was no doubt.
   local function finish()
     if call('HDEL', KEY.closed, ALL) == 0 then return 0 end
     for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do hint(incarnation, 'look') end

@@ -1,8 +1,8 @@
 -- use: task_record ties gates webhook_outbox
 -- provides: leave_place
--- A record that a ledger corrects, as this Redis was set back to an earlier moment of it.
+-- Takes out a record that a ledger corrects, because this Redis was set back to an earlier moment of the task.
 
--- Takes a task out of every index, whatever its state. A worker that runs it is told that it has lost it.
+-- Takes a task out of every index, whatever its state. If a worker runs it, the worker is told that it has lost the task.
 local function leave_place(id)
   local r = read(id, 'state', 'lane', 'owner')
   if r[1] == 'working' then bounds().vacate(id) end

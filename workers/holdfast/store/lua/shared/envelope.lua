@@ -1,10 +1,11 @@
 -- provides: envelope_reader
--- Reads entries that foreign producers have pushed. Nothing here writes. A function that makes functions: most calls need none.
+-- Reads entries that foreign producers have pushed. Nothing here writes.
+-- The functions are defined inside one function, because most calls need none.
 local function envelope_reader()
   local VERBS = {run = true, cancel = true, pause = true, resume = true}
   local ID = '^[%w._@%-]+$'
 
-  -- The worker's parser refuses broken UTF-8; refuse it here, before a task is made of it.
+  -- True if the text is valid UTF-8. The worker's parser refuses other texts, so they are refused here, before a task is made.
   local function is_utf8(raw)
     if string.find(raw, '^[%z\1-\127]*$') then return true end
     for _, form in ipairs({
@@ -44,8 +45,8 @@ local function envelope_reader()
 
   local function says_something(said) return type(said) == 'table' and next(said) ~= nil end
 
-  -- Answers verb, task id, message id ('' for an order without a message) and handler name; or nil and the reason why the entry
-  -- cannot be read.
+  -- Parses an entry. Answers verb, task id, message id ('' for an order without a message) and handler name; or nil and the reason for
+  -- which the entry cannot be read.
   local function understand(raw)
     if not is_utf8(raw) then return nil, 'not UTF-8' end
     local parsed, envelope = pcall(cjson.decode, raw)

@@ -1,7 +1,6 @@
 -- use: task_record task_end ties clock damage
 -- provides: expiry
--- Expiry: a task that no worker has claimed by its time ends as canceled, wherever it waits. After its first claim it no longer
--- expires.
+-- Expiry: a task that no worker has claimed by its time is canceled, wherever it waits. After its first claim a task no longer expires.
 local function expiry()
   local EXPIRED = 'expired'
   local ties = ties()
@@ -16,8 +15,8 @@ local function expiry()
     return state and not TERMINAL[state] and state ~= 'working' and (delivery or '0') == '0' and expires and tonumber(expires) <= NOW
   end
 
-  -- Ends the task if it has expired. Answers whether it did, and the reason why a damaged one stays as it is. `is_taken`: its entry was
-  -- just taken from its lane.
+  -- Ends the task if it has expired. Answers true if it did; or false and the reason for which a damaged task stays as it is. `is_taken`:
+  -- its entry was just taken from its lane.
   local function expire(id, is_taken)
     local flaw = flaw_of(id)
     if flaw then return false, flaw end
@@ -26,7 +25,7 @@ local function expiry()
     if PARKED[r[1]] then leave_index(id, r[1], r[2]) end
     finish(id, 'canceled', EXPIRED, true)
     note_end('expired', id, EXPIRED)
-    if not PARKED[r[1]] then leave_index(id, r[1], r[2], nil, is_taken) end   -- last: see cancel
+    if not PARKED[r[1]] then leave_index(id, r[1], r[2], nil, is_taken) end   -- last, as in cancel
     return true
   end
 

@@ -1,9 +1,9 @@
 -- use: fast_record clock journal lane envelope serving_workers limits workers
 -- provides: read_foreign write_foreign
--- The usual foreign entry: the run of a task that is not known, for a handler that this worker has. It is accepted and claimed in one
--- step, where nothing else is claimed, as workers at rest do.
+-- The fast way for a usual foreign entry: `run` of an unknown task, for a handler that this worker has. The task is accepted and claimed in
+-- one step. This is used only if the pull claims nothing else, as pulls of idle workers do.
 
--- Answers task id, message id and handler name ('': none); or nil.
+-- Reads a foreign entry. Answers task id, message id and handler name ('': none); nil if the entry is unusual.
 local function read_foreign(raw, names)
   if #raw > READ_BYTES or string.find(raw, '{"_b":"', 1, true) == 1 then return nil end
   local verb, id, message, name = envelope_reader()(raw)
@@ -11,7 +11,8 @@ local function read_foreign(raw, names)
   return id, message, name
 end
 
--- It takes the sequence of the entry before it. `running` comes first, and the entry is popped last (see fast_pull). Answers its short row.
+-- Accepts and claims the task of a foreign entry. The task gets the number of the entry before it. `running` is written first, and the
+-- entry is popped last (see fast_pull). Answers its short row.
 local function write_foreign(raw, lane, id, message, name, owner, claim)
   local seq, option = call('HGET', KEY.heads, lane) or '0', name ~= '' and {'name', name} or {}
   local fields = number_of_fields(option[1])

@@ -1,19 +1,21 @@
 -- use: fast_record fast_foreign claims_ahead clock journal lane lane_turns serving_workers limits rollup
--- A guard: a pull in which nothing is unusual is answered here, with few commands; the operation behind it answers any pull, and
--- its functions are made only then. All is read and decided before anything is written: at the first thing that is not as usual, the
--- operation does the whole call. Both write and answer the same, but that tasks are claimed ahead here alone, beyond the slots: here
--- nothing bounds them, and nothing else follows from the order in which they begin.
--- Usual: a live worker of a pool, of a few lanes, and the request behind its last one; none of these keys; settlements of usual tasks as completed, to which nothing is
--- tied; entries of usual tasks, in their order; or one foreign entry (see fast_foreign).
--- Each function costs every call, so there are few.
+-- A guard before `pull`: it answers a usual pull itself, with few commands. Otherwise `pull`, which can answer any call, does the whole
+-- call; its functions are defined only then. This part reads and decides everything before it writes, and gives up at the first unusual
+-- thing.
+-- Both ways write and answer the same, with one exception: only this part claims tasks ahead, beyond the free slots. It may do so because
+-- no bound applies here, and the order in which the tasks begin has no other effect.
+-- A pull is usual if all of this holds: a live worker of a pool calls, with few lanes, and with the number after its last request. None of
+-- the keys in `is_usual_call` has something for it. All settlements are `completed`, of usual tasks with no ties. All entries are of usual
+-- tasks, in the order of their numbers; or there is one foreign entry (see fast_foreign).
+-- This part has few functions, because each costs every call.
 local WORKER, SLOTS, AHEAD = KEY.worker .. ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[6])
 local CLAIM = '1:' .. ARGV[1] .. ':' .. ARGV[2]
-local MOST = 500   -- settlements, and claims
-local FEW = 16     -- lanes: the operation looks at all of them again
-local PLAIN = 3    -- values of a settlement that says nothing but: completed, with this result
+local MOST = 500   -- the most settlements, and the most claims
+local FEW = 16     -- the most lanes, because `pull` would look at all of them again
+local PLAIN = 3    -- values of a settlement that completes its task: task id, claim, result
 
--- Answers true if no lane is bounded or paused, nothing is due, and no task waits for this worker anywhere but in its lanes; and
--- the names of its handlers: '*', or the digest that they are kept under.
+-- Two answers. True if no lane is bounded or paused, nothing is due, and no task waits for this worker outside its lanes. Then the names of
+-- its handlers: '*', or the digest under which they are kept.
 local function is_usual_call()
   local r = redis.pcall('HMGET', WORKER, 'state', 'request', 'kind', 'quiet', 'names')
   if r[1] ~= 'live' or r[3] ~= 'worker' or r[4] or tonumber(ARGV[2]) ~= (tonumber(r[2]) or 0) + 1 then return false end
@@ -29,12 +31,12 @@ local function is_usual_call()
   return call('ZCOUNT', KEY.due, '-inf', NOW) + call('ZCOUNT', KEY.agenda, '-inf', NOW) + of_mine == 0, r[5]
 end
 
--- The settlements, or nil if one of them is unusual: a message that waits for its task stands in the trail.
+-- The settlements; nil if one of them is unusual. A task for which a message waits has a trail, and is unusual.
 local function read_settlements()
   local settlements, rest, met = cmsgpack.unpack(ARGV[4]), {}, {}
   if #settlements == 0 then return settlements end
   if #settlements > MOST or call('HEXISTS', KEY.meta, 'webhook') == 1 then return nil end
-  local may_have_children = call('EXISTS', KEY.waiting, KEY.parked) > 0   -- each waits, or was paused
+  local may_have_children = call('EXISTS', KEY.waiting, KEY.parked) > 0   -- only waiting or paused tasks can be children
   for i, s in ipairs(settlements) do
     local id = s[1]
     if #s > PLAIN or met[id] then return nil end
@@ -47,19 +49,19 @@ local function read_settlements()
   return call('EXISTS', unpack(rest)) == 0 and settlements or nil
 end
 
--- True if an entry has the length that the task's operation makes (see lane): one that is damaged is unusual.
+-- True if an entry has the length that follows from the task's operation (see lane). Another length means damage, and is unusual.
 local MARK = #'{"_b":":",' - #'{'
 local function holds_operation(raw, id, seq) return redis.pcall('STRLEN', KEY.op .. id) == #raw - #id - #seq - MARK end
 
--- Of each lane that holds anything its name, its place, and how many tasks to take from it (`share`); how many wait in each lane, and
--- in all; and, if lanes take turns, what to note of these. nil if too many tasks are wanted.
+-- Four answers. For each lane with entries: its name, its place, and how many tasks to take (`share`). How many entries each lane has; how
+-- many all have. If lanes take turns: the turns to note. nil if too many tasks are wanted.
 local function share_out()
   local busy, offers, waiting = {}, {}, 0
   for i = 7, #ARGV do
     local offer = redis.pcall('LLEN', list_of(ARGV[i]))
     offers[i - 6] = offer
     if offer ~= 0 then
-      if type(offer) ~= 'number' then return nil end   -- it is no list, and keeps no other lane back
+      if type(offer) ~= 'number' then return nil end   -- the key holds no list; `pull` serves the other lanes
       waiting, busy[#busy + 1] = waiting + offer, {name = ARGV[i], at = i - 6}
     end
   end
@@ -81,13 +83,13 @@ local function share_out()
   return busy, offers, waiting, had and {lanes = lanes, had = had}
 end
 
--- The short rows (see store/redis/worker.py) of the next tasks, and of each what its record notes of the claim (see trail), and the
--- record's key; of each lane how many are `taken`, and the `highest` of their numbers. nil if one is unusual, or too much is to be
--- read; of those ahead, in one lane alone, it is the end. An entry of a usual task holds its operation, which is not read again, and
--- the entries stand in the order of their numbers.
+-- Three answers for the next tasks: their short rows (see store/redis/worker.py); what each record notes of its claim (see trail); the keys
+-- of the records. Of each lane it notes how many are `taken`, and the `highest` of their numbers. nil if a task is unusual, or too much has
+-- to be read. If this happens only to tasks claimed ahead, in a single lane, the claims end before it. The entry of a usual task holds its
+-- operation, which is not read again.
 local function read_tasks(busy, names)
   local rows, notes, keys, bytes, n = {}, {}, {}, 0, 0
-  local note_of = {}   -- by the number of fields: to make a text of a number costs as much as a write
+  local note_of = {}   -- kept by the number of fields, because making a text of a number costs as much as a write
   for _, place in ipairs(busy) do
     local list, before, highest = list_of(place.name), n, 0
     for i = 1, place.share do
@@ -111,7 +113,7 @@ local function read_tasks(busy, names)
   return rows, notes, keys
 end
 
--- Counts settlements with few commands: mostly all are of one lane and handler.
+-- Counts settlements with few commands: mostly all are of one lane and one handler.
 local function roll_alike(settlements)
   local n = 0
   for i, s in ipairs(settlements) do
@@ -124,10 +126,11 @@ local function roll_alike(settlements)
   end
 end
 
--- The record comes first, and `running` last: an error in between leaves an id there, and whoever meets it ends the rest (see end_again).
+-- Writes the settlements: records first, `running` last. After an error in between, the id is still in `running`, and the next call that
+-- finds it there completes the end (see end_again).
 local function write_settlements(settlements)
-  local ids, details, finished, at = {}, {}, {}, tostring(NOW)   -- to make a text of a number costs as much as a write
-  local detail_of = {}   -- by the claim: many have the same
+  local ids, details, finished, at = {}, {}, {}, tostring(NOW)   -- made once, because making a text of a number costs as much as a write
+  local detail_of = {}   -- kept by the claim, because many have the same
   for i, s in ipairs(settlements) do
     local id, claim = s[1], s[2]
     detail_of[claim] = detail_of[claim] or 'completed 1 ' .. claim .. ' '
@@ -139,7 +142,7 @@ local function write_settlements(settlements)
   end
   roll_alike(settlements)
   call('HINCRBY', KEY.tally, 'completed', #ids)
-  if type(redis.pcall('ZADD', KEY.finished, unpack(finished))) ~= 'number' then   -- counted and in the index, or neither
+  if type(redis.pcall('ZADD', KEY.finished, unpack(finished))) ~= 'number' then   -- on an error, the tasks are neither counted nor in the index
     call('HINCRBY', KEY.tally, 'completed', -#ids)
     call('ZADD', KEY.finished, unpack(finished))
   end
@@ -147,7 +150,8 @@ local function write_settlements(settlements)
   call('HDEL', WORKER .. NAME.of_running, unpack(ids))
 end
 
--- `running` comes first, and the entries are popped last: an error in between leaves what a renewal mends, and duplicate hints.
+-- Writes the claims: `running` first. The entries are popped last. After an error in between, the next renewal repairs the tasks, and
+-- duplicate entries are only hints.
 local function write_claims(rows, notes, keys, busy)
   local ids, claims, running = {}, {}, {}
   for i, row in ipairs(rows) do
@@ -162,7 +166,7 @@ local function write_claims(rows, notes, keys, busy)
   for _, lane in ipairs(busy) do
     if lane.taken > 0 then
       local index = KEY.submitted .. lane.name
-      -- What is no index keeps nothing back: audit removes it.
+      -- If the key holds another type, the claim goes on, and the audit removes the key.
       if redis.pcall('ZREM', index, unpack(ids, before + 1, before + lane.taken)) ~= lane.taken and call('TYPE', index).ok == 'zset' then
         call('ZREM', index, unpack(ids, before + 1, before + lane.taken))
       end
@@ -173,14 +177,14 @@ local function write_claims(rows, notes, keys, busy)
   end
 end
 
--- The only entry that is wanted, if it is a usual foreign one: with its verb, message and name.
+-- The single entry that is wanted, if it is a usual foreign one, with its task id, message id and name.
 local function read_alone(busy, names)
   if #busy ~= 1 or busy[1].share ~= 1 then return nil end
   local raw = call('LINDEX', list_of(busy[1].name), 0)
   return raw, read_foreign(raw, names)
 end
 
--- Others go on with what is left.
+-- Rings the bells of lanes that still hold entries, so that other workers take them.
 local function ring_on(offers, busy)
   for _, lane in ipairs(busy) do offers[lane.at] = offers[lane.at] - lane.taken end
   for i, left in ipairs(offers) do

@@ -1,20 +1,19 @@
 -- provides: number_of_fields read_new read_claimed
--- Usual records: of tasks in their first turn and first delivery. Any field that is not named here, whatever has written it, makes a
--- record unusual, and so does a field that is missing: fields are counted. Those by which nothing is decided are not read.
-local FIELDS, CLAIM_FIELDS = 8, 4    -- `message`, `digest` and `origin` among them; and what a claim adds
+-- Usual records: of tasks in their first turn and first delivery. A record with a further field, or without one of these fields, is
+-- unusual; the number of fields tells. Fields that decide nothing are not read.
+local FIELDS, CLAIM_FIELDS = 8, 4    -- fields of a new record (with `message`, `digest` and `origin`); fields that a claim adds
 local DIGITS_COUNTED = 15            -- see task_record
 
 local function is_number(text) return not text or (#text <= DIGITS_COUNTED and string.find(text, '^%d+$') ~= nil) end
 
--- How many fields a usual record has with a claim. `name`, `most`, `timeout`: not nil where it has these.
+-- How many fields a usual record has with a claim. `name`, `most`, `timeout`: not nil if the record has these fields.
 local function number_of_fields(name, most, timeout)
   return FIELDS + CLAIM_FIELDS + (name and 1 or 0) + (most and 1 or 0) + (timeout and 1 or 0)
 end
 
--- Answers lane, name, most attempts and timeout of a usual task that stands under this number and was never claimed (the last three
--- are false where there is none), how many fields its record has with a claim, when it was made, and the key of its record; or nil.
--- The options are looked for in each record, whatever its number of fields: a record with a name that has lost another field has as
--- many as one without a name.
+-- Reads a usual task with this number that was never claimed. Answers lane, name, most attempts and timeout (the last three false if
+-- missing); how many fields its record has with a claim; when it was made; the key of its record. nil if it is unusual. The options are
+-- looked for in every record: a record with a name that has lost another field has as many fields as one without a name.
 local function read_new(id, seq)
   local key = KEY.task .. id
   local fields = redis.pcall('HLEN', key)
@@ -26,9 +25,10 @@ local function read_new(id, seq)
   return r[2], r[6], r[7], r[8], claimed, r[5], key
 end
 
--- Answers lane and name ('': none) of a usual task that is under this claim of this owner, with a record that has the fields which it
--- had when claimed, and the key of its record; or nil. Its claim notes that number, so a record without a name has its name not looked for.
-local number_in = {}   -- notes of a claim (see trail): many records have the same
+-- Reads a usual task under this claim of this owner, whose record has as many fields as when it was claimed. Answers lane, name ('': none)
+-- and the key of its record; nil if it is unusual. The note of its claim has that number, so a record without a name is not searched for
+-- one.
+local number_in = {}   -- by notes of a claim (see trail), because many records have the same
 local function read_claimed(id, owner, claim)
   local key, r = KEY.task .. id, nil
   local fields = redis.pcall('HLEN', key)

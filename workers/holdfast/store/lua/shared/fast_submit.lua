@@ -1,11 +1,12 @@
 -- use: clock journal lane
--- A guard: submissions of new tasks to one lane, with nothing unusual, are accepted here, with few commands; the operation behind
--- it accepts any, and its functions are made only then. All is read and decided before anything is written: at the first
--- thing that is not as usual, the operation does the whole call. Both write and answer the same.
--- Usual: tasks that are not known, to begin now, without a concurrency key; no cancel waits for its task, no lane is turned or closed.
--- Records are written last: an error before leaves numbers and entries of no task, and whoever submits again is told `new`.
--- Each function costs every call, so there are few.
-local WIDTH, MOST = 11, 1000   -- values of a submission, and submissions
+-- A guard before `submit`: it accepts new tasks of one lane itself, with few commands, if nothing is unusual. Otherwise `submit`, which can
+-- accept any submission, does the whole call; its functions are defined only then. This part reads and decides everything before it writes,
+-- and gives up at the first unusual thing. Both ways write and answer the same.
+-- Usual are: unknown tasks that begin now and have no concurrency key. No cancel waits for any task, and no lane is turned or closed.
+-- Records are written last. An error before that leaves numbers and entries without a task, and a repeated submission is answered with
+-- `new`.
+-- This part has few functions, because each costs every call.
+local WIDTH, MOST = 11, 1000   -- values of one submission; the most submissions
 local NEW_LANE = ARGV[5]
 
 local function is_usual_call()
@@ -19,7 +20,7 @@ local function is_usual_call()
   return call('EXISTS', unpack(keys)) == 0 and is_list(NEW_LANE)
 end
 
--- The fields of what is given of name, most attempts and timeout.
+-- The fields for the given ones of name, most attempts and timeout.
 local function options_of(name, attempts, timeout)
   local fields = {}
   if name ~= '' then fields = {'name', name} end
@@ -30,9 +31,9 @@ end
 
 local function accept_usual()
   local ids, origins, answers, index, entries = {}, {}, {}, {}, {}
-  local number, at = #ARGV / WIDTH, tostring(NOW)   -- to make a text of a number costs as much as a write
+  local number, at = #ARGV / WIDTH, tostring(NOW)   -- made once, because making a text of a number costs as much as a write
   local last = redis.pcall('HINCRBY', KEY.seq, NEW_LANE, number)
-  if type(last) ~= 'number' or last <= 0 or last >= HIGHEST then return nil end   -- the operation behind it begins the numbers anew
+  if type(last) ~= 'number' or last <= 0 or last >= HIGHEST then return nil end   -- `submit` repairs the numbers
   local before = last - number
   for n = 1, number do
     local first = (n - 1) * WIDTH

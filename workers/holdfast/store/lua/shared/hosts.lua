@@ -1,10 +1,11 @@
 -- use: workers
 -- provides: is_halted is_barred mark_workers mark_of
--- Hosts that were told to claim nothing: marks in the hash `quiet`, each of three lines: since (ms) or number, who said it, why.
---   `<host>` (`*`: all): quiet. `halt <host>`: halted; its first line is its number, the moment in ms, higher than that of any
---   halt before. `meta` keeps the last number of all (`halt`), and of each host (`halt <host>`) also when the halt has ended.
--- A halt does not count for a process that ends at halts and was started while it lasted: `seen` is the last number that there
--- was at its start. Each worker that is to claim nothing is marked, so that a pull need not look here.
+-- Hosts that were told to claim nothing. The hash `quiet` has a mark for each order: `<host>` (`*`: all) for a quiet host, `halt <host>`
+-- for a halt. A mark's text has three lines: since when (ms), or the number of a halt; who gave the order; why.
+-- The number of a halt is its moment in ms, but higher than the number of any halt before. `meta` keeps the last number of all (`halt`) and
+-- of each host (`halt <host>`), also after the halt has ended.
+-- A process that was started during a halt, and that ends at halts, ignores this halt. Its `seen` is the last number at its start.
+-- Each worker that is to claim nothing is marked in its own record, so that a pull need not look here.
 local function is_quiet(host)
   local r = call('HMGET', KEY.quiet, '*', host)
   return (r[1] or r[2]) and true or false
@@ -19,8 +20,8 @@ end
 
 local function is_barred(host, seen) return is_quiet(host) or is_halted(host, seen) end
 
--- Marks every worker that is to claim nothing, and wakes the workers whose mark has changed. Answers how many workers of this
--- host (`*`: of all) now have the wanted mark.
+-- Marks every worker that is to claim nothing, and wakes the workers whose mark has changed. Answers how many workers of this host (`*`: of
+-- all) now have the mark `told`.
 local function mark_workers(wanted, told)
   local concerned = 0
   for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do

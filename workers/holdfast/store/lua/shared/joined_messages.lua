@@ -1,10 +1,11 @@
 -- use: task_record lane journal limits parents damage
 -- provides: joins
--- Messages that join a turn that a pause has interrupted: the turn runs again with all of them and has one outcome. Each message has
--- a number of its own, as a turn has: those before the last stand in the history without a result and share the outcome of the
--- last. A function that makes functions: few tasks need them.
+-- Messages that join a turn that a pause has interrupted: the turn runs again with all of them, and has one outcome. Each message has a
+-- number of its own, like a turn. The messages before the last stand in the history without a result; the result of the last one is theirs,
+-- too.
+-- The functions are defined inside one function, because few calls need them.
 local function joins()
-  -- Joins one message. A late result of the run that did not have it no longer counts.
+  -- Joins one message. If a run did not have this message, its late result no longer counts.
   local function join(id, message, digest, operation)
     call('RPUSH', KEY.history .. id, operation_of(id) or '{}', '')
     call('SET', KEY.op .. id, operation)
@@ -13,7 +14,7 @@ local function joins()
     note('joined', id, turn .. ' ' .. message)
   end
 
-  -- Joins the waiting messages in their order, at most so many in one call. Answers whether none is left.
+  -- Joins the waiting messages in order, at most JOINED_AT_ONCE in one call. Answers true if none is left.
   local function join_pending(id)
     local pending, bytes = KEY.pending .. id, 0
     for _ = 1, JOINED_AT_ONCE do
@@ -31,14 +32,14 @@ local function joins()
     call('HDEL', KEY.task .. id, 'joining')
   end
 
-  -- Leaves the task suspended, with the field `joining`, for `promote` to continue.
+  -- Leaves the task suspended, with the field `joining`; `promote` continues.
   local function keep_on(id)
     write(id, 'joining', '1')
     call('SADD', KEY.joining, id)
     if call('LLEN', KEY.steward_control) == 0 then call('RPUSH', KEY.steward_control, 'joining') end
   end
 
-  -- Resumes a suspended task with all messages that wait. Many messages join in several steps before that.
+  -- Resumes a suspended task with all its waiting messages. If there are many, they join in several steps before that.
   local function go_on_with_all(id, lane)
     if not join_pending(id) then return keep_on(id) end
     stop(id)
@@ -47,7 +48,7 @@ local function joins()
     go_on(id)
   end
 
-  -- The next step of a task that stays suspended meanwhile. A damaged one is set aside.
+  -- Does the next step for one of the tasks whose messages still join. A damaged task is set aside.
   local function step()
     local id = call('SRANDMEMBER', KEY.joining)
     local r = read(id, 'state', 'joining', 'lane')

@@ -5,8 +5,8 @@ local function tell(event, id, detail)
   call('XADD', KEY.events, 'MAXLEN', '~', EVENTS_KEPT, '*', 'event', event, 'id', id, 'detail', detail or '')
 end
 
--- Tells the same of several tasks: an event names those that follow each other and have the same detail. The stream is trimmed
--- once: each look at its length costs.
+-- Adds the same event for several tasks. One entry names consecutive tasks with the same detail. The stream is trimmed once, because each
+-- look at its length costs time.
 local function tell_each(event, ids, details)
   if #ids == 1 then return tell(event, ids[1], details[1]) end
   local NAMED_AT_ONCE, first = 16, 1
@@ -19,11 +19,11 @@ local function tell_each(event, ids, details)
   end
 end
 
-local MOMENT = NOW .. ' '   -- made once: to make a text of a number costs as much as a write
+local MOMENT = NOW .. ' '   -- made once, because making a text of a number costs as much as a write
 local function add_to_trail(event, id, detail)
   local trail, line = KEY.trail .. id, MOMENT .. event .. ' ' .. (detail or '')
   local length = redis.pcall('RPUSH', trail, line)
-  if type(length) ~= 'number' then   -- no list: nobody but us writes there
+  if type(length) ~= 'number' then   -- the key holds another type, which another program wrote
     call('UNLINK', trail)
     length = call('RPUSH', trail, line)
   end
@@ -35,7 +35,7 @@ local function note(event, id, detail)
   add_to_trail(event, id, detail)
 end
 
--- Adds to a number in a hash. What somebody has written there, and is none, begins anew.
+-- Adds to a number in a hash. If somebody has written another text there, the number begins anew.
 local function raise(key, field, n)
   local sum = redis.pcall('HINCRBY', key, field, n)
   if type(sum) == 'number' then return sum end
@@ -49,8 +49,7 @@ local function count(name, n)
   raise(KEY.counters, name, n or 1)
 end
 
--- Keeps an entry that cannot be read or can no longer run, with the reason, instead of dropping it.
--- `lane`: the lane to which `readmit` returns it.
+-- Sets an entry aside, with the reason: it cannot be read, or can no longer run. `lane`: the lane into which `readmit` puts it back.
 local function set_aside(reason, raw, lane)
   local SPELLED = {['%'] = '%25', ['|'] = '%7C'}
   local kept = KEY.unreadable

@@ -1,34 +1,34 @@
 -- use: task_record clock limits journal agenda workers shared_keys
 -- provides: HIGHEST list_of is_turned on_lane ring entry own add_suspect operation_of to_tail to_head owned_last_first to_later begin
 -- provides: is_list require_places rung
--- A lane: a list of entries, a bell, a sequence. Own entries are the producer's bytes with one more key in front.
+-- A lane: a list of entries, a bell, and a sequence of numbers. An own entry is the producer's operation with one more key in front, `_b`.
 local function list_of(lane)
   if lane == QUEUE or string.find(lane, ':', 1, true) then return lane end
   return KEY.lane .. lane
 end
 
--- True for a turned lane. The front of a turned lane (`end=tail`, for producers that LPUSH) is the tail of its list.
+-- True if the lane is turned (`end=tail`, for producers that LPUSH): its front is the tail of its list.
 local any_turned
 local function is_turned(lane)
   if any_turned == nil then any_turned = call('EXISTS', KEY.turned) == 1 end
   return any_turned and call('SISMEMBER', KEY.turned, lane) == 1
 end
 
--- LPUSH, RPUSH or LPOP, where left is the front.
+-- Runs LPUSH, RPUSH or LPOP on a lane; left is the front.
 local function on_lane(command, lane, ...)
   if is_turned(lane) then command = command == 'LPOP' and 'RPOP' or command == 'LPUSH' and 'RPUSH' or 'LPUSH' end
   return call(command, list_of(lane), ...)
 end
 
-local rung = {}   -- lanes whose bell waits to be heard: in one call that stays so
+local rung = {}   -- lanes that this call has rung; no worker hears the bell before the call ends
 
--- In a lane that is closed (paused, or at its limit) nothing can start: whoever opens it rings.
+-- Rings the bell of a lane, unless the lane is closed (paused, or at its limit). The call that opens a closed lane rings it.
 local function ring(lane)
   if rung[lane] then return end
   local bell = KEY.bell .. lane
   local rings = redis.pcall('LLEN', bell)
   if rings == BELLS then return end
-  if rings ~= 0 then call('UNLINK', bell) end   -- somebody else has written there
+  if rings ~= 0 then call('UNLINK', bell) end   -- another program wrote there
   if call('HEXISTS', KEY.closed, lane) == 0 then rung[lane] = call('RPUSH', bell, '1') end
 end
 
@@ -51,7 +51,7 @@ local function operation_of(id)
   return type(operation) == 'string' and string.find(operation, '{', 1, true) and operation or nil
 end
 
--- Puts an entry at the front, behind those with lower numbers: several workers may give back in any order.
+-- Puts an entry at the front, after entries with lower numbers, because several workers may give back in any order.
 local function to_front(lane, raw, seq)
   local LOOKED_PAST = 64
   local list, turned, behind = list_of(lane), is_turned(lane), nil
@@ -64,7 +64,7 @@ local function to_front(lane, raw, seq)
   if behind then call('LINSERT', list, turned and 'BEFORE' or 'AFTER', behind, raw) else on_lane('LPUSH', lane, raw) end
 end
 
--- True if a lane's key holds a list, or nothing yet. A task in any other lane would be half made.
+-- True if a lane's key holds a list, or nothing. In any other lane a task would be made only in part.
 local lists = {}
 local function is_list(lane)
   if lists[lane] == nil then
@@ -74,23 +74,23 @@ local function is_list(lane)
   return lists[lane]
 end
 
--- With `operation` it was just made: nothing of its record is to be emptied, and a record without empty fields is smaller.
--- The index comes first: an error leaves no state that no index knows.
+-- Makes a task submitted, and puts its entry into the lane. `operation`: given for a task that was just made; its record has no fields to
+-- be emptied, and stays small. The index is written first, so that after an error an index still has the task.
 local function enqueue(id, lane, seq, solo, push, operation)
   shared('ZADD', KEY.submitted .. lane, seq, id)
   if operation then write(id, 'seq', seq) else write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '', 'queued', NOW) end
-  if solo == '1' then   -- its lane is not rung: suspects are for no worker that waits for its bell
+  if solo == '1' then   -- the lane is not rung, because workers that wait for its bell take no suspects
     return add_suspect(id, lane, seq)
   end
   local body = operation or operation_of(id)
-  -- It cannot run, or its lane is no list: it stays submitted, and those behind it go on.
+  -- A task without an operation cannot run, and a key that is no list takes no entry. The task stays submitted, and later tasks go on.
   if not body or not is_list(lane) then return end
   if push == 'LPUSH' then to_front(lane, entry(id, seq, body), seq) else on_lane(push, lane, entry(id, seq, body)) end
   ring(lane)
 end
 
--- The next number of a lane. Where somebody has written something else, it is the one behind the highest that waits or was taken.
-local HIGHEST = 90000000000000   -- as text a much larger one has an exponent
+-- The next number of a lane. If somebody has written another text there: one more than the highest number that waits or was taken.
+local HIGHEST = 90000000000000   -- a much larger number would get an exponent when written as text
 local function next_number(lane)
   local number = redis.pcall('HINCRBY', KEY.seq, lane, 1)
   if type(number) == 'number' and number > 0 and number < HIGHEST then return number end
@@ -104,15 +104,15 @@ local function next_number(lane)
   return number + 1
 end
 
--- Puts a task at the tail, under a new number. `lane` and `operation`: of a task that was just made.
+-- Puts a task at the tail of its lane, under a new number. `lane` and `operation`: given for a task that was just made.
 local function to_tail(id, lane, operation)
   local solo
   if not lane then lane, solo = unpack(read(id, 'lane', 'solo')) end
   enqueue(id, lane, next_number(lane), solo, 'RPUSH', operation)
 end
 
--- Puts a task back at its place near the head, under its old number: the list stays sorted, so audit can trust it. If others wait for the same
--- concurrency key, it goes before them.
+-- Puts a task back at its place near the head, under its old number, so that the lane stays in order for the audit. If others wait at the
+-- gate of its concurrency key, the task goes to this gate, before them.
 local function to_head(id)
   local r = read(id, 'lane', 'solo', 'seq', 'concurrency_key')
   local gate = r[4] and r[2] ~= '1' and 'key:' .. r[4]
@@ -123,10 +123,10 @@ local function to_head(id)
   ring(r[1])
 end
 
--- The tasks that an incarnation owns, filtered by `wanted(id, claim)`, in the order in which they go back to the head: the lowest
--- number last. Foreign tasks share a number; of those, the last one claimed goes first.
+-- The tasks of an incarnation for which `wanted(id, claim)` is true, in the order in which they go back to the head: the highest number
+-- first. Foreign tasks may share a number; of these, the one claimed last comes first.
 local function owned_last_first(incarnation, wanted)
-  local held, running = {}, redis.pcall('HGETALL', running_of(incarnation))   -- of an error nothing
+  local held, running = {}, redis.pcall('HGETALL', running_of(incarnation))   -- an error has no elements
   for i = 1, #running, 2 do
     local id, claim = running[i], running[i + 1]
     if not wanted or wanted(id, claim) then
@@ -140,7 +140,7 @@ local function owned_last_first(incarnation, wanted)
   return held
 end
 
--- Delays a task until `due`.
+-- Makes a task delayed until `due` (ms).
 local function to_later(id, due)
   call('ZADD', KEY.due, due, id)
   write(id, 'state', 'delayed', 'owner', '', 'due', due)
@@ -152,13 +152,13 @@ local function begin(id, at, lane, operation)
   if at > NOW then to_later(id, at) else to_tail(id, lane, operation) end
 end
 
--- Raises the server's error where a key that a new task of this lane touches holds something else, before its record is written.
--- `is_later`: it is delayed, and touches no key of the lane yet.
+-- Raises the server's error if a key that a new task of this lane needs holds another type. This comes before the record is written.
+-- `is_later`: the task is delayed, and needs no key of the lane yet.
 local placed = {}
 local function require_places(lane, is_later)
   local place = is_later and '' or lane
   if placed[place] then return end
-  call('HINCRBY', KEY.counters, 'accepted', 0)   -- a number, too
+  call('HINCRBY', KEY.counters, 'accepted', 0)   -- an error also if the field is no number
   call('XREVRANGE', KEY.events, '+', '-', 'COUNT', 1)
   call('ZCARD', KEY.cancels)
   if is_later then

@@ -1,20 +1,20 @@
 -- use: gates clock shared_keys
 -- provides: sound_alarms close_or_open
--- Alarms: when lanes may open again that a rate (their own or a handler's) has closed. The steward rings their bells then.
+-- Alarms: when a lane may open again that a rate (its own or a handler's) has closed. The steward then rings its bell.
 local function sound_alarms()
-  local ALARMS = 64   -- at once
+  local ALARMS = 64   -- alarms that one call rings
   for _, lane in ipairs(call('ZRANGEBYSCORE', KEY.alarms, '-inf', NOW, 'LIMIT', 0, ALARMS)) do
     call('ZREM', KEY.alarms, lane)
     bounds().reopen(lane)
   end
 end
 
--- Notes after a look at a lane whether something can start there; if not, an alarm is set for when it can.
+-- After a look at a lane, notes whether a task can start there. If none can, sets an alarm for the time at which one can.
 local function close_or_open(lane)
   local room, why = room_of(lane)
   if room > 0 then call('HDEL', KEY.closed, lane) else call('HSET', KEY.closed, lane, why) end
 
-  -- The steward sleeps until the earliest one: tell it if that has changed.
+  -- Sets an alarm. The steward sleeps until the earliest alarm, and is woken if that has changed.
   local function set_alarm(at)
     call('ZADD', KEY.alarms, at, lane)
     if call('ZRANK', KEY.alarms, lane) == 0 and call('LLEN', KEY.steward_control) == 0 then

@@ -1,10 +1,11 @@
 -- provides: served_lanes turns note_turns
--- Shares a pull among the lanes that hold something, by weight. The state is in the store, so that the shares hold for
--- all workers together, however few tasks each takes at a time. A round ends when each lane that holds something has had
--- as many as its weight; within it the lane goes first that would be least far through its share, and of equal ones the
--- first: A twice and B once is A A B. A lane that was empty meanwhile saves up no more than its part of one round.
+-- Divides a pull among the lanes that hold entries, by weight. The state is in the store, so the shares hold for all workers together,
+-- however few tasks each of them takes at a time.
+-- In a round, each lane that holds entries gets as many tasks as its weight. The next task comes from the lane that is least far through
+-- its share after it; of equal ones, from the first. With weights A 2 and B 1 the order is A A B. A lane that was empty saves up at most
+-- its share of one round.
 
--- The lanes of a pull, and their weights; no weights: they are served in their order.
+-- The lanes of a pull, and their weights. Without weights the lanes are served in their order.
 local function served_lanes()
   local lanes, weights = {}, {}
   for i = 7, #ARGV do lanes[i - 6] = ARGV[i] end
@@ -12,7 +13,7 @@ local function served_lanes()
   return lanes, weights
 end
 
-local PAGE = 1000   -- values given to one call, an even number: a call takes no more than some thousands
+local PAGE = 1000   -- values in one command, an even number; Lua passes at most some thousands
 
 local function turns_in_pages(command, values)
   local answers = {}
@@ -23,7 +24,7 @@ local function turns_in_pages(command, values)
   return answers
 end
 
--- Answers how many of `want` to take from each lane, and how many each then has had; `offers`: how many each holds.
+-- Two answers for each lane: how many of `want` to take; how many it then has had in this round. `offers`: how many each lane holds.
 local function turns(lanes, weights, offers, want)
   local function next_turn(had, left)
     local best
@@ -41,7 +42,7 @@ local function turns(lanes, weights, offers, want)
     if turn then
       had[turn], share[turn], left[turn], want, begun = had[turn] + 1, share[turn] + 1, left[turn] - 1, want - 1, false
     elseif begun then
-      break   -- a new round, and nobody holds anything
+      break   -- a new round has begun, and no lane holds anything
     else
       for i in ipairs(lanes) do had[i] = 0 end
       begun = true

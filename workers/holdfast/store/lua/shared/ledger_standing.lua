@@ -5,10 +5,10 @@
 -- number of the same ledger means that this Redis was set back.
 -- Rule 2. A Redis has lost nothing if it still has the last event that the ledger has seen (`witness`, '' for none).
 --
--- The answers: ok. missed: some events behind `after`, the last one ingested, were trimmed unread. lost: this Redis has forgotten what was
--- seen, or knows of no ledger. other: it belongs to another ledger.
+-- The answers. ok. missed: events after `after`, the last one that the ledger has ingested, were trimmed unread. lost: this Redis has
+-- forgotten something that the ledger has seen, or knows no ledger. other: this Redis belongs to another ledger.
 --
--- Warning. A Redis that was set back to exactly the witness looks whole. The ledger finds that by requests whose effect does not come.
+-- Warning. A Redis that was set back to exactly the witness looks whole. The ledger notices it by requests without an effect.
 local function is_before(one, other)
   local function number(position)
     local ms, part = string.match(position, '^(%d+)-(%d+)$')
@@ -23,7 +23,7 @@ local function memory_of(witness, after)
   local key = KEY.events
   local first = call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
   if not first then return 'lost' end
-  -- The witness may have been trimmed: then the ledger was too slow, and what it has missed is unknown.
+  -- If the witness was trimmed, the ledger was too slow, and may have missed events.
   if is_before(witness, first[1]) then return 'missed' end
   if #call('XRANGE', key, witness, witness) == 0 then return 'lost' end
   return after ~= '' and is_before(after, first[1]) and 'missed' or 'ok'
@@ -42,7 +42,8 @@ local function standing(epoch, witness, after)
   return memory_of(witness, after)
 end
 
--- A ledger believes what it reads here if it follows or rebuilds this Redis, and nothing that it has seen was forgotten.
+-- True if a ledger may rely on what it reads here: it follows or rebuilds this Redis, and this Redis has forgotten nothing that the ledger
+-- has seen.
 local function is_believed(epoch, witness)
   local epochs = call('HMGET', KEY.meta, 'ledger', 'rebuilding')
   return (epochs[1] == epoch or epochs[2] == epoch) and memory_of(witness, '') ~= 'lost'

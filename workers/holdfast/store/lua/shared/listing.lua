@@ -1,13 +1,13 @@
 -- use: task_record batches clock shared_keys
 -- provides: answer_of
--- The tasks that a list or a search asks for, from a cursor on: of some states, a lane, a handler's name, an age, a batch, a worker. They
--- come from the smallest index that there is: that of the worker, that of the batch, or those of the states.
--- ARGV: cursor ('' to begin), limit, lane, name ('' for any), older, newer (ms since a task was accepted: at least, at most; '' for
---       whenever), batch, owner ('' for any), newest (1: the last of each state first; else in the order of the queue), text, states.
--- A cursor is where the last look was: index, score, id on lines of their own. It stays good when its task is gone: a list goes on at its
--- neighbour.
-local LOOKS, WINDOW, LARGEST = 200, 100, 100   -- some milliseconds of the server: others wait for as long
-local TEXT_BYTES = 524288   -- of the texts of tasks, in one step
+-- The tasks that a list or a search asks for, after a cursor. The filter has states, a lane, a handler's name, an age, a batch and a
+-- worker. The tasks are read from the smallest index: the worker's, the batch's, or those of the states.
+-- ARGV: cursor ('' to begin), limit, lane, name ('' for any), the lowest age, the highest age (ms since a task was accepted; '' for any),
+--       batch, worker (both '' for any), newest (1: the last of each state first; else in the order of the queue), text, states.
+-- A cursor is the place of the last task that was looked at: index, score and id, one on each line. It stays good after this task is gone:
+-- the list continues with its neighbour.
+local LOOKS, WINDOW, LARGEST = 200, 100, 100   -- records, places read at once, and tasks of one page: some milliseconds, in which other clients wait
+local TEXT_BYTES = 524288   -- texts of tasks that one step reads
 local limit, lane, name, older, newer = math.min(tonumber(ARGV[2]), LARGEST), ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local batch, owner, newest = ARGV[7], ARGV[8], ARGV[9] == '1'
 local from, from_score, from_id = string.match(ARGV[1], '^([^\n]*)\n([^\n]*)\n([^\n]*)$')
@@ -15,7 +15,7 @@ local last_created, first_created = older and NOW - older, newer and NOW - newer
 local wanted = {}
 for i = 11, #ARGV do wanted[ARGV[i]] = true end
 
--- True if a task may be in one of these states: the tally of parked and ended tasks spares a look.
+-- True if some task may be in one of these states. The counts of parked and ended tasks make a look at their indexes unnecessary.
 local function any(states)
   for state in pairs(states) do
     if wanted[state] and tonumber(call('HGET', KEY.tally, state) or '0') > 0 then return true end
@@ -24,7 +24,8 @@ end
 
 local ENDED = '5' .. NAME.finished
 
--- Each band of a batch that may hold a task in one of the states is an index; a retry stands in the place of a task that has ended badly.
+-- The bands of a batch that may hold a task in a wanted state; each is an index. A retry stands at the place of a task that did not
+-- complete.
 local function bands_of_batch()
   local found, ended = {}, {}
   for state in pairs(wanted) do
@@ -37,7 +38,7 @@ local function bands_of_batch()
   return ended
 end
 
--- The number in front puts the indexes in order, so that a cursor whose index is gone still has its place.
+-- The indexes to read, in order. A number before each name gives the order, so that a cursor keeps its place when its index is gone.
 local function indexes()
   if owner ~= '' then return {'1' .. NAME.worker .. owner .. NAME.of_running} end
   if batch ~= '' then return bands_of_batch() end
@@ -61,13 +62,13 @@ local function indexes()
   return found
 end
 
--- The tasks of a worker are in no order, and few: one window.
+-- True for the index of a worker's tasks. They are few and in no order, so one window has all.
 local function is_hash(index) return string.sub(index, 1, 1) == '1' end
 local function band_of(index) return tonumber(string.match(index, '^6(%d)')) end
 local function key_of(index) return T .. string.sub(index, band_of(index) and 3 or 2) end
 local function is_backwards(index) return index == ENDED or (newest and not is_hash(index) and not band_of(index)) end
 
--- The number of places of its key before an index, and up to its end.
+-- How many places its key has before this index, and how many up to its end.
 local function span_of(index)
   local band = band_of(index)
   if not band then return 0, math.huge end
@@ -90,14 +91,14 @@ end
 local function window(index, start)
   if is_hash(index) then return of_hash(index, start) end
   local first, beyond = span_of(index)
-  if type(first) ~= 'number' then return {} end   -- somebody has damaged the batch
+  if type(first) ~= 'number' then return {} end   -- somebody has damaged the key
   local last = math.min(first + start + WINDOW, beyond) - 1
   if last < first + start then return {} end
   if is_backwards(index) then return members_of('ZRANGE', key_of(index), start, last, 'REV', 'WITHSCORES') end
   return members_of('ZRANGE', key_of(index), first + start, last, 'WITHSCORES')
 end
 
--- The place in its index where a list goes on.
+-- The place in this index at which a list continues.
 local function place_after(index)
   if index ~= from or is_hash(index) then return 0 end
   local key, backwards, first = key_of(index), is_backwards(index), span_of(index)
@@ -107,7 +108,7 @@ local function place_after(index)
   return math.max(0, size_of('ZCOUNT', key, '-inf', '(' .. from_score) - first)
 end
 
--- True if this place was listed before: tasks with the cursor's score are in the order of ids.
+-- True if this place was listed before the cursor. Tasks with the same score are in the order of their ids.
 local function passed(index, score, id)
   if index ~= from or score ~= from_score then return false end
   if is_backwards(index) then return id >= from_id end
@@ -124,7 +125,8 @@ end
 
 local answer, rows, looked, bytes, last = {'', 0}, 0, 0, 0, nil
 
--- True if there is room for more. A task that ended before a time was accepted before it: there is no more behind it.
+-- Reads an index. Answers true if the page has room for more. Ended tasks are read from the latest end: if one ended before the wanted
+-- time, those after it were accepted too early as well.
 local function look_through(index, show)
   local start, before = place_after(index), #answer
   while true do
@@ -144,8 +146,8 @@ local function look_through(index, show)
   end
 end
 
--- {cursor ('' at the end), how many were looked at, what `show(id, answer)` has added of each task that fits …}. `show` answers how many
--- bytes of texts it has read.
+-- The page: {cursor ('' at the end), how many tasks were looked at, then the values that `show(id, answer)` has added for each matching
+-- task}. `show` answers how many bytes of texts it has read.
 local function answer_of(show)
   for _, index in ipairs(indexes()) do
     if (not from or index >= from) and not look_through(index, show) then

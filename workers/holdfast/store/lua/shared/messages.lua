@@ -1,7 +1,7 @@
 -- use: task_record lane journal task_end limits parents acceptance pause_requests joined_messages clock damage
 -- provides: create unmake canceled_early cancel_early new_turn seen deliver_message answer_task UNKNOWN refuse next_pending record
 -- provides: beginning
--- Operations that are submitted: each makes a task, or is one more message for a task.
+-- Submitted operations: each makes a task, or is one more message for a task.
 local function create(id, lane, operation, message, digest, origin, seq)
   count('accepted')
   tell('accepted', id, origin)
@@ -10,8 +10,8 @@ local function create(id, lane, operation, message, digest, origin, seq)
     'origin', origin, 'created', NOW)
 end
 
--- Removes the record of a half-made task, so that whoever has it again makes it anew, with the ties that it has. Answers whether
--- it was one, and the batch that it has joined.
+-- Removes the record of a half-made task, so that a repeated submission makes it anew. Its ties stay. Answers true and the batch that it
+-- has joined; false if it is not half-made.
 local function unmake(id)
   if not is_half_made(id) then return false end
   local batch = read(id, 'batch')[1]
@@ -20,9 +20,9 @@ local function unmake(id)
   return true, batch
 end
 
-local cancels_wait   -- 1 if there are cancels that came before their tasks, 0 if not, nil before the first look
+local cancels_wait   -- 1 if cancels without a task are kept, 0 if not, nil before the first look
 
--- Ends a new task that was canceled before it came. Answers whether it did.
+-- Ends a new task if a cancel for it came before. Answers true if it did.
 local function canceled_early(id)
   cancels_wait = cancels_wait or call('EXISTS', KEY.cancels)
   if cancels_wait == 0 then return false end
@@ -35,7 +35,7 @@ local function canceled_early(id)
   return true
 end
 
--- Keeps a cancel whose task has not come yet (it may have overtaken it on another connection) for a while: see canceled_early.
+-- Keeps a cancel whose task has not come yet, for a while: on another connection it may have overtaken the task. See canceled_early.
 local function cancel_early(id)
   local cancels = KEY.cancels
   cancels_wait = 1
@@ -53,7 +53,8 @@ local function new_turn(id, message, digest, operation)
     'claim', '')
 end
 
--- `conflict` if the same message id came with other content. Only digests of one kind (own or foreign) can tell.
+-- Compares the digests of two messages with one id: `conflict` if they differ, else `duplicate`. Digests of different kinds (own, foreign)
+-- are not compared.
 local function compare(known, digest)
   if string.sub(known, 1, 1) == string.sub(digest, 1, 1) and known ~= digest then return 'conflict' end
   return 'duplicate'
@@ -66,7 +67,7 @@ local function seen(id, message, digest)
   return known and compare(known, digest)
 end
 
--- True if no more messages may wait for this task. A message that a ledger has accepted is never refused for that: see guard.
+-- True if no more messages may wait for this task. A message that a ledger has accepted is not refused for that: see guard.
 local function is_full(id)
   local most = tonumber(call('HGET', KEY.meta, 'most_pending') or nil) or PENDING_KEPT
   return is_first_to_accept and call('LLEN', KEY.pending .. id) >= most
@@ -76,8 +77,8 @@ local function wait(id, message, digest, operation)
   call('RPUSH', KEY.pending .. id, message .. '|' .. digest .. '|' .. operation)
 end
 
--- Delivers one more message to an existing task. Like a resume it withdraws a pause that was requested before. If a pause has
--- interrupted the turn, the message is further input: the turn runs again with it. Answers duplicate, conflict, terminal, full, turn or pending.
+-- Delivers one more message to an existing task. Like a resume, it withdraws a pause that was requested. If a pause has interrupted the
+-- turn, the turn runs again with this message as well. Answers duplicate, conflict, terminal, full, turn or pending.
 local function deliver_message(id, operation, message, digest)
   local verdict = seen(id, message, digest)
   if verdict then return verdict end
@@ -105,13 +106,14 @@ local function deliver_message(id, operation, message, digest)
   return 'pending'
 end
 
--- Delivers a message that makes no task. Answers `unknown` if there is no such task.
+-- Delivers a message that can make no task. Answers `unknown` if there is no such task.
 local function answer_task(id, operation, message, digest)
   if call('EXISTS', KEY.task .. id) == 0 then return 'unknown' end
   return deliver_message(id, operation, message, digest)
 end
 
--- Sets a pushed entry aside that its verdict refuses, or a message that its producer was told to be accepted. Answers whether it did.
+-- Sets an entry aside if its verdict is a refusal. The entry was pushed, or its producer was told that it is accepted. Answers true if it
+-- did.
 local UNKNOWN = ' of an unknown task'
 local function refuse(verdict, id, message, raw, lane)
   local why
@@ -124,12 +126,12 @@ local function refuse(verdict, id, message, raw, lane)
   return why ~= nil
 end
 
--- Makes the next turn of the next message that waits. Answers whether there was one.
+-- Begins the next turn with the first waiting message. Answers true if there was one.
 local function next_pending(id)
   local item = redis.pcall('LINDEX', KEY.pending .. id, 0)
   if type(item) ~= 'string' then return false end
   local message, digest, operation = string.match(item, '^([^|]*)|([^|]*)|(.*)$')
-  if not message then   -- somebody else has written it
+  if not message then   -- another program wrote it
     set_aside('it waited for task ' .. id .. ' and is no message', item, read(id, 'lane')[1])
     call('LPOP', KEY.pending .. id)
     return next_pending(id)
@@ -141,7 +143,7 @@ local function next_pending(id)
   return true
 end
 
--- Makes a new task with its submit options; it is in no lane yet.
+-- Makes the record of a new task with its options. No lane has the task yet.
 local function record(id, message, digest, operation, lane, name, attempts, timeout, key)
   create(id, lane, operation, message, digest, 'own', 0)
   if name ~= '' then write(id, 'name', name) end
@@ -150,5 +152,5 @@ local function record(id, message, digest, operation, lane, name, attempts, time
   if key ~= '' then write(id, 'concurrency_key', key) end
 end
 
--- When a new task may begin (ms), 0 for now.
+-- When a new task may begin (ms); 0: now.
 local function beginning(due, delay) return due ~= '' and tonumber(due) or (delay ~= '' and NOW + tonumber(delay)) or 0 end

@@ -1,21 +1,22 @@
 -- use: task_record
 -- provides: parent_results
--- Results of parents. A child has the hash `parents`: each of its parents to `<place in after>`, and behind that, when the parent has
--- ended, `<ms of its end>`. What a parent has ended with is noted once for all its children, in the hash `outcome`: state, reason, turn,
--- and a field for each child. The result itself stays the parent's; when the record of the parent is deleted, it moves beside
--- the outcome. Both go when the last of these children is deleted.
+-- Results of parents. The hash `parents` of a child has for each parent `<place in after>`; after the parent's end, `<place> <ms of its
+-- end>`.
+-- The outcome of a parent is noted once for all its children, in the hash `outcome`: state, reason, turn, and a field for each child. The
+-- result itself stays with the parent. When the parent's record is deleted, the result moves to the key `given`. Both keys are deleted with
+-- the last of these children.
 local function parent_results()
-  local OF_PARENT = 3   -- fields of an outcome that are no children
+  local OF_PARENT = 3   -- fields of an outcome that are not about children
   local function child_field(id) return 'child:' .. id end
   local function name_of(parent, finished) return parent .. ':' .. finished end
   local function parents_of(id) return redis.pcall('HGETALL', KEY.parents .. id) end
 
-  -- Notes the parents of a new task, in their order.
+  -- Notes the parents of a new task, in the order of its `after`.
   local function expect(id, parents)
     for place, parent in ipairs(parents) do call('HSET', KEY.parents .. id, parent, place) end
   end
 
-  -- Gives a child what this parent has ended with.
+  -- Gives a child the outcome of this parent.
   local function give(id, parent)
     local noted = redis.pcall('HGET', KEY.parents .. id, parent)
     local place = type(noted) == 'string' and string.match(noted, '^%d+')
@@ -31,7 +32,7 @@ local function parent_results()
     call('HSET', KEY.parents .. id, parent, place .. ' ' .. finished)
   end
 
-  -- The state in which a parent has ended that this child was given; nil if it was not.
+  -- The state of the outcome of this parent that the child has; nil if it has none.
   local function given(id, parent)
     local noted = redis.pcall('HGET', KEY.parents .. id, parent)
     local finished = type(noted) == 'string' and string.match(noted, '^%d+ (%d+)$')
@@ -39,7 +40,7 @@ local function parent_results()
     return type(state) == 'string' and state or nil
   end
 
-  -- Gives the retry of a child what the child was given.
+  -- Gives the retry of a child the same outcomes.
   local function give_again(id, new)
     local known = parents_of(id)
     for i = 1, #known, 2 do
@@ -53,7 +54,7 @@ local function parent_results()
     end
   end
 
-  -- Puts back what a ledger has of one parent of this child.
+  -- Restores the outcome of one parent for this child, from a ledger.
   local function put_back(id, parent, noted, state, reason, turn, result)
     call('HSET', KEY.parents .. id, parent, noted)
     local finished = string.match(noted, '^%d+ (%d+)$')
@@ -66,14 +67,14 @@ local function parent_results()
     call('HSET', KEY.outcome .. name, child_field(id), '')
   end
 
-  -- Keeps the result of a task whose record is deleted, for its children. Its place is left by the caller.
+  -- Keeps the result of a task for its children, when its record is deleted.
   local function keep(id, finished, turn)
     local name = name_of(id, finished or '0')
     local result = KEY.result .. id .. ':' .. turn
     if call('EXISTS', KEY.outcome .. name) == 1 and call('EXISTS', result) == 1 then call('RENAME', result, KEY.given .. name) end
   end
 
-  -- Forgets a child. Answers the number of its parents.
+  -- Forgets a child, and each outcome that no other child has. Answers how many parents it had.
   local function release(id)
     local known = parents_of(id)
     for i = 1, #known, 2 do
@@ -88,15 +89,15 @@ local function parent_results()
     return #known / 2
   end
 
-  -- The results of a parent stand with its record, as long as nobody has been told of its end.
+  -- Reads the outcome of a parent from its record, for a child that has not been told of the parent's end.
   local function found_there(parent, place)
     local r = read(parent, 'state', 'reason', 'turn')
     if not TERMINAL[r[1]] then return place, r[1] or 'gone' end
     return place, r[1], r[2] or '', r[3] or '', KEY.result .. parent .. ':' .. (r[3] or '')
   end
 
-  -- The entry that a child has for a parent: place, state, reason, turn, and the key of the result (nil: there is none); of a parent that has not ended
-  -- place and state alone. A parent that ends without a result has none, and so has one that somebody has deleted.
+  -- The outcome of a parent for a child: place, state, reason, turn, and the key of the result. Place and state alone if the parent has not
+  -- ended. The key is nil if there is no result, or somebody has deleted it.
   local function found(parent, noted)
     local place, finished = string.match(noted, '^(%d+) ?(%d*)$')
     if finished == '' then return found_there(parent, tonumber(place)) end

@@ -1,7 +1,7 @@
 -- use: task_record lane journal task_end ties clock parent_results batches damage
 -- provides: waiting go_on
--- Tasks that wait for other tasks (their parents) to end. A parent exists before its child, and a task names its parents only
--- when it is made: so no tasks wait in a circle.
+-- Tasks that wait for other tasks (their parents) to end. A task names its parents when it is made, and they exist by then. So no tasks
+-- wait for one another in a circle.
 local function waiting()
   local FATES = {failed = 'failed', rejected = 'was rejected', canceled = 'was canceled', gone = 'is gone'}
   local ties, results = ties(), parent_results()
@@ -20,15 +20,15 @@ local function waiting()
     note_end('parent-failed', id, parent .. ' ' .. fate)
   end
 
-  -- True if an error has cut off what follows of the last tie of a task: it waits for nothing, and did not begin. What has ended
-  -- meanwhile is ended whole.
+  -- True if an error has ended an earlier call after it cut the last tie of a task: the task waits for nothing, and did not begin. If the
+  -- task has ended, completes its end.
   local function is_cut_off(id, state, waits_for)
     if TERMINAL[state] then end_again(id) end
     return state == 'waiting' and waits_for == '0'
   end
 
-  -- Tells a child that a parent has ended, once for each pair. A damaged child keeps its tie, and is given what the parent has ended with: it
-  -- is told of that when it is whole again (see readmit), and the parent may be gone by then.
+  -- Tells a child that a parent has ended, once for each pair. A damaged child keeps its tie and gets the outcome at once, because the
+  -- parent may be deleted later. It is told after its repair (see readmit).
   local function tell_child(id, parent, fate)
     local flaw = flaw_of(id) or (read(id, 'state')[1] and not whole(read(id, 'waits_for')[1]) and 'waits_for is no number')
     local known = fate == 'gone' and results.given(id, parent)
@@ -42,7 +42,7 @@ local function waiting()
       if not is_cut_off(id, r[1], r[5]) then return end
       r[5] = '1'
     end
-    if not r[1] then   -- its record was deleted by somebody
+    if not r[1] then   -- somebody has deleted its record
       ties.undo_all(id)
       return
     end
@@ -58,8 +58,8 @@ local function waiting()
     end
   end
 
-  -- Tells the children of a parent that has ended, the first ones first, until `most` units of work are done. Answers how many were
-  -- done: a child counts as many as it has ties, because it may end.
+  -- Tells the children of a parent that has ended, in order, until `most` units of work are done. Answers how many units were done. A child
+  -- costs one unit, and one for each of its ties, because it may end.
   local function tell_children(parent, most)
     local key, work = ties.children_of(parent), 1
     local fate = read(parent, 'state')[1] or 'gone'
@@ -77,7 +77,7 @@ local function waiting()
   return {hold = hold, fail = fail, tell_children = tell_children}
 end
 
--- A task that was paused before its parents had ended waits on.
+-- Lets a parked task go on. If it still waits for parents, it waits again.
 local function go_on(id)
   if (whole(read(id, 'waits_for')[1]) or 0) > 0 then waiting().hold(id) else to_tail(id) end
 end

@@ -6,7 +6,7 @@ local function submit_due(id, why)
   note('promoted', id, why)
 end
 
--- Works off items of the agenda, until about `most` units of work are done.
+-- Does what items of the agenda ask for, until about `most` units of work are done.
 local function work_off(items, most)
   local expiry, ties = expiry(), ties()
   local function expire(id)
@@ -35,7 +35,7 @@ local function work_off(items, most)
   end
 end
 
--- Submits delayed tasks that are due, at most `limit`, and does other work that is due. Answers how many tasks were looked at.
+-- Submits delayed tasks that are due, at most `limit`, and does other due work. Answers how many delayed tasks it looked at.
 local function promote(limit)
   local most = math.min(limit, AGENDA_WORK)
   local ended = call('SRANDMEMBER', KEY.leftover)
@@ -45,7 +45,7 @@ local function promote(limit)
   if #items > 0 then work_off(items, most) end
   local ids = call('ZRANGEBYSCORE', KEY.due, '-inf', NOW, 'LIMIT', 0, limit)
 
-  -- A damaged task stays delayed and is never due; an id without a delayed record is removed.
+  -- Takes a damaged task out of the due times: it stays delayed, and is never due. An id without a delayed record is removed.
   local function leave(id)
     if read(id, 'state')[1] == 'delayed' then call('ZADD', KEY.due, 'inf', id) else call('ZREM', KEY.due, id) end
   end

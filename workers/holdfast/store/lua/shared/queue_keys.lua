@@ -1,7 +1,7 @@
 -- provides: damaged_queue_keys
--- The keys that a queue has once, whatever its tasks, by their types. Nobody but scripts writes there. One that holds something else is
--- removed, and what records say of it is put back (see mend). `meta`, `rules` and `quiet` say what operators want, which nothing else tells:
--- they stay, and calls that need them are refused by the key's name until somebody has moved the key.
+-- The keys that a queue has exactly once, by their types. Only scripts write them. If a key holds another type, it is removed, and what the
+-- records say of it is put back (see mend). `meta`, `rules` and `quiet` have the orders of operators, which no record knows. So these keys
+-- stay, and calls that need one are refused with its name, until somebody has moved the key.
 -- Answers of each that holds something else: {key, its type}.
 local function damaged_queue_keys()
   local TYPES = {

@@ -15,7 +15,7 @@
 -- Warning. Where several tasks had begun, nobody knows which of them has ended the worker, and all are charged. A suspect that ends its
 -- quarantine worker alone was the one: the others are charged with these deaths no more (shared_deaths).
 local TOMBSTONE_MS = 86400000
-local NAMED = 8   -- tasks that a tombstone names
+local NAMED = 8   -- the most tasks that a tombstone names
 local NOT_BEGUN = ', before it had begun '
 
 -- A death: {incarnation, cause, charged: it counts as a crash of its tasks, ordered: an order has caused it, runs: how many a
@@ -40,14 +40,14 @@ local function crash(id, claim, death)
   end
 end
 
--- Makes a suspect of a task after its third recovery in a row that no order has caused: it may have ended the whole host, so that
--- nobody reported a crash.
+-- Makes a task a suspect after its third recovery in a row without an order: it may have ended the whole host, so that nobody could report
+-- a crash.
 local function suspect_for_recoveries(id, counts, crashes)
   write(id, 'solo', '1', 'alone', '1')
   if not counts and crashes == 0 then write(id, 'crashes', 1, 'raised', '1') end
 end
 
--- Puts a task back in its lane. Each recovery of a suspect counts as a crash. Answers whether this one did.
+-- Puts a task back into its lane. A recovery of a suspect counts as a crash. Answers true if this one did.
 local function put_back_from(id, claim, death, had_begun)
   if not had_begun then
     count_unbegun(id)
@@ -69,14 +69,16 @@ local function put_back_from(id, claim, death, had_begun)
   return counts
 end
 
--- How long ago its worker was lost, in ms: as its parent says, else since its last heartbeat; nil: nobody knows, or an order ended it.
+-- How long ago the worker was lost, in ms: as its parent says, else since its last heartbeat. nil if nobody knows, or an order ended the
+-- worker.
 local function lost_for(death)
   if death.ordered then return nil end
   local beat = death.ago or call('ZSCORE', KEY.workers, death.incarnation)
   return beat and math.max(0, death.ago or NOW - beat)
 end
 
--- Counts for the rollup how long these tasks were without a worker: the number of each series, in bucket floor(8 · log2(seconds)).
+-- Counts in the rollup for how long these tasks were without a worker. `numbers`: how many tasks each series has. The bucket is floor(8 ·
+-- log2(seconds)).
 local function roll_recoveries(numbers, ms)
   local bucket = math.floor(8 * math.log(math.max(ms, 0.001) / 1000) / math.log(2) + 1e-9)
   for series, n in pairs(numbers) do
@@ -84,15 +86,15 @@ local function roll_recoveries(numbers, ms)
   end
 end
 
--- Sets a claimed task aside that cannot go back: its permits go to others.
+-- Sets aside a claimed task that cannot go back. Other tasks get its permits.
 local function set_claimed_aside(id, flaw)
   local r = read(id, 'lane', 'concurrency_key')
   attempt(bounds().give_back, id, r[1], r[2])
   set_task_aside(id, flaw)
 end
 
--- Recovers one task. Its claim stays in the record: a late result of the last owner counts until the next claim. Answers its series in
--- the rollup; nil where it was not recovered.
+-- Recovers one task. Its claim stays in the record: a late result of its last owner counts until the next claim. Answers its series in the
+-- rollup; nil if it was not recovered.
 local function recover_task(id, claim, death, had_begun)
   local r = read(id, 'state', 'claim', 'lane', 'name')
   if r[1] ~= 'working' or (r[2] or '') ~= claim then
@@ -100,7 +102,7 @@ local function recover_task(id, claim, death, had_begun)
     return
   end
   local flaw = flaw_in(facts(id))
-  if flaw then return set_claimed_aside(id, flaw) end   -- somebody has damaged its record: the others go back
+  if flaw then return set_claimed_aside(id, flaw) end   -- somebody has damaged its record; the other tasks go back
   write(id, 'owner', '')
   bounds().vacate(id)
   local counted = put_back_from(id, claim, death, had_begun)
@@ -109,7 +111,7 @@ local function recover_task(id, claim, death, had_begun)
   return #(r[3] or '') .. ' ' .. (r[3] or '') .. (r[4] or '')
 end
 
--- The first claims, at most so many, as what had begun. `place`: among the claims of one request.
+-- The tasks claimed first, at most `most`; they count as begun. `place`: the place among the claims of one request.
 local function first_claimed(held, most)
   local claims, begun = {}, {}
   for i, task in ipairs(held) do claims[i] = {id = task.id, claim = task.claim, request = tonumber(string.match(task.claim, ':(%d+)$')) or 0, place = task.place} end
@@ -123,7 +125,7 @@ end
 
 -- Puts the entries of a worker's inbox back into their lanes, unchanged.
 local function return_inbox(incarnation)
-  local entries = redis.pcall('LRANGE', inbox_of(incarnation), 0, -1)   -- of an error nothing
+  local entries = redis.pcall('LRANGE', inbox_of(incarnation), 0, -1)   -- an error has no elements
   local function back(lane, raw)
     on_lane('LPUSH', lane, raw)
     ring(lane)
@@ -136,8 +138,8 @@ local function return_inbox(incarnation)
   call('DEL', inbox_of(incarnation))
 end
 
--- The begun notes (see has_begun), and how many of these tasks had begun. Where there are no notes: the tasks that were claimed first,
--- as many as the worker runs at once. A worker begins tasks in the order of its claims.
+-- Two answers: the begun notes (see has_begun), and how many of these tasks had begun. If there are no notes, the tasks that were claimed
+-- first count, as many as the worker runs at once: a worker begins tasks in the order of its claims.
 local function begun_of(held, death)
   local begun, count = death.begun, 0
   if not begun then
@@ -155,7 +157,7 @@ local function recover(death)
   local worker = KEY.worker .. incarnation
   local state = facts_of_worker(incarnation, 'state')[1]
   if state == 'dead' and call('EXISTS', running_of(incarnation)) == 0 then return 0 end
-  if state == nil then call('UNLINK', worker) end   -- somebody has put something else there
+  if state == nil then call('UNLINK', worker) end   -- the key holds another type
   local ago, numbers = lost_for(death), {}
   call('HSET', worker, 'state', 'dead', 'cause', death.cause, 'died', NOW)
   call('PEXPIRE', worker, TOMBSTONE_MS)
@@ -165,7 +167,7 @@ local function recover(death)
   local held, named = owned_last_first(incarnation), {}
   for i = #held, math.max(1, #held - NAMED + 1), -1 do named[#named + 1] = held[i].id end
   call('HSET', worker, 'held', table.concat(named, ' '))
-  call('HDEL', worker, 'lanes', 'names', 'limits', 'application', 'catalog')   -- of a living worker; 200 lanes are 6 KB for each death of a day
+  call('HDEL', worker, 'lanes', 'names', 'limits', 'application', 'catalog')   -- only needed of a living worker; 200 lanes take 6 KB, for each death of a day
   local begun, count_begun = begun_of(held, death)
   death.shared = count_begun > 1 and not death.ordered
   local alone = count_begun == 1 and #held == 1 and death.charged and call('HGET', worker, 'kind') == 'quarantine'
@@ -176,7 +178,7 @@ local function recover(death)
     elseif series then numbers[series] = (numbers[series] or 0) + 1 end
     call('HDEL', running_of(incarnation), task.id)
   end
-  call('DEL', running_of(incarnation))   -- somebody may have put something else there
+  call('DEL', running_of(incarnation))   -- the key may hold another type
   if ago then roll_recoveries(numbers, ago) end
   if death.shared then forget_deaths() end
   return_inbox(incarnation)

@@ -2,11 +2,12 @@
 -- provides: carry_out
 -- A guard: the operation behind it changes a setting that a ledger keeps (a `fact`: a schedule, the bounds, the quiet hosts, the queue's
 -- webhook), and was requested through that ledger.
--- ARGV: the arguments of the operation, the name of the fact, the number of the request, the epoch.
--- Answers: elsewhere: this Redis is not that ledger's, and nothing was written. For a request that has run before: its answer then, or
---       overtaken if that answer was forgotten. Else what the operation answers; an event tells the ledger that the request has run.
--- Keeps: requests for one fact run in the order of their numbers, each once. A producer and a steward may both send one, and late.
---   asked: fact → the last request that was carried out on it. answers: each request with its answer, by number.
+-- ARGV: the arguments of the operation, the name of the fact, the number of the request, the ledger's epoch.
+-- Answers: elsewhere: this Redis does not follow that ledger, and nothing was written. For a request that has run before: its first answer,
+--       or overtaken if this answer was forgotten. Else the operation answers, and an event tells the ledger that the request has run.
+-- Keeps: requests for one fact run in the order of their numbers, each once, although a producer and a steward may both send a request, and
+--       late.
+--       asked: fact → the last request that was carried out on it. answers: each request with its answer, by number.
 local EPOCH = table.remove(ARGV)
 local REQUEST = tonumber(table.remove(ARGV))
 local FACT = table.remove(ARGV)
@@ -19,7 +20,7 @@ if REQUEST <= tonumber(call('ZSCORE', KEY.asked, FACT) or '0') then
 end
 tell('requested', FACT, string.format('%d', REQUEST))
 
--- `operation`: a function that does what was asked and answers.
+-- Runs `operation`, a function that carries out the request and answers, unless the request has run before.
 local function carry_out(operation)
   local answer = operation()
   call('ZADD', KEY.asked, REQUEST, FACT)

@@ -1,14 +1,13 @@
 -- use: clock limits
 -- provides: add_figure add_histogram keep_example roll
--- The rollup of this minute: figures by lane and handler, as core/rollup.py spells them. Figures are no reason to fail: where
--- somebody has written something else under the key nothing is counted.
+-- The rollup of this minute: figures by lane and handler, in the form of core/rollup.py. A call never fails because of figures: if somebody
+-- has written another type under the key, nothing is counted.
 local function rollup_key() return KEY.rollup .. math.floor(NOW / ROLLUP_MS) end
 
--- Its field of which the value is the bytes of all others, about; readers pass it over, as it names no series.
+-- The field that has the bytes of all other fields, about. Readers skip it, because it names no series.
 local SIZE = '~'
 
--- Prepares for so many more bytes of a field, which is new or not. Answers its name: with very many or very long ones the figure is
--- counted for `other`.
+-- Makes room for `bytes` more of a field. Answers the name of the field to use: that of `other` if the rollup has too many fields or bytes.
 local function room_for(key, field, bytes, is_new)
   local many = is_new and call('HLEN', key) >= FIGURES_KEPT
   if many or tonumber(call('HGET', key, SIZE) or 0) + bytes > ROLLUP_BYTES then
@@ -29,7 +28,7 @@ local function add_figure(field, n)
   redis.pcall('HINCRBY', key, kept, n)
 end
 
--- The sum of two histograms: `<sum of the samples> <bucket> <number> <bucket> <number> …`.
+-- The sum of two histograms. A histogram is `<sum of the samples> <bucket> <number> <bucket> <number> …`.
 local function sum_of(first, second)
   local sum, order, numbers = 0, {}, {}
   for _, histogram in ipairs({first, second}) do
@@ -54,7 +53,7 @@ local function add_histogram(field, added)
   call('HSET', key, place, sum)
 end
 
--- Keeps the newest example of a series, while the rollup is less than half full: counts need the room more.
+-- Keeps the newest example of a series while the rollup is less than half full, because counts need the room more.
 local function keep_example(field, example)
   local key = rollup_key()
   local known, fields = redis.pcall('HEXISTS', key, field), redis.pcall('HLEN', key)
@@ -62,7 +61,7 @@ local function keep_example(field, example)
   if known == 1 then call('HSET', key, field, example) end
 end
 
--- Counts an outcome of a task of this lane and handler ('' or nil: it names none).
+-- Counts an outcome for this lane and handler ('' or nil: the task names none).
 local function roll(outcome, lane, name, n)
   if lane then add_figure(outcome .. ' ' .. #lane .. ' ' .. lane .. (name or ''), n or 1) end
 end

@@ -1,12 +1,12 @@
 -- use: clock
 -- provides: is_bounded count_bounds add_rules
--- Reads the bounds of lanes and handlers from the hash `rules`. A bound that an operator has set (`asked:`) counts before one from
--- the settings of a host (`set:`, `value@host`); an operator's `none` means no bound.
---   limit <lane>: tasks that run at once.  keys <lane>: of those, tasks of one key (1 where nothing is said).
+-- Reads the bounds of lanes and handlers from the hash `rules`. A bound that an operator has set (`asked:`) overrides one from the settings
+-- of a host (`set:`, `value@host`). The value `none` of an operator means no bound.
+--   limit <lane>: tasks that run at once.  keys <lane>: of those, tasks of one key (1 if there is none).
 --   rate <lane>, name <handler>: starts in a time, as count/period in ms/burst.  paused <lane>: since when, and why.
---   end <lane>: `tail`, where its producers LPUSH; those lanes are in the set `turned`.
--- Where there are no rules and nobody waits at a gate, all this costs one look. Its functions are made only where they
--- are needed: in the server, making one at each call of a script costs as much as a command.
+--   end <lane>: `tail` if its producers LPUSH; these lanes are in the set `turned`.
+-- If there are no rules and no task waits at a gate, one command finds that out. The functions are defined only if they are needed:
+-- defining one costs as much as a command.
 local bounded   -- nil before the first look
 
 local function is_bounded()
@@ -14,7 +14,7 @@ local function is_bounded()
   return bounded
 end
 
--- The bounds have just been changed: from now on this call looks at them.
+-- Notes that this call has changed bounds, so that it looks at them from now on.
 local function count_bounds() bounded = true end
 
 local function add_rules(b)
@@ -38,8 +38,8 @@ local function add_rules(b)
     call('HSET', KEY.rates, name .. ':' .. subject, string.format('%.3f', used))
   end
 
-  -- A rate is kept as one moment (GCRA): until when the starts so far have used it up, had they been even. It never
-  -- lies further ahead than the burst takes, so that a clock that was set back stops nobody for long.
+  -- Reads a rate, and how far it is used up. The latter is one moment (GCRA): the time until which the starts so far would last if they
+  -- were even. It is never further ahead than the burst lasts, so that a clock that was set back stops nobody for long.
   local function rate_of(name, subject)
     local count, period, burst = string.match(b.rule(name, subject) or '', '^(%d+)/(%d+)/(%d+)$')
     if not count or tonumber(count) == 0 then return end
@@ -50,7 +50,7 @@ local function add_rules(b)
     return interval, tonumber(burst), math.min(math.max(used, NOW), farthest)
   end
 
-  -- How many tasks may start now, by this rate.
+  -- How many tasks this rate allows to start now.
   function b.allowed(name, subject)
     local interval, burst, used = rate_of(name, subject)
     if not interval then return math.huge end
@@ -62,7 +62,7 @@ local function add_rules(b)
     if interval then remember(name, subject, used + interval) end
   end
 
-  -- When the next task may start; for a rate with a burst, when half of the burst may, to wake workers less often.
+  -- When the next task may start. With a burst: when half of the burst may start, so that workers are woken less often.
   function b.ready_at(name, subject)
     local interval, burst, used = rate_of(name, subject)
     return math.ceil(used + (math.max(1, math.floor(burst / 2)) - burst) * interval)

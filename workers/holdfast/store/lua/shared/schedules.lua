@@ -18,8 +18,8 @@
 -- moves a CONTINUE schedule on.
 --
 -- Warning. An id may contain colons. So the id is the last part of every key, and no two kinds of keys begin alike.
-local go_on_now = {}   -- ids of the schedules that go on at once after a task of theirs has ended in this call
--- A function that makes functions: few tasks are fires, and each function of a script costs every call of it.
+local go_on_now = {}   -- ids of the CONTINUE schedules that fire at once, because their task has ended in this call
+-- The functions are defined inside one function, because few tasks are fires, and each function of a script costs every call of it.
 local function scheduling()
   local HISTORY_KEPT = 100
 
@@ -27,19 +27,19 @@ local function scheduling()
 
   local function history_of(id) return KEY.fires .. id end
 
-  -- The last lines, the newest last.
+  -- The last lines of a schedule's history, the newest last.
   local function lines_of(id, limit)
     local lines = redis.pcall('LRANGE', history_of(id), -limit, -1)
     return lines.err and {} or lines
   end
 
-  -- Some fields, as HMGET answers them: nothing where the record is none, which is its own trouble and not that of others.
+  -- Some fields, as HMGET answers them; no fields if the key holds another type, which must not stop the other schedules.
   local function fields_of(id, ...)
     local r = redis.pcall('HMGET', schedule_of(id), ...)
     return r.err and {} or r
   end
 
-  -- True if its key holds something else than a record.
+  -- True if the key of the record holds another type.
   local function is_damaged(id) return type(redis.pcall('HLEN', schedule_of(id))) ~= 'number' end
 
   local function all_fields_of(id)
@@ -51,7 +51,7 @@ local function scheduling()
     local history = history_of(id)
     local line = NOW .. '|' .. what .. '|' .. scheduled_at .. '|' .. task .. '|' .. (detail or '')
     local length = redis.pcall('RPUSH', history, line)
-    if type(length) ~= 'number' then   -- no list: nobody but us writes there
+    if type(length) ~= 'number' then   -- the key holds another type, which another program wrote
       call('UNLINK', history)
       length = call('RPUSH', history, line)
     end
@@ -59,7 +59,8 @@ local function scheduling()
     tell('schedule-' .. what, id, scheduled_at .. ' ' .. task .. ' ' .. (detail or ''))
   end
 
-  -- The steward sleeps until the earliest one: tell it if that has changed.
+  -- Writes when something is to be done about the schedule. The steward sleeps until the earliest such moment, and is woken if that has
+  -- changed.
   local function index_schedule(id)
     local r = call('HMGET', schedule_of(id), 'due', 'paused', 'until', 'pending', 'released')
     local at = r[1]
@@ -75,8 +76,8 @@ local function scheduling()
     return key
   end
 
-  -- Moves a schedule from one owner's index to another's: an owner finds its schedules without a look at all. Nobody but us writes
-  -- there: what is no index is removed.
+  -- Moves a schedule from one owner's index to another's. The index lets an owner find its schedules without a look at all. A key of
+  -- another type is removed, because only scripts write there.
   local function belong(id, before, owner)
     if before == owner then return end
     if before and before ~= '' then call('ZREM', owned_by(before), id) end
@@ -85,10 +86,10 @@ local function scheduling()
 
   local function owner_of(id) return fields_of(id, 'owner')[1] or '' end
 
-  -- `declared`: '1' where the code of an application declares it.
+  -- Notes whether code declares the schedule. `declared`: '1' if it does.
   local function mark(id, declared) call(declared == '1' and 'SADD' or 'SREM', KEY.declared, id) end
 
-  -- The same schedule, declared by the code of this application from now on; `asked`: when its worker did so first (ms).
+  -- Gives the unchanged schedule to the application whose code declares it now. `asked`: when its worker first did so (ms).
   local function adopt(id, before, owner, asked)
     call('HSET', schedule_of(id), 'owner', owner, 'declared', '1', 'asked', asked)
     belong(id, before, owner)
@@ -115,21 +116,21 @@ local function scheduling()
     index_schedule(id)
   end
 
-  -- True if its limit and end allow one more fire at this moment.
+  -- True if the limit and end of the schedule allow one more fire at this moment.
   local function may_go_on(id, at)
     local r = call('HMGET', schedule_of(id), 'fires', 'limit', 'end')
     return (r[2] == '' or tonumber(r[1]) < tonumber(r[2])) and (r[3] == '' or at <= tonumber(r[3]))
   end
 
-  -- At once: in this millisecond, or in the next where this one has had a fire of it.
+  -- Notes that the schedule fires at once: in this millisecond, or in the next one if this one has had a fire of it.
   local function note_going_on(id, at)
     local now = at <= NOW + 1 and call('HGET', schedule_of(id), 'paused') == ''
     if now and #go_on_now < GO_ON_AT_ONCE then go_on_now[#go_on_now + 1] = id end
   end
 
-  -- CONTINUE: the next fire is counted from the end of the one before.
+  -- Sets the next fire of a CONTINUE schedule, counted from the end of the last run.
   local function go_on(id, asked)
-    -- Each fire has a moment of its own, however fast the run was: by it the next task has another id.
+    -- Two fires never have the same moment, however short a run is: the id of a task is made from the moment.
     local at = math.max(asked, 1 + (tonumber(call('HGET', schedule_of(id), 'last') or nil) or 0))
     if not may_go_on(id, at) then return stop_schedule(id, 'it has fired for the last time') end
     call('HSET', schedule_of(id), 'expected', at, 'due', at)
@@ -137,7 +138,7 @@ local function scheduling()
     note_going_on(id, at)
   end
 
-  -- What has waited for the end of its last task waits no longer. `r`: its fields pending, cadence, expected, ended and backoff.
+  -- Releases the fire that has waited for the end of the last task. `r`: the fields pending, cadence, expected, ended and backoff.
   local function release(id, r)
     if r[1] ~= '' then
       call('HSET', schedule_of(id), 'released', '1')
@@ -147,7 +148,7 @@ local function scheduling()
     end
   end
 
-  -- Catches up with the end of its last task, which this Redis may have lost: nothing waits for that end any longer.
+  -- Continues a schedule if this Redis may have lost the end of its last task, because nothing would wait for that end any longer.
   local function catch_up(id)
     local r = call('HMGET', schedule_of(id), 'pending', 'cadence', 'expected', 'ended', 'backoff', 'task')
     local state = r[6] ~= '' and read(r[6], 'state')[1]
@@ -155,13 +156,13 @@ local function scheduling()
     release(id, r)
   end
 
-  -- Its last task was set aside, and may never end.
+  -- Continues a schedule whose last task was set aside, because this task may never end.
   local function go_on_without(id, task)
     local r = fields_of(id, 'pending', 'cadence', 'expected', 'ended', 'backoff', 'task')
     if r[6] == task then release(id, r) end
   end
 
-  -- Sets a schedule aside whose record cannot be used: nothing is due about it until it is set again.
+  -- Sets a schedule aside whose record cannot be used. It is not due until it is set again.
   local function set_schedule_aside(id, flaw)
     call('ZADD', KEY.schedules, 'XX', '+inf', id)
     set_aside('the record of schedule ' .. id .. ' cannot be read: ' .. flaw, id, QUEUE)
@@ -174,8 +175,8 @@ local function scheduling()
     local failed = state == 'failed' or state == 'rejected'
     chronicle(id, 'ended', '', task, state)
     call('HSET', schedule_of(id), 'streak', failed and r[7] + 1 or 0)
-    if r[3] ~= task then return end              -- it has fired again meanwhile
-    local same = r[1] == generation              -- else it was set anew meanwhile: what ran has no say in it
+    if r[3] ~= task then return end              -- the schedule has fired again meanwhile
+    local same = r[1] == generation              -- false: the schedule was set again meanwhile, so the end of this task decides nothing
     if same and reason == 'unset-schedule' then return forget_schedule(id) end
     if same and reason == 'stop-schedule' then return stop_schedule(id, 'its handler stopped it') end
     if same and failed and r[5] == 'stop' then return stop_schedule(id, 'its task ' .. state) end

@@ -1,9 +1,9 @@
 -- use: workers
 -- provides: has_name serving
--- The workers that serve a lane and a handler's name ('' for tasks that name none). A worker that registered neither counts
--- as serving all; one that drains, or claims suspects alone, serves nothing.
-local have = {}   -- answers of has_name, as many workers register the same names
--- True if a worker that registered `names` ('*', a digest, or false) has a handler of this name.
+-- The workers that serve a lane and a handler's name ('' for tasks that name none). A worker that has registered no lanes, or no names,
+-- counts as serving all of them. A worker that drains, or that claims only suspects, serves nothing.
+local have = {}   -- answers of has_name, kept because many workers register the same names
+-- True if a worker that has registered `names` ('*', a digest, or false) has a handler of this name.
 local function has_name(names, name)
   if not names or names == '*' then return true end
   local asked = names .. ' ' .. name
@@ -11,7 +11,7 @@ local function has_name(names, name)
   return have[asked]
 end
 
--- A function that makes functions: it is seldom needed.
+-- The functions are defined inside one function, because few calls need them.
 local function serving()
   local workers, pool, known = nil, nil, {}
 
@@ -21,8 +21,8 @@ local function serving()
     return lanes
   end
 
-  -- The lanes in a registered text, decoded once, as many workers register the same text; nil where it cannot be read, so that its
-  -- worker counts as serving all.
+  -- The lanes in a registered text; nil if it cannot be read, so that its worker counts as serving all lanes. Each text is decoded once,
+  -- because many workers register the same.
   local function lanes_in(text)
     if known[text] == nil then
       local went, lanes = pcall(decode, text)
@@ -31,7 +31,7 @@ local function serving()
     return known[text] or nil
   end
 
-  -- Every live worker, of any kind.
+  -- All live workers, of any kind.
   local function living()
     if workers then return workers end
     workers = {}
@@ -57,7 +57,7 @@ local function serving()
 
   local function has_lane(worker, lane) return not worker.lanes or worker.lanes[lane] ~= nil end
 
-  -- The workers that serve this lane and, if a name is given, have a handler of that name.
+  -- The workers that serve this lane and, if a name is given, have the handler of this name.
   local function servers(lane, name)
     local found = {}
     for _, worker in ipairs(all()) do
@@ -75,7 +75,7 @@ local function serving()
     return false
   end
 
-  -- Every lane that a worker serves.
+  -- All lanes that a worker serves.
   local function lanes()
     local found = {}
     for _, worker in ipairs(all()) do

@@ -2,19 +2,19 @@
 -- provides: settle
 -- Settles claims: records the outcome of a run, or puts the task back.
 --
--- Rule 1. Only the present claim of a task settles it. The claim is compared for equality, never order: a number that regresses when
--- Redis loses writes would let a zombie commit.
--- Rule 2. A settlement counts once. A worker that lost the answer sends it again: the record's last claim tells, and the answer is
--- ALREADY.
--- Rule 3. A result still counts after its worker was declared dead, until another worker claims the task. A return does not: the task
--- was put back by then.
+-- Rule 1. Only the present claim of a task settles it. Claims are compared for equality, not by order: a number can go back when Redis
+-- loses writes, and a process that was declared dead could then commit.
+-- Rule 2. A settlement counts once. A worker that lost the answer sends it again; the last claim in the record shows that, and the answer
+-- is ALREADY.
+-- Rule 3. A result still counts after its worker was declared dead, until another worker claims the task. A return does not count then,
+-- because the task was put back already.
 -- Rule 4. A task whose record is damaged settles nothing. It is set aside, and its permits go to others.
 --
 -- Theory of operation. `settle_one` compares the claim and frees the place in the lane. `commit` records an outcome: the task ends, parks,
--- or goes on with the next message. `put_back` does all else: retry, sleep, release, pause.
+-- or continues with the next message. `put_back` does the rest: retry, sleep, release, pause.
 --
--- Warning. The task leaves the index of working tasks last. An error before that leaves a hint to what was begun, and `end_again` makes
--- it whole.
+-- Warning. The task leaves the index of working tasks last. After an error before that, the index still leads to the task, and `end_again`
+-- completes its end.
 local COMMITS = {
   completed = 'completed', failed = 'failed', rejected = 'rejected', exhausted = 'failed', unreadable = 'rejected',
   ['input-required'] = 'input-required', ['auth-required'] = 'auth-required',
@@ -49,7 +49,7 @@ local function commit(id, s, state, turn)
   end
 end
 
--- True if a message has withdrawn the pause: then the interrupted turn runs again with it.
+-- True if a message has withdrawn the pause. The interrupted turn then runs again with this message.
 local function is_message(id, why)
   local message = string.match(why, '^message (%S+)$')
   return message and call('HEXISTS', KEY.messages .. id, message) == 1
@@ -73,7 +73,7 @@ local function put_back(id, s)
     count_unbegun(id)
     to_head(id)
   elseif s.kind == 'sleep' then
-    to_later(id, s.delay)   -- the time at which its sleep ends
+    to_later(id, s.delay)   -- `delay` is the moment at which the sleep ends
   elseif s.kind == 'defer' then
     count_unbegun(id)
     to_later(id, NOW + s.delay)
@@ -84,7 +84,8 @@ local function put_back(id, s)
   if s.kind ~= 'suspended' then carry_out_pause(id, s.claim) end
 end
 
--- Its worker runs a damaged task no more: its permits go to others at once. It stays in `running`, and goes back from there once it is whole.
+-- Settles a damaged task. Its worker runs it no more, so other tasks get its permits at once. It stays in `running`, and goes back to its
+-- lane after its repair.
 local function settle_damaged(id, s, flaw)
   local r = read(id, 'claim', 'lane', 'concurrency_key', 'permits')
   if r[1] == s.claim then
@@ -107,21 +108,22 @@ local function settle_one(id, s)
     if incarnation and state ~= 'working' then leave_index(id, 'working', r[6], incarnation) end
     return 'ALREADY'
   end
-  -- Not working: its owner was declared dead and nobody has claimed since. A result still counts, a return does not.
+  -- A task that is not working has an owner that was declared dead, and was not claimed since. A result still counts, a return does not.
   if r[2] ~= s.claim or not (state == 'working' or (committed and (state == 'submitted' or state == 'delayed'))) then return 'LOST' end
   if state ~= 'working' then leave_index(id, state, r[6], r[4]) end
   if r[7] then bounds().vacate(id) end
   if s.checkpoint ~= '' then call('SET', KEY.checkpoint .. id, s.checkpoint) end
-  s.known = {r[8], r[9], r[5], r[10], s.delay ~= 0 and tonumber(s.delay) or nil}   -- see finish
+  s.known = {r[8], r[9], r[5], r[10], s.delay ~= 0 and tonumber(s.delay) or nil}   -- the fields that `finish` takes as `known`
   s.has_progress = r[11]
   s.pause = r[12]
-  -- A run that came to an end of its own has not ended its worker, nor more than that: the row ends there.
+  -- A run that ended by itself has ended neither its worker nor the host: the recoveries in a row begin anew.
   if r[13] and not UNENDED[s.kind] then write(id, 'recoveries', 0) end
   if committed then commit(id, s, committed, r[5]) else put_back(id, s) end
   roll(s.kind, r[6], r[14])
-  if state == 'working' then leave_index(id, state, r[6], r[4]) end   -- last: an error before leaves a hint to what was begun
+  if state == 'working' then leave_index(id, state, r[6], r[4]) end   -- last, so that after an error the index still leads to the task
   return 'OK'
 end
 
--- s: id, claim, kind, delay, reason, result, checkpoint ('' for none). Answers OK, ALREADY, LOST or GONE; the last also of a damaged task.
+-- Settles one claim. `s`: id, claim, kind, delay, reason, result, checkpoint ('' for none). Answers OK, ALREADY, LOST or GONE; a damaged
+-- task answers GONE, too.
 local function settle(s) return each_task(s.id, nil, nil, settle_one, s) or 'GONE' end

@@ -1,11 +1,13 @@
 -- use: task_record lane journal damage agenda clock limits
 -- provides: remember_death forget_deaths clear_others
--- Tasks that shared the death of a worker: `death:<incarnation>` holds task id → crash or recovery, as it counted for that task; the task names the last of them in its field `deaths`. When a suspect ends its quarantine worker, it was the one
--- that ended the others, too: who shared those deaths with it is charged with them no more.
-local SHARED = 128        -- tasks remembered of one death
-local DEATHS = 8          -- deaths that a task remembers
-local DEATHS_KEPT = 1000  -- deaths remembered, for a day at most
-local FORGOTTEN = 16      -- deaths forgotten in one step
+-- Tasks that shared the death of a worker. The hash `death:<incarnation>` has task id → `crash` or `recovery`, as the death counted for
+-- that task.
+-- The field `deaths` of a task's record names the last such deaths. When a suspect ends its quarantine worker alone, it was the cause. Then
+-- these deaths no longer count for the other tasks that shared them.
+local SHARED = 128        -- the most tasks that are noted for one death
+local DEATHS = 8          -- the most deaths that a task's record names
+local DEATHS_KEPT = 1000  -- the most deaths that are kept, for at most a day
+local FORGOTTEN = 16      -- deaths that are deleted in one step
 local DEATH_MS = 86400000
 
 local function remember_death(id, incarnation, counted)
@@ -32,7 +34,7 @@ local function forget_deaths()
   end
 end
 
--- Ends a suspicion: a submitted task goes to its lane under its old number, a delayed task is due now.
+-- Makes a suspect an ordinary task again. A submitted task goes to its lane under its old number; a delayed task is due now.
 local function let_go_on(id, state, lane)
   if state == 'submitted' then leave_index(id, state, lane) end   -- as the suspect that it still is
   write(id, 'solo', '', 'alone', '')
@@ -45,7 +47,7 @@ local function let_go_on(id, state, lane)
   end
 end
 
--- Takes back what one shared death has counted. Answers whether this ends a suspicion.
+-- Takes back what one shared death has counted for a task. Answers true if the task is no longer a suspect.
 local function discharge(id, as, by)
   local r = read(id, 'crashes', 'recoveries', 'raised', 'solo')
   local crashes, recoveries = tonumber(r[1] or '0'), math.max(0, tonumber(r[2] or '0') - 1)
@@ -63,7 +65,7 @@ end
 local function clear_others(by)
   local free = {}
   for incarnation in string.gmatch(read(by, 'deaths')[1] or '', '%S+') do
-    local shared = redis.pcall('HGETALL', KEY.death .. incarnation)   -- of an error nothing
+    local shared = redis.pcall('HGETALL', KEY.death .. incarnation)   -- an error has no elements
     for i = 1, #shared, 2 do
       local id = shared[i]
       local r = read(id, 'state', 'deaths', 'lane', 'seq')
@@ -75,6 +77,6 @@ local function clear_others(by)
     end
     forget_death(incarnation)
   end
-  table.sort(free, function(a, b) return a.seq > b.seq end)   -- to the head: the lowest number last
+  table.sort(free, function(a, b) return a.seq > b.seq end)   -- they go to the head, so the lowest number is last
   for _, one in ipairs(free) do each_task(one.id, nil, nil, let_go_on, one.state, one.lane) end
 end

@@ -1,8 +1,8 @@
 -- use: journal workers
 -- provides: shared size_of members_of held_of
--- Keys that tasks share: the indexes of a lane, who waits at its gates, the permits of a lane and of a concurrency key. Nobody but scripts
--- writes there. One that holds something else is removed, with a reason that the operator sees, and stops no task and no lane. Permits
--- are made anew from what runs; audit puts back who has waited there.
+-- Keys that tasks share: the indexes of a lane, the tasks at its gates, the permits of a lane and of a concurrency key. Only scripts write
+-- them. If a key holds another type, it is removed with a reason that the operator sees, and no task or lane stops. Permits are made anew
+-- from the tasks that run. The audit puts the waiting tasks back.
 local function make_permits(index, name)
   for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
     for _, id in ipairs(running_ids(incarnation)) do
@@ -13,7 +13,7 @@ local function make_permits(index, name)
   end
 end
 
--- The index of a lane is made anew from the first entries there.
+-- Makes the index of a lane anew, from the first entries of its list.
 local function make_index(lane)
   local ENTRIES, BYTES = 1000, 1048576
   local list = (lane == QUEUE or string.find(lane, ':', 1, true)) and lane or KEY.lane .. lane
@@ -28,7 +28,7 @@ local function make_index(lane)
   end
 end
 
--- A command on such a key.
+-- Runs a command on such a key. If the key holds another type, removes it, and runs the command again.
 local function shared(command, key, ...)
   local answer = redis.pcall(command, key, ...)
   if type(answer) ~= 'table' or not answer.err then return answer end
@@ -42,18 +42,18 @@ local function shared(command, key, ...)
   return call(command, key, ...)
 end
 
--- The same where nothing may be written: a number, 0 where something else stands there.
+-- Runs a command that answers a number, in a script that may not write; 0 if the key holds another type.
 local function size_of(command, key, ...)
   local answer = redis.pcall(command, key, ...)
   return type(answer) == 'number' and answer or 0
 end
 
--- And a list, empty where something else stands there.
+-- The same for a command that answers a list; an empty list if the key holds another type.
 local function members_of(command, key, ...)
   local answer = redis.pcall(command, key, ...)
   return answer.err and {} or answer
 end
 
--- The key of the tasks that wait at a gate of a lane, in the order of their numbers. The length of the lane's name goes before it:
--- key `c` of lane `a:key:b` and key `b:key:c` of lane `a` are two gates.
+-- The key of the tasks that wait at a gate of a lane, in the order of their numbers. The length of the lane's name stands before it.
+-- Otherwise key `c` of lane `a:key:b` and key `b:key:c` of lane `a` would share one gate.
 local function held_of(lane, gate) return KEY.held .. #lane .. ':' .. lane .. ':' .. gate end

@@ -1,9 +1,9 @@
 -- use: clock limits journal
 -- provides: keep_step
--- The steps of a task. What stands at a place is never changed: what a run has seen, each later run sees.
+-- The steps of a task. A recorded step is never changed: each later run sees what an earlier run has seen.
 
--- Keeps a step, unless its place is taken. Answers OK or FULL; or KEPT, with the name and the result that stand there ('?' and nil:
--- somebody has damaged them).
+-- Keeps a step, unless its place is taken. Answers OK or FULL; or KEPT, with the name and the result of the step there ('?' and nil if
+-- somebody has damaged it).
 local function keep_step(id, turn, place, name, result)
   local key, text = KEY.steps .. id, name .. '\n' .. result
   local kept = redis.pcall('HGET', key, place)

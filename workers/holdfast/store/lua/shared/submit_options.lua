@@ -1,14 +1,14 @@
 -- use: task_record task_control ties parents lane parent_results damage
 -- provides: hold_debounce is_replaced replace unknown_of start_after
--- Submit options: the tasks that a submission waits for, and the submission that it replaces.
-local UNDECIDED = {delayed = true, waiting = true}   -- states in which a later submission with the same debounce key replaces a task
+-- Submit options: the parents of a submission, and the earlier task that it replaces.
+local UNDECIDED = {delayed = true, waiting = true}   -- a task in one of these states is replaced by a later submission with the same debounce key
 local tied, held, results = ties(), waiting(), parent_results()
 
--- The next submission with this key replaces this one. Answers the task that held it before, or nil.
+-- Notes that the next submission with this debounce key replaces this task. Answers the task that held the key before, or nil.
 local function hold_debounce(id, key)
   local before = tied.holder_of(NAME.debounce, key)
   tied.tie(id, 'debounce', key)
-  if before == id then return nil end   -- an error has cut it off when it was first submitted
+  if before == id then return nil end   -- an error has ended its first submission after this
   if before then attempt(tied.cut, before, 'debounce', key) end
   call('HSET', KEY.debounce, key, id .. '|')
   return before
@@ -22,22 +22,22 @@ end
 -- True if a submission with this debounce key ('' for none) replaces that task.
 local function is_replaced(id, key) return key ~= '' and tied.holder_of(NAME.debounce, key) == id and may_be_replaced(id) end
 
--- A damaged one is set aside; the submission that takes its key is whole.
+-- Replaces an earlier task by this one. A damaged earlier task is set aside; the new task gets its key all the same.
 local function replace(before, id)
   if not may_be_replaced(before) then return end
   local flaw = flaw_of(before)
   if flaw then set_task_aside(before, flaw) else each_task(before, nil, nil, cancel, 'replaced by ' .. id) end
 end
 
--- The first of these tasks that is not known, or nil.
+-- The first of these tasks that is unknown; nil if all are known.
 local function unknown_of(ids)
   for _, id in ipairs(ids) do
     if call('EXISTS', KEY.task .. id) == 0 then return id end
   end
 end
 
--- Makes a task wait for the parents that have not ended. Answers how many, and a parent whose end makes the task fail, with its
--- state.
+-- Makes a task wait for those of its parents that have not ended. Answers how many these are; or a parent whose end makes the task fail,
+-- with its state.
 local function wait_for(id, parents, policy)
   local place, count, parent, fate = call('HGET', KEY.counters, 'accepted'), 0, nil, nil
   results.expect(id, parents)
@@ -55,8 +55,8 @@ local function wait_for(id, parents, policy)
   return count, parent, fate
 end
 
--- Starts a new task, makes it wait for its parents, or ends it because a parent has failed. `others`: how many ends it waits for
--- besides (of a batch).
+-- Starts a new task, makes it wait for its parents, or ends it because a parent has not completed. `others`: the number of further ends
+-- that it waits for (that of a batch).
 local function start_after(id, parents, policy, at, others)
   local count, parent, fate = wait_for(id, parents, policy)
   count = count + others

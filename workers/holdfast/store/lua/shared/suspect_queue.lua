@@ -1,15 +1,16 @@
 -- use: task_record gates clock limits rules workers damage shared_keys
 -- provides: suspects
--- Suspects wait in `suspects:<lane>`, beside the list, in the order of their numbers: a quarantine worker claims one of
--- them and nothing else. One that its key or its handler's rate keeps back waits at that gate. When it is the first there
--- and the gate is open, it stands among the suspects as well, and the gate lets nobody overtake it.
--- A function that makes functions: few calls need them.
+-- Suspects wait in `suspects:<lane>`, beside the list, in the order of their numbers. A quarantine worker claims one of them and nothing
+-- else.
+-- A suspect that its key or its handler's rate keeps back waits at that gate. When it is the first there and the gate is open, it stands
+-- among the suspects as well, and no other task passes this gate before it.
+-- The functions are defined inside one function, because few calls need them.
 local function suspects()
-  local RECHECK_MS = 1000   -- a gate whose first task is a suspect is looked at again: others may be the first by then
+  local RECHECK_MS = 1000   -- after this time a gate whose first task is a suspect is looked at again, because another task may be the first by then
 
   local function remove(id, lane) shared('ZREM', KEY.suspects .. lane, id) end
 
-  -- The first task of a gate that is open.
+  -- Puts the first task of an open gate among the suspects.
   local function offer(id, lane, gate)
     shared('ZADD', KEY.suspects .. lane, read(id, 'seq')[1], id)
     shared('ZADD', KEY.gates .. lane, NOW + RECHECK_MS, gate)
@@ -23,14 +24,15 @@ local function suspects()
     end
   end
 
-  -- {state, solo, seq, key, handler's name, gate, alone} of a suspect that waits here; nil if its record says otherwise.
+  -- {state, solo, seq, key, handler's name, gate, alone} of a suspect that waits in this lane. If its record says otherwise, removes it
+  -- from the suspects and answers nil.
   local function facts_of(id, lane, seq)
     local r = read(id, 'state', 'solo', 'seq', 'concurrency_key', 'name', 'held', 'alone')
     if r[1] == 'submitted' and r[2] == '1' and r[3] and tonumber(r[3]) == tonumber(seq) then return r end
     remove(id, lane)
   end
 
-  -- True if nothing keeps a suspect back; else it goes to its gate, or stays there.
+  -- True if nothing keeps a suspect back. Otherwise it goes to its gate, or stays there.
   local function may_start(id, lane, r)
     local key, name, gate = r[4], r[5], r[6]
     if not key and not is_bounded() then return true end
@@ -47,8 +49,8 @@ local function suspects()
     return not at
   end
 
-  -- Calls `visit(id, lane, facts)` for each suspect of a lane that may start now, until it answers 'enough' or `most` were looked at.
-  -- A suspect for which it answers 'counts' takes a place of the lane. Answers how many looks are left, 0 after 'enough'.
+  -- Calls `visit(id, lane, facts)` for suspects of a lane that may start now, until it answers 'enough' or `most` were looked at. After the
+  -- answer 'counts' the suspect uses up one place of the lane. Answers how many looks are left, 0 after 'enough'.
   local function visit_lane(lane, most, visit)
     if call('EXISTS', KEY.suspects .. lane, KEY.gates .. lane) == 0 then return most end
     local room = room_of(lane)
@@ -71,7 +73,7 @@ local function suspects()
     return most
   end
 
-  -- Visits several lanes, beginning with another one at each moment, so that no lane waits for ever for the others.
+  -- Visits several lanes. Each call begins with another lane, so that no lane always waits for the others.
   local function visit_all(lanes, visit)
     local most = SUSPECTS
     for i = 1, #lanes do
@@ -80,7 +82,7 @@ local function suspects()
     end
   end
 
-  -- Removes a claimed suspect from where it waited; the tasks behind it at its gate may be next.
+  -- Removes a claimed suspect from the suspects and from its gate. The gate is looked at again, because the next task there may start.
   local function leave(id, lane, gate)
     remove(id, lane)
     if not gate or gate == '' then return end
@@ -91,7 +93,7 @@ local function suspects()
     end
   end
 
-  -- Two answers: true if other quarantine workers of this host run something; true if one of those tasks has to run alone.
+  -- Two answers: true if another quarantine worker of this host runs a task; true if one of these tasks has to run alone.
   local function others_run(incarnation, host)
     local any, apart = false, false
     for _, other in ipairs(call('SMEMBERS', KEY.quarantine)) do

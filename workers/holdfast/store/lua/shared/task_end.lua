@@ -1,8 +1,8 @@
 -- use: task_record limits journal ties schedules webhook_outbox clock rollup damage shared_keys
 -- provides: set_rest_aside has_rest finish note_end end_again
--- Sets aside the messages that still waited when a task ended, in bounded steps: `promote` does the rest.
--- Each leaves its list behind that: an error in between leaves it twice, not nowhere. A record that was deleted or damaged
--- meanwhile says neither the state nor the lane.
+-- Sets aside the messages that still waited when a task ended, in bounded steps; `promote` does the later steps.
+-- Each message leaves its list after it was set aside. An error in between leaves it in both places, not in none. If the record was deleted
+-- or damaged meanwhile, it has neither the state nor the lane.
 local function set_rest_aside(id)
   local r, bytes = read(id, 'state', 'lane'), 0
   local reason = 'task ' .. id .. ' was ' .. (r[1] or 'gone') .. ' before this message ran'
@@ -18,7 +18,7 @@ local function set_rest_aside(id)
   call(type(rest) == 'number' and rest > 0 and 'SADD' or 'SREM', KEY.leftover, id)
 end
 
--- Removes what belongs to a task that has ended: sets its waiting messages aside and undoes its ties.
+-- Removes what a task that has ended still has: sets its waiting messages aside, and cuts its ties.
 local function drop_rest(id)
   if call('EXISTS', KEY.pending .. id) == 1 then
     call('RENAME', KEY.pending .. id, KEY.left .. id)
@@ -28,13 +28,13 @@ local function drop_rest(id)
   ties().undo_all(id)
 end
 
--- True if messages or other tasks wait for a task, a checkpoint is kept, or something points at it. One look, which spares most
--- tasks several.
+-- True if there is anything to remove at the end of a task: messages or other tasks wait for it, it has a checkpoint, or it has ties. This
+-- one command spares most tasks several.
 local function has_rest(id)
   return call('EXISTS', KEY.pending .. id, KEY.checkpoint .. id, KEY.ties .. id, KEY.children .. id) > 0
 end
 
--- Carries out all that follows the end of a task, once its record says that it has ended. `r`: see `known` below.
+-- Does everything that follows the end of a task, after its record says that it has ended. `r`: as `known` of `finish`.
 local function follow_end(id, state, reason, rest, r)
   count_in(KEY.finished, id, state)
   if rest then drop_rest(id) end
@@ -45,9 +45,9 @@ local function follow_end(id, state, reason, rest, r)
   if not went then scheduling().set_aside(r[1], flaw) end
 end
 
--- Ends a task. `rest`: whether has_rest; `known`: the fields that are read here, from a caller that has read them, and
--- after these the wait that the handler has asked for (ms): its schedule may be one that goes on from there;
--- what follows are further fields to write. Its record is kept for days: without empty fields it is smaller.
+-- Ends a task. `rest`: the answer of has_rest. `known`: the fields that this reads, if the caller has read them; then the wait (ms) that
+-- the handler has asked for, if its schedule is a CONTINUE one. Further arguments are fields to write. The record is kept for days, so
+-- empty fields are removed.
 local function finish(id, state, reason, rest, known, ...)
   call('HDEL', KEY.task .. id, 'due', 'deaths', 'reason')
   write(id, 'state', state, 'owner', '', 'claim', '', 'finished', NOW, ...)
@@ -55,17 +55,17 @@ local function finish(id, state, reason, rest, known, ...)
   follow_end(id, state, reason, rest, known or read(id, 'schedule', 'generation', 'turn', 'webhook'))
 end
 
--- Notes the end of a task that no settlement has ended, and counts it.
+-- Notes and counts the end of a task that did not come from a settlement.
 local function note_end(how, id, detail)
   note(how, id, detail)
   local r = read(id, 'lane', 'name')
   roll(how, r[1], r[2])
 end
 
--- Does what follows of an end, or of a stop for an answer, that an error has cut off behind the record: no index has the task. The server
--- refuses a command where a right was taken away, say. Whoever meets such a task calls this: a settlement that comes again, a recovery or a
--- renewal that finds it in `running`, a search for strays. Answers whether it was one. `may_be_left`: it may stand in an index where it
--- has waited.
+-- Completes an end, or a stop for an answer, of which an error has left only the record: no index has the task. For example, the server
+-- refuses a command because a right was taken away. Each call that meets such a task calls this: a repeated settlement, a recovery or a
+-- renewal that finds it in `running`, a search for strays. Answers true if the task was one. `may_be_left`: an index in which the task has
+-- waited may still have it.
 local function end_again(id, may_be_left)
   local r = read(id, 'state', 'schedule', 'generation', 'turn', 'webhook', 'reason', 'last_claim', 'lane', 'held')
   local state, is_over = r[1], TERMINAL[r[1]]

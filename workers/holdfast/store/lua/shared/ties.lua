@@ -1,9 +1,9 @@
 -- use: agenda clock task_record batches damage
 -- provides: ties
--- Ties: everything that points at a task until it ends, as a set: `parent|<task it waits for>`, `expires|`, `unique|<key>`, `debounce|<key>`,
--- `batch|<its batch>`, `callback|<batch whose end it waits for>`.
--- The end of a task undoes them, so nothing points at a task that has ended; the end of a parent is put on the agenda,
--- as its children may be many.
+-- Ties: the set `ties` of a task names everything that points at it until it ends: `parent|<task that it waits for>`, `expires|`,
+-- `unique|<key>`, `debounce|<key>`, `batch|<its batch>`, `callback|<batch whose end it waits for>`.
+-- The end of a task cuts its ties, so nothing points at a task that has ended. The end of a parent is put on the agenda, because it may
+-- have many children.
 local function ties()
   local agenda = agenda()
   local function key_of(id) return KEY.ties .. id end
@@ -11,13 +11,13 @@ local function ties()
 
   local function tie(id, kind, name) call('SADD', key_of(id), kind .. '|' .. name) end
 
-  -- Cuts a tie. True for exactly one caller: the one that has cut it.
+  -- Cuts a tie. Answers true to exactly one caller: the one that has cut it.
   local function cut(id, kind, name) return call('SREM', key_of(id), kind .. '|' .. name) == 1 end
 
-  -- The task that holds a key, until when (ms, '' for its own end); nil where nobody does.
+  -- Two answers: the task that holds a key; until when (ms, '': until the task ends). nil if no task holds it.
   local function holder_of(index, key) return string.match(call('HGET', T .. index, key) or '', '^([^|]+)|(.*)$') end
 
-  -- A parent that has ended has nobody left to tell when its last child has.
+  -- Removes a child from its parent. After the last child nobody needs to be told of the parent's end.
   local function leave_parent(id, parent)
     call('ZREM', children_of(parent), id)
     if call('EXISTS', children_of(parent)) == 0 then agenda.strike('settle', parent) end
@@ -31,7 +31,7 @@ local function ties()
   end
 
   local function undo_all(id)
-    for _, one in ipairs(redis.pcall('SMEMBERS', key_of(id))) do attempt(undo, id, string.match(one, '^(%a+)|(.*)$')) end   -- of an error nothing
+    for _, one in ipairs(redis.pcall('SMEMBERS', key_of(id))) do attempt(undo, id, string.match(one, '^(%a+)|(.*)$')) end   -- an error has no elements
     call('DEL', key_of(id))
     if call('EXISTS', children_of(id)) == 1 then agenda.put(NOW, 'settle', id) end
   end

@@ -1,7 +1,7 @@
 -- use: task_record lane journal gates pause_requests damage workers task_end
 -- provides: return_unbegun
--- Puts tasks of a live worker back that it will not begin: nothing of them counts. `is_unbegun`: of an id and its claim.
--- `reason`: begins with a space, or ''. Answers how many.
+-- Puts back tasks of a live worker that it will not begin; their deliveries count for nothing. `is_unbegun(id, claim)` selects the tasks.
+-- `reason`: begins with a space, or ''. Answers how many were put back.
 local function return_unbegun(incarnation, is_unbegun, reason)
   local returned = 0
   local function give_back(id, claim)

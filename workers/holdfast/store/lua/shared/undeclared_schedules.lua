@@ -1,13 +1,15 @@
 -- use: workers schedules catalogs
 -- provides: undeclared
--- Looks for schedules of code that no live worker declares, in steps: first at all workers, then at all such schedules. A
--- token tells how far it came, in lines: what the look was begun with (`mark`), what it looks at (workers, schedules, or
--- nothing: it has ended), the cursor there, then each sort of worker: digest of its catalog, state, kind, application.
--- It begins anew when a worker comes, goes or begins to drain, or a schedule of the code comes or goes.
--- Only a supervisor's pool tells that its application serves: it may run elsewhere in part, as in one process.
--- A function that makes functions: it is seldom needed.
+-- Finds schedules of code that no live worker declares. The search works in steps: first through all workers, then through all such
+-- schedules.
+-- A token says how far it came. Its lines: `mark` (the state of workers and schedules at the beginning); what it goes through now (workers,
+-- schedules, or nothing: it has ended); the cursor there; then one line for each sort of worker: digest of its catalog, state, kind,
+-- application.
+-- The search begins anew when a worker comes, goes or begins to drain, or when a schedule of code comes or goes.
+-- Only a worker of a supervisor's pool shows that its application serves. A process with one worker may run only a part of an application.
+-- The functions are defined inside one function, because few calls need them.
 local function undeclared(token)
-  local WORKERS = 500      -- of one step
+  local WORKERS = 500      -- workers that one step looks at
   local schedules, code = scheduling(), catalogs()
 
   local function mark() return roster() .. ' ' .. call('SCARD', KEY.declared) end
@@ -30,7 +32,7 @@ local function undeclared(token)
 
   local function go_to(place) look.at, look.cursor = place, '0' end
 
-  -- Nothing can be told while the code of a live worker is not known.
+  -- If the catalog of a live worker is unknown, the search can find nothing.
   local function see_worker(incarnation)
     local r = facts_of_worker(incarnation, 'state', 'catalog', 'kind', 'application')
     if not r[1] or (r[1] == 'live' and not r[2]) then return go_to('nothing') end
@@ -41,7 +43,7 @@ local function undeclared(token)
     end
   end
 
-  -- Answers the catalogs that are used, once all workers were seen.
+  -- Looks at workers. Answers the catalogs in use, after all workers were seen.
   local function see_workers()
     local r = call('ZSCAN', KEY.workers, look.cursor, 'COUNT', WORKERS)
     local cursor, found = r[1], r[2]
@@ -57,7 +59,7 @@ local function undeclared(token)
     return used
   end
 
-  -- The catalogs of live workers, and the applications that serve; nil where a catalog is not known, or no worker lives.
+  -- Two answers: the catalogs of live workers; the applications that serve. nil if a catalog is unknown, or no worker lives.
   local function declaring()
     local digests, pools, met = {}, {}, {}
     for _, sort in ipairs(look.sorts) do
@@ -79,7 +81,7 @@ local function undeclared(token)
     return false
   end
 
-  -- {id, owner} of each that no live worker declares: those whose application serves, and the others.
+  -- Two lists of {id, owner} of schedules that no live worker declares: those whose application serves; the others.
   local function see_schedules(count)
     local gone, rest = {}, {}
     local digests, pools = declaring()
@@ -101,7 +103,8 @@ local function undeclared(token)
     return gone, rest
   end
 
-  -- One step, with about `count` schedules: those that are gone, the rest, and the catalogs that are used where that has come out.
+  -- Does one step, with about `count` schedules. Three answers: the schedules to remove, the other undeclared ones, and the catalogs in use
+  -- (if known by now).
   local function step(count)
     local used = look.at == 'workers' and see_workers() or nil
     if look.at ~= 'schedules' then return {}, {}, used end
@@ -109,7 +112,8 @@ local function undeclared(token)
     return gone, rest, used
   end
 
-  -- {token, 1 where the look has begun anew, 1 where it has more steps}. The mark is of now: what the caller removed is no news.
+  -- {token, 1 if the search has begun anew, 1 if it has more steps}. The mark is taken now, so schedules that the caller has just removed
+  -- do not make the search begin anew.
   local function progress()
     if idle then return {token, 0, 0} end
     local lines = {mark(), look.at, look.cursor}

@@ -1,10 +1,10 @@
 -- use: task_record ties clock
 -- provides: unique
--- Unique keys: one task a key at a time, until that task has ended or for a given time.
+-- Unique keys: one task holds a key at a time, until the task has ended or for a given time.
 local function unique()
   local ties = ties()
 
-  -- The task that holds a key now, or nil.
+  -- The task that holds a key now; nil if none does.
   local function holder(key)
     local id, till = ties.holder_of(NAME.unique, key)
     if not id then return nil end

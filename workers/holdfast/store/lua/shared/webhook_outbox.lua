@@ -1,17 +1,18 @@
 -- use: task_record clock limits journal shared_keys
 -- provides: outbox tell_webhook tell_working
--- Webhooks that are not delivered yet: a hash each, and their names in one sorted set by when to try next. The names stand once more by
--- receiver (host and port), so that many for one receiver keep no other waiting: receivers that have answered promptly come first, and
--- of the others the one whose turn was longest ago. Somebody may have damaged these sets: a name counts while it stands in the first.
--- A function that makes functions: few tasks have a webhook, and each function of a script costs every call of it.
+-- The outbox: webhooks that are not delivered yet. Each is a hash, and one sorted set has their names by when to try next. A second set for
+-- each receiver (host and port) has the names of its webhooks, so that many for one receiver delay no other. Receivers that have answered
+-- promptly come first, then the one whose turn was longest ago. Somebody may damage these sets: a name counts while it stands in the first
+-- set.
+-- The functions are defined inside one function: few tasks have a webhook, and each function of a script costs every call of it.
 local function outbox()
   local index = KEY.webhooks
-  local TURNS_TOLD = 1000   -- the last turns of a task, whose webhooks may wait
+  local TURNS_TOLD = 1000   -- so many last turns of a task are searched for webhooks
 
   local function name_of(id, turn, state) return id .. '|' .. turn .. '|' .. state end
   local function hash_of(name) return KEY.webhook .. name end
 
-  -- The host and port that a URL names; '' where there is none.
+  -- The host and port in a URL; '' if there is none.
   local function receiver_of(url)
     local scheme, authority = string.match(type(url) == 'string' and url or '', '^(%a+)://([^/?#]+)')
     if not scheme then return '' end
@@ -22,14 +23,14 @@ local function outbox()
 
   local function receiver_of_name(name) return receiver_of(redis.pcall('HGET', hash_of(name), 'url')) end
 
-  -- How often a receiver has missed in a row, and the moment before which it has no turn.
+  -- Two answers: how often a receiver has missed in a row; the moment before which nothing is sent to it.
   local function turn_of(receiver)
     local noted = redis.pcall('HGET', KEY.receivers_turn, receiver)
     local misses, at = string.match(type(noted) == 'string' and noted or '', '^(%d+) (%d+)$')
     return tonumber(misses) or 0, tonumber(at) or 0
   end
 
-  -- Notes when a receiver is next to be looked at: when its first webhook is due, and it is its turn.
+  -- Notes when to look at a receiver next: when its first webhook is due, but not before its turn.
   local function look_at(receiver)
     local first = redis.pcall('ZRANGE', KEY.receiver .. receiver, 0, 0, 'WITHSCORES')[2]
     local own, other = KEY.receivers, KEY.receivers_prompt
@@ -49,7 +50,7 @@ local function outbox()
     look_at(receiver)
   end
 
-  -- Has a webhook tried at this moment.
+  -- Plans a webhook for this moment.
   local function plan(name, receiver, at)
     call('ZADD', index, at, name)
     shared('ZADD', KEY.receiver .. receiver, at, name)
@@ -61,14 +62,14 @@ local function outbox()
     look_at(receiver)
   end
 
-  -- A steward that waits for webhooks to be due looks again.
+  -- Wakes a steward that waits for the next due webhook.
   local function wake_up()
     if call('LLEN', KEY.webhooks_control) == 0 then call('RPUSH', KEY.webhooks_control, 'due') end
   end
 
   local function put(id, turn, state, url, at)
     local name, receiver = name_of(id, turn, state), receiver_of(url)
-    -- As many for one receiver as there is room besides: there is always room for another receiver.
+    -- If the outbox is nearly full, one receiver may have as many webhooks as there are free places. So other receivers always find room.
     local of_receiver = redis.pcall('ZCARD', KEY.receiver .. receiver)
     if call('ZCARD', index) + (type(of_receiver) == 'number' and of_receiver or 0) >= OUTBOX_KEPT then
       return tell('webhook-dropped', id, 'the outbox is full')
@@ -78,7 +79,7 @@ local function outbox()
     wake_up()
   end
 
-  -- Has a webhook that waits wait for another receiver.
+  -- Gives a waiting webhook another URL, and so perhaps another receiver.
   local function send_to(name, url)
     local before, receiver, at = receiver_of_name(name), receiver_of(url), call('ZSCORE', index, name)
     call('HSET', hash_of(name), 'url', url)
@@ -87,8 +88,8 @@ local function outbox()
     plan(name, receiver, at)
   end
 
-  -- The webhook of a turn that goes on tells of its latest progress. Where one waits already it keeps its attempts and when it is tried
-  -- next: a URL that does not answer is tried less and less often.
+  -- Puts the webhook of a turn that goes on, with its latest progress. A webhook of this turn that waits already keeps its number of tries
+  -- and its time: a URL that does not answer is tried less and less often.
   local function put_latest(id, turn, state, url)
     local name = name_of(id, turn, state)
     if not call('ZSCORE', index, name) then return put(id, turn, state, url) end
@@ -97,7 +98,7 @@ local function outbox()
     if type(known) == 'string' and known ~= url then send_to(name, url) end
   end
 
-  -- Has a webhook that was put again since this moment tried at once. Answers whether there is one.
+  -- If newer progress was put into a webhook since this moment, plans it for now, as not tried yet. Answers true if so.
   local function try_later_one(name, at)
     local latest = at ~= '' and redis.pcall('HGET', hash_of(name), 'at')
     if type(latest) ~= 'string' or latest == at then return false end
@@ -114,7 +115,7 @@ local function outbox()
     return call('ZREM', index, name) == 1
   end
 
-  -- The webhooks of a task that wait: name, turn, state, URL and moment of each.
+  -- The waiting webhooks of a task: name, turn, state, URL and moment of each.
   local function of(id)
     local found = {}
     local function add(turn, state)
@@ -124,7 +125,7 @@ local function outbox()
     end
     local r = read(id, 'turn', 'state')
     local last = whole(r[1]) or 0
-    for turn = math.max(1, last - TURNS_TOLD), last do   -- somebody may have written a huge number
+    for turn = math.max(1, last - TURNS_TOLD), last do   -- somebody may have written a huge number into the record
       add(turn, 'input-required')
       add(turn, 'auth-required')
       add(turn, 'working')
@@ -133,7 +134,7 @@ local function outbox()
     return found
   end
 
-  -- The webhooks of a task that wait for one URL wait for the other, or no more if that is ''.
+  -- Sends the waiting webhooks of a task from one URL to another; '' removes them.
   local function move(id, known, url)
     local found = of(id)
     for i = 1, #found, 5 do
@@ -147,16 +148,17 @@ local function outbox()
     move = move, plan = plan, leave = leave, receiver_of_name = receiver_of_name, turn_of = turn_of, give_turn = give_turn}
 end
 
-local of_queue   -- the queue's webhook; false for none, nil before the first look
+local of_queue   -- the queue's webhook; false if there is none, nil before the first look
 
--- Puts the webhook of a task that has ended or asks for something into the outbox: its own URL, else the queue's.
+-- Puts the webhook of a task that has ended, or that asks for something, into the outbox. Its URL is the task's own, else the queue's.
 local function tell_webhook(id, state, turn, own)
   if of_queue == nil then of_queue = call('HGET', KEY.meta, 'webhook') end
   local url = own or of_queue
   if url then outbox().put(id, turn, state, url) end
 end
 
--- The same of a task that works, or has come further: for clients of the agent, whose settings it has. A webhook is not told of it.
+-- The same for a task that works, or has made progress. Only clients of the agent that have set a URL are told this; a plain webhook is
+-- not.
 local function tell_working(id, turn, own)
   if own and redis.pcall('HEXISTS', KEY.pushes, id) == 1 then outbox().put_latest(id, turn, 'working', own) end
 end

@@ -1,6 +1,7 @@
--- End a task that has not ended. Afterwards no settlement of it is recorded; a running handler is told.
+-- Cancel a task that has not ended. Afterwards no settlement of it is recorded. If a worker runs it, the worker gets a hint.
 -- KEYS: the public queue. ARGV: task id, reason.
--- Answers: the state afterwards (canceled, or the terminal state it had), damaged, or unknown: kept for a task that comes later.
+-- Answers: the state afterwards (canceled, or the terminal state that it had); damaged; or unknown: there is no such task, and the cancel
+--       is kept for a while, in case the task comes later.
 -- Keeps: I1, I3, I5, I9.
 -- flags: allow-oom
 -- use: task_control damage

@@ -1,6 +1,6 @@
--- End a task that is in one of these states; see cancel.
+-- Cancel a task if it is in one of these states (see cancel).
 -- KEYS: the public queue. ARGV: task id, reason, states.
--- Answers: 1 if this call has ended it, else 0.
+-- Answers: 1 if this call has canceled it, else 0.
 -- Keeps: I1, I3, I5, I9.
 -- flags: allow-oom
 -- use: task_control task_record damage

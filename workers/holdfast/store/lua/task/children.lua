@@ -1,9 +1,9 @@
--- The tasks that were submitted to run after a task: those that wait for it, else those that were given its end.
+-- The children of a task: those that still wait for it. If none waits, those that were told of its end.
 -- KEYS: the public queue. ARGV: task id, the most ids.
--- Answers: {their number, ids in no order}. Of more than OF_ENDED that were given its end the number alone.
+-- Answers: {their number, ids in no order}. If more than OF_ENDED children were told of its end: only their number.
 -- flags: no-writes, allow-oom
 -- use: task_record
-local OF_ENDED, OF_PARENT = 1000, 3   -- an outcome has three fields that are no children
+local OF_ENDED, OF_PARENT = 1000, 3   -- fields of an outcome that are not about children
 local id, limit = ARGV[1], tonumber(ARGV[2])
 local waiting = redis.pcall('ZCARD', KEY.children .. id)
 if type(waiting) == 'number' and waiting > 0 then

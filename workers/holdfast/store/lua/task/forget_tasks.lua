@@ -1,7 +1,7 @@
--- Delete tasks that have ended, with all that is kept of them, before their retention ends.
--- KEYS: the public queue. ARGV: task ids; one that has not ended, or is not known, is left alone.
--- Answers: how many were deleted. One whose children have not been told of its end yet
---       stays, and one of which there is more to delete.
+-- Delete tasks that have ended, with everything that is kept of them, before their retention is over.
+-- KEYS: the public queue. ARGV: task ids. A task that has not ended, or that is not known, is left alone.
+-- Answers: how many were deleted. A task stays for now if its children have not been told of its end,
+--       or if one call cannot delete everything of it.
 -- Keeps: I6, I14.
 -- flags: allow-oom
 -- use: deletion task_record

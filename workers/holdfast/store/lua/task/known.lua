@@ -1,5 +1,5 @@
--- Ids of all tasks, or of those that begin so, page by page through all keys.
--- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one page, beginning of the ids ('' or none: all).
+-- The ids of all tasks, or of those whose ids begin with a text, page by page through all keys.
+-- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one page, the text ('' or missing: all tasks).
 -- Answers: {the next cursor (0 at the end), ids}. An id may come twice.
 -- flags: no-writes, allow-oom
 local pattern = string.gsub(T .. NAME.task .. (ARGV[3] or ''), '[%*%?%[%]\\]', '\\%0') .. '*'

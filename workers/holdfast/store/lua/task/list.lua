@@ -1,6 +1,7 @@
--- A page of tasks without payloads. Looks at so many records at most.
--- KEYS: the public queue. ARGV: as in listing; no text.
--- Answers: {cursor ('' at the end), tasks looked at, id, record as pairs, dead (1 or 0), pending, …}.
+-- A page of tasks without payloads. One call looks at a bounded number of records.
+-- KEYS: the public queue. ARGV: as in the shared part `listing`, without a text.
+-- Answers: {cursor ('' at the end), tasks looked at, then for each task: id, record as pairs, dead letter (1 or 0), number of pending
+--       messages}.
 -- flags: no-writes, allow-oom
 -- use: listing
 return answer_of(function(id, answer)

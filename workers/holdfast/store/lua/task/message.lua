@@ -1,8 +1,8 @@
--- Deliver one more message to an existing task: it answers the task's question, or waits until the running turn has ended.
--- KEYS: the public queue. ARGV: task id, message id, digest, operation, and for one that its producer was told to be accepted its
---       lane, from which it is set aside if it is refused.
+-- Deliver one more message to an existing task. The message answers the task's question, or waits until the running turn has ended.
+-- KEYS: the public queue. ARGV: task id, message id, digest, operation; and for a message whose producer was told that it is accepted: its
+--       lane. If the task refuses such a message, it is set aside under this lane.
 -- Answers: turn, pending, duplicate, conflict, terminal, full, or unknown.
--- Keeps: I3, I6: what is answered with turn or pending is queued, or waits with its task.
+-- Keeps: I3, I6: a message that is answered with turn or pending is queued, or waits with its task.
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- use: messages

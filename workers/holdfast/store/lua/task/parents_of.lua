@@ -1,7 +1,7 @@
--- The parents of a task: the tasks that it was submitted after, with what each has ended with, as far as one answer has room for results.
--- KEYS: the public queue. ARGV: task id, the first place (from 1), results (1 or 0: without).
--- Answers: {the place to go on from (-1: that was all), then for each parent, in the order of `after`: id, state (gone: its record was
---          deleted before it ended), ended (1 or 0), reason, result ('' for none), bytes of the result}.
+-- The parents of a task (those in its `after`), with the outcome of each. One answer has room for a bounded size of results.
+-- KEYS: the public queue. ARGV: task id, the first place (from 1), 1 to answer results, else 0.
+-- Answers: {the place to go on from (-1: there is no more), then for each parent, in the order of `after`: id, state (gone: its record was
+--       deleted before it ended), ended (1 or 0), reason, result ('' for none), bytes of the result}.
 -- flags: no-writes, allow-oom
 -- use: parent_results limits
 local given = parent_results()
@@ -15,7 +15,7 @@ table.sort(rows, function(a, b) return a[1] < b[1] end)
 for _, row in ipairs(rows) do
   local place, state, reason, _, key = given.found(row[2], row[3])
   local size = key and redis.pcall('STRLEN', key) or 0
-  if type(size) ~= 'number' then size = 0 end   -- somebody has damaged it
+  if type(size) ~= 'number' then size = 0 end   -- somebody has damaged the key
   if with_results and bytes > 0 and bytes + size > WINDOW_BYTES then
     answer[1] = place
     return answer

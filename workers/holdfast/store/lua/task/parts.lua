@@ -1,14 +1,14 @@
--- The parts of a task that are kept behind a position, as far as one answer has room for them, and the state of the task.
--- KEYS: the public queue. ARGV: task id, the position of the last part that was read (0: none).
--- Answers: {state ('' for an unknown task), position of the last part that is kept (0: none), 1 if more follow here, else 0, and
---          the batches (see emitted)}.
+-- The state of a task, and its parts after a position. One answer has room for a bounded size of parts.
+-- KEYS: the public queue. ARGV: task id, the position of the last part that the caller has read (0: none).
+-- Answers: {state ('' for an unknown task), position of the last part that is kept (0: none), 1 if there are more parts than this answer
+--       has, else 0, then batches of parts (see the shared part `emitted`)}.
 -- flags: no-writes, allow-oom
 -- use: task_record limits emitted
 local key, after = KEY.parts .. ARGV[1], tonumber(ARGV[2])
 local length, last = redis.pcall('LLEN', key), batch_at(key, -1)
 local answer, bytes = {read(ARGV[1], 'state')[1] or '', last and last.position or 0, 0}, 0
-if type(length) ~= 'number' or not last then return answer end   -- somebody has damaged them
-local first, behind = 0, length   -- the first batch that ends behind the position is looked for between these two
+if type(length) ~= 'number' or not last then return answer end   -- somebody has damaged the list
+local first, behind = 0, length   -- a binary search between these two for the first batch that ends after the position
 while first < behind do
   local middle = math.floor((first + behind) / 2)
   local batch = batch_at(key, middle)

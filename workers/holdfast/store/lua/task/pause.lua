@@ -1,6 +1,6 @@
--- Park a task: a waiting one at once, a running one is asked to save a checkpoint and settle as suspended.
+-- Pause a task. A waiting task is parked at once. A running task is asked to save a checkpoint and settle as suspended.
 -- KEYS: the public queue. ARGV: task id, reason.
--- Answers: the state afterwards (working: asked), unknown or damaged.
+-- Answers: the state afterwards (working: it was asked), unknown or damaged.
 -- Keeps: I1, I3, I5, I9.
 -- flags: allow-oom
 -- use: task_control damage

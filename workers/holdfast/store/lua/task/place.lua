@@ -1,7 +1,8 @@
--- The place of a submitted task among those that wait.
+-- The place of a submitted task among the tasks that wait.
 -- KEYS: the public queue. ARGV: task id.
--- Answers: {how many go before it, 1 if that is exact or 0 if it is the least}. -1: its entry is gone, audit will put it
---       back. Of suspects, or of tasks at a gate, those before it; of another, entries of its lane. Nothing if it does not wait.
+-- Answers: {how many go before it, 1 if this number is exact, 0 if there are at least as many}. For a suspect or a task at a gate, these
+--       are the tasks before it there; for any other task, the entries before its own in its lane. -1: its entry is gone, and the audit
+--       will put it back. An empty answer: the task does not wait.
 -- flags: no-writes, allow-oom
 -- use: task_record lane lane_front shared_keys
 local SEARCHED = 10000   -- entries from the head

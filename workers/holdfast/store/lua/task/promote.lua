@@ -1,7 +1,7 @@
--- Submit the tasks whose time has come, end those that have expired, tell children that their parents have ended, set aside
--- messages of tasks that have ended, join those that wait to turns that go on with them, ring in lanes whose rate allows a start again.
+-- Do what is due: submit delayed tasks, end expired ones, tell children that their parents have ended, set aside messages of tasks that
+-- have ended, join waiting messages to the turns that they continue, ring the bells of lanes whose rate allows a start again.
 -- KEYS: the public queue. ARGV: limit.
--- Answers: {how many were submitted as due, ms until something is to be done (-1: nothing is)}.
+-- Answers: {how many delayed tasks were submitted, ms until something is due (-1: nothing is)}.
 -- Keeps: I3.
 -- flags: allow-oom
 -- use: promotion lane_alarms clock

@@ -1,5 +1,5 @@
--- Delete dead letters before their retention ends.
--- KEYS: the public queue. ARGV: task ids; one that is no dead letter (any more) is left alone.
+-- Delete dead letters before their retention is over.
+-- KEYS: the public queue. ARGV: task ids. A task that is not (or no longer) a dead letter is left alone.
 -- Answers: how many were deleted.
 -- Keeps: I6, I14.
 -- flags: allow-oom

@@ -1,4 +1,4 @@
--- Let a parked task go on.
+-- Resume a parked task.
 -- KEYS: the public queue. ARGV: task id, reason.
 -- Answers: the state afterwards, unknown or damaged.
 -- Keeps: I1, I3, I5, I9.

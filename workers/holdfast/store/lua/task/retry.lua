@@ -1,20 +1,24 @@
--- Run a task that has ended once more, as a new task; or make a delayed task due now.
--- The new id is the first free `<first id>.r<number>`, and the old task knows it: retrying twice makes one.
--- KEYS: the public queue. ARGV: task id, reason, change of many tasks that retries it ('' for none).
--- Answers: {word, id}. more: its earlier turns are copied in steps; ask again. new: that task was made. again: it was made before, or the
---       same change has made this task or has made it due. due: the same task, due now. And with the id
---       that was asked for: unknown; long: the new id would be; or the task's state, in which it cannot be retried. Or damaged and the reason,
---       and nothing was written.
--- Keeps: I3, I4, I6, I9: of the ended task only that it was retried is written.
+-- Run a task that has ended again, as a new task; or make a delayed task due now.
+-- The new id is the first free `<first id>.r<number>`. The old task's record names the new task, so a second retry of the old task makes
+-- none.
+-- KEYS: the public queue. ARGV: task id, reason, id of the bulk change that retries the task ('' for none).
+-- Answers: {word, id}.
+--       With the id of the new task: new: this call made it. again: an earlier call made it.
+--       With the id of the old task: more: its earlier turns are copied in several calls, ask again. due: the delayed task is due now.
+--       again: this bulk change made the task itself, or made it due, before. unknown. long: the new id would be too long. Any other word
+--       is the state of the task, which does not allow a retry.
+--       Or {damaged, reason}: nothing was written.
+-- Keeps: I3, I4, I6, I9: in the ended task only the fact of its retry is written.
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- use: messages promotion limits journal lane task_record parent_results batches amendments damage
 local LONGEST_ID = 128
 local AGAIN = {failed = true, rejected = true, canceled = true}
-local KEPT = {'name', 'concurrency_key', 'max_attempts', 'timeout', 'webhook'}   -- what its producer asked for
+local KEPT = {'name', 'concurrency_key', 'max_attempts', 'timeout', 'webhook'}   -- the options of its producer
 local id, reason, change = ARGV[1], ARGV[2], ARGV[3]
 
--- Copies the earlier turns for the new task, in steps: they no longer change. Answers whether all is copied.
+-- Copies the earlier turns for the new task. One call copies a part, because earlier turns no longer change. Answers true if all are
+-- copied.
 local function copy_history()
   local from, to = KEY.history .. id, KEY.retrying .. id
   local at, all, copied, bytes = call('LLEN', to), call('LLEN', from), 0, 0
@@ -34,13 +38,13 @@ local function copy(new, root, number)
     local value = read(id, field)[1]
     if value then write(new, field, value) end
   end
-  local push = redis.pcall('HGET', KEY.pushes, id)   -- else clients of the agent would be told at their URL as by a webhook
+  local push = redis.pcall('HGET', KEY.pushes, id)   -- without these settings, the agent's client would get plain webhooks at its URL
   if type(push) == 'string' then call('HSET', KEY.pushes, new, push) end
   if r[4] ~= '1' then
     write(new, 'turn', r[4])
     if call('EXISTS', KEY.retrying .. id) == 1 then call('RENAME', KEY.retrying .. id, KEY.history .. new) end
   end
-  local steps = redis.pcall('HGETALL', KEY.steps .. id)   -- so that the retry pays for none of them again
+  local steps = redis.pcall('HGETALL', KEY.steps .. id)   -- so that the retry makes none of these calls again
   for i = 1, #steps, 2 do call('HSET', KEY.steps .. new, steps[i], steps[i + 1]) end
   local policy = read(id, 'if_parent_fails')[1]
   if policy then
@@ -52,12 +56,13 @@ local function copy(new, root, number)
   to_tail(new)
 end
 
--- A change of many tasks looks at all of them several times. What it made run is not made to run by it again, however soon it fails.
+-- A bulk change looks at all of its tasks several times. It retries a task once, even if the retry fails at once.
 local function remember_change(of)
   if change ~= '' then write(of, 'bulk_change', change) end
 end
 
--- What is damaged of this task or of the keys that are copied; nil if nothing is. Raises the server's error where a key of the lane is.
+-- What is damaged: of this task, or of the keys that are copied; nil if nothing is. Raises the server's error if a key of the lane is
+-- damaged.
 local function flaw_for(new)
   local flaw = flaw_of(id)
   if flaw then return flaw end

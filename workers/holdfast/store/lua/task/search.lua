@@ -1,8 +1,9 @@
--- A page of tasks that a text may be in: in the id, the handler's name, the reason, the operation or the result of the latest turn. The
--- caller decides: it knows what in these is markup. Looks at so many records and bytes at most.
--- KEYS: the public queue. ARGV: as in listing; text: ASCII in lower case, which these must hold ('' for all).
--- Answers: {cursor ('' at the end), tasks looked at, id, record as pairs, dead (1 or 0), pending, operation, result, …}; of a large operation
---       or result the beginning.
+-- A page of tasks that may contain a text: in the id, the handler's name, the reason, the operation, or the result of the latest turn. The
+-- caller decides whether they do, because it knows which parts of these are markup. One call looks at a bounded number of records and
+-- bytes.
+-- KEYS: the public queue. ARGV: as in the shared part `listing`. The text: ASCII in lower case that must be contained ('' for all tasks).
+-- Answers: {cursor ('' at the end), tasks looked at, then for each task: id, record as pairs, dead letter (1 or 0), number of pending
+--       messages, operation, result}. Of a large operation or result: only its beginning.
 -- flags: no-writes, allow-oom
 -- use: listing task_record
 local text, LARGEST_TEXT = ARGV[10], 65535

@@ -1,6 +1,6 @@
--- The results of tasks that are small enough to be read together: those of a sample of tasks that failed.
+-- The results of some tasks, as far as they are small: for a sample of tasks that failed.
 -- KEYS: the public queue. ARGV: the most bytes of one result, ids of tasks.
--- Answers: the result of each as JSON, '' where there is none or a larger one.
+-- Answers: for each task its result as JSON; '' if there is none, or a larger one.
 -- flags: no-writes, allow-oom
 -- use: task_record
 local most, results = tonumber(ARGV[1]), {}

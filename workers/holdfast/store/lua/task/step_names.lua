@@ -1,11 +1,11 @@
--- The names and sizes of the steps of a task from a place on, without their results, as far as one call may read.
+-- The names and sizes of the steps of a task, from a place on, without their results. One call reads a bounded number of bytes.
 -- KEYS: the public queue. ARGV: task id, the first place.
--- Answers: {the place to go on from (-1: that was all), then of each step: place, head (turn, time (ms), name), bytes of its result}.
+-- Answers: {the place to go on from (-1: there is no more), then for each step: place, head (turn, time (ms), name), bytes of its result}.
 -- flags: no-writes, allow-oom
 -- use: limits
 local key, answer, bytes = KEY.steps .. ARGV[1], {-1}, 0
 local left = redis.pcall('HLEN', key)
-if type(left) ~= 'number' or left == 0 then return answer end   -- none, or somebody has damaged them
+if type(left) ~= 'number' or left == 0 then return answer end   -- there are none, or somebody has damaged the key
 for place = tonumber(ARGV[2]), STEPS_KEPT - 1 do
   local text = call('HGET', key, place)
   local head = text and string.match(text, '^[^\n]*')

@@ -1,11 +1,12 @@
--- The steps of a task from a place on, as far as one answer has room for them.
+-- The steps of a task, from a place on. One answer has room for a bounded number of bytes.
 -- KEYS: the public queue. ARGV: task id, the first place.
--- Answers: {the place to go on from (-1: that was all), then place and text of each step: turn, time (ms), name, newline, result}.
+-- Answers: {the place to go on from (-1: there is no more), then for each step: its place, and its text: turn, time (ms), name, newline,
+--       result}.
 -- flags: no-writes, allow-oom
 -- use: limits
 local key, answer, bytes = KEY.steps .. ARGV[1], {-1}, 0
 local left = redis.pcall('HLEN', key)
-if type(left) ~= 'number' or left == 0 then return answer end   -- none, or somebody has damaged them
+if type(left) ~= 'number' or left == 0 then return answer end   -- there are none, or somebody has damaged the key
 for place = tonumber(ARGV[2]), STEPS_KEPT - 1 do
   local text = call('HGET', key, place)
   if text then

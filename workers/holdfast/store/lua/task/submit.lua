@@ -1,10 +1,10 @@
--- Accept operations: each makes a task or is one more message for one.
+-- Accept operations. Each makes a task, or is one more message for a task that exists.
 -- KEYS: the public queue.
--- ARGV: per submission task id, message id, digest, operation, lane, due (ms, '' for now), delay (ms, '' for none),
---       name, max attempts, timeout (ms), concurrency key; '' where not given.
--- Answers: per submission new, turn, pending, duplicate, conflict, terminal, full, or no-list where its lane is
---       another key, and nothing was written.
--- Keeps: I3, I4, I6: what is answered with new, turn or pending is queued, or waits with its task.
+-- ARGV: for each submission: task id, message id, digest, operation, lane, due (ms, '' for now), delay (ms, '' for none), name, max
+--       attempts, timeout (ms), concurrency key. A missing value is ''.
+-- Answers: for each submission: new, turn, pending, duplicate, conflict, terminal, full, or no-list: the key of its lane holds something
+--       else than a list, and nothing was written.
+-- Keeps: I3, I4, I6: a submission that is answered with new, turn or pending is queued, or waits with its task.
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- before: fast_submit

@@ -1,22 +1,23 @@
--- Accept operations with submit options: after other tasks, with an expiry, in place of an earlier task, or once a unique key.
+-- Accept operations with submit options: after other tasks, with an expiry, in place of an earlier task, in a batch, or once for a unique
+-- key.
 -- KEYS: the public queue.
--- ARGV: per submission what submit.lua takes, then its options as MessagePack ('' for none): a list of the tasks it waits for,
---       fail or run (if one of them does not complete), expires (Unix ms), expires in (ms), debounce key, unique key, unique
---       for (ms, '' until it has ended), webhook, batch (see the shared part `batches`), promised; '' where not given. promised: 1
---       if a producer was told before that it is accepted.
--- Answers: per submission {word, task id}: new, turn, pending, duplicate, conflict, terminal or no-list as from submit.lua; duplicate
---       with the id of the task that holds the unique key; no-parent with the id that is not known, other-batch, batch-closed or
---       taken where it cannot be a task of its batch, damaged with what is damaged beside it, and nothing was written. What was
---       promised and cannot be made leaves a record, as a task that has ended: rejected. Not so a damaged one: it may be made when that
---       is mended. A message that was promised, and that the task of its id does not take, is set aside.
--- Keeps: I3, I4, I6, I14, I15: a task that waits is known to all that it waits for. I19: a batch counts each of its tasks once.
+-- ARGV: for each submission: the arguments of submit.lua, then its options as MessagePack ('' for none). The options are a list: the tasks
+--       that it waits for; `fail` or `run` (if one of these does not complete); expires (Unix ms); expires in (ms); debounce key; unique
+--       key; unique for (ms, '': until the task has ended); webhook; batch (see the shared part `batches`); promised (1: the producer was
+--       told before that the task is accepted). A missing value is ''.
+-- Answers: for each submission {word, task id}. new, turn, pending, duplicate, conflict, terminal and no-list are those of submit.lua.
+--       duplicate with another id: this task holds the unique key. no-parent with the id that is not known. other-batch, batch-closed,
+--       taken: it cannot be a task of its batch. damaged with what is damaged beside it: nothing was written.
+--       rejected: a promised task that cannot be made leaves a record that has ended as rejected. A promised task answered with damaged
+--       leaves none, because it may be made after the repair. A promised message that its task refuses is set aside.
+-- Keeps: I3, I4, I6, I14, I15: each parent of a waiting task knows this task. I19: a batch counts each of its tasks once.
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- use: messages submit_options unique_keys expiry clock lane task_record batches parent_results task_end ties damage
 local WIDTH = 12
 local keys, times, ties_of = unique(), expiry(), ties()
 
--- Why a promised task cannot be made, by the word of its refusal.
+-- The reason for which a promised task cannot be made, from the word of its refusal.
 local function reason_of(word, other, lane, batch)
   if word == 'duplicate' then return 'its unique key is held by task ' .. other end
   if word == 'no-parent' then return 'task ' .. other .. ', after which it is to run, is not known' end
@@ -26,7 +27,7 @@ local function reason_of(word, other, lane, batch)
   return 'batch ' .. name .. ' was sealed or canceled by an operator before this task came'
 end
 
--- Ends a new task that was promised and cannot be made. Its retry has the results of its parents, as that of any task.
+-- Ends a new task that was promised and cannot be made. Like any task it keeps the results of its parents for its retry.
 local function reject(id, word, other, reason, parents, policy)
   write(id, 'refused', word)
   if word == 'duplicate' then write(id, 'duplicate_of', other) end
@@ -40,7 +41,7 @@ local function reject(id, word, other, reason, parents, policy)
   note_end('refused', id, reason)
 end
 
--- Makes a task; one that is refused ends at once. A batch that was submitted with other tasks counts none of these.
+-- Makes a task. A refused task ends at once. A batch that was submitted with other tasks does not count a task refused for that.
 local function make(id, submission, options, word, other)
   local parents, policy, expires, expires_in, debounce, only, only_for, webhook, batch = unpack(options)
   local message, digest, operation, lane, due, delay, name, attempts, timeout, key = unpack(submission)
@@ -57,8 +58,8 @@ local function make(id, submission, options, word, other)
   if before then replace(before, id) end
 end
 
--- What is damaged of that which this task is to be tied to; nil if nothing is.
-local damaged = {}   -- tasks that this call has not made for that: others of this call may be to wait for them
+-- What is damaged among the keys that this task is tied to; nil if nothing is.
+local damaged = {}   -- tasks that this call has not made because of damage; later tasks of this call may depend on them
 local function flaw_beside(id, options)
   local function is_a(count, key, what) return type(redis.pcall(count, key)) ~= 'number' and 'key ' .. key .. ' is no ' .. what end
   for _, parent in ipairs(options[1]) do
@@ -70,7 +71,7 @@ local function flaw_beside(id, options)
   return is_a('SCARD', KEY.ties .. id, 'set') or is_a('HLEN', KEY.parents .. id, 'hash') or nil
 end
 
--- Raises the server's error where a key of this queue that its options touch holds something else, before its record is written.
+-- Raises the server's error if a key of the queue that these options need holds another type. This comes before the record is written.
 local function require_indexes(options)
   local parents, _, expires, expires_in, debounce, _, only_for, _, batch = unpack(options)
   if debounce ~= '' then call('HLEN', KEY.debounce) end
@@ -82,8 +83,8 @@ local function require_indexes(options)
   if #parents > 0 or batch ~= '' then call('ZCARD', KEY.waiting) end
 end
 
--- The word and, if it is not that of the submission, the task of a refusal; nil if the task can be made. The task that it replaces does
--- not keep it back: its unique key goes to this one.
+-- The word of a refusal, and the id of another task if that is the cause; nil if the task can be made. A task that this one replaces does
+-- not prevent it: its unique key goes to this one.
 local function refusal(id, lane, options)
   if not is_list(lane) then return 'no-list' end
   local first = options[6] ~= '' and keys.holder(options[6])

@@ -1,9 +1,10 @@
--- Look after tasks that wait for a handler: end tasks that no worker could have run for too long, wake workers that could run
--- them, and forget names of handlers that no worker has any more.
--- KEYS: the public queue. ARGV: how long a task waits (ms), how many gates are looked at, and how many tasks in all.
+-- Look after tasks that wait for a handler. End tasks that no worker could have run for too long, wake workers that can run them, and
+-- forget names of handlers that no worker has any more.
+-- KEYS: the public queue. ARGV: how long a task may wait (ms), how many gates this looks at, how many tasks it looks at in all.
 -- Answers: how many tasks were ended.
--- The clock of a gate goes while no live worker serves its lane and its name and the lane is not paused; what it showed when
--- one did counts no more. A long time between two looks (no steward was there, the clock jumped) counts as a short one.
+-- Each gate has a clock. It runs while no live worker serves the gate's lane and handler and the lane is not paused. When a worker serves
+-- them again, the time so far counts no more. A long time between two looks (no steward was there, or the clock jumped) counts as a short
+-- one.
 -- Keeps: I3, I5, I9, I14.
 -- flags: allow-oom
 -- use: task_end unknown_handlers workers clock journal task_record damage shared_keys
@@ -22,7 +23,7 @@ local function fail(id, lane, name, clock)
   note_end('unserved', id, reason)
 end
 
--- Looks at the tasks with the lowest numbers first: nearly always these came first.
+-- Looks at the tasks with the lowest numbers first: nearly always they came first.
 local function fail_late(lane, name, clock, since)
   local failed = 0
   local ids = shared('ZRANGE', gates.held_at(lane, name), 0, tasks_left - 1)
@@ -36,7 +37,7 @@ local function fail_late(lane, name, clock, since)
     end
     local waited = clock - math.max(since, tonumber(r[2] or '0'))
     if r[1] ~= 'submitted' then
-      leave(id)   -- its record was deleted by somebody
+      leave(id)   -- somebody has deleted its record
     elseif waited >= timeout then
       fail(id, lane, name, waited)
       failed = failed + 1
@@ -49,7 +50,7 @@ end
 
 local function is_paused(lane) return call('HEXISTS', KEY.rules, 'paused:' .. lane) == 1 end
 
--- Answers how many tasks were ended at this gate.
+-- Looks after one gate. Answers how many tasks were ended there.
 local function look_after(member, looked_at)
   local lane, name = string.match(member, '^(%S+) (.*)$')
   if not gates.first_or_none(lane, name) then return 0 end
@@ -67,7 +68,7 @@ local function look_after(member, looked_at)
   return clock - since >= timeout and fail_late(lane, name, clock, since) or 0
 end
 
--- What was published of handlers that no worker registers any more.
+-- Forgets the published options of handlers that no worker registers any more.
 local function forget_published()
   local digests = call('SMEMBERS', KEY.handlers)
   local function is_registered(name)
@@ -99,7 +100,7 @@ local function forget_names()
   if has_forgotten then forget_published() end
 end
 
--- All workers are looked at when one has come or gone, and by one steward.
+-- Looks at all workers only after one has come or gone. One steward does so.
 local function forget_names_once()
   local now = roster()
   if call('HGET', KEY.meta, 'names_of') == now then return end
@@ -112,6 +113,6 @@ local failed, looks = 0, call('ZRANGE', KEY.unserved, 0, limit - 1, 'WITHSCORES'
 for i = 1, #looks, 2 do
   if tasks_left < 1 then break end
   local went, number = attempt(look_after, looks[i], tonumber(looks[i + 1]))
-  if went then failed = failed + number else call('ZREM', KEY.unserved, looks[i]) end   -- what waits there is no set
+  if went then failed = failed + number else call('ZREM', KEY.unserved, looks[i]) end   -- the gate's key holds no sorted set
 end
 return failed

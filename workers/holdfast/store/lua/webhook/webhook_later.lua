@@ -1,6 +1,6 @@
 -- Try a webhook again after a while, because it could not be delivered.
--- KEYS: the public queue. ARGV: name, after how long (ms), 1 if this was no try of it.
--- Answers: 1, or 0 where it is done.
+-- KEYS: the public queue. ARGV: name, after how long (ms), 1 if nothing was sent, so that this does not count as a try.
+-- Answers: 1, or 0: it is no longer in the outbox.
 -- flags: allow-oom
 -- use: webhook_outbox clock
 local box = outbox()

@@ -1,6 +1,6 @@
--- Try a webhook that waits now.
+-- Try a waiting webhook at once.
 -- KEYS: the public queue. ARGV: name.
--- Answers: 1, or 0 where it is done.
+-- Answers: 1, or 0: it is no longer in the outbox.
 -- flags: allow-oom
 -- use: webhook_outbox clock
 local box = outbox()

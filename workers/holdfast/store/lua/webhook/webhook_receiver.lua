@@ -1,14 +1,15 @@
--- Note how a receiver has answered: by this its webhooks stand before or behind those of others.
--- KEYS: the public queue. ARGV: receiver, prompt, slow or missed.
--- Keeps: a receiver that misses again and again has its turn less and less often, up to once in a minute; the first answer ends that.
+-- Note how a receiver has answered. This decides whether its webhooks are tried before or after those for other receivers.
+-- KEYS: the public queue. ARGV: receiver, answer (prompt, slow or missed).
+-- Answers: how often the receiver has missed in a row.
+-- Keeps: a receiver that misses again and again is tried less and less often, at least once a minute. Its first answer ends this.
 -- flags: allow-oom
 -- use: webhook_outbox clock
 local PROMPT_KEPT = 1000   -- receivers that are known to answer promptly
-local PATIENCE, LONGEST_REST_MS = 3, 60000   -- misses in a row without a rest, and the longest rest
+local PATIENCE, LONGEST_REST_MS = 3, 60000   -- misses in a row before the first rest; the longest rest
 local receiver, word = ARGV[1], ARGV[2]
 local box = outbox()
 if word == 'prompt' then
-  redis.pcall('ZADD', KEY.prompt, NOW, receiver)   -- not the trouble of others, if somebody has damaged it
+  redis.pcall('ZADD', KEY.prompt, NOW, receiver)   -- pcall, because a damaged index must not stop the call
   redis.pcall('ZREMRANGEBYRANK', KEY.prompt, 0, -PROMPT_KEPT - 1)
 else
   redis.pcall('ZREM', KEY.prompt, receiver)

@@ -1,5 +1,5 @@
--- Set the queue's webhook: the URL for all tasks without one of their own; '' for none.
--- KEYS: the public queue. ARGV: URL.
+-- Set the queue's webhook: the URL for all tasks without one of their own.
+-- KEYS: the public queue. ARGV: URL ('' for none).
 -- flags: allow-oom
 -- use: journal
 if (call('HGET', KEY.meta, 'webhook') or '') == ARGV[1] then return 0 end

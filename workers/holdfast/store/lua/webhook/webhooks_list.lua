@@ -1,7 +1,7 @@
--- List the webhooks that wait, the next to be tried first.
--- KEYS: the public queue. ARGV: how many to pass over, limit.
--- Answers: {the webhook of the queue ('': none), how many wait, name, when it is due (ms), fields, name, …}; no fields where the
---           record is no hash.
+-- List the waiting webhooks, the next to be tried first.
+-- KEYS: the public queue. ARGV: how many to skip, limit.
+-- Answers: {the queue's webhook ('': none), how many webhooks wait, then for each: name, when it is due (ms), fields}. The fields are empty
+--       if the record is no hash.
 -- flags: no-writes, allow-oom
 local answer = {call('HGET', KEY.meta, 'webhook') or '', call('ZCARD', KEY.webhooks)}
 local names = call('ZRANGE', KEY.webhooks, ARGV[1], ARGV[1] + ARGV[2] - 1, 'WITHSCORES')

@@ -1,13 +1,15 @@
--- Take the webhooks that are due, each for so long that nobody else tries it meanwhile.
--- KEYS: the public queue. ARGV: limit, how long (ms), the limit of those for receivers that are not known to answer promptly, the most
---       that may be under way to one receiver, to one of the others; then receivers to which some are under way, each with how many.
--- Answers: {ms until the next is due (-1: none), name, its receiver, 1 if that is prompt, fields, name, …}; no fields where the record is
---           no hash. What is due and waits for the end of one that is under way does not count for the first.
--- Keeps: a webhook that is taken and not done is taken again later: each is delivered at least once. Many for one receiver, or for
---       receivers that do not answer, keep no other waiting.
+-- Take the webhooks that are due. For the lease, nobody else tries them.
+-- KEYS: the public queue. ARGV: limit; lease (ms); the limit for all receivers that are not known to answer promptly; the most webhooks
+--       under way to one prompt receiver; the most under way to one of the others. Then each receiver with webhooks under way, followed by
+--       their number.
+-- Answers: {ms until the next is due (-1: none), then for each webhook: name, its receiver, 1 if that is prompt, else 0, fields}. The
+--       fields are empty if the record is no hash. A due webhook that waits for the end of another one to its receiver does not count for
+--       the first value.
+-- Keeps: a webhook that is taken and not done is taken again later, so each is delivered at least once. Many webhooks for one receiver, or
+--       for receivers that do not answer, do not delay those for others.
 -- flags: allow-oom
 -- use: webhook_outbox clock
-local LOOKS = 200   -- receivers that one call looks at, of each kind
+local LOOKS = 200   -- receivers of each kind (prompt or not) that one call looks at
 local box = outbox()
 local limit, lease, room = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local answer, busy = {-1}, {}
@@ -16,18 +18,18 @@ call('DEL', KEY.webhooks_control)
 
 local function fields_of(name)
   local counted = redis.pcall('HINCRBY', box.hash(name), 'tries', 1)
-  if type(counted) ~= 'number' then return {} end   -- an error, which is its own and not that of the others
+  if type(counted) ~= 'number' then return {} end   -- the record is damaged; the other webhooks go on
   return call('HGETALL', box.hash(name))
 end
 
--- True if this is in a sorted set. A key that holds something else is freed.
+-- True if the member is in this sorted set. A key that holds another type is deleted.
 local function is_in(key, member)
   local score = redis.pcall('ZSCORE', key, member)
   if type(score) == 'table' then call('UNLINK', key) end
   return type(score) == 'string'
 end
 
--- The first webhook that is due may stand with no receiver, where somebody has damaged these sets.
+-- Puts the first due webhook back under its receiver, if somebody has damaged the receivers' sets.
 local function mend_first()
   local first = call('ZRANGE', box.index, 0, 0, 'WITHSCORES')
   if not first[1] or tonumber(first[2]) > NOW then return end
@@ -36,7 +38,7 @@ local function mend_first()
   if not is_in(KEY.receiver .. receiver, first[1]) or not is_known then box.plan(first[1], receiver, first[2]) end
 end
 
--- Takes the first webhooks of a receiver. Answers how many.
+-- Takes the first webhooks for a receiver. Answers how many.
 local function take_of(receiver, is_prompt, most)
   local names, taken = redis.pcall('ZRANGEBYSCORE', KEY.receiver .. receiver, '-inf', NOW, 'LIMIT', 0, most), 0
   for _, name in ipairs(names) do

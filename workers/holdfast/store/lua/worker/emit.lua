@@ -17,7 +17,7 @@ for i = 1, #ARGV, 6 do
   if r[1] ~= 'working' or r[2] ~= claim then word = 'LOST'
   elseif not last then word = 'DAMAGED'
   else
-    local known = last.claim == claim and last.number or 0   -- parts of this run that came, or were passed over
+    local known = last.claim == claim and last.number or 0   -- parts of this run that have come, or were skipped
     if number > known then
       local position, bytes = last.position + number - known - 1 + count, last.bytes + #values
       call('RPUSH', key, position .. ' ' .. string.format('%.0f', bytes) .. ' ' .. run .. ' ' .. number + count - 1 .. ' ' .. NOW .. ' ' .. claim .. '\n' .. values)

@@ -26,10 +26,10 @@ end
 
 local rows = {}
 
-local function take(id, r) rows[#rows + 1] = claim(id, incarnation, request, r) end   -- none if it has expired
+local function take(id, r) rows[#rows + 1] = claim(id, incarnation, request, r) end   -- an expired task adds no row
 
-local names          -- of this worker's handlers: '*', or the digest that they are kept under
-local met = {}         -- gates of unknown handlers that tasks have gone to or come from: lane → names
+local names          -- of this worker's handlers: '*', or the digest under which they are kept
+local met = {}         -- gates of unknown handlers that this pull has put tasks at or taken tasks from: lane → names
 local strangers, any_unknown
 
 local function of_unknown()
@@ -37,7 +37,7 @@ local function of_unknown()
   return strangers
 end
 
--- True if tasks wait anywhere for a handler that the workers which met them do not have.
+-- True if a task waits at any gate of an unknown handler.
 local function has_unknown()
   if any_unknown == nil then any_unknown = call('EXISTS', KEY.unserved) == 1 end
   return any_unknown
@@ -48,7 +48,7 @@ local function meet(lane, name)
   met[lane][name] = true
 end
 
--- Puts a task beside its lane if this worker has no handler of that name. Answers whether it did.
+-- Puts a task beside its lane if this worker does not have its handler. Answers true if it did.
 local function go_aside(id, lane, name, seq)
   name = name or ''
   if has_name(names, name) then return false end
@@ -57,15 +57,15 @@ local function go_aside(id, lane, name, seq)
   return true
 end
 
--- Claim a task that was met in a lane, unless this worker has no such handler, or its key or its handler's rate keeps it
--- back. `r`: its facts.
+-- Claims a task that was met in a lane. It goes to a gate instead if this worker does not have its handler, or if its key or its handler's
+-- rate keeps it back. `r`: its facts.
 local function take_or_hold(id, lane, key, name, seq, r)
   if go_aside(id, lane, name, seq) then return end
   if (key or is_bounded()) and bounds().hold_back(id, lane, key, name, seq) then return end
   take(id, r)
 end
 
--- The highest own number taken from a lane so far. It must be confirmed by the record: anybody can write entries.
+-- The highest number of own entries taken from each lane so far. The record must confirm a number, because anybody can write entries.
 local heads = {}
 
 local function head_of(lane)
@@ -77,8 +77,8 @@ local function raise_heads()
   for lane, seq in pairs(heads) do call('HSET', KEY.heads, lane, seq) end
 end
 
--- An own entry is a hint: the record decides. Suspects and those at a gate are only claimed from where they wait.
--- An entry in another lane than its task's is ignored, so that it is no way round the bounds; audit puts it back.
+-- Takes an own entry. It is a hint: the record decides. Suspects, and tasks at a gate, are claimed only from where they wait. An entry in
+-- another lane than its task's is ignored, so that nobody can go round the bounds with it; the audit puts it back.
 local function take_own(id, seq, lane)
   local r = facts(id)
   local own_lane, solo, key, name, state, number, held = r[1], r[8], r[10], r[11], r[12], r[13], r[14]
@@ -93,7 +93,8 @@ local function take_own(id, seq, lane)
   take_or_hold(id, own_lane, key, name, number, r)
 end
 
--- A foreign run takes the sequence of the entry before it, so that put back at the head it keeps the list sorted.
+-- Takes a foreign `run` entry. Its task gets the number of the entry before it, so that the list stays in order if the task is put back at
+-- the head.
 local function take_run(id, message, raw, lane, name)
   local digest = 'f' .. redis.sha1hex(raw)
   local r = read(id, 'state', 'message', 'solo', 'seq', 'lane', 'concurrency_key', 'name', 'held')
@@ -111,10 +112,10 @@ local function take_run(id, message, raw, lane, name)
   refuse(verdict or deliver_message(id, raw, message, digest), id, message, raw, lane)
 end
 
--- True if this call has read or decoded enough: the next call does the rest.
+-- True if this call has read or decoded enough. The next call continues.
 local read_bytes, decoded_bytes, looked_at = 0, 0, 0
 local function has_done_enough()
-  local LOOKS = 512   -- entries of all lanes together that are looked at
+  local LOOKS = 512   -- the most entries of all lanes together that one pull looks at
   return read_bytes >= WINDOW_BYTES or decoded_bytes >= DECODED_BYTES or looked_at >= LOOKS or told_enough()
 end
 
@@ -130,14 +131,15 @@ local function take_foreign(raw, lane)
   elseif CONTROL[verb](id, 'asked on the queue') == 'unknown' and verb ~= 'cancel' then set_aside(verb .. UNKNOWN, raw, lane) end
 end
 
--- Large entries that the worker has not admitted yet: while there are any it gets no more, so recovering it is bounded.
+-- Tells whether the worker has large entries in its inbox that it has not admitted. Such a worker gets no further ones, so that its
+-- recovery takes a bounded time.
 local has_inbox
 local function is_to_admit()
   if has_inbox == nil then has_inbox = call('EXISTS', inbox_of(incarnation)) == 1 end
   return has_inbox
 end
 
--- An entry that is too large to be decoded here. Answers whether the worker is to read it.
+-- Takes an entry that is too large to be decoded here. Answers true if the worker is to read it.
 local function take_large(raw, lane)
   local LARGEST = 16777216   -- bytes of an entry that any worker will ever be asked to read
   if #raw > LARGEST then set_aside('larger than ' .. LARGEST .. ' bytes', raw, lane) return false end
@@ -145,15 +147,15 @@ local function take_large(raw, lane)
   return true
 end
 
--- Claim up to `want` of those that wait at gates of a lane that may be open again. A gate whose first task is still kept
--- back is looked at again later, and the next gate now.
+-- Claims up to `want` of the tasks at gates of a lane that may be open again. A gate whose first task is still kept back is looked at again
+-- later; the next gate is looked at now.
 local function take_from_gates(lane, want)
   local gates, before, looked = KEY.gates .. lane, #rows, 0
 
   local function look_at(id, gate)
     local r = facts(id)
     local key, name = r[10], r[11]
-    local waits = r[12] == 'submitted'   -- else its record was deleted by somebody
+    local waits = r[12] == 'submitted'   -- else somebody has deleted its record
     if waits and pass_over(id, r, lane) then
       leave_gate(id, lane, gate)
       return true
@@ -178,7 +180,7 @@ local function take_from_gates(lane, want)
     return true
   end
 
-  -- Answers whether the next one may be looked at.
+  -- Takes the first task of a gate. Answers true if the next task may be looked at.
   local function take_first(gate)
     local first = bounds().first_at(lane, gate)
     local function leave(id) leave_gate(id, lane, gate, true) end
@@ -190,12 +192,12 @@ local function take_from_gates(lane, want)
   end
 end
 
--- Claim up to `want` of those that wait for handlers that this worker has, in the order of their numbers.
+-- Claims up to `want` of the tasks that wait for this worker's handlers at gates of unknown handlers, in the order of their numbers.
 local function take_from_unknown(lane, want)
   local before, unknown = #rows, of_unknown()
   local function look_at(id, name)
     local r = facts(id)
-    local waits = r[12] == 'submitted'   -- else its record was deleted by somebody
+    local waits = r[12] == 'submitted'   -- else somebody has deleted its record
     leave_gate(id, lane, 'unknown:' .. name, not waits)
     meet(lane, name)
     if waits and pass_over(id, r, lane) then waits = false end
@@ -220,13 +222,13 @@ local function take_entry(raw, lane)
   else take_foreign(raw, lane) end
 end
 
--- Claim up to `want` from one lane; how many were claimed. One that goes to the inbox ends the round: the worker admits
--- it to the head before it asks for what was behind it, so a lane stays in order.
+-- Claims up to `want` tasks of one lane. Answers how many. If an entry goes to the inbox, the pull ends with it: the worker admits it to
+-- the head before it asks for the entries after it, so the lane stays in order.
 local function take_lane(lane, want)
-  local WINDOW = 16   -- entries read at once
+  local WINDOW = 16   -- entries that are read at once
   local before, looked, inboxed = #rows, 0, false
   if is_bounded() then
-    want = math.min(want, (room_of(lane)))   -- entries of other lanes may have taken some of what it offered
+    want = math.min(want, (room_of(lane)))   -- tasks met in other lanes may have used up some of this lane's room
     take_from_gates(lane, want)
   end
   if has_unknown() then take_from_unknown(lane, want - (#rows - before)) end
@@ -250,14 +252,14 @@ end
 
 local LANES, WEIGHTS = served_lanes()
 
--- How many tasks of a lane may start now.
+-- How many tasks a lane offers to this worker now.
 local function offer_of(lane)
   local waiting = size_of('LLEN', list_of(lane)) + (has_unknown() and of_unknown().count_for(lane, names) or 0)
   if not is_bounded() then return waiting end
   return math.min(room_of(lane), waiting + shared('ZCOUNT', KEY.gates .. lane, '-inf', NOW))
 end
 
--- How many tasks each lane offers, their sum, and the number of lanes that offer anything.
+-- Three answers: how many tasks each lane offers; their sum; how many lanes offer any.
 local function look()
   local offers, sum, busy = {}, 0, 0
   for i, lane in ipairs(LANES) do
@@ -267,8 +269,8 @@ local function look()
   return offers, sum, busy
 end
 
--- Start a suspect, unless this worker has no such handler; whether it was claimed, and has not expired. One whose handler
--- others have stays for those.
+-- Claims a suspect, unless this worker does not have its handler. Answers true if it was claimed and has not expired. A suspect whose
+-- handler another worker has stays for that worker.
 local function take_suspect(id, lane, r)
   local before, gate = #rows, r[6]
   if not has_name(names, r[5] or '') then
@@ -288,9 +290,9 @@ local function take_suspect(id, lane, r)
   return true
 end
 
--- A quarantine worker claims one suspect and nothing beside it. One that was suspected for recoveries waits until no
--- other quarantine worker of this host runs anything: the first that is met meanwhile is the next of its host (`apart`), and
--- no other one starts before it, as long as it may.
+-- Claims one suspect for a quarantine worker, and nothing else. A task that is a suspect because of recoveries waits until no other
+-- quarantine worker of this host runs anything. The first such task that is met is noted as the next of its host (`apart`). While it may
+-- start, no other suspect starts before it.
 local function take_in_quarantine(host)
   if slots == 0 or call('HLEN', running_of(incarnation)) > 0 then return end
   local others, apart = suspects().others_run(incarnation, host)
@@ -315,8 +317,8 @@ local function take_in_quarantine(host)
   if not met then suspects().visit_all(LANES, take_or_wait) end
 end
 
--- A process that cannot fork runs a suspect whose lane and handler no supervisor serves, when it holds nothing else, and
--- claims nothing beside it nor while one may start. Answers whether that is so.
+-- For a worker of a process that cannot fork. If no supervisor serves the lane and handler of a suspect, this worker claims the suspect
+-- when it holds nothing else. It claims nothing beside a suspect, or while one may start. Answers true if so.
 local function attend_suspects()
   local held = call('HLEN', running_of(incarnation))
   if held == 1 and read(call('HKEYS', running_of(incarnation))[1], 'solo')[1] == '1' then return true end
@@ -338,9 +340,10 @@ local function take_in_order(offers, want)
   end
 end
 
--- A lane that gives less than it holds has given what can be looked at in one pull: the others get the rest.
+-- Takes tasks by the turns of the lanes. If a lane gives less than it holds, because a pull looks at a bounded number of its entries, the
+-- other lanes get the rest.
 local function take_in_turns(offers, want)
-  local ROUNDS = 4   -- turns that are given anew, where lanes have given less than they hold
+  local ROUNDS = 4   -- times that turns are computed again after lanes have given less than they hold
   for _ = 1, ROUNDS do
     if want <= 0 or has_done_enough() then return end
     local shares, had = turns(LANES, WEIGHTS, offers, want)
@@ -354,7 +357,7 @@ local function take_in_turns(offers, want)
   end
 end
 
--- This worker's share of what waits, so that eight long tasks land on eight workers.
+-- Takes this worker's share of the waiting tasks, so that eight long tasks go to eight workers.
 local function take_share(offers, waiting, busy)
   if slots == 0 or waiting == 0 then return end
   local live = math.max(1, call('ZCARD', KEY.workers) - call('SCARD', KEY.quarantine))
@@ -362,7 +365,7 @@ local function take_share(offers, waiting, busy)
   if busy > 1 and #WEIGHTS > 0 then take_in_turns(offers, want) else take_in_order(offers, want) end
 end
 
--- Others go on with what is left. Answers how much that is.
+-- Rings the bells of lanes that still hold tasks, so that other workers take them. Answers how many tasks are left.
 local function ring_on()
   local left = 0
   for _, lane in ipairs(LANES) do
@@ -375,7 +378,7 @@ local function ring_on()
   return left
 end
 
--- Wakes workers that have the handlers of tasks which wait at the gates that this pull has met.
+-- Wakes workers that have the handlers of tasks at the gates that this pull has met.
 local function call_servers()
   for lane, gates in pairs(met) do
     for name in pairs(gates) do
@@ -391,7 +394,7 @@ end
 local function pull()
   ring_at_the_end()
   local verdicts = settle_all()
-  local known = redis.pcall('HMGET', KEY.worker .. incarnation, 'state', 'request', 'kind', 'quiet', 'host', 'names')   -- of an error nothing
+  local known = redis.pcall('HMGET', KEY.worker .. incarnation, 'state', 'request', 'kind', 'quiet', 'host', 'names')   -- an error has no elements
   local last = tonumber(known[2] or nil) or 0
   names = known[6]
   if known[1] ~= 'live' or request <= last then ring_for(freed) end
@@ -404,17 +407,17 @@ local function pull()
   call('HSET', KEY.worker .. incarnation, 'request', request)
   local word = known[4] and 'QUIET' or 'OK'
   local live = known[1] == 'live' and word == 'OK'
-  -- A request that leaps: this Redis does not know of this worker's last ones.
+  -- A number that leaps means that this Redis does not know the worker's last requests.
   if (request > last + 1 and doubt().begin(incarnation, 'request ' .. request .. ' after ' .. last)) or doubt().lasts() then
     if live then return {'DOUBTED', verdicts, {}, 0, call('LLEN', inbox_of(incarnation))} end
   end
   if live and call('EXISTS', KEY.due, KEY.agenda, KEY.leftover, KEY.joining) > 0 then
-    promote(16)   -- due tasks submitted in passing, for where there is no steward
+    promote(16)   -- submits due tasks, in case there is no steward
   end
   if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspects()) then
     if known[3] == 'single' then
       word = 'APART'
-      ring_on()   -- the bell that it has heard is for others
+      ring_on()   -- this worker takes nothing, so the bell that it has heard is rung again for others
     elseif live then
       take_in_quarantine(known[5])
     end
@@ -422,8 +425,8 @@ local function pull()
     call_servers()
     return {word, verdicts, rows, 0, call('LLEN', inbox_of(incarnation))}
   end
-  -- A schedule that goes on is back in its lane before this worker claims, else the weights of lanes would count for nothing. If a
-  -- ledger follows this Redis, its stewards alone make fires.
+  -- The next fire of a CONTINUE schedule is in its lane before this worker claims; otherwise the weights of lanes would not count. If a
+  -- ledger follows this Redis, only its stewards make fires.
   local fires
   if live and slots > 0 and #go_on_now > 0 and call('HEXISTS', KEY.meta, 'ledger') + call('HEXISTS', KEY.meta, 'rebuilding') == 0 then
     word, fires = 'FIRES', go_on_now
@@ -438,7 +441,7 @@ local function pull()
       if offers[i] == 0 then ask_back(lane, incarnation) end
     end
   end
-  -- An idle pull, the most frequent one, ends here.
+  -- A pull that finds nothing, the most frequent one, ends here.
   if waiting == 0 and not is_bounded() then return {word, verdicts, rows, 0, 0, fires} end
   local left = ring_on()
   ring_for(freed)

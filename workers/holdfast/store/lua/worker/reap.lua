@@ -10,7 +10,7 @@ local answer = {}
 local function lost(incarnation, cause)
   local went, put_back = attempt(recover, {incarnation = incarnation, cause = cause, runs = tonumber(ARGV[3])})
   answer[#answer + 1], answer[#answer + 2] = incarnation, went and put_back or 0
-  if not went then call('ZREM', KEY.workers, incarnation) end   -- the others are looked at; strays finds what it owned
+  if not went then call('ZREM', KEY.workers, incarnation) end   -- the call goes on with the other workers; the search for strays finds this one's tasks
 end
 
 for _, incarnation in ipairs(call('ZRANGEBYSCORE', KEY.workers, '(' .. NOW, '+inf', 'LIMIT', 0, 256)) do
@@ -21,7 +21,7 @@ for _, incarnation in ipairs(call('ZRANGEBYSCORE', KEY.workers, '-inf', NOW - le
   local r = facts_of_worker(incarnation, 'heartbeat', 'suspect', 'vouched')
   local last = (r[1] or '') .. '/' .. (r[3] or '')
   local beat, since = string.match(r[2] or '', '^(.*):(%d+)$')
-  if not r[1] then   -- its record was lost: what it owned is nobody's
+  if not r[1] then   -- its record was lost, so nobody knows which tasks it owned
     lost(incarnation, 'record lost')
   elseif beat ~= last or tonumber(since) > NOW then
     call('HSET', worker, 'suspect', last .. ':' .. NOW)

@@ -16,7 +16,7 @@
 local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt, application, catalog, concurrency, answered = unpack(ARGV)
 local worker = KEY.worker .. incarnation
 
--- Many workers have the same names: these are kept once, in a set that is called by their digest.
+-- Keeps the names of the handlers once for all workers with the same names, in a set named by their digest.
 local function keep_names()
   if names == '' then return '*' end
   local digest = redis.sha1hex(names)
@@ -26,7 +26,7 @@ local function keep_names()
 end
 
 local known = facts_of_worker(incarnation, 'state', 'host', 'pid')
-if known[1] == nil then call('UNLINK', worker) end   -- somebody has put something else there
+if known[1] == nil then call('UNLINK', worker) end   -- the key holds another type
 if known[1] == 'dead' then return 'DEAD' end
 if known[1] then
   if known[2] == host and known[3] == pid then return 'OK' end
@@ -42,6 +42,6 @@ if kind == 'quarantine' then call('SADD', KEY.quarantine, incarnation) end
 if (halt or '') ~= '' then call('HSET', worker, 'halt', halt) end
 if is_barred(host, halt) then call('HSET', worker, 'quiet', '1') end
 call('ZADD', KEY.workers, NOW, incarnation)
-raise(KEY.meta, 'roster', 1)   -- so many registered or began to drain: a look at all workers may be spared
+raise(KEY.meta, 'roster', 1)   -- counts registrations and drains, so that a caller knows whether to look at all workers again
 tell('worker-registered', incarnation, host .. ' ' .. pid)
 return 'OK'

@@ -13,14 +13,14 @@ local worker = KEY.worker .. incarnation
 local known = facts_of_worker(incarnation, 'state', 'vouched', 'kind', 'heartbeat', 'quiet', 'request')
 if not known[1] then return {'UNKNOWN', {}, 0, -1, 0, 0, {}, 0} end
 if known[1] == 'dead' then return {'DEAD', {}, 0, -1, 0, 0, {}, 0} end
-if known[1] ~= state then raise(KEY.meta, 'roster', 1) end   -- it declares no schedules any more
+if known[1] ~= state then raise(KEY.meta, 'roster', 1) end   -- a draining worker declares no schedules any more
 call('HSET', worker, 'state', state, 'heartbeat', (whole(known[4]) or 0) + 1)
 call('ZADD', KEY.workers, NOW, incarnation)
 
 local held, lost, to_pause = {}, {}, {}
 
--- The task was given to this worker anew, by a request whose answer it has not seen: it goes on under that claim (the store has lost
--- writes).
+-- True if the task was given to this worker again, by a request whose answer it has not seen. It holds the task under an older claim,
+-- because the store has lost writes; it goes on under the new claim.
 local function unread(owner, claim)
   return owner == incarnation and tonumber(string.match(claim or '', ':(%d+)$') or 0) > answered
 end
@@ -42,12 +42,12 @@ for i = 5 + lanes, #ARGV, 4 do
   end
 end
 
--- The worker has seen the answers of these requests. A task of theirs that it does not hold was dropped on its side: nobody works on it.
--- A task that the worker holds under any claim is not put back: it may run there.
+-- True if the worker has dropped this task: it has seen the answer of the task's request, and does not hold the task under any claim. So
+-- nobody works on it.
 local function dropped(id, claim) return not held[id] and (tonumber(string.match(claim, ':(%d+)$')) or 0) <= answered end
 local returned = return_unbegun(incarnation, dropped, '')
 
--- Suspects are not for workers of a pool, and a quarantine worker claims nothing else.
+-- How many tasks wait that this worker might claim. Workers of a pool claim no suspects, and a quarantine worker claims nothing else.
 local waiting = 0
 for i = 5, 4 + lanes do
   if known[3] ~= 'quarantine' then waiting = waiting + call('EXISTS', list_of(ARGV[i])) end

@@ -8,7 +8,7 @@
 local NAMED = 3
 local gates = unknown()
 
--- Each text once: most workers registered the same.
+-- The limits that these workers have registered, each text once, because most have registered the same.
 local function limits_of(workers)
   local texts, known = {}, {}
   for _, worker in ipairs(workers) do

@@ -9,7 +9,7 @@
 -- use: clock recovery task_record workers damage task_end
 local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 
--- The reason why nobody can be working on this task, or nil.
+-- The reason for which nobody can be working on this task; nil if somebody may be.
 local function why(id, owner, claim)
   local state = facts_of_worker(owner, 'state')[1]
   if not state then return 'unknown' end

@@ -19,7 +19,7 @@ end
 
 local LANES, NAMED = {}, tonumber(ARGV[1])
 for i = NAMED + 2, #ARGV do LANES[#LANES + 1] = ARGV[i] end
-local handlers   -- of this pool: '*', or the digests that their names are kept under
+local handlers   -- of this pool: '*', or the digests under which their names are kept
 
 local function handlers_here()
   if handlers then return handlers end

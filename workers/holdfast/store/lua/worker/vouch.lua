@@ -5,10 +5,10 @@
 -- use: clock
 local clock, version = ARGV[1], ARGV[2]
 local lives, count = {}, 0
-for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do lives[incarnation] = true end   -- none of the dead
+for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do lives[incarnation] = true end   -- only living workers are in this set
 for i = 3, #ARGV do
   local incarnation = ARGV[i]
-  if lives[incarnation] then   -- a damaged record lives on by its beat alone
+  if lives[incarnation] then   -- pcall, because the heartbeat alone keeps a worker with a damaged record alive
     redis.pcall('HSET', KEY.worker .. incarnation, 'vouched', NOW)
     if clock ~= '' then redis.pcall('HSET', KEY.worker .. incarnation, 'ahead', clock - NOW, 'version', version) end
     call('ZADD', KEY.workers, NOW, incarnation)
