@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from holdfast.store import Store
 
 
-# Notices tasks in a store in memory that end with it and were never offered to a worker.
+# Finds tasks that were never offered to a worker before their store in memory ends.
 
 WAITING = (State.SUBMITTED, State.DELAYED, State.WAITING)
 PAGE = 100
@@ -45,18 +45,19 @@ PAGE = 100
 
 @dataclass(slots=True)
 class UnservedTasks:
-    """`counts`: True for a store in memory that nobody else can reach."""
+    """The check for tasks that would be lost with a store in memory, because no `working` block served them. `counts`:
+    True if the store is in memory and nobody else can reach it; otherwise nothing is checked."""
 
     counts: bool = False
     _served: set[str] = field(default_factory=set[str])
 
     async def note_served(self, store: Store) -> None:
-        """Note the end of a `working` block: it could have run all tasks that wait now."""
+        """Note all tasks that wait at the end of a `working` block: the block could have run them."""
         if self.counts:
             self._served |= await _waiting(store)
 
     async def check(self, store: Store) -> None:
-        """Raises UnservedTasksError."""
+        """Raise UnservedTasksError if tasks wait that no `working` block has served."""
         if self.counts and (lost := sorted(await _waiting(store) - self._served)):
             number = counted(len(lost), "task waits", "tasks wait")
             raise UnservedTasksError(
@@ -75,7 +76,7 @@ async def _waiting(store: Store) -> set[str]:
 
 
 MEMORY_POLL = 0.1  # seconds after which a worker beside a store in memory sees a delayed task
-GATES_AT_ONCE, LOOK_EVERY = 100, 1.0  # gates of unknown handlers; seconds
+GATES_AT_ONCE, LOOK_EVERY = 100, 1.0  # handlers without a worker that one look checks; seconds between looks
 DRAIN = 10.0  # seconds for running tasks when a `working` block ends
 
 
@@ -90,12 +91,12 @@ def create_broker(
     handlers: Handlers[Any, Any] | None = None,
     retries: SubmitRetries | None = None,
 ) -> Broker:
-    """A broker for these settings, to be entered with `async with`; without settings, for the keywords, the environment
-    and files.
+    """Make a broker, to be entered with `async with`. It takes settings or keywords. Without settings, the keywords,
+    the environment and the settings files count.
 
     `type` is `redis` or `memory`. If nothing names it, a URL or a host means Redis. With nothing set, the broker uses
     the store of the worker that runs the caller. Outside of a worker it uses the store of the supervisor in the runtime
-    folder, else memory. `handlers` and `retries` are the TaskManager's; without `retries` the settings count
+    folder, else memory. `handlers` and `retries` are passed to the TaskManager; without `retries` the settings count
     (`submit_attempts` …). Raises ConfigError, which is a ValueError, for an unknown type, for Redis without URL or
     host, for settings and keywords at once; MissingPackageError, also a ValueError, if a package is missing;
     InvalidTaskError for settings, handlers or retries of another type.
@@ -122,8 +123,9 @@ def create_broker(
 
 
 class Broker:
-    """A store while it is entered. `manager` submits and reads tasks; `store` is the store under it. `in_memory` is
-    certain once it is entered; before, it is also true if the settings do not say."""
+    """Access to one store, open while its `async with` block runs. `manager` submits and reads tasks; `store` is the
+    store below it. `in_memory`: True if the store is in memory. Before the block it is also True if the settings do not
+    say which store to use."""
 
     manager: TaskManager
     store: Store
@@ -148,7 +150,7 @@ class Broker:
             need_memory()
 
     async def __aenter__(self) -> Self:
-        """Raises StoreUnavailableError, with the URL, if Redis does not answer."""
+        """Open the store. Raises StoreUnavailableError, with the URL, if Redis does not answer."""
         source = await find_source(self._given, self._set_fields, in_memory=self._chosen)
         self._settings, self.in_memory = source.settings, source.in_memory
         async with AsyncExitStack() as stack:
@@ -164,8 +166,8 @@ class Broker:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Raises UnservedTasksError if tasks wait in a private store in memory and no `working` block has served
-        them."""
+        """Close the store. Raises UnservedTasksError if tasks wait in a private store in memory and no `working` block
+        has served them."""
         manager_in_scope.leave(self._entered)
         try:
             if error is None:
@@ -183,9 +185,9 @@ class Broker:
     ) -> AsyncGenerator[None]:
         """Run tasks with this function or registry in this process, as `supervisor start` would, while the block runs.
 
-        At its end running tasks have `drain_timeout` seconds, waiting tasks stay in the store; a block that raises ends
-        at once. Attempts, retries and time limits are those of the broker's settings. Raises HandlerError and
-        InvalidTaskError.
+        At the end of the block, running tasks have `drain_timeout` seconds to finish, and waiting tasks stay in the
+        store. If the block raises, the workers end at once. Attempts, retries and time limits are those of the broker's
+        settings. Raises HandlerError and InvalidTaskError.
         """
         from holdfast.worker.in_process import open_worker  # a producer needs none of it
 
@@ -205,7 +207,7 @@ class Broker:
             yield
 
     async def _fire(self) -> None:
-        """Make due fires of schedules, without end, because no steward looks after a store in memory."""
+        """Make the due fires of schedules; never returns. A store in memory has no steward that would make them."""
         from holdfast.client.schedule_fire import ScheduleFirer
 
         firing = ScheduleFirer(self.store, self._settings.queue_name, self._settings.max_message_bytes)
@@ -215,8 +217,8 @@ class Broker:
             await self.store.wait_fires(longest if following is None else min(following, longest))
 
     async def _give_up(self) -> None:
-        """Fail tasks that have waited too long for a handler that no worker has. This runs without end, because there
-        is no steward."""
+        """Fail tasks that have waited too long for a handler that no worker has; never returns. A store in memory has
+        no steward that would fail them."""
         while True:
             await self.store.unserved(round(self._settings.unknown_handler_timeout * 1000), GATES_AT_ONCE)
             await anyio.sleep(LOOK_EVERY)

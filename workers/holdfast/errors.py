@@ -1,10 +1,11 @@
-"""One tree of errors; each class's docstring says what it means, its message names what, which value and what to do."""
+"""All errors of Holdfast, in one class tree. The docstring of a class says what the error means. Its message names what
+failed, which value and what to do."""
 
 from __future__ import annotations
 
 
 class HoldfastError(Exception):
-    """Anything Holdfast raises on purpose."""
+    """The base class of all errors that Holdfast raises on purpose."""
 
 
 class StoreError(HoldfastError):
@@ -24,12 +25,12 @@ class LedgerUnavailableError(StoreUnavailableError):
 
 
 class StoreRefusedError(StoreError):
-    """Holdfast cannot keep its promise on this store (too old, evicting, another schema); the message says how to mend
-    that."""
+    """Holdfast cannot keep its promise on this store: it is too old, evicts keys, or has another schema. The message
+    says how to mend this."""
 
 
 class MissingPackageError(StoreRefusedError, ValueError):
-    """A package that is needed is not installed; the message says which."""
+    """A package that Holdfast needs is not installed; the message names it."""
 
 
 class MissingFrameworkError(HoldfastError, ImportError):
@@ -57,12 +58,11 @@ class UnreadableRecordError(StoreError):
 
 
 class TooManyMessagesError(HoldfastError):
-    """This task already has the largest allowed number of waiting messages; nothing was written. Send it again
-    later."""
+    """As many messages wait for this task as are allowed; nothing was written. Send the message again later."""
 
 
 class CannotRetryError(HoldfastError):
-    """The task cannot be retried as it is; nothing was written."""
+    """This task cannot be retried now; nothing was written."""
 
 
 class TaskOpenError(HoldfastError):
@@ -70,16 +70,16 @@ class TaskOpenError(HoldfastError):
 
 
 class QueueBusyError(HoldfastError):
-    """Workers take from the queue; nothing was deleted."""
+    """Workers still take tasks from the queue; nothing was deleted."""
 
 
 class StepError(HoldfastError):
-    """A step of a task cannot be run or recorded; the message names it. Steps that were recorded before stay."""
+    """A step of a task cannot be run or recorded; the message names the step. Steps that were recorded before stay."""
 
 
 class StepMismatchError(StepError):
-    """The handler begins another step than the one recorded at this place: an earlier run took another way, or ran
-    other code."""
+    """The handler begins another step than the one recorded at this place: an earlier run came to its steps in another
+    order, or ran other code."""
 
 
 class ParentResultError(HoldfastError):
@@ -87,9 +87,11 @@ class ParentResultError(HoldfastError):
 
 
 class RunEnded(BaseException):
-    """Ends this run of a handler, which has come to `task.sleep` or `task.question`.
+    """Ends this run of a handler, because the handler called `task.sleep` or `task.question`.
 
-    It is no Exception, so that `except Exception` lets it pass. Code that catches BaseException raises it again."""
+    RunEnded is no subclass of Exception, so `except Exception` lets it pass. Code that catches BaseException must raise
+    it again.
+    """
 
 
 class UnknownTaskError(HoldfastError):
@@ -101,12 +103,12 @@ class UnknownBatchError(HoldfastError):
 
 
 class BatchConflictError(HoldfastError):
-    """This batch id was used before with other tasks, or one of its tasks exists and belongs to no or another batch;
-    the message names it. Nothing was written for the batch."""
+    """This batch id was used before with other tasks, or a task of this batch exists already outside of it. The message
+    names the conflict. Nothing was written for the batch."""
 
 
 class BatchClosedError(HoldfastError):
-    """An operator has sealed or canceled this batch before all its tasks had come; nothing was written."""
+    """An operator sealed or canceled this batch before all its tasks were submitted; nothing was written."""
 
 
 class InvalidTaskError(HoldfastError, ValueError):
@@ -114,11 +116,12 @@ class InvalidTaskError(HoldfastError, ValueError):
 
 
 class LaneTypeError(StoreRefusedError, InvalidTaskError):
-    """The key of this lane holds something else than a list; the message names it. Nothing was written."""
+    """The Redis key of this lane holds a value that is no list; the message names it. Nothing was written."""
 
 
 class AmbiguousManagerError(HoldfastError):
-    """Several brokers are open in this event loop, and none is around this code; nothing was written."""
+    """Several brokers are open in this event loop, and this code runs in the block of none of them; nothing was
+    written."""
 
 
 class WouldBlockError(HoldfastError):
@@ -131,12 +134,12 @@ class ForkedProcessError(HoldfastError):
 
 
 class NotDueError(HoldfastError, TimeoutError):
-    """A test waits for a task that cannot end at the test's time; the message says when it is due."""
+    """A test waits for a task that is due only later than the test's clock says; the message says when."""
 
 
 class TaskFailed(HoldfastError):  # noqa: N818 - named as the state it tells of
-    """The awaited task has failed, was rejected or was canceled. `type` and `traceback` of the exception in the worker
-    are empty if there is none."""
+    """The awaited task has failed, was rejected or was canceled. `type` and `traceback`: those of the exception in the
+    worker; empty if there was no exception."""
 
     def __init__(self, task_id: str, state: str, reason: str, type: str = "", traceback: str = "") -> None:  # noqa: A002 - as in records
         super().__init__(task_id, state, reason, type, traceback)
@@ -144,16 +147,16 @@ class TaskFailed(HoldfastError):  # noqa: N818 - named as the state it tells of
         self.type, self.traceback = type, traceback
 
     def __str__(self) -> str:
-        """The error of the worker, with its traceback on lines of its own."""
+        """The task's state and error. The worker's traceback follows on lines of its own."""
         error = f"{self.type}: {self.reason}" if self.type else self.reason
         first = f"task {self.task_id} {self.state}: {error}"
         return f"{first}\n\nin the worker:\n{self.traceback.rstrip()}" if self.traceback else first
 
 
 class TaskRefused(TaskFailed):
-    """The awaited task was accepted while Redis was away, and rejected when Redis could not take it later. `word` says
-    why: a value of `Accepted`, for example `duplicate` or `no-parent`. `duplicate_of`: the task that held its unique
-    key. `type` is `TaskRefused`."""
+    """The ledger accepted the awaited task while Redis was away, but Redis could not take it later, so it was rejected.
+    `word` says why: a value of `Accepted`, for example `duplicate` or `no-parent`. `duplicate_of`: the task that held
+    its unique key. `type` is `TaskRefused`."""
 
     word: str = ""
     duplicate_of: str = ""
@@ -171,7 +174,8 @@ class InvalidScheduleError(HoldfastError, ValueError):
     """A schedule cannot be accepted; nothing was written."""
 
     def __init__(self, message: str) -> None:
-        """Cuts a long message in its middle: a rule may be very long, and the fault is named before and behind it."""
+        """Cut a long message in its middle. A rule may be very long, and the message names the fault before and behind
+        it."""
         super().__init__(message if len(message) <= 480 else f"{message[:240]} ... {message[-200:]}")
 
 
@@ -184,12 +188,12 @@ class UnreadableScheduleError(HoldfastError):
 
 
 class ScheduleBusyError(HoldfastError):
-    """The schedule cannot do this now: its last task runs, or another caller has just changed it; nothing was
-    written."""
+    """The schedule cannot carry out this order now: its last task still runs, or another caller has just changed it.
+    Nothing was written."""
 
 
 class HandlerError(HoldfastError):
-    """The handler cannot be found, imported or called; `traceback` is the user's, if there is one."""
+    """The handler cannot be found, imported or called. `traceback`: that of the user's code; empty if there is none."""
 
     def __init__(self, message: str, traceback: str = "") -> None:
         super().__init__(message)
@@ -197,7 +201,7 @@ class HandlerError(HoldfastError):
 
 
 class Retry(HoldfastError):  # noqa: N818 - handlers raise it as an instruction, not as an error
-    """Raised by a handler: run this task again, after `after` seconds (None: the usual back-off)."""
+    """Raised by a handler: run this task again after `after` seconds; None: after the usual back-off."""
 
     def __init__(self, after: float | None = None, reason: str = "") -> None:
         super().__init__(reason or "the handler asked for a retry")

@@ -19,7 +19,7 @@ class Exit(IntEnum):
     PERMISSION = 77
     CONFIG = 78
     INTERRUPTED = 130  # as a shell reports an end by SIGINT
-    READ_NO_MORE = 141  # as a shell reports an end by SIGPIPE: what was asked may be done in part
+    READ_NO_MORE = 141  # as a shell reports an end by SIGPIPE: the command may have done a part of its work
 
     @property
     def meaning(self) -> str:
@@ -54,8 +54,8 @@ class ChildExit(IntEnum):
     OK = 0  # drained, or told to leave
     BUG = 70
     BOOT_FAILED = 78
-    FENCED = 82  # told DEAD: another process owns its tasks by now
-    STUCK = 83  # a thread would not stop: the process had to end for its task to settle
+    FENCED = 82  # the store called it dead: another process owns its tasks by now
+    STUCK = 83  # a thread would not stop: its task can settle only after the end of the process
     UNAVAILABLE = 69  # preflight: the store cannot be reached
     ORPHANED = 86  # the parent is gone
     NOT_SHAREABLE = 87  # a loader: the import of the handler has effects that do not survive a fork

@@ -1,4 +1,4 @@
-"""The version of Holdfast that is installed, by the name of its distribution."""
+"""The version of Holdfast that is installed, looked up by the name of its distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task that a store is asked to accept: its operation, its options, and the store's answer. Times are
+"""What a producer asks a store to accept (an operation with its options), and the store's answer. Times are
 milliseconds."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.core.identity import sha1_hex
 
-MOST_PARENTS = 100  # what the end of one task costs at most
+MOST_PARENTS = 100  # of one task
 
 
 class IfParentFails(StrEnum):
@@ -23,7 +23,7 @@ class IfParentFails(StrEnum):
 @dataclass(frozen=True, slots=True)
 class BatchPlace:
     """The place of a task in its batch, from 1; the callback has 0. `expected`: the number of tasks in the whole batch.
-    `digest`: of all these tasks and the callback."""
+    `digest`: the digest of all tasks of the batch and its callback."""
 
     batch: str
     place: int
@@ -32,15 +32,16 @@ class BatchPlace:
 
     @property
     def text(self) -> str:
-        """As the store keeps it in the record of the task."""
+        """The place as the store keeps it in the record of the task."""
         return f"{self.place} {self.expected} {self.digest} {self.batch}"
 
 
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
-    """Times are milliseconds; `expires_ms` is by the store's clock, `expires_in_ms` counts from acceptance. Keys are
-    stored as digests (`key_digest`). `unique_ms`: how long the key is held; None: until the first task has ended.
-    `webhook`: this URL gets a request when the task ends or asks. `batch`: the task's place in its batch."""
+    """The options of a submitted task. Times are milliseconds; `expires_ms` is by the store's clock, `expires_in_ms`
+    counts from acceptance. Keys are stored as digests (`key_digest`). `unique_ms`: how long the key is held; None:
+    until the first task has ended. `webhook`: this URL gets a request when the task ends or asks. `batch`: the task's
+    place in its batch."""
 
     after: tuple[str, ...] = ()
     if_parent_fails: IfParentFails = IfParentFails.FAIL
@@ -59,7 +60,7 @@ def key_digest(key: str | None) -> str:
 
 
 class Submission(msgspec.Struct, frozen=True):
-    """One operation to accept. `digest` identifies the message's content whatever its trace ids are."""
+    """One operation to accept. `digest` identifies the content of the message without its trace ids."""
 
     task_id: str
     message_id: str
@@ -84,20 +85,20 @@ class Accepted(StrEnum):
     DUPLICATE = "duplicate"  # seen before; nothing changed
     CONFLICT = "conflict"  # the same message id with other content; nothing changed
     TERMINAL = "terminal"  # the task has ended; nothing changed
-    FULL = "full"  # as many messages wait for the task as may; nothing changed
+    FULL = "full"  # the task has as many waiting messages as are allowed; nothing changed
     UNKNOWN = "unknown"  # `message` alone: there is no such task; nothing changed
-    NO_PARENT = "no-parent"  # a task that it is to wait for is not known; nothing changed
-    NO_LIST = "no-list"  # its lane is a key that holds something else; nothing changed
+    NO_PARENT = "no-parent"  # a task in `after` is not known; nothing changed
+    NO_LIST = "no-list"  # the key of its lane holds no list; nothing changed
     OTHER_BATCH = "other-batch"  # its batch was submitted before with other tasks; nothing changed
     BATCH_CLOSED = "batch-closed"  # an operator has sealed or canceled its batch; nothing changed
-    TAKEN = "taken"  # the task is there and is not of this batch; nothing changed
-    DAMAGED = "damaged"  # what it is to be tied to cannot be read: its batch, a task it is to wait for; nothing changed
-    REJECTED = "rejected"  # to a ledger alone: a promised task that cannot be made; its record says why
+    TAKEN = "taken"  # the task exists and is not of this batch; nothing changed
+    DAMAGED = "damaged"  # its batch, or a task in `after`, cannot be read; nothing changed
+    REJECTED = "rejected"  # from a ledger only: Redis cannot take the accepted task; its record says why
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """The answer to a submission. `task_id`: the accepted task, or for a duplicate the first task with the `unique`
-    key. For a refusal: the unknown parent, or the damaged key."""
+    """The answer to a submission. `task_id`: the accepted task; for a duplicate, the first task with the `unique` key.
+    For a refusal: the id of the unknown parent, or the damaged key."""
 
     accepted: Accepted
     task_id: str

@@ -1,22 +1,21 @@
-"""Past changes and events: the changes that somebody asked for, and the events of the queue, as the store keeps
-them."""
+"""Past changes and events as the store keeps them: changes that somebody asked for, and events of the queue."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-KEPT = 10_000  # changes, the last ones
+KEPT = 10_000  # changes; older ones are dropped
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """A change that somebody has asked for. `who` asked, and `origin` says from where. `change`: its name, for example
-    `tasks/cancel`.
+    """A change that somebody has asked for. `who`: the one who asked; `origin`: from where. `change`: its name, for
+    example `tasks/cancel`.
 
     `subject`: the id of the task, lane or schedule that was changed. `related`: the id it came from, for example the
-    task that was edited. `outcome`: empty if the change was carried out, else the reason; for a change of many tasks
-    their filter, or the counts. `is_refused`: it was not carried out, or not for all tasks. `position`: of its entry in
-    the stream; empty before it is kept.
+    task that was edited. `outcome`: empty if the change was carried out, else the reason. For a change of many tasks,
+    `outcome` is their filter, or the counts. `is_refused`: the change was not carried out, or not for all tasks.
+    `position`: the id of its entry in the stream; empty until the store has it.
     """
 
     who: str
@@ -38,8 +37,8 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """An event. `subject`: the id of the task or of the worker. `position`: of its entry in the stream; one entry may
-    tell of several tasks."""
+    """An event. `subject`: the id of the task or of the worker. `position`: the id of its entry in the stream; one
+    entry may report several tasks."""
 
     position: str
     event: str
@@ -53,7 +52,8 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class Happenings:
-    """A page of the events stream, oldest first. `missed`: some before them were trimmed unread."""
+    """A page of the events stream, oldest first. `missed`: events before these were trimmed before the caller read
+    them."""
 
     events: tuple[Happening, ...]
     missed: bool

@@ -22,23 +22,23 @@ def is_batch_id(text: str) -> bool:
 class BatchState(StrEnum):
     OPEN = "open"  # not all its tasks have been submitted
     SEALED = "sealed"  # it takes no more tasks, and some have not ended
-    ENDED = "ended"  # all have, and its callback was made due
-    CANCELED = "canceled"  # by `cancel`, with its callback
+    ENDED = "ended"  # all its tasks have ended, and its callback was made due
+    CANCELED = "canceled"  # an operator canceled it, with its callback
 
 
 class TaskEnd(StrEnum):
     """How a task of a batch has ended, in the order in which the store counts them."""
 
-    OPEN = "open"  # it has not
+    OPEN = "open"  # it has not ended
     COMPLETED = "completed"
     FAILED = "failed"
     REJECTED = "rejected"
     CANCELED = "canceled"
-    RETRIED = "retried"  # one of the above, and a retry stands in its place
+    RETRIED = "retried"  # it had ended, and a retry stands in its place
     GONE = "gone"  # its record was deleted before its end was counted
 
 
-ENDS = tuple(TaskEnd)  # by the number of their band
+ENDS = tuple(TaskEnd)  # the store counts each end under its index here, its band
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +61,15 @@ class BatchCounts:
 
 
 def batch_counts(counts: Sequence[int]) -> BatchCounts:
-    """From the number of tasks in each band."""
+    """The counts of a batch. `counts`: the number of tasks in each band, in the order of ENDS."""
     by_end = {str(end): count for end, count in zip(ENDS, counts, strict=True)}
     return BatchCounts(total=sum(counts) - by_end[TaskEnd.RETRIED], **by_end)
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveredBatch:
-    """The batch of a task that was handed to a worker. `place` of the task, from 1. `counts`: for the callback, the
-    counts of its batch at this moment."""
+    """The batch of a task that was handed to a worker. `place`: the task's place, from 1; 0 for the callback. `counts`:
+    for the callback, the counts of its batch at this moment."""
 
     id: str
     place: int
@@ -82,8 +82,8 @@ class DeliveredBatch:
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """A batch as the store has it. `expected`: the tasks that its producer has announced; `then`: the id of its
-    callback, empty if it has none. `sealed_by`: producer, operator or cancel. Times are Unix milliseconds."""
+    """A batch as the store has it. `expected`: the number of tasks that its producer has announced; `then`: the id of
+    its callback, empty if it has none. `sealed_by`: producer, operator or cancel. Times are Unix milliseconds."""
 
     batch_id: str
     counts: BatchCounts
@@ -107,8 +107,8 @@ class BatchRecord:
 
 @dataclass(frozen=True, slots=True)
 class BatchPage:
-    """A page of batches, the latest first; the cursor is empty at the end of the list. `unreadable`: ids of those whose
-    keys somebody has damaged."""
+    """A page of batches, the latest first; the cursor is empty at the end of the list. `unreadable`: ids of batches
+    whose keys somebody has damaged."""
 
     batches: tuple[BatchRecord, ...]
     cursor: str
@@ -125,7 +125,7 @@ class BatchTask:
 
     @property
     def state(self) -> State | None:
-        """The state in which it has ended; None if it has not, or nobody knows."""
+        """The end of the task as a state; None if the task is open, was retried, or is gone."""
         return State(self.end) if self.end in _STATES else None
 
 
@@ -142,7 +142,8 @@ class Sealed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Canceled:
-    """A step of canceling a batch. `word`: canceled, ended or unknown; `left`: open tasks, for the next steps."""
+    """The answer to one step of canceling a batch. `word`: canceled, ended or unknown; `left`: open tasks, for the next
+    steps."""
 
     word: str
     tasks: int

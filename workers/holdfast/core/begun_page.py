@@ -8,14 +8,15 @@ counts:
   again: then the same handler goes on under the new claim, even before the worker has read it.
 - Once the handler has ended, the task counts under the claim of its outcome alone, until the store has that.
 
-A header and entries of one size. An entry counts while its first byte, the length of the task id, is not 0; its claim
-counts while the byte before the claim, its length, is not 0. Id and claim are written first, their lengths last, one
-byte each. If a worker dies in between, its entry does not count, and a task without an entry has not begun.
+The page is a header and entries of one size. An entry counts while its first byte, the length of the task id, is not 0.
+The claim of an entry counts while the byte before it, the claim's length, is not 0. The worker writes id and claim
+first, and their lengths last, one byte each. If a worker dies in between, its entry does not count, and a task without
+an entry has not begun.
 
-The header also has the number of a request, which the steward writes while the worker is silent: the worker begins no
-claim of that request or an earlier one any more, so what it has not noted by then can go back and begin elsewhere. The
-worker notes a task first and looks at that number then; the steward writes the number first and reads the notes then.
-So whenever the worker goes on, either it sees the number or its note is read.
+The header also has the number of a request. The steward writes this number while the worker is silent. From then on the
+worker begins no claim of that request or an earlier one. So tasks without a note can go back and begin elsewhere. The
+worker notes a task first and looks at the number then. The steward writes the number first and reads the notes then. So
+whenever the worker goes on, either it sees the number or the steward reads its note.
 """
 
 from __future__ import annotations
@@ -29,17 +30,18 @@ if TYPE_CHECKING:
 
 SUFFIX = ".begun"  # of the file's name
 MAGIC = b"begun 1\n"
-INCOMPLETE = len(MAGIC)  # the place of a byte that is not 0 once a task had no entry
-HEADER = 64  # bytes: the magic, that byte, the boot of the host, the number of the last revoked request
-REVOKED = HEADER - 8  # the place of that number, 8 bytes in the order of this machine
+INCOMPLETE = len(MAGIC)  # the place of a byte that is not 0 once the page had no room for a task
+HEADER = 64  # bytes: the magic, the byte INCOMPLETE, the boot of the host, the number of the last revoked request
+REVOKED = HEADER - 8  # the place of the number of the last revoked request: 8 bytes in this machine's byte order
 _NONE_REVOKED = bytes(HEADER - REVOKED)
-CLAIM = 129  # the place in an entry of the length of the claim: behind that of the id, and an id of 128 bytes at most
+CLAIM = 129  # the place of the claim's length in an entry: behind the id's length and an id of 128 bytes at most
 ENTRY = 216  # bytes: the rest is for the claim
-RUNS = ""  # in the place of a claim: the handler runs
+RUNS = ""  # stands in place of a claim while the handler runs
 
 
 def blank(entries: int, boot: str) -> bytes:
-    """A page without a note. `boot` names this boot of the host: another one may find the page half written."""
+    """A page without a note. `boot` is the id of this boot of the host: after another boot, the page may be half
+    written."""
     return _header(boot) + bytes(ENTRY * entries)
 
 
@@ -53,7 +55,7 @@ def read(page: bytes, boot: str) -> dict[str, str] | None:
 
 
 def revoked(request: int) -> bytes:
-    """The number of the last revoked request, which the page holds at REVOKED."""
+    """The bytes at REVOKED for this number, that of the last revoked request."""
     return request.to_bytes(HEADER - REVOKED, sys.byteorder)
 
 
@@ -67,9 +69,10 @@ def _header(boot: str) -> bytes:
 
 @dataclass(slots=True)
 class BegunTasks:
-    """Notes tasks on a page of the format above; without a page (b"") it notes nothing.
+    """A worker's notes on a page of the format above; without a page (b"") it notes nothing.
 
-    A place stays a task's, with its id, until the task is removed: `hide` and `add` change one byte of it."""
+    A task keeps its place, with its id, until the task is removed: `hide` and `add` change one byte of it.
+    """
 
     page: bytearray | mmap = field(default_factory=bytearray)
     _free: list[int] = field(init=False)
@@ -121,7 +124,7 @@ class BegunTasks:
             self.remove(task_id)
 
     def remove(self, task_id: str) -> None:
-        """Remove a task whose outcome the store has, or that will report none."""
+        """Remove a task: the store has its outcome, or the worker will report none."""
         place = self._places.pop(task_id, None)
         if place is not None:
             self.page[place] = 0

@@ -1,4 +1,5 @@
-"""Bulk changes: one verb for every task that a filter finds, carried out in steps that are written down."""
+"""Bulk changes: one verb (cancel, retry, remove) for every task that a filter finds. A change is carried out in steps,
+and the store keeps the progress."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from urllib.parse import unquote_plus
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import TaskRecord, Wanted
 
-PASSES = 10  # most, of one bulk change
-KEPT = 100  # bulk changes, the last ones
+PASSES = 10  # of one bulk change, at most
+KEPT = 100  # bulk changes; older ones are dropped
 SILENT_MS = 10_000  # after which a bulk change that runs counts as interrupted
 NOT_RUNNING = "no change that runs has this id: it is done, was stopped before, or is not known"
 NOT_STOPPED = "no change that was stopped has this id: it runs, is done, or is not known"
@@ -44,14 +45,16 @@ def states_of(verb: BulkVerb, states: Sequence[State]) -> tuple[State, ...]:
 
 @dataclass(frozen=True, slots=True)
 class BulkChange:
-    """`wanted`, `text`: its filter as it was given; `query`: the same as an address has it; `reason`: as it was given.
-    `searched`, `changed`: numbers of tasks so far. `refused`: tasks that this pass could not change. `moved`: tasks
-    that were found and left the filter before their turn. `cursor`: where to go on. `run`: the number of the run that
-    carries it out, higher every time the change goes on. `begun_ms`, `told_ms`: its beginning and its last report.
+    """A bulk change and its progress. `wanted`, `text`: its filter as it was given; `query`: the same filter as the
+    query of a URL; `reason`: as it was given. `searched`, `changed`: numbers of tasks so far. `refused`: the number of
+    tasks that this pass could not change. `moved`: the number of tasks that were found, but left the filter before
+    their turn. `cursor`: where the next step begins. `run`: the number of the run that carries the change out; it grows
+    each time the change goes on. `begun_ms`, `told_ms`: the times of its beginning and its last report.
 
-    Tasks move between the indexes of their states while a pass reads these, so a pass misses tasks that move behind its
-    cursor. Passes follow each other until one changes nothing. `pass_number` counts them from 1; `changed_in_pass`:
-    tasks changed in the present pass."""
+    Tasks move between the indexes of their states while a pass reads these indexes. So a pass misses tasks that move
+    behind its cursor. Passes follow each other until one changes nothing. `pass_number` counts them from 1;
+    `changed_in_pass`: the number of tasks changed in the present pass.
+    """
 
     change_id: str
     verb: BulkVerb
@@ -75,17 +78,17 @@ class BulkChange:
 
     @property
     def task_reason(self) -> str:
-        """The reason that each task gets: the given one, and who has changed it with others."""
+        """The reason noted with each task: the given one, and who changed the task together with others."""
         by = f"{_DONE[self.verb]} with others by {self.who}, from {self.origin}"
         return f"{self.reason} ({by})" if self.reason else by
 
     def begun_words(self, shown: Callable[[str], str]) -> str:
-        """`shown` gives a filter without what the reader may not see."""
+        """The beginning of the change in words. `shown` removes from a filter what the reader may not see."""
         return f"begun with {unquote_plus(shown(self.query))}" if self.query else "begun"
 
     @property
     def outcome(self) -> str:
-        """Its counts in words."""
+        """The counts of the change in words."""
         moved = f", {self.moved} had moved out of the filter" if self.moved else ""
         is_cut = self.state is BulkState.DONE and self.changed_in_pass
         cut = f"; the last of its {PASSES} passes changed some, too: there may be more" if is_cut else ""
@@ -96,19 +99,20 @@ class BulkChange:
         return BulkState.INTERRUPTED if is_silent else self.state
 
     def step_at(self, now_ms: int) -> Wanted:
-        """The tasks of the next step: ages count from the beginning, and tasks that came after it are left alone."""
+        """The filter of the next step. Ages count from the beginning of the change; tasks accepted after the beginning
+        are left out."""
         gone, wanted = max(0, now_ms - self.begun_ms), self.wanted
         newer_ms = None if wanted.newer_ms is None else wanted.newer_ms + gone
         states = states_of(self.verb, wanted.states)
         return replace(wanted, states=states, older_ms=(wanted.older_ms or 0) + gone, newer_ms=newer_ms)
 
     def is_for(self, task: TaskRecord) -> bool:
-        """False if the task was accepted after the change began its step, or if this change retried it before."""
+        """False if the task was too young for the filter when the change began, or if it has already been retried."""
         is_retried = self.verb is BulkVerb.RETRY and bool(task.retried_as)
         return task.created_ms <= self.begun_ms - (self.wanted.older_ms or 0) and not is_retried
 
     def after(self, *, changed: int, refused: int, searched: int, cursor: str, moved: int = 0) -> BulkChange:
-        """The change after one step. Tasks that a later pass leaves unchanged are not counted as searched again."""
+        """The change after one step. In later passes, tasks that stay unchanged are not counted as searched again."""
         new = changed + moved
         noted = replace(
             self,
@@ -123,7 +127,7 @@ class BulkChange:
 
     def _after_pass(self, *, has_steps: bool) -> BulkChange:
         """The next pass, or the end. `has_steps`: the pass had several steps, so it may have missed tasks that moved.
-        If it is the first pass, another one follows even if it changed nothing."""
+        After such a first pass another pass follows, even if the first changed nothing."""
         is_proof = not self.changed_in_pass and not (has_steps and self.pass_number == 1)
         if is_proof or self.pass_number == PASSES:
             return replace(self, state=BulkState.DONE)

@@ -14,14 +14,14 @@ class KeptNote(StrEnum):
     """The store's answer to noting a task that has not ended."""
 
     NOTED = "noted"
-    FOREIGN = "foreign"  # the conversation, or the task, is somebody else's
+    FOREIGN = "foreign"  # the conversation, or the task, belongs to another owner
 
 
 class NotedWrite(StrEnum):
-    """The store's answer to writing the state of a task that is noted and not submitted."""
+    """The store's answer to writing the state of a task that was noted, but not submitted."""
 
     WRITTEN = "written"
-    KEPT = "kept"  # it is in another state than was asked for, or has ended
+    KEPT = "kept"  # the task has ended, or is not in the state that the caller expected: nothing was written
     UNNOTED = "unnoted"  # nobody noted it, or it was submitted
 
 
@@ -44,7 +44,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`data` is the application's own, as JSON; `task_ids` oldest first."""
+    """A conversation. `data` is the application's own, as JSON; `task_ids`: its tasks, oldest first."""
 
     context_id: str
     owner: str
@@ -53,8 +53,8 @@ class Conversation:
 
 
 def kept_turns(record: TaskRecord, about: About) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """The operation and the result of each turn. While the last turn has no result the record has that of the turn
-    before, which is among the earlier ones."""
+    """The operation and the result of each turn. While the last turn has no result, the record still has the result of
+    the turn before. Then this answers None for the last turn."""
     operations, results = about.earlier[::2], about.earlier[1::2]
     yield from ((operation, result or None) for operation, result in zip(operations, results, strict=False))
     result = record.result if record.state in TERMINAL | PARKED else None
@@ -63,6 +63,6 @@ def kept_turns(record: TaskRecord, about: About) -> Iterator[tuple[bytes | None,
 
 
 def changed_ms(record: TaskRecord) -> int:
-    """The moment at which the task came to its state."""
+    """The moment (Unix milliseconds) at which the task came to its present state."""
     last = record.trail[-1].partition(" ")[0] if record.trail else ""
     return record.finished_ms or (int(last) if last.isdigit() else record.created_ms)

@@ -25,8 +25,9 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One life of the store, from empty to empty: its name and its number of tasks. If a steward saw the store come
-    back empty: how long ago, and how many tasks that steward knew before."""
+    """One life of the store, from empty to empty. `name`: its id; `tasks`: its number of tasks. `emptied_ago_ms`: how
+    long ago a steward saw the store come back empty; None if none did. `lost`: how many tasks that steward knew
+    before."""
 
     name: str
     tasks: int
@@ -36,8 +37,8 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Obliterated:
-    """One step of deleting a queue: the number of deleted keys, and the next cursor ('' at the end). `workers`: if
-    above 0, the queue has so many workers, and nothing was deleted."""
+    """One step of deleting a queue: the number of deleted keys, and the next cursor ('' at the end). `workers`: above 0
+    if workers still serve the queue; then nothing was deleted."""
 
     keys: int
     cursor: str
@@ -46,7 +47,8 @@ class Obliterated:
 
 @dataclass(frozen=True, slots=True)
 class KeptTask:
-    """The result of a round of replication. `busy`: another steward does it now. `more`: there is more to do."""
+    """The result of a round of replication. `busy`: another steward replicates now. `more`: another round has work to
+    do."""
 
     busy: bool = False
     more: bool = False

@@ -1,6 +1,6 @@
 """The values that pass between a worker and the store: deliveries one way, settlements and emitted parts the other.
 
-Payloads (operations, results, checkpoints) are bytes that nothing on the way reads. A worker makes several of these for
+Payloads (operations, results, checkpoints) are bytes; nobody reads them on the way. A worker makes several of these for
 every task. They are structs, because a struct is made and copied much faster than a dataclass.
 """
 
@@ -20,11 +20,12 @@ SendPull = Callable[[int, int], bool]  # sends a pull, by its number and its slo
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds. `history` ends with
-    the last turn before this one, an operation and a result of each; `earlier`: the number of such items before them.
-    `waited_ms`: the time since it could be claimed. `run`: the number of this run of the task, from 1; a hand-over that
-    was given back before it had begun does not count. `is_child`: it was submitted after other tasks. `has_steps`: it
-    is a later turn, and steps of the task are recorded. `batch`: its place in a batch."""
+    """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds. `history`: the
+    operation and the result of each turn before this one, oldest first; `earlier`: the number of such items that the
+    delivery leaves out. `waited_ms`: how long the task could be claimed before. `run`: the number of this run of the
+    task, from 1; a hand-over that was given back before it had begun does not count. `is_child`: the task was submitted
+    after other tasks. `has_steps`: this is a later turn, and steps of the task are recorded. `batch`: the task's place
+    in a batch."""
 
     task_id: str
     claim: str
@@ -48,7 +49,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def incarnation(self) -> str | None:
-        """The incarnation of the worker that has it; None if the claim names none."""
+        """The incarnation of the worker that holds the delivery; None if the claim names none."""
         parts = self.claim.split(":")
         return parts[1] if len(parts) == 3 else None
 
@@ -65,16 +66,15 @@ class Settle(StrEnum):
     UNREADABLE = "unreadable"  # the worker could not read the operation: rejected and set aside
     RETRY = "retry"
     RELEASE = "release"  # begun, and given back unfinished
-    RETURNED = "returned"  # not begun, and given back: that counts as nothing
+    RETURNED = "returned"  # not begun, and given back: no run is counted
     DEFER = "defer"  # no room for its handler in this worker now: not begun, not charged, due again after a delay
     SUSPENDED = "suspended"
     SLEEP = "sleep"  # begun, and due again when its sleep ends, which is recorded as a step
 
 
 class Settlement(msgspec.Struct, frozen=True, gc=False):
-    """The report of a delivery's end. `delay_ms` counts for a retry or a deferral; for a sleep it is the time at
-    which that ends, by the clock of the store. `reason` is a short line for the
-    trail."""
+    """The report of a delivery's end. `delay_ms`: the delay of a retry or a deferral; for a sleep, the moment of its
+    end by the store's clock. `reason` is a short line for the trail."""
 
     task_id: str
     claim: str
@@ -89,7 +89,7 @@ class Verdict(StrEnum):
     """The store's answer to a settlement."""
 
     OK = "OK"
-    ALREADY = "ALREADY"  # a replay of one that was applied
+    ALREADY = "ALREADY"  # the store has applied this settlement before
     LOST = "LOST"  # the claim is no longer the task's latest: nothing was recorded
     GONE = "GONE"  # no such task any more
 
@@ -99,13 +99,13 @@ class Standing(StrEnum):
 
     OK = "OK"
     DOUBTED = "DOUBTED"  # as OK, but nobody claims until the steward has compared the store with its ledger
-    QUIET = "QUIET"  # as OK, but its host, or all, were told to claim nothing
-    APART = "APART"  # as OK, but a suspect runs alone in this process, or is to be the next: no bell is for it
-    FIRES = "FIRES"  # as OK, but nothing was claimed: fires of schedules that go on come first, then ask again
-    REPLAY = "REPLAY"  # this request was answered before; here is the same answer
+    QUIET = "QUIET"  # as OK, but its host, or every host, must claim nothing
+    APART = "APART"  # as OK, but a suspect runs alone in this process, or runs next: the worker ignores bells
+    FIRES = "FIRES"  # as OK, but nothing was claimed: the worker fires CONTINUE schedules first, then asks again
+    REPLAY = "REPLAY"  # this request was answered before, and the store repeats that answer
     STALE = "STALE"  # a lower request than the last one answered
     DEAD = "DEAD"  # tombstoned: cancel everything and exit
-    UNKNOWN = "UNKNOWN"  # the store lost it: register anew
+    UNKNOWN = "UNKNOWN"  # the store has lost the incarnation: register again
     TAKEN = "TAKEN"  # register only: another process has this incarnation
 
 
@@ -124,7 +124,8 @@ class Pulled(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A delivery that a worker still holds (or has an unsettled result of), as `renew` reports it."""
+    """A delivery that a worker reports in `renew`: it still holds the delivery, or has a result that is not settled
+    yet."""
 
     task_id: str
     claim: str
@@ -134,11 +135,12 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """`lost`: deliveries that the worker holds but no longer owns, as task id and claim; it cancels them. `returned`:
-    tasks that it owned but did not hold; the store has put them back. `vouched_ago_ms`: since a steward last vouched
-    for this incarnation (None: never). `waiting`: 0 if no lane has an entry to claim. `quiet`: its host must claim
-    nothing. `to_pause`: held tasks that must pause, repeated until they end, because a hint may be lost. `request`: the
-    number of the last request that the store has run."""
+    """The answer to a renewal. `lost`: deliveries that the worker holds but no longer owns, as task id and claim; the
+    worker cancels them. `returned`: the number of tasks that the worker owned but did not hold; the store has put them
+    back. `vouched_ago_ms`: milliseconds since a steward last vouched for this incarnation (None: never). `waiting`: 0
+    if no lane has an entry to claim. `quiet`: the worker's host must claim nothing. `to_pause`: held tasks that must
+    pause, repeated until they end, because a hint may be lost. `request`: the number of the last request that the store
+    has run."""
 
     standing: Standing
     lost: tuple[tuple[str, str], ...] = ()
@@ -157,13 +159,13 @@ class HintKind(StrEnum):
     LOOK = "look"  # something else has changed: ask the store
     WAKE = "wake"  # the worker itself has ended the wait
     CANCEL = "cancel"  # stop this task
-    PAUSE = "pause"  # likewise
+    PAUSE = "pause"  # stop this task, because it is to pause
     RETURN = "return"  # give back the tasks that it has claimed and not begun
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """The end of a worker's blocking wait; `task_id` and `claim` for CANCEL and PAUSE."""
+    """The end of a worker's blocking wait. `task_id` and `claim` are set for CANCEL and PAUSE only."""
 
     kind: HintKind
     task_id: str = ""
@@ -193,8 +195,8 @@ class EmittedPart:
 
 
 class EmittedBatch(msgspec.Struct, frozen=True, gc=False):
-    """Parts of one run on their way to the store. `number`: the number of the first part in its run, from 1. `values`:
-    a JSON array."""
+    """Parts of one run on their way to the store. `number`: the number of the first of these parts in its run, from 1.
+    `values`: a JSON array."""
 
     task_id: str
     claim: str
@@ -205,7 +207,7 @@ class EmittedBatch(msgspec.Struct, frozen=True, gc=False):
 
 
 class EmitVerdict(StrEnum):
-    """The store's answer to a batch."""
+    """The store's answer to a batch of parts."""
 
     OK = "OK"
     LOST = "LOST"  # the claim is no longer the task's latest: nothing was kept
@@ -214,8 +216,8 @@ class EmitVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartsPage:
-    """The parts of a task behind a position. `state` of the task; None for an unknown one. `last`: the position of the
-    last kept part. `is_whole`: no more parts follow these."""
+    """The parts of a task behind a position. `state`: the state of the task; None if it is unknown. `last`: the
+    position of the last kept part. `is_whole`: no more parts follow these."""
 
     state: State | None
     last: int
@@ -224,7 +226,7 @@ class PartsPage:
 
 
 def read_batch(text: bytes) -> list[EmittedPart]:
-    """Reads parts from a text of the store. Raises ValueError if Holdfast did not write the text."""
+    """Read parts from a text of the store. Raises ValueError if Holdfast did not write the text."""
     head, _, values = text.partition(b"\n")
     last, _, run, _, at_ms = map(int, head.split()[:5])
     read = _values(values)

@@ -25,7 +25,7 @@ from holdfast.errors import HoldfastError, InvalidTaskError
 # The operations that an envelope can hold.
 
 USUAL_TIMEOUT = "usual_timeout"  # a key of a message's metadata
-RETRY_BACKOFF = "retry_backoff"  # another: schedules write it
+RETRY_BACKOFF = "retry_backoff"  # another key of the metadata, which schedules write
 LONGEST_RUN = 366 * 86_400  # seconds
 
 Verb = Literal["cancel", "pause", "resume"]
@@ -36,9 +36,9 @@ class UnreadableError(HoldfastError):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """Run a turn. `name` and `kwargs` are those of a named handler. A resume with messages is a Run, too, with
-    `resumes`: it continues a task and makes none. `trace_flags`: of W3C Trace Context, None if the producer sent none;
-    `baggage`: the producer's, as that header."""
+    """An operation that runs a turn. `name` and `kwargs` are those of a named handler. A resume with messages is a Run,
+    too, with `resumes`: it continues a task and makes none. `trace_flags`: those of W3C Trace Context, None if the
+    producer sent none; `baggage`: the producer's baggage, as the W3C header."""
 
     task_id: str
     message_id: str
@@ -56,12 +56,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def usual_timeout(self) -> float | None:
-        """The producer's timeout in seconds, for a run without another timeout."""
+        """The producer's timeout in seconds; it counts if neither task, handler nor lane has one."""
         return self._seconds(USUAL_TIMEOUT) if self.metadata else None
 
     @property
     def retry_backoff(self) -> float | None:
-        """Seconds before the first retry, if the task has its own pause."""
+        """Seconds before the first retry; None if the task has no pause of its own."""
         return self._seconds(RETRY_BACKOFF)
 
     def _seconds(self, name: str) -> float | None:
@@ -84,15 +84,16 @@ class Control(msgspec.Struct, frozen=True):
 Operation = Run | Control
 
 
-# Operations from bytes, leniently: whoever wrote them, whatever else they carry.
+# Reads operations from the bytes of any producer, leniently: other keys are ignored.
 #
 # Two envelopes are read, told apart by `operation` (ours) and `type` (the other documented one):
 #
 #   {"operation": "run", "params": {"task_id", "context_id", "message": {"message_id", "parts": […]}, …}, "trace_id", …}
 #   {"type": "run", "task_id", "conversation_id", "messages": [{"role", "content"}], "artifacts", "timestamp"}
 #
-# An own entry of the public queue is `{"_b":"<task id>:<seq>",` and the operation after its first `{`: one more key,
-# skipped like every key that is not known here. The store's scripts read the same ids from the same bytes.
+# An entry of the public queue that the store's scripts wrote begins with `{"_b":"<task id>:<seq>",`; behind it stands
+# the operation without its first `{`. `_b` is skipped like every key that is not known here. The store's scripts read
+# the same ids from the same bytes.
 
 _VERBS = frozenset({"cancel", "pause", "resume"})
 _TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
@@ -102,7 +103,7 @@ _SPAN_ID = re.compile(r"(?!0{16})[0-9a-f]{16}")
 
 
 class _Params(msgspec.Struct):
-    """Fields are `Any` where producers differ: an unusable value counts as missing."""
+    """The parameters of an operation. Fields are `Any` where producers differ: an unusable value counts as missing."""
 
     task_id: str | None = None
     context_id: Any = None
@@ -116,7 +117,7 @@ class _Params(msgspec.Struct):
 
 
 class _Envelope(_Params):
-    """The second form has its params beside its type."""
+    """An envelope in either form. The second form has its parameters beside its type."""
 
     operation: str | None = None
     type: str | None = None
@@ -154,8 +155,8 @@ def read(raw: bytes, max_bytes: int) -> Operation:
 
 
 def kept_run(raw: bytes | None, max_bytes: int | None = None) -> Run | None:
-    """The run in an operation that the store keeps; None if there is none, or it cannot be read. `max_bytes`: as for
-    `read`; None: of any size."""
+    """The run in an operation that the store keeps; None if there is none, or it cannot be read. `max_bytes`: see
+    `read`; None: any size is read."""
     try:
         operation = read(raw or b"", len(raw or b"") if max_bytes is None else max_bytes)
     except UnreadableError:
@@ -260,7 +261,7 @@ _UNTRACED = b'"trace_id":null,"span_id":null}'
 
 
 class Built(NamedTuple):
-    """An operation to submit; `digest` identifies its content whatever its trace ids are."""
+    """An operation to submit; `digest` identifies its content without its trace ids."""
 
     operation: bytes
     message_id: str
@@ -301,9 +302,9 @@ def build_run(
     trace_flags: str | None = None,
     baggage: str | None = None,
 ) -> Built:
-    """A run operation. A missing message id is derived from the content and the task id, so the same call is the same
-    message; a missing context id is the task id. The message also names its task and context, because some consumers of
-    the list demand it. Raises InvalidTaskError for values that JSON cannot carry."""
+    """Build a run operation. A missing message id is derived from the content and the task id, so that the same call
+    makes the same message; a missing context id is the task id. The message also names its task and context, because
+    some consumers of the list demand it. Raises InvalidTaskError for values that JSON cannot carry."""
     name = b'"%b"' % _checked(task_id).encode()
     ids = b'"task_id":%b,"context_id":%b' % (name, _encoded(context_id) if context_id else name)
     begin = b'{%b,"message":{' % ids

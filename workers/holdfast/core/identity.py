@@ -11,7 +11,7 @@ import uuid
 
 TASK_ID_RULE = "1 to 128 letters, digits and . _ @ -"
 
-KEYED = uuid.UUID("b5b4f3ea-5d0c-5c1b-9f5a-6d2f3f0d7c11")  # of ids from keys, and of nothing else
+KEYED = uuid.UUID("b5b4f3ea-5d0c-5c1b-9f5a-6d2f3f0d7c11")  # the UUID namespace of ids that are made from keys
 
 _VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))  # the digit with RFC 4122's two bits in front
 
@@ -53,15 +53,15 @@ def sha1_hex(content: bytes) -> str:
 
 
 def first_message_id(task_id: str) -> str:
-    """The message id for the first message of a task whose id a program has chosen. Other content under it is a
-    conflict."""
+    """The message id for the first message of a task whose id a program has chosen. Another first message with other
+    content is then a conflict."""
     return derived_message_id(task_id, b"first message")
 
 
 # Ids of traces and spans that are made of a task's id: every process that knows the task computes the same ones.
 #
-# So a span that a handler makes has a parent even if the worker dies before it has sent the span of the delivery: the
-# steward that recovers the task sends it, under the same id.
+# A worker may die before it has sent the span of a delivery. The steward that recovers the task then sends this span
+# under the same id, so that spans of the handler have a parent.
 
 _RETRY = re.compile(r"(\.r[0-9]+)+$")  # the end of the id of a task that retries another
 

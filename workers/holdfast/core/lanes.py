@@ -10,13 +10,13 @@ from holdfast.core.worker_records import ServedLane
 
 
 class LaneBound(StrEnum):
-    """The kind of a limit (`name`: the rate of the handler of that name)."""
+    """The kind of a limit of a lane or of a handler."""
 
     LIMIT = "limit"  # tasks that run at once
     KEYS = "keys"  # of those, tasks of one concurrency key
     RATE = "rate"  # starts in a time
-    NAME = "name"  # starts in a time of one handler
-    END = "end"  # tail: it is filled at the head of its list, so its front is the tail
+    NAME = "name"  # starts of one handler in a time
+    END = "end"  # `tail`: producers push at the head of the lane's list, so workers take from its tail
 
 
 NO_BOUND = "none"
@@ -34,7 +34,7 @@ class LaneLimit:
 
 @dataclass(frozen=True, slots=True)
 class LimitOrder:
-    """The values set for one limit: `asked` by an operator, which wins, and from the settings of a `host`."""
+    """The values set for one limit. `asked`: by an operator, which wins; `told`: by the settings of `host`."""
 
     asked: str = ""
     told: str = ""
@@ -49,12 +49,11 @@ class LimitOrder:
 
 @dataclass(frozen=True, slots=True)
 class LaneState:
-    """`entries`: waiting entries in its list, without known stale ones. `held`: tasks that wait at its gates. `closed`:
-    the reason why none of its tasks may start now. `workers`: the number of live workers that serve it; `served`: the
-    distinct settings that they registered. `missing`: names of handlers that none of them has, with the number of
-    waiting tasks. `wrong_end`: how many foreign entries stewards saw pushed at the end from which it is served; the
-    last one at `wrong_end_ms`.
-    """
+    """A lane at one moment. `entries`: waiting entries in its list, without known stale ones. `held`: tasks that wait
+    outside of the list, for a limit or a handler. `closed`: the reason why none of its tasks may start now. `workers`:
+    the number of live workers that serve it; `served`: the distinct settings that they registered. `missing`: names of
+    handlers that none of these workers has, with the number of waiting tasks. `wrong_end`: how many foreign entries
+    stewards saw pushed at the end from which the lane is served; the last one at `wrong_end_ms`."""
 
     name: str
     entries: int
@@ -94,7 +93,7 @@ class Lanes:
     living: int = 0
 
 
-WRONG_END_TOLD_MS = 86_400_000  # that somebody pushed at the wrong end is told for so long
+WRONG_END_TOLD_MS = 86_400_000  # for so long a push at the wrong end is reported
 
 
 def wrong_end_words(lane: LaneState, now_ms: int) -> str:

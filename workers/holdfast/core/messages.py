@@ -39,15 +39,15 @@ def with_parts(message: Message) -> Message:
 def _are_objects(parts: Any) -> bool:
     if not isinstance(parts, list):
         return False
-    for part in parts:  # pyright: ignore[reportUnknownVariableType]  # noqa: SIM110 - as this is done for every task
+    for part in parts:  # pyright: ignore[reportUnknownVariableType]  # noqa: SIM110 - faster, and done for every task
         if not isinstance(part, dict):
             return False
     return True
 
 
 def with_content(message: Message) -> Message:
-    """The message with `content`, made of its text parts if it has none; a worker makes it for handlers that take
-    messages."""
+    """The message with `content`; if it has none, `content` is made of its text parts. A worker calls this for handlers
+    that take messages."""
     if "content" not in message:
         message["content"] = text_of(message["parts"])
     return message

@@ -27,8 +27,8 @@ class Failure:
 
 
 class Completed(msgspec.Struct, frozen=True, gc=False):
-    """`result` is the result document as JSON. If a schedule made the task: `schedule` is the handler's wish
-    stop-schedule or unset-schedule; `backoff`: seconds until a CONTINUE runs again."""
+    """The handler returned. `result` is the result document as JSON. `schedule`: stop-schedule or unset-schedule, if
+    the handler of a schedule's task asked for it; `backoff`: seconds until a CONTINUE schedule runs again."""
 
     result: bytes
     schedule: str = ""
@@ -113,7 +113,7 @@ Outcome = Completed | InputAsked | Asleep | Failed | Rejected | Raised | Unreada
 
 _encode = msgspec.json.Encoder().encode
 
-NOTHING = b'{"state":"completed","parts":[]}'  # of a turn that had nothing to say
+NOTHING = b'{"state":"completed","parts":[]}'  # the document of a turn without a result
 
 
 def failure_document(state: str, failure: Failure, parts: list[Part] | None = None) -> bytes:
@@ -133,7 +133,7 @@ def reply_parts(document: bytes) -> list[Part]:
 
 
 class Result(msgspec.Struct, frozen=True):
-    """A result document; `error` has type, message and traceback, where the turn failed."""
+    """A result document. `error` has type, message and traceback if the turn failed."""
 
     state: str = ""
     parts: list[Part] = []
@@ -176,15 +176,15 @@ def _content(part: Part) -> object:
     return cast("object", part.get("text" if part.get("kind") == "text" else "data"))
 
 
-# Results of parents: what the tasks that a task was submitted after have ended with. Pure.
+# Results of parents: how the tasks have ended after which a task was submitted. These functions do no I/O.
 
-MOST_PARENT_BYTES = 16 << 20  # of the results of one task's parents that a worker reads
+MOST_PARENT_BYTES = 16 << 20  # a worker reads at most so much of the results of one task's parents
 
 
 @dataclass(frozen=True, slots=True)
 class ParentResult:
-    """The end of a parent. `state`: None if another program has deleted its record before its end was noted; `reason`:
-    why it did not complete.
+    """The end of a parent. `state`: None if another program deleted the parent's record before its end was noted;
+    `reason`: why it did not complete.
 
     `document`: its result as the store has it, of `size` bytes; None if it was not read.
     """

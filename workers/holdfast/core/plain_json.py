@@ -30,10 +30,10 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def shown(value: object) -> str:
-    """The value for an error message: quoted, escaped, short."""
+    """The value as text for an error message: quoted, escaped, short."""
     try:
         text = ascii(value)
-    except Exception:  # whatever a stranger's __repr__ does, the error that names it comes
+    except Exception:  # a __repr__ of the user's may raise; the error message is needed all the same
         text = f"of type {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -110,8 +110,8 @@ def _check_text(path: str, text: str) -> None:
 
 # The errors of reading JSON that somebody else wrote.
 #
-# The decoder has three: the text is no JSON or not of the wanted type, it is not UTF-8, it is nested too deep. A reader
-# that catches one of them alone ends with the other two.
+# The decoder raises three: one for text that is no JSON or not of the wanted type, one for text that is not UTF-8, one
+# for text that is nested too deep. Readers must catch all three.
 
 UNREADABLE_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 

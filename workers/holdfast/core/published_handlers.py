@@ -1,4 +1,5 @@
-"""The handlers that workers publish: forms, APIs and agents read here how to submit a task of each. Pure."""
+"""The handlers that workers publish. Forms, APIs and agents read from them how to submit a task. No I/O is done
+here."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ LONGEST_SUMMARY = 300  # characters
 
 
 class PublishedHandler(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A handler. `name`: empty for the default handler.
+    """A handler as a worker publishes it. `name`: empty for the default handler.
 
     `arguments`: the JSON schema of its kwargs; None: any JSON object, or for the default handler no kwargs.
     `takes_text`: it reads the messages of its task. `summary`: the first line of its docstring. `lane`, `max_attempts`,
@@ -38,27 +39,27 @@ _decoder = msgspec.json.Decoder(PublishedHandler)
 
 
 def spelled(handler: PublishedHandler) -> bytes:
-    """The text for the store; without the arguments if they are too large."""
+    """The handler as text for the store, without the schema of its arguments if this is too large."""
     if handler.arguments is not None and len(_encode(handler.arguments)) > MOST_BYTES:
         handler = msgspec.structs.replace(handler, arguments=None)
     return _encode(handler)
 
 
 def read_published(text: bytes) -> PublishedHandler | None:
-    """Reads a handler from a text of the store; None if Holdfast did not write the text."""
+    """Read a handler from a text of the store; None if Holdfast did not write the text."""
     try:
         return _decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-# Holds the arguments of a task against the JSON schema that its handler's worker has published. Pure.
+# Compares the arguments of a task with the JSON schema that the handler's worker has published. No I/O is done here.
 #
-# It reads the part of JSON Schema that signatures become; what it does not know it lets pass, and the worker decides.
+# It knows the part of JSON Schema that is made of signatures. It lets values of other schemas pass: the worker decides.
 
 Schema = Mapping[str, Any]
-DEEPEST = 20  # levels that are looked at
-MOST = 20  # flaws that are named
+DEEPEST = 20  # levels of a value that are checked
+MOST = 20  # flaws that one answer names
 
 WORDS = {
     "string": "a text",
@@ -112,7 +113,7 @@ def _inside_of(whole: Schema, schema: Schema, value: Any, place: str, depth: int
 
 
 def resolved(whole: Schema, schema: object) -> Schema:
-    """Follows a `$ref`: the schema that it names; an empty one if that is missing."""
+    """The schema itself, or the one that its `$ref` names; an empty schema if that is missing."""
     for _ in range(DEEPEST):
         if not isinstance(schema, dict):
             return {}
@@ -132,8 +133,8 @@ def _choices(schema: Schema) -> list[object]:
 
 
 def _of_choices(whole: Schema, choices: list[object], value: Any, place: str, depth: int) -> Iterator[Flaw]:
-    """None if one of the schemas fits. Else the flaws by the only schema with the value's type, or one flaw that lists
-    the expected types."""
+    """No flaw if one of the schemas fits. Else the flaws by the only schema with the value's type, or one flaw that
+    lists the expected types."""
     of_each = [list(_flaws(whole, choice, value, place, depth + 1)) for choice in choices]
     if not all(of_each):
         return

@@ -3,10 +3,11 @@ next request.
 
 Requests are numbered, and a worker has one at a time. If an answer was lost, the worker sends the request again under
 the same number: the store then answers with the same claims. The repetition may carry more settlements than before,
-never fewer. The slots that it asked for stay reserved until it is answered. A worker that holds nothing sends its next
-request, for one task, together with its wait for a bell: the store runs it when the wait ends. If the worker needs to
-ask earlier, it asks under the same number. Then either the answer brings the claim of the waiting request, or the
-waiting request claims nothing any more.
+never fewer. The slots that the request asked for stay reserved until it is answered.
+
+A worker that holds nothing sends its next request, for one task, together with its wait for a bell. The store runs this
+waiting request when the wait ends. If the worker needs to ask earlier, it asks under the same number. Then either the
+answer brings the claim of the waiting request, or the waiting request claims nothing any more.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ GIVEN_BACK = frozenset({Settle.RELEASE, Settle.RETURNED})
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`slots`: tasks to begin at once. `ahead`: further tasks to hold, which the store gives only if no limit or rate
-    applies."""
+    """One request to the store. `slots`: tasks to begin at once. `ahead`: further tasks to hold, which the store gives
+    only if no limit or rate applies."""
 
     number: int
     slots: int
@@ -36,8 +37,8 @@ class Request:
 @dataclass(slots=True)
 class Exchange:
     """The state of the protocol. `held`: task id → delivery, in the order of claiming. `unsettled`: settlements that no
-    answer has confirmed. `waiting`: the request behind a wait for a bell, until it is answered or its number is used
-    again."""
+    answer has confirmed. `waiting`: the request behind a wait for a bell; None once it is answered or its number is
+    used again."""
 
     capacity: int
     answered: int = 0
@@ -53,8 +54,8 @@ class Exchange:
         return max(0, self.capacity - len(self.held) - asked)
 
     def next_request(self, most: int = UNBOUNDED, ahead: int = 0) -> Request:
-        """The request to send now: the unanswered one again with newer settlements, or a new one for at most `slots`
-        deliveries to begin and `ahead` more."""
+        """The request to send now. If a request is unanswered, this is the same one with newer settlements. Else it is
+        a new one, for at most `most` deliveries to begin and `ahead` more."""
         if self.in_flight:
             self.in_flight = replace(self.in_flight, settlements=self._ordered())
         else:
@@ -63,8 +64,8 @@ class Exchange:
         return self.in_flight
 
     def request_behind_bell(self) -> Request:
-        """The request that a settled worker sends behind its wait for a bell. It asks for one task only: if the worker
-        or its host is lost, only this task waits until somebody notices."""
+        """The request that a worker without tasks sends behind its wait for a bell. It asks for one task only: if the
+        worker or its host is lost, only this task waits until somebody notices."""
         self.waiting = Request(self.answered + 1, 1, ())
         return self.waiting
 
@@ -72,7 +73,8 @@ class Exchange:
         """Take the answer in; returns the deliveries to start.
 
         A turn that already runs goes on under its new claim. Another turn of a running task is started as well, because
-        its result is another. A store that has lost data may even give an earlier turn, or another life of the id.
+        it has a result of its own. A store that has lost data may even give an earlier turn, or a new task with the
+        same id.
         """
         if request.settlements:
             sent = {(s.task_id, s.claim) for s in request.settlements}
@@ -92,13 +94,13 @@ class Exchange:
         delivery = self.held.pop(task_id, None)
         if not (delivery and settlement):
             return None
-        if settlement.claim != delivery.claim:  # it ran on under another
+        if settlement.claim != delivery.claim:  # the store gave the task again while it ran
             settlement = msgspec.structs.replace(settlement, claim=delivery.claim)
         self.unsettled.append(settlement)
         return settlement
 
     def claim_of(self, delivery: Delivery) -> str:
-        """The present claim of a running delivery; the store may have given the task again."""
+        """The present claim of a running delivery. It is a new one if the store has given the task again."""
         return self.held[delivery.task_id].claim if self._runs(delivery) else delivery.claim
 
     def holds(self, task_id: str, claim: str) -> bool:
@@ -139,11 +141,11 @@ class Exchange:
         return (*outcomes, *reversed(not_begun), *reversed(begun))
 
 
-# Decides how many tasks a worker claims beyond those that it can begin at once: it has work while it asks for more.
+# Decides how many tasks a worker claims beyond those that it can begin at once, so that it has work while it asks.
 #
-# One estimate for the whole worker: what was claimed ahead waits for whatever runs in its slots, so the slowest of its
-# tasks count, whichever handler or lane they are of. The estimate follows a slower task at once, and quicker ones
-# slowly.
+# There is one estimate for the whole worker. A task that was claimed ahead may wait for any task in the worker's slots.
+# So the slowest tasks count, whatever their handler or lane. The estimate follows a slower task at once, and quicker
+# tasks slowly.
 
 LONG = 0.05  # seconds; nothing is claimed ahead of tasks that take longer
 AHEAD_WORK = 0.1  # seconds of work that may wait
@@ -175,7 +177,7 @@ class TaskDurations:
             self.slowest = 0.0
 
     def claims_ahead(self, concurrency: int) -> int:
-        """The number of tasks that a worker may claim ahead if it runs `slots` at once."""
+        """The number of tasks that a worker may claim ahead if it runs `concurrency` tasks at once."""
         if self.ended < ENDED or self.seconds > LONG:
             return 0
         work = concurrency * AHEAD_WORK
@@ -203,5 +205,5 @@ class Lease:
 
     @property
     def interval(self) -> float:
-        """Seconds between renewals: two may be lost."""
+        """Seconds between renewals: the lease holds even if two renewals in a row are lost."""
         return self.seconds / 3

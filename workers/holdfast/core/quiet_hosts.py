@@ -30,7 +30,7 @@ class Quiet:
 
     @property
     def ordered(self) -> str:
-        """The author of the order, and the reason. A reason that names its author says both."""
+        """The author of the order, and the reason. If the reason names the author, it is the reason alone."""
         return self.reason if self.by in self.reason else f"by order of {self.by} ({self.reason})"
 
     def counts_for(self, host: str) -> bool:
@@ -42,8 +42,8 @@ class Quiet:
 class HaltScope:
     """The halts that count for a process: those of its host and of all hosts, with a number above `seen`.
 
-    A process that may start during a halt has the number of the last halt as `seen`; 0: every halt counts. `ends`: the
-    process ends at such a halt, and says so itself.
+    `seen`: for a process that may start during a halt, the number of the last halt; 0: every halt counts. `ends`: the
+    process ends at such a halt, and logs this itself.
     """
 
     host: str
@@ -53,7 +53,8 @@ class HaltScope:
 
 @dataclass(frozen=True, slots=True)
 class QuietOrder:
-    """The answer to an order: True if it was new, and the number of workers that it is for."""
+    """The answer to an order. `is_new`: the order was not given before. `workers`: the number of workers that it is
+    for."""
 
     is_new: bool
     workers: int

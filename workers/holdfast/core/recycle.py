@@ -35,8 +35,8 @@ class RecycleLimits:
 
 
 class WorkerUse(msgspec.Struct, frozen=True):
-    """The use of a worker so far: tasks done, memory at its start and in the last two samples; `tried`: its first
-    task has run for long enough for its growth to show the cost of a task."""
+    """The use of a worker so far: tasks done, memory at its start and in the last two samples. `tried`: its first task
+    has run long enough to show how much memory a task needs."""
 
     done: int = 0
     first: int = 0
@@ -46,7 +46,7 @@ class WorkerUse(msgspec.Struct, frozen=True):
 
     @property
     def growth(self) -> float | None:
-        """Bytes that a task has cost so far; None while that is unknown."""
+        """Bytes of memory that a task has cost so far; None while this is unknown."""
         if not (self.done or self.tried):
             return None
         return max(0.0, (self.memory - self.first) / max(1, self.done))
@@ -73,7 +73,7 @@ def _size(count: int) -> str:
 
 
 def heavy(limits: RecycleLimits, use: WorkerUse) -> bool:
-    """True if the last sample of its memory exceeds the limit."""
+    """True if the last sample of the worker's memory exceeds the limit."""
     return limits.memory is not None and _heavy(limits.memory, use.growth, use.memory)
 
 

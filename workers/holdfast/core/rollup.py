@@ -60,7 +60,7 @@ def lower_bound(bucket: int) -> float:
 
 
 def merged(histograms: Iterable[Buckets]) -> Counter[int]:
-    """The histogram of all their samples."""
+    """One histogram with all samples of these."""
     total: Counter[int] = Counter()
     for histogram in histograms:
         total.update(histogram)
@@ -88,12 +88,12 @@ MINUTE = 60_000  # milliseconds
 TEN_MINUTES = 10 * MINUTE
 HOUR = 6 * TEN_MINUTES
 DAY = 24 * HOUR
-PACKED = {TEN_MINUTES: MINUTE, HOUR: TEN_MINUTES, DAY: HOUR}  # length of a packed rollup: length of what it is made of
+PACKED = {TEN_MINUTES: MINUTE, HOUR: TEN_MINUTES, DAY: HOUR}  # length of a packed rollup: length of its parts
 MINUTES_KEPT_MS = 8 * HOUR  # rollups of minutes are kept for so long
 PACKED_KEPT_MS = 30 * DAY  # and packed ones
 PACKED_BYTES = {TEN_MINUTES: 6144, HOUR: 12_288, DAY: 32_768}  # of one at most: 36 MB in thirty days
-NAMES = 4096  # of fields that are kept read: all rollups of a queue have the same
-OTHER = "other"  # the handler that the figures of too many handlers and lanes are counted for
+NAMES = 4096  # parsed names of fields in the cache: all rollups of a queue have the same names
+OTHER = "other"  # the name under which a full rollup counts its further handlers and lanes
 
 RUN = "run:"
 WAIT = "wait"
@@ -114,7 +114,7 @@ class Series(NamedTuple):
 
 @dataclass(slots=True)
 class Histogram:
-    """`micros`: the sum of all samples in microseconds."""
+    """A histogram of durations. `micros`: the sum of all samples in microseconds."""
 
     micros: int = 0
     buckets: Counter[int] = field(default_factory=Counter[int])
@@ -127,7 +127,7 @@ class Histogram:
         self._add(micros, buckets.items())
 
     def add_spelled(self, text: bytes) -> None:
-        """Add a histogram in its stored form. Raises ValueError if the text is none."""
+        """Add a histogram in its stored form. Raises ValueError for any other text."""
         micros, *flat = map(int, text.split())
         self._add(micros, list(zip(flat[::2], flat[1::2], strict=True)))
 
@@ -146,7 +146,7 @@ class Histogram:
 
     @classmethod
     def read(cls, text: bytes) -> Histogram:
-        """Raises ValueError for what is none."""
+        """Read a histogram from its stored form. Raises ValueError for any other text."""
         found = cls()
         found.add_spelled(text)
         return found
@@ -166,7 +166,7 @@ class Example(NamedTuple):
 
     @classmethod
     def read(cls, text: bytes) -> Example:
-        """Raises ValueError for what is none."""
+        """Read an example from its stored form. Raises ValueError for any other text."""
         micros, waited_ms, at_ms, trace_id, span_id = text.decode().split(" ")
         if (len(trace_id), len(bytes.fromhex(trace_id)), len(span_id), len(bytes.fromhex(span_id))) != (32, 16, 16, 8):
             raise ValueError(text)
@@ -176,7 +176,7 @@ class Example(NamedTuple):
 @dataclass(slots=True)
 class Figures:
     """The figures of one series. `outcomes`: number of deliveries by outcome; `runs`: run times by outcome; `examples`:
-    the newest of each outcome."""
+    the newest example of each outcome."""
 
     outcomes: Counter[str] = field(default_factory=Counter[str])
     sizes: Counter[str] = field(default_factory=Counter[str])
@@ -195,7 +195,7 @@ class Figures:
 
     @property
     def lost_samples(self) -> int:
-        """The number of run times that died with their worker."""
+        """The number of runs whose times were lost, because their worker died."""
         return sum(max(0, self.outcomes[outcome] - runs.count) for outcome, runs in self.runs.items())
 
     def add(self, other: Figures) -> None:
@@ -270,7 +270,7 @@ def add_to(total: Sum, rollup: Rollup) -> None:
 
 
 def fields_of(rollup: Rollup) -> Mapping[str, bytes]:
-    """The stored form of a rollup, field by field, without examples: these matter only for a moment."""
+    """The stored form of a rollup, field by field. Examples are left out, because they matter only for a short time."""
     fields: dict[str, bytes] = {}
     for series, figures in rollup.items():
         for outcome, number in figures.outcomes.items():

@@ -18,8 +18,9 @@ from holdfast.core.trail import Chronicle
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """`spec` is the user's request in its canonical spelling: the same spec is the same schedule. `declared`: the
-    code of an application declares it; `owner` is that application, if it has a name."""
+    """The definition of a schedule. `spec`: the user's request in its canonical spelling; two definitions with the same
+    spec are the same. `declared`: the code of an application declares the schedule; `owner`: the name of this
+    application, if it has one."""
 
     schedule_id: str
     spec: str
@@ -73,7 +74,7 @@ class SpoiltSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Fire:
-    """One occurrence and the task that it makes. `is_made`: a ledger knows this task."""
+    """A fire: its planned moment and the task that is made for it. `is_made`: a ledger knows this task."""
 
     scheduled_at: int
     task: Submission
@@ -83,8 +84,8 @@ class Fire:
 @dataclass(frozen=True, slots=True)
 class FireOrder:
     """An order for one schedule. The store carries it out only if the schedule still has this `generation` and `seen`
-    (the expected moment, or the waiting one), and only from `good_from` to `good_until`. Then it writes `following` and
-    `due`, unless the order is for an `extra` fire."""
+    (the expected moment, or the waiting one), and only from `good_from` to `good_until`. Then the store writes
+    `following` and `due`, unless the order is for an `extra` fire."""
 
     schedule_id: str
     generation: int
@@ -100,7 +101,8 @@ class FireOrder:
 
 
 class FireAnswer(StrEnum):
-    """The store's answer to one fire order. An order counts for the moment and the schedule that it was decided for."""
+    """The store's answer to one fire order. The store refuses an order that was decided for another moment or
+    definition."""
 
     FIRED = "fired"
     STALE = "stale"  # it was decided for another moment
@@ -124,7 +126,8 @@ class ScheduleAnswer(StrEnum):
 
 
 class PutAnswer(StrEnum):
-    """The store's answer to setting a schedule. The last two are for a declared schedule, which they leave as it is."""
+    """The store's answer to setting a schedule. FOREIGN and LATER occur only for a schedule that an application's code
+    declares. The store then leaves the schedule unchanged."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -157,11 +160,11 @@ class Undeclared:
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """One step of the search for undeclared schedules: those that were `removed`, and those that stay although no live
-    worker declares them.
+    """One step of the search for undeclared schedules. `removed`: those that the store removed. `left`: those that stay
+    although no live worker declares them.
 
-    Pass `token` to the next step. `begins`: the search began again, so earlier steps do not count. `more`: it has not
-    ended.
+    Pass `token` to the next step. `begins`: the search began again, so earlier steps do not count. `more`: the search
+    has not ended.
     """
 
     token: str
@@ -185,7 +188,8 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class SchedulePage:
-    """A page of a list; `spoilt` cannot be read; `cursor` continues it, empty at its end."""
+    """A page of schedules. `spoilt`: schedules whose records cannot be read. `cursor`: for the next page; empty at the
+    end."""
 
     schedules: tuple[ScheduleRecord, ...]
     spoilt: tuple[SpoiltSchedule, ...] = ()
@@ -204,7 +208,7 @@ class Occurrence:
 
 
 def read_misfire(text: str) -> Misfire | None:
-    """`latest`, `skip` or `all:N`; None for anything else."""
+    """Read `latest`, `skip` or `all:N`; None for anything else."""
     kind, _, number = text.partition(":")
     match kind:
         case "latest" if text == kind:

@@ -20,7 +20,7 @@ stewards with the same plan make them once. `overlap` is not decided here: only 
 before has ended.
 
 Warning. A schedule that was due each second may have stood still for a year. Searches are binary, and MOST_AT_ONCE
-bounds what one turn makes.
+bounds the fires of one plan.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from itertools import islice, takewhile
 
 from holdfast.core.cadence import Cadence, following
 
-ON_TIME = 5_000  # later than this is missed: longer than a steward that died takes to be replaced
-MOST_AT_ONCE = 1_000  # of `all:N`: what one turn makes up for
+ON_TIME = 5_000  # a later fire is missed: a steward that died is replaced in less time
+MOST_AT_ONCE = 1_000  # with `all:N`: the missed fires that one plan makes up for
 
 
 class Overlap(StrEnum):
@@ -68,7 +68,8 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class SchedulePolicy:
-    """`deadline`: a fire that is later than this is not made. `jitter`: a fire is delayed by less than this."""
+    """How a schedule treats late and overlapping fires. `deadline`: a fire that is later than this is not made.
+    `jitter`: a fire is delayed by less than this."""
 
     overlap: Overlap = Overlap.FORBID
     misfire: Misfire = Misfire()
@@ -78,7 +79,8 @@ class SchedulePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`expected`: the moment of the next fire, None if there is none (yet); `fires`: the number made so far."""
+    """A schedule, as its rules need it. `expected`: the moment of the next fire, None if there is none (yet); `fires`:
+    the number made so far."""
 
     schedule_id: str
     cadence: Cadence
@@ -90,8 +92,8 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`fires` to make, oldest first; `missed`: the first and last moment of fires that are not made, and the reason;
-    `expected`: the next moment."""
+    """What to do for a schedule at one moment. `fires`: the moments to make, oldest first; `missed`: the first and last
+    moment of fires that are not made; `why`: the reason; `expected`: the next moment."""
 
     fires: tuple[int, ...] = ()
     missed: tuple[int, int] | None = None
@@ -100,7 +102,7 @@ class Plan:
 
 
 def expected_after(schedule: Schedule, after: int) -> int | None:
-    """The moment of the first fire after `after` that its bounds allow."""
+    """The moment of the first fire after `after` that the schedule's bounds allow."""
     bounds = schedule.bounds
     if not _has_room(schedule):
         return None
@@ -113,7 +115,7 @@ def _has_room(schedule: Schedule) -> bool:
 
 
 def series(schedule: Schedule, first: int | None) -> Iterator[int]:
-    """The moments of its fires from `first` on, as many as its limit still allows."""
+    """The moments of the schedule's fires from `first` on, as many as its limit still allows."""
     limit = schedule.bounds.limit
     left = None if limit is None else limit - schedule.fires
     while first is not None and left != 0:
@@ -164,7 +166,7 @@ def _last_due(schedule: Schedule, first: int, now: int) -> int:
 def _chosen(schedule: Schedule, first: int, last: int, now: int) -> list[int]:
     misfire = schedule.policy.misfire
     if now - due(schedule, last) <= ON_TIME and not (misfire.most and first != last):
-        return [last]  # on time; what was missed before it is another matter
+        return [last]  # on time; fires before it are missed
     if misfire.latest:
         return [last]
     in_time = (
@@ -174,7 +176,7 @@ def _chosen(schedule: Schedule, first: int, last: int, now: int) -> list[int]:
 
 
 def _useful(schedule: Schedule, first: int, now: int) -> int | None:
-    """The first moment that is not too late by the deadline."""
+    """The first moment that is not too late for the start deadline."""
     deadline = schedule.policy.deadline
     oldest = first if deadline is None else now - deadline - schedule.policy.jitter
     return first if oldest <= first else expected_after(schedule, oldest - 1)

@@ -68,13 +68,13 @@ def asked_wait(seconds: float) -> float:
 
 REASON_LENGTH = 200
 
-# A task that was canceled, or that another process owns by now, is nobody's to report.
+# Of a task that was canceled, or that another process owns by now, nothing is reported.
 _STOPPED = {"drain": Settle.RELEASE, "pause": Settle.SUSPENDED, REVOKED.why: Settle.RETURNED}
-_COMPLETED = Settle.COMPLETED  # looked up once, as that takes as long as the rest of a usual settlement
+_COMPLETED = Settle.COMPLETED  # looked up once, because a lookup takes as long as the rest of a usual settlement
 
 
 class _Report(NamedTuple):
-    """`delay` in seconds."""
+    """What a settlement says of the outcome. `delay` in seconds."""
 
     kind: Settle
     result: bytes = b""
@@ -95,7 +95,7 @@ def settlement(
         case HandlerStopped(why, has_begun):
             if why not in _STOPPED:
                 return None
-            kind = _STOPPED[why] if has_begun else Settle.RETURNED  # the store carries out a pause of it
+            kind = _STOPPED[why] if has_begun else Settle.RETURNED  # if the task was to pause, the store does it
             report = _Report(kind, reason=why)
         case Asleep(due_ms):
             return Settlement(delivery.task_id, delivery.claim, Settle.SLEEP, b"", due_ms, "", checkpoint)

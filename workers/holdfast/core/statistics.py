@@ -23,7 +23,7 @@ FAILURES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """Seconds. `samples`: the number of durations they are of."""
+    """Percentiles of durations, in seconds. `samples`: the number of durations."""
 
     samples: int
     mean: float
@@ -33,7 +33,7 @@ class Percentiles:
 
     @classmethod
     def of(cls, histogram: Histogram) -> Percentiles | None:
-        """None without samples."""
+        """The percentiles of a histogram; None if it has no samples."""
         count = histogram.count
         p50, p95, p99 = (quantile(histogram.buckets, share) for share in (0.5, 0.95, 0.99))
         if p50 is None or p95 is None or p99 is None:
@@ -46,8 +46,8 @@ class Statistic:
     """The figures of one name (a handler, a lane, or '' for all) in a period of `seconds`.
 
     `runs`: deliveries whose handler began. `failures`: tasks that failed or were rejected. `lost_samples`: runs of
-    unknown time, because their worker died before it had sent it. `recovery`: from the loss of a worker until its task
-    was put back.
+    unknown time, because their worker died before it had sent the time. `recovery`: the time from the loss of a worker
+    until its task was put back.
     """
 
     name: str

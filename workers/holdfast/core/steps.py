@@ -1,4 +1,4 @@
-"""Steps of a task: results that its handler has recorded, by place; later runs get them again. Pure.
+"""Steps of a task: results that its handler has recorded, by place; later runs get them again. No I/O is done here.
 
 A step stands in the store as `TURN MILLISECONDS NAME`, a newline, and its result as JSON.
 """
@@ -11,7 +11,7 @@ from enum import StrEnum
 MOST_STEPS = 1000  # of a task; the scripts of the store hold the same bound
 LONGEST_NAME = 200  # bytes
 
-# The names that a sleep, a question and its answer stand under: no step has one that begins so.
+# The names under which a sleep, a question and its answer are recorded. No step has a name that begins with MARK.
 MARK = "\t"
 SLEEP = f"{MARK}sleep"
 QUESTION = f"{MARK}question "
@@ -24,14 +24,14 @@ class StepVerdict(StrEnum):
     """The answer of the store to a step."""
 
     OK = "OK"
-    LOST = "LOST"  # the task has been claimed by others since, or has ended
+    LOST = "LOST"  # another worker has claimed the task since, or the task has ended
     OTHER = "OTHER"  # another step stands at this place
     FULL = "FULL"
 
 
 @dataclass(frozen=True, slots=True)
 class StepKept:
-    """The answer to recording a step. `name`: that of the step recorded at the place."""
+    """The answer to recording a step. `name`: the name of the step that is recorded at the place."""
 
     verdict: StepVerdict
     name: str
@@ -39,8 +39,8 @@ class StepKept:
 
 @dataclass(frozen=True, slots=True)
 class SleepKept:
-    """The answer to recording a sleep. `name`: that of the step recorded at the place. `due_ms`: the end of the sleep,
-    by the store's clock; `left_ms`: the time until then."""
+    """The answer to recording a sleep. `name`: the name of the step that is recorded at the place. `due_ms`: the end of
+    the sleep, by the store's clock; `left_ms`: the time until then."""
 
     verdict: StepVerdict
     name: str
@@ -50,7 +50,7 @@ class SleepKept:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """A recorded step. `place`: from 0; `turn`: the one in which it ran; `at_ms`: when it was recorded, by the store's
+    """A recorded step. `place`: from 0; `turn`: the turn in which it ran; `at_ms`: when it was recorded, by the store's
     clock; `result`: JSON."""
 
     place: int
@@ -72,13 +72,13 @@ class StepHead:
 
 
 def read_head(place: int, head: bytes, size: int) -> StepHead:
-    """Reads a step's head. Raises ValueError if Holdfast did not write the text."""
+    """Read a step's head. Raises ValueError if Holdfast did not write the text."""
     turn, at_ms, name = head.decode().split(" ", 2)
     return StepHead(place, name, int(turn), int(at_ms), size)
 
 
 def read_step(place: int, text: bytes) -> StepRecord:
-    """Reads a step from a text of the store. Raises ValueError if Holdfast did not write the text."""
+    """Read a step from a text of the store. Raises ValueError if Holdfast did not write the text."""
     head, _, result = text.partition(b"\n")
     turn, at_ms, name = head.decode().split(" ", 2)
     return StepRecord(place, name, int(turn), int(at_ms), result)

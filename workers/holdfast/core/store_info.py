@@ -22,8 +22,8 @@ class ServerAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A replica of the server. `state` in the server's words; `behind`: bytes of the master's stream that it has not
-    confirmed; `silent_seconds`: since it last confirmed anything."""
+    """A replica of the server. `state` in the server's words; `behind`: bytes of the master's stream that the replica
+    has not confirmed; `silent_seconds`: the time since it last confirmed any."""
 
     address: str
     state: str
@@ -33,8 +33,8 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """`mode`: standalone, cluster or sentinel; `role`: master or slave, in the server's own words. `found_by`: url,
-    sentinel or cluster; `careful`: it takes writes only while a replica follows."""
+    """The server of the store. `mode`: standalone, cluster or sentinel; `role`: master or slave, in the server's own
+    words. `found_by`: url, sentinel or cluster; `careful`: it takes writes only while a replica follows."""
 
     engine: str
     version: str
@@ -69,7 +69,8 @@ class SlowInfo:
 
 @dataclass(frozen=True, slots=True)
 class TimingInfo:
-    """`clock_ahead_ms`: the store's clock minus ours, corrected by half a round trip."""
+    """How fast the store answers, and its clock. `clock_ahead_ms`: the store's clock minus ours, corrected by half a
+    round trip."""
 
     round_trips_ms: tuple[float, ...]
     clock_ahead_ms: float
@@ -77,7 +78,8 @@ class TimingInfo:
 
 @dataclass(frozen=True, slots=True)
 class MemoryInfo:
-    """Memory in bytes. `limit` 0: no limit. `resident`: the machine's memory that the server occupies; 0: unknown."""
+    """The server's memory in bytes. `limit` 0: no limit. `resident`: the machine's memory that the server occupies; 0:
+    unknown."""
 
     used: int
     limit: int
@@ -109,8 +111,8 @@ class Gauges:
 
 @dataclass(frozen=True, slots=True)
 class PersistenceInfo:
-    """`fsync` and `save` are settings (None: hidden from us); the others are the results of the last write of each
-    kind."""
+    """How the server writes to disk. `fsync` and `save` are settings (None: hidden from us); the others are the results
+    of the last write of each kind."""
 
     aof: bool
     fsync: str | None
@@ -132,8 +134,9 @@ class ForeignClient:
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """`idle_timeout` and `keepalive` are settings in seconds. `strangers`: foreign clients of our database. `refused`:
-    connections that the server has refused since its start, because `most` were open."""
+    """The connections of the server. `idle_timeout` and `keepalive` are settings in seconds. `strangers`: foreign
+    clients of our database. `refused`: connections that the server has refused since its start, because `most` were
+    open."""
 
     connected: int
     most: int
@@ -145,8 +148,8 @@ class ClientInfo:
 
 @dataclass(frozen=True, slots=True)
 class AclInfo:
-    """`forbidden`: commands that we need and this user may not run on our keys. `scripts`: the error if our scripts
-    cannot be loaded."""
+    """The rights of our user. `forbidden`: commands that we need and this user may not run on our keys. `scripts`: the
+    error if our scripts cannot be loaded."""
 
     user: str
     forbidden: tuple[str, ...]
@@ -155,8 +158,9 @@ class AclInfo:
 
 @dataclass(frozen=True, slots=True)
 class LaneHead:
-    """One look at the front of a lane. `first` and `second` are two entries near it: by them the next look sees how
-    many foreign entries were `pushed` at the front since. `before`: the small foreign entries before them."""
+    """One look at the front of a lane. `first` and `second` are two entries near the front. The next look finds them
+    again, and so counts the foreign entries that were `pushed` before them. `before`: the small foreign entries before
+    them."""
 
     kind: str = "none"
     length: int = 0
@@ -170,8 +174,8 @@ class LaneHead:
 
 @dataclass(frozen=True, slots=True)
 class Tended:
-    """The result of one call that tends lanes. The first `lanes` of them are done. The call carried out `orders`, and
-    removed `stale` entries that no task needed."""
+    """The result of one call that tends lanes. The call has tended the first `lanes` of the given ones, carried out
+    `orders`, and removed `stale` entries that no task needed."""
 
     lanes: int
     orders: int
@@ -180,10 +184,9 @@ class Tended:
 
 @dataclass(frozen=True, slots=True)
 class LaneInfo:
-    """`kind` of key, as in Redis' TYPE. `pushed_at_head`: a foreign entry arrived before the front of the lane.
-
-    `suspects`: own entries that the audit does not find now. `turned`: its front is the tail of its list.
-    """
+    """A lane as it was examined. `kind`: the type of its key, as in Redis' TYPE. `pushed_at_head`: a foreign entry
+    arrived before the front of the lane. `suspects`: own entries that the audit does not find now. `turned`: its front
+    is the tail of its list."""
 
     name: str
     kind: str
@@ -197,7 +200,7 @@ class LaneInfo:
 class WorkerInfo:
     """A worker of the namespace, with the number of its last heartbeat. `vouched_ago_ms` None: no steward ever vouched
     for it. Its steward also reports the version of Holdfast, and how far the host's clock is ahead of the store's;
-    until then both are unknown."""
+    before the steward has reported, both are unknown."""
 
     incarnation: str
     host: str
@@ -211,8 +214,9 @@ class WorkerInfo:
 
 @dataclass(frozen=True, slots=True)
 class QueueInfo:
-    """`schema`: found and ours. `members` are the first 256, longest silent first. `emptied_ms`: when a steward saw the
-    store come back empty, and how many tasks the steward knew before; None if that never happened."""
+    """The queue in the store. `schema`: the version found; `our_schema`: the one that we need. `members`: the first 256
+    workers, longest silent first. `emptied_ms`: when a steward saw the store come back empty; None if none did. `lost`:
+    how many tasks this steward knew before."""
 
     schema: str | None
     our_schema: str
@@ -229,7 +233,8 @@ class QueueInfo:
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """`url` without its password; `unseen`: the values that could not be read, with the store's answers."""
+    """All that was found out about a store. `url` without its password; `unseen`: the values that could not be read,
+    with the store's answers."""
 
     url: str
     server: ServerInfo | None

@@ -32,11 +32,11 @@ class TaskRecord(Generic[V]):
 
     Payloads are bytes; `trail` lines are `<ms> <event> <detail>`.
 
-    `runs`: hand-overs to a worker, the present one included, without those that were given back before they had begun.
+    `runs`: hand-overs to a worker, with the present one, without those that were given back before they had begun.
     `attempts`: runs of this turn that raised. `progress`: the last progress that the handler has shown. `read` converts
-    the JSON value to `value`. `batch`: its batch; with `is_callback` it is the callback of that batch. `refused`: the
-    reason (a word of Accepted) if it was accepted while Redis was away and Redis could not take it. `duplicate_of`: the
-    task that held its unique key.
+    the JSON value to `value`. `batch`: the task's batch; with `is_callback` the task is the callback of that batch.
+    `refused`: the reason (a word of Accepted) if the task was accepted while Redis was away and Redis could not take
+    it. `duplicate_of`: the task that held its unique key.
     """
 
     task_id: str
@@ -93,7 +93,7 @@ class TaskRecord(Generic[V]):
 
     @property
     def took_ms(self) -> int | None:
-        """Milliseconds from its acceptance to its end; None before its end."""
+        """Milliseconds from the task's acceptance to its end; None before the end."""
         return None if self.finished_ms is None else self.finished_ms - self.created_ms
 
     def _repr_html_(self) -> str:
@@ -118,7 +118,7 @@ class TaskRecord(Generic[V]):
 class Retried(StrEnum):
     """The answer to a retry."""
 
-    NEW = "new"  # a new task runs what the ended one was asked
+    NEW = "new"  # a new task runs the request of the ended one
     AGAIN = "again"  # it was retried before; nothing changed
     DUE = "due"  # it waited for its time and is due now
 
@@ -126,15 +126,15 @@ class Retried(StrEnum):
 class TaskObstacle(StrEnum):
     """The store's answer if it cannot change a task."""
 
-    UNKNOWN = "unknown"  # there is no such task; one that ended long ago is forgotten
+    UNKNOWN = "unknown"  # there is no such task; tasks that ended long ago are deleted
     DAMAGED = "damaged"  # its record cannot be read
     LONG = "long"  # to a retry alone: the id of the new task would have more than 128 characters
 
 
 @dataclass(frozen=True, slots=True)
 class RetryAnswer:
-    """`word`: one of Retried, and `task_id` is the task that runs. Otherwise the obstacle, or the state in which the
-    task cannot be retried."""
+    """The answer to a retry. If `word` is one of Retried, `task_id` is the task that runs. Otherwise `word` is the
+    obstacle, or the state in which the task cannot be retried."""
 
     word: Retried | State | TaskObstacle
     task_id: str
@@ -218,15 +218,15 @@ _read_result = msgspec.json.Decoder(Result).decode
 
 
 def as_it_is(value: Any) -> Any:
-    """Shows the whole value; nothing is hidden."""
+    """The whole value; nothing is hidden."""
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class TextSearch:
-    """Case does not matter. A task matches if the text is in its id, its handler's name, its reason, or in the
-    arguments, result or error of its latest turn. These are searched text by text, and in their JSON spelling. `shown`
-    first removes from a JSON value what the reader may not see."""
+    """A search for tasks by a text; case does not matter. A task matches if the text is in its id, its handler's name,
+    its reason, or in the arguments, result or error of its latest turn. These are searched text by text, and in their
+    JSON spelling. `shown` first removes from a JSON value what the reader may not see."""
 
     text: str
     shown: Callable[[Any], Any] = as_it_is
@@ -242,7 +242,7 @@ class TextSearch:
         return max(_PLAIN.findall(self.text), key=len, default="").lower()
 
     def fits(self, task: TaskRecord) -> bool:
-        """True if the task matches. It was read with its operation and result, or with the beginning of them."""
+        """True if the task matches. The record must hold the task's operation and result, or the beginning of them."""
         return any(wanted in text.lower() for text in self._texts(task) for wanted in self._wanted)
 
     def _texts(self, task: TaskRecord) -> Iterator[str]:
@@ -253,7 +253,7 @@ class TextSearch:
             yield from self._in_result(task.result)
 
     def _in_operation(self, document: bytes) -> Iterator[str]:
-        """Searches the arguments; in an unreadable document, for example a cut one, all of it."""
+        """The texts of the arguments. If the document cannot be read, for example because it is cut, all of it."""
         try:
             message = _read_operation(document).params.message
         except UNREADABLE_JSON:

@@ -1,6 +1,6 @@
 """A task's trail: the lines that the scripts have noted, read back into parts.
 
-A line is `<ms> <event> <detail>`; LAYOUTS says what the detail of each event holds (the scripts' `note` spells it). A
+A line is `<ms> <event> <detail>`; LAYOUTS says what the detail of each event holds (the scripts' `note` writes it). A
 line that cannot be read keeps its whole detail as the reason, so that nothing is left out of a history.
 """
 
@@ -94,7 +94,7 @@ _PATTERNS = {event: re.compile(layout, re.DOTALL) for event, layout in LAYOUTS.i
 
 @dataclass(frozen=True, slots=True)
 class TrailStep:
-    """One line. `number`: that of the settled turn, or the number of crashes. `other`: the id of a message or of
+    """One line of a trail. `number`: the number of the settled turn, or of crashes. `other`: the id of a message or of
     another task."""
 
     at_ms: int
@@ -116,12 +116,12 @@ class TrailStep:
         return self.claim.partition(":")[2].rpartition(":")[0]
 
 
-# The causes that may stand behind the event that delayed a task.
+# Events that may follow the event that delayed a task.
 _BEHIND = frozenset({"delayed", "step", "restored", "message-waits", "cleared"})
 
 
 def is_asleep(state: State, steps: Sequence[TrailStep]) -> bool:
-    """True if the task is delayed by `task.sleep` of its handler. `steps`: its trail."""
+    """True if `task.sleep` of its handler has delayed the task. `steps`: the task's trail."""
     cause = next((step.event for step in reversed(steps) if step.event not in _BEHIND), "")
     return state is State.DELAYED and cause == "sleep"
 

@@ -19,8 +19,9 @@ _ERROR = ("type", "message")  # of an error: its traceback names paths of the se
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """`name` identifies it, however often it is posted. `tries` includes the try under way. Once a notice is taken:
-    `receiver` is host and port of the URL, `is_prompt` says that this receiver usually answers promptly."""
+    """A notice for a webhook. `name` identifies it, however often it is posted. `tries` includes the try under way.
+    `receiver` and `is_prompt` are set when the notice is taken: host and port of the URL, and whether this receiver
+    usually answers promptly."""
 
     name: str
     task_id: str
@@ -51,7 +52,7 @@ class SpoiltNotice:
 
 
 class Answered(StrEnum):
-    """How a receiver has taken a notice."""
+    """How fast a receiver has answered a notice."""
 
     PROMPT = "prompt"
     SLOW = "slow"
@@ -62,7 +63,7 @@ class WebhookChange(StrEnum):
     """The store's answer to setting the webhook of one task."""
 
     SET = "set"
-    OTHER = "other"  # it has another webhook than the caller knows, which stays
+    OTHER = "other"  # the task has another webhook than the caller expected; nothing changed
     UNKNOWN = "unknown"  # there is no such task
 
 

@@ -18,7 +18,7 @@ def some(texts: Sequence[str], most: int, between: str = ", ") -> str:
 
 
 def duration(seconds: float) -> str:
-    """Two units at most: 3.2s, 4m 5s, 2h 3m, 9d 1h."""
+    """A duration in two units at most: 3.2s, 4m 5s, 2h 3m, 9d 1h."""
     if seconds < 60:
         return f"{max(seconds, 0):.1f}s"
     for size, unit, part, smaller in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):

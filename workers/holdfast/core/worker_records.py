@@ -46,9 +46,9 @@ class ServedWork:
 @dataclass(frozen=True, slots=True)
 class ServedState:
     """The workers that could run a handler's tasks in a lane: `living` workers of the queue, those that serve the lane
-    (`in_lane`), those of them that have the handler (`able`), and the first of these. `paused`: the reason why no task
-    of the lane starts; None if it is open. `unserved_ms`: for how long no worker has had the handler while tasks wait.
-    `limits`: the strictest that workers registered; None if none did."""
+    (`in_lane`), those of the lane that have the handler (`able`), and the first of the able ones (`servers`). `paused`:
+    the reason why no task of the lane starts; None if it is open. `unserved_ms`: for how long no worker has had the
+    handler while tasks wait. `limits`: the strictest that workers registered; None if none did."""
 
     lane: str
     name: str
@@ -85,7 +85,7 @@ class WorkerKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Startable:
     """The number of suspects that may start now. `alone`: how many of them must run while no other quarantine worker of
-    the host does."""
+    the host runs."""
 
     startable: int
     alone: int
@@ -101,7 +101,7 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """A worker's identity and the work it serves, for `register`; a worker without `service` counts as serving every
+    """A worker's identity and the work it serves, for `register`. Without `service` the worker counts as serving every
     lane and every name. `halt`: for a process that ends at halts, the number of the last halt when it started.
     `concurrency`: how many tasks it runs at once; None: unknown. `answered`: the number of its last answered request; 0
     before the first."""
@@ -120,9 +120,9 @@ class Introduction:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The entry at the head of a worker's inbox, as the worker read it, in the order of values that `admit` takes.
-    `operation`: the verb, or `unreadable` with a
-    reason. `message_id`: empty for an order without a message. `name`: the handler that it calls."""
+    """An entry of a worker's inbox, as the worker read it; the fields are in the order of the values that `admit`
+    takes. `operation`: the verb, or `unreadable` with a reason. `message_id`: empty for an order without a message.
+    `name`: the handler that it calls."""
 
     digest: str
     operation: str
@@ -133,7 +133,7 @@ class Admission:
 
 
 class LeftInbox(StrEnum):
-    """The store's answer if an entry of the inbox is no task, message or order now."""
+    """The store's answer if it made no task, message or order of an entry of the inbox."""
 
     SET_ASIDE = "set-aside"  # it cannot be carried out; an operator finds it among the unreadable entries
     GONE = "gone"  # it was admitted before
@@ -150,8 +150,8 @@ class WorkerStage(StrEnum):
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
     """An incarnation as the store has it. `state`: a word of WorkerStage; empty for an unknown worker. `beat_ago_ms`:
-    since its last heartbeat. `quiet`: it must claim nothing. The record of a dead worker is kept for a day: the cause,
-    when it was recovered, and the first of the tasks that it held then."""
+    milliseconds since its last heartbeat. `quiet`: it must claim nothing. The record of a dead worker is kept for a
+    day. It has the cause, the time at which its death was recorded, and the first of the tasks that it held."""
 
     incarnation: str
     state: str

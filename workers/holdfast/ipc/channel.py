@@ -1,7 +1,8 @@
 """Messages between a parent and its children over their socketpair: JSON, one message a line.
 
 Deadlines are absolute CLOCK_MONOTONIC seconds, the same in every process of a host. If the parent's end closes, the
-parent is gone. The child's end says nothing, because a grandchild may hold it open: a pidfd tells of the child's death.
+parent is gone. If the child dies, its end may stay open, because a grandchild may hold it. So the parent learns of a
+child's death from a pidfd.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
 
 
 class BootFailed(msgspec.Struct, frozen=True, tag="boot-failed"):
-    """Child: cannot start, and will exit with `code`. `error` is one line, `traceback` the user's if there is one."""
+    """Child: I cannot start, and will exit with `code`. `error`: the reason in one line. `traceback`: that of the
+    user's code; empty if there is none."""
 
     code: Annotated[int, Meta(ge=0, le=255)]
     error: str
@@ -32,9 +34,8 @@ class BootFailed(msgspec.Struct, frozen=True, tag="boot-failed"):
 
 class Beat(msgspec.Struct, frozen=True, tag="beat"):
     """Child: my event loop turns. Sent every second, and in a drain when the last task has ended. `running`: ids of
-    running tasks (at most MOST_NAMED). `settled`: number since the fork. `degraded`: why the store cannot be used, or
-    empty. `recycle_reason`: why this worker should be replaced, or empty.
-    """
+    running tasks (at most MOST_NAMED). `settled`: the number of tasks settled since the fork. `degraded`: why the store
+    cannot be used, or empty. `recycle_reason`: why this worker should be replaced, or empty."""
 
     running: Annotated[list[str], Meta(max_length=MOST_NAMED)] = []
     settled: Whole = 0
@@ -43,31 +44,31 @@ class Beat(msgspec.Struct, frozen=True, tag="beat"):
 
 
 class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged"):
-    """Steward: `died` was recorded in the store, `recovered` tasks were put back."""
+    """Steward: the store has recorded the death that the message `Died` reported. `recovered`: how many tasks were put
+    back."""
 
     incarnation: str
     recovered: Whole
 
 
 class Drained(msgspec.Struct, frozen=True, tag="drained"):
-    """Worker: I am about to exit, and have released this many unfinished tasks. `held`: the number of tasks that I
-    could not give back; they are recovered after my end."""
+    """Worker: I am about to exit. `released`: the number of unfinished tasks that I have given back. `held`: the number
+    of tasks that I could not give back; they are recovered after my end."""
 
     released: Whole
     held: Whole = 0
 
 
 class Changed(msgspec.Struct, frozen=True, tag="changed"):
-    """Watcher: these files (some of them, if they are many) have changed."""
+    """Watcher: these files have changed. If they are many, `paths` names only some."""
 
     paths: list[str]
 
 
 class Left(msgspec.Struct, frozen=True, tag="left"):
-    """Steward of a burst: whether tasks are `left` in the lanes of this pool, and numbers of the queue. `ended`: all
-    ended tasks so far, by state. `delayed`: number of delayed tasks; the next is due in `due_in` seconds. `unserved`:
-    number of tasks that wait for handlers that no live worker has.
-    """
+    """Steward of a burst (a pool that ends when its lanes are empty): the state of the queue. `left`: tasks are left in
+    the lanes of this pool. `ended`: all ended tasks so far, by state. `delayed`: number of delayed tasks; the next is
+    due in `due_in` seconds. `unserved`: number of tasks that wait for handlers that no live worker has."""
 
     left: bool
     ended: dict[str, Whole]
@@ -78,9 +79,8 @@ class Left(msgspec.Struct, frozen=True, tag="left"):
 
 class SuspectsWaiting(msgspec.Struct, frozen=True, tag="suspects"):
     """Steward: this many suspects may start now in the lanes served here. Sent on change, and every second while there
-    are any. `alone`: how many of them must run while no other quarantine worker of this host does. `quiet`: why this
-    host must claim nothing and which command ends that, in words; empty if it may claim.
-    """
+    are any. `alone`: how many of them must run while no other quarantine worker of this host runs. `quiet`: why this
+    host must claim nothing and which command ends that, in words; empty if it may claim."""
 
     startable: Whole
     alone: Whole = 0
@@ -88,7 +88,8 @@ class SuspectsWaiting(msgspec.Struct, frozen=True, tag="suspects"):
 
 
 class Drain(msgspec.Struct, frozen=True, tag="drain"):
-    """Parent: stop claiming, finish by `deadline`; cancel handlers at `cancel_at`, release what is left."""
+    """Parent: claim nothing more, and finish by `deadline`. At `cancel_at`, cancel the running handlers and give their
+    tasks back."""
 
     cancel_at: Real
     deadline: Real
@@ -105,7 +106,7 @@ class Died(msgspec.Struct, frozen=True, tag="died"):
 
     `charged`: the death counts as a crash of its tasks (not for an operator's kill, a drain, a lost host). `ordered`:
     an order (drain, scale, reload, recycle) caused the death, or the worker left by itself, so no task becomes a
-    suspect. `at`: when the parent saw it, on the machine's monotonic clock; None: unknown.
+    suspect. `at`: when the parent saw the death, on the machine's monotonic clock; None: unknown.
     """
 
     incarnation: str
@@ -116,7 +117,8 @@ class Died(msgspec.Struct, frozen=True, tag="died"):
 
 
 class Silent(msgspec.Struct, frozen=True, tag="silent"):
-    """Parent to steward: this worker lives and has not reported for some seconds; every second until it does."""
+    """Parent to steward: this worker lives, but has not reported for some seconds. Sent every second until it
+    reports."""
 
     incarnation: str
 
@@ -163,21 +165,21 @@ def encode(message: FromChild | FromParent) -> bytes:
 
 
 def decode_from_child(line: bytes) -> FromChild:
-    """Reads a message of a child. Raises an error of UNREADABLE_JSON if the bytes are none."""
+    """Read a message of a child. Raises an error of UNREADABLE_JSON if the bytes are no message."""
     message: FromChild = _from_child.decode(line)
     return message
 
 
 def decode_from_parent(line: bytes) -> FromParent:
-    """Reads a message of the parent. Raises an error of UNREADABLE_JSON if the bytes are none."""
+    """Read a message of the parent. Raises an error of UNREADABLE_JSON if the bytes are no message."""
     message: FromParent = _from_parent.decode(line)
     return message
 
 
-# The moments at which the processes of a host report: all at the same, so that the parent wakes once for many.
+# The moments at which the processes of a host report. Many report at the same moment, so that the parent wakes once.
 
 INTERVAL = 1.0  # seconds
-TOGETHER = 16  # workers; more at a moment would keep all processors busy
+TOGETHER = 16  # workers that report at one moment; more would keep all processors busy
 GROUPS = 10
 
 
@@ -193,7 +195,8 @@ def until_next(now: float, slot: int = 0) -> float:
 
 
 class InProcessLink:
-    """The child's end is a `Link`; the parent's end is `tell` and `hear`."""
+    """A channel whose two ends are in one process. The child's end is this `Link`; the parent uses `tell` and
+    `hear`."""
 
     def __init__(self) -> None:
         self._to_child, self._told = anyio.create_memory_object_stream[FromParent](math.inf)

@@ -1,8 +1,8 @@
 """A child's end of the channel to its parent, for an event loop.
 
 Sending never waits. Bytes that the kernel does not take at once stay in a bounded buffer, and go with the next message
-(a child beats every second). If the buffer is full, a message is dropped whole: such a parent does not read at all, and
-repeats later what it has not seen acknowledged.
+(a child beats every second). If the buffer is full, the parent does not read at all, and a further message is dropped
+whole. The parent later repeats messages that were not acknowledged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _log = structlog.get_logger("holdfast.ipc.channel")
 
 
 class ParentLink:
-    """Messages of the parent in, this child's messages out. Takes over the socket."""
+    """The child's end: receives messages of the parent and sends messages of this child. It owns the socket from now
+    on."""
 
     def __init__(self, channel: socket.socket) -> None:
         channel.setblocking(False)

@@ -1,11 +1,17 @@
-"""Separates a process that a handler forks from its worker: nothing that the copy gets or does reaches the worker. A
-fork copies the worker's signal handlers and its wake-up descriptor. A signal to the copy would be written to the
-worker's event loop, and the worker would drain. Signals are blocked from before the fork until the copy has dropped
-both: `terminate()` may come right after `Process.start()`. If a copy returned from the handler, it would go on as a
-second worker with the same claims and connections. So it ends there. The copy has the worker's event loop and must not
-run it. A coroutine of the copy that waits for that loop ends the copy, before any other callback runs; so does a thread
-that calls the loop. The loop's epoll descriptor is shared with the worker. So the copy gets an empty one of its own: it
-takes no event of the worker and closes nothing there.
+"""Separates a process that a handler forks (the copy) from its worker: nothing that the copy gets or does reaches the
+worker.
+
+A fork copies the worker's signal handlers and its wake-up descriptor. A signal to the copy would be written to the
+worker's event loop, and the worker would drain. So signals are blocked from before the fork until the copy has dropped
+both: `terminate()` may come right after `Process.start()`.
+
+A copy that returned from the handler would go on as a second worker with the same claims and connections. So the copy
+ends there.
+
+The copy has the worker's event loop and must not run it. A coroutine of the copy that waits for that loop ends the
+copy, before any other callback runs. A thread of the copy that calls the loop ends the copy, too. The copy shares the
+loop's epoll descriptor with the worker. So the copy replaces the descriptor by an empty one: it takes no event of the
+worker and closes nothing there.
 
 Leaving is all or nothing. No method of the user's objects is called on the way, and a copy that cannot separate itself
 ends.
@@ -38,8 +44,9 @@ from holdfast_config.standard_error import STREAM
 
 # Reads and sets the signal handlers of this process, which may be objects of the user's.
 #
-# `signal.getsignal` and `signal.signal` ask the handler that they find for its class, its number and its text. The
-# answers are the user's code, which may raise or lie. The functions below them ask nothing. They have no public name.
+# `signal.getsignal` and `signal.signal` call methods of the handler that they find (for its class, number and text).
+# These methods may be the user's code, which may raise or lie. The functions of `_signal` call no method of it. They
+# have no public name.
 
 handler_of = _signal.getsignal
 set_handler = _signal.signal
@@ -48,7 +55,7 @@ set_handler = _signal.signal
 STACK_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)  # those on which a worker writes its stacks
 _ASYNCIO = "asyncio.unix_events"  # its handler of all signals that the loop hears
 _OURS = ("holdfast.", "holdfastd.")
-_REPORTERS = ("asyncio.futures", "anyio._backends._asyncio")  # they tell a loop what came of a function in a thread
+_REPORTERS = ("asyncio.futures", "anyio._backends._asyncio")  # they report the end of a thread to a loop
 _UNREACHABLE = (
     "a process that a handler has forked cannot use the event loop of its worker, and ends: have it do its work and "
     "give what it has to the handler (a pipe, a queue, a pool)"
@@ -67,7 +74,7 @@ class _Forking(threading.local):
 
 _forking = _Forking()
 _registered: list[int] = []
-_own_watches: list[select.epoll] = []  # kept, as one that is forgotten is closed
+_own_watches: list[select.epoll] = []  # kept, because a forgotten epoll object closes its descriptor
 
 
 def leave_worker_at_fork() -> None:
@@ -79,7 +86,7 @@ def leave_worker_at_fork() -> None:
 
 @contextmanager
 def told(become_copy: Callable[[], None], loop: asyncio.AbstractEventLoop) -> Generator[None]:
-    """Within the block `become_copy` is called in each process that this one forks, which cannot use `loop`."""
+    """While the block runs, a process forked from this one calls `become_copy`, and cannot use `loop`."""
     member = (become_copy, loop)
     _told.append(member)
     try:
@@ -111,7 +118,7 @@ def _status_of(error: BaseException) -> int:
 
 def _before() -> None:
     _forking.mask = None
-    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())  # what waits is handled here, and may raise
+    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())  # handlers of pending signals run here, and may raise
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         _forking.loop = asyncio.get_running_loop()
@@ -146,13 +153,13 @@ def _leave_worker() -> None:
     for number in signal.valid_signals():
         if _is_of_worker(handler_of(number)):
             set_handler(number, _usual(number))
-    if _forking.loop is not None:  # it was forked by a coroutine: it ends as soon as that waits for anything
+    if _forking.loop is not None:  # a coroutine has forked: the copy ends as soon as it waits
         _end_first(_forking.loop)
 
 
 def _is_of_worker(handler: Any) -> bool:
-    """True for signal handlers of event loops and our own; handlers of the user's code stay. The type decides, because
-    an object's own methods may be the user's code."""
+    """True for signal handlers of event loops and of Holdfast; handlers of the user's code stay. The type decides,
+    because an object's own methods may be the user's code."""
     if type(handler) is functools.partial:
         handler = handler.func
     if type(handler) is types.MethodType:
@@ -178,7 +185,7 @@ def _leave_loop(loop: asyncio.AbstractEventLoop) -> None:
     """Keep the copy from reading, closing or notifying anything of the worker's event loop."""
     loop.call_soon_threadsafe = _end_teller  # type: ignore[method-assign]
     if (watch := _watch_of(loop)) is not None:
-        os.close(watch)  # first, as there may be no other descriptor left
+        os.close(watch)  # first, because there may be no other descriptor left
         own = select.epoll()
         _own_watches.append(own)
         if own.fileno() != watch:
@@ -205,8 +212,8 @@ def _end_first(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _end_teller(callback: object, *args: object, **_context: object) -> NoReturn:
-    """Replaces the loop's `call_soon_threadsafe` in the copy, and ends it. It is called when the handler's thread
-    returns, or when code asks the loop for something; in the copy nobody runs the loop."""
+    """End the copy; this replaces the loop's `call_soon_threadsafe` there. It is called when the handler's thread
+    returns, or when code asks the loop for something. Nobody runs the loop in the copy."""
     if type(callback) is types.MethodType:
         callback = callback.__func__
     if args and _module_of(callback) in _REPORTERS:

@@ -1,17 +1,17 @@
 """The event loop of a worker: nothing that handlers leave in it or raise through it ends or delays the worker.
 
-Theory of operation. asyncio raises SystemExit and KeyboardInterrupt of a task or callback out of the event loop, to end
-the program. In a worker they are those of one handler. The task that raised one has it as its exception, and whoever
-awaits the task gets it. So the loop goes on: everything else in it is as it was. The run that the task belongs to is
-told. Where nobody has looked at the exception by the end of its handler, it has failed. A task that nobody keeps is
-forgotten before that, which asyncio reports.
+Theory of operation. If an asyncio task or a callback raises SystemExit or KeyboardInterrupt, asyncio raises it out of
+the event loop, to end the program. In a worker the exception concerns one handler. So the worker runs the loop on, and
+everything else in the loop is unchanged. The asyncio task keeps the exception, and code that awaits the task gets it.
+The run that owns the task is notified. If nobody has read the exception at the end of the handler, the run has failed.
+A task that nobody refers to is garbage-collected before, and asyncio reports its exception.
 
-The default executor of the loop (`asyncio.to_thread`) has few places, and a thread that does not end keeps its one. So
-the loop knows the calls that run there, and to which run of a handler each belongs. For those of runs that are over the
-executor gets as many more places: tasks that go on would wait for them without end.
+The default executor of the loop (`asyncio.to_thread`) has few places, and a thread that does not end keeps its place.
+So the loop knows the calls that run in the executor, and to which run of a handler each belongs. The executor gets one
+more place for each call whose run is over. Without these places, running handlers would wait for one without end.
 
-At the end of the program asyncio cancels all tasks that are left, and waits for them and for the threads of the default
-executor. Here their tasks are over: the wait for asyncio tasks is short, and there is none for threads.
+At the end of the program asyncio cancels all asyncio tasks that are left, and waits for them and for the threads of the
+default executor. Here the handlers have ended: the wait for asyncio tasks is short, and there is none for threads.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 CLEAN_UP = 0.3  # seconds for the asyncio tasks that handlers have left behind, once they are cancelled
 
-_OF_LOOP = (__file__, "uvloop", str(Path(asyncio.__file__).parent) + os.sep)  # files
+_OF_LOOP = (__file__, "uvloop", str(Path(asyncio.__file__).parent) + os.sep)  # files whose frames are the loop's
 
 _log = structlog.get_logger("holdfast.worker")
 
@@ -51,23 +51,24 @@ class Owner(Protocol):
     """The run of a handler. The asyncio tasks that it starts belong to it."""
 
     def exiting(self, task: asyncio.Task[Any]) -> None:
-        """Note that one of its asyncio tasks ended with SystemExit or KeyboardInterrupt. The handler may still await
-        it."""
+        """Note that an asyncio task of this run ended with SystemExit or KeyboardInterrupt. The handler may still await
+        the task."""
 
     def exited(self, error: BaseException) -> None:
-        """Note that such a task was garbage-collected without anybody having awaited it."""
+        """Note that an asyncio task that ended so was garbage-collected, and nobody had awaited it."""
 
 
 class OwnedTask(asyncio.Task[Any]):
-    """An asyncio task with an `owner`, which its creator sets. Tasks that it starts get the same owner."""
+    """An asyncio task with an `owner`, which its creator sets. Asyncio tasks that an OwnedTask starts get the same
+    owner."""
 
-    __slots__ = ("owner",)  # as one is made for each delivery
+    __slots__ = ("owner",)  # because one is made for each delivery
 
     owner: Owner | None
 
 
 class ThreadCall:
-    """A call in the default executor. `owner`: of the asyncio task that began it."""
+    """A call in the default executor. `owner`: the run whose asyncio task began the call."""
 
     __slots__ = ("_args", "_function", "_running", "owner")
 
@@ -97,11 +98,11 @@ class _Executor(ThreadPoolExecutor):
 
 
 class LeftBehind(BaseException):
-    """asyncio tasks that handlers have left behind do not end."""
+    """Raised if asyncio tasks that handlers left behind do not end in time."""
 
 
 class _HandlersLoop:
-    """The common part of both kinds of event loop."""
+    """The common part of both kinds of event loop: it records calls in threads, and bounds the time for cleaning up."""
 
     _has_run = False
 
@@ -122,7 +123,7 @@ class _HandlersLoop:
         """Run the loop until `future` is done. Every call after the first is cleaning up, and waits only briefly."""
         loop, run = cast("asyncio.AbstractEventLoop", self), cast("Any", super()).run_until_complete
         if loop.is_running():
-            return run(future)  # refused there
+            return run(future)  # it raises RuntimeError
         future = asyncio.ensure_future(future, loop=loop)
         is_first, self._has_run = not self._has_run, True
         timer = None if is_first else loop.call_later(CLEAN_UP, loop.stop)
@@ -162,8 +163,8 @@ def run_handlers_loop(main: Callable[[], Coroutine[Any, Any, T]], *, use_uvloop:
 
 
 def threads_left(loop: object, owners: Collection[int]) -> int:
-    """The number of left-behind threads in the default executor: their owner is none of these (ids of running owners),
-    so nobody waits for them. Others get their places."""
+    """The number of left-behind threads in the default executor: their owner is not in `owners` (ids of running
+    owners), so nobody waits for them. The executor gets one more place for each."""
     if not isinstance(loop, _HandlersLoop):
         return 0
     left = sum(call.owner is not None and id(call.owner) not in owners for call in list(loop.calls))
@@ -218,17 +219,17 @@ def _run_on(run: Callable[[Any], Any], future: asyncio.Future[Any]) -> Any:
 
 
 def _of_handler(trace: TracebackType | None) -> TracebackType | None:
-    """The error's traceback without frames of the loop. These hold the handle, the task and the error in a cycle, so
-    asyncio would collect and report the task late."""
+    """The error's traceback without frames of the loop. These frames hold the handle, the task and the error in a
+    cycle, so asyncio would collect and report the task late."""
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OF_LOOP):
         trace = trace.tb_next
     return trace
 
 
 def _tell_owners(error: BaseException) -> None:
-    """Tell the owner of the task that raised the error. asyncio does not say which task it was, so this looks for the
-    task that holds it, first among young objects. It does not call `task.exception()`: that would mark the exception as
-    read."""
+    """Notify the owner of the asyncio task that raised the error. asyncio does not name the task. So this looks for the
+    task that holds the error, among young objects first. It does not call `task.exception()`, because that would mark
+    the exception as read."""
     for generation in range(3):
         for task in gc.get_objects(generation):
             if type(task) is OwnedTask and task._exception is error and task._log_traceback:
@@ -238,6 +239,7 @@ def _tell_owners(error: BaseException) -> None:
 
 
 def _is_of_task(error: BaseException) -> bool:
-    """True if a coroutine raised the error: then its task holds it, for everybody who awaits the task."""
+    """True if a coroutine raised the error. Then its asyncio task holds the error, for all code that awaits the
+    task."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     return any(frame.f_code.co_flags & inspect.CO_COROUTINE for frame in frames)

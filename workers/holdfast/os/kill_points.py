@@ -1,4 +1,5 @@
-"""A process kills itself at a named point if the environment asks for it (tests do); else `reached` does nothing."""
+"""Points at which a process kills itself if the environment asks for it (tests do). Otherwise `reached` does
+nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def _is_due(asked: KillPoint, times: int) -> bool:
 
 
 def _take(asked: KillPoint) -> bool:
-    """True if this process removed the file: only one of all processes that reach the point can."""
+    """True if this process removed the file. Only one of the processes that reach the point can remove it."""
     assert asked.order is not None
     try:
         asked.order.unlink()

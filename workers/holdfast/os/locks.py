@@ -1,8 +1,9 @@
 """Locks that the kernel drops when their holder dies.
 
-`hold` takes an advisory flock on a file of its own: a child that is forked without exec inherits it, and so it may
-outlive the process that took it. `mark_process` adds a record lock to it, which no child inherits: where the flock is
-held and the record lock is not, the process has ended and left somebody behind. The file then has the process's number.
+`hold` takes an advisory flock on a file of its own. A child that is forked without exec inherits the flock, so the
+flock may outlive the process that took it. `mark_process` adds a record lock, which no child inherits. If the flock is
+held and the record lock is not, the process has ended and a child of it still runs. The file contains the number of the
+process.
 """
 
 from __future__ import annotations
@@ -17,10 +18,9 @@ LONGEST_MARK = len(MARKED) + 11  # bytes: more digits are no number of a process
 
 
 def hold(path: Path) -> int | None:
-    """Lock `path` for the life of this process; its descriptor, or None if another process holds it.
+    """Lock `path` until this process ends. Returns the descriptor; None if another process holds the lock.
 
-    Everybody who can read the file could lock it, so only its owner may read it. A link to another user's file is not
-    followed.
+    Everybody who can read the file could lock it, so only its owner may read it. A symbolic link is not followed.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
@@ -33,7 +33,7 @@ def hold(path: Path) -> int | None:
 
 
 def _make_private(descriptor: int) -> None:
-    """Take the rights of others from a file that somebody has opened to them."""
+    """Take away the rights that other users have on a file of this user."""
     file = os.fstat(descriptor)
     if file.st_uid == os.geteuid() and file.st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
@@ -49,14 +49,14 @@ def is_free(path: Path) -> bool:
 
 
 def mark_process(descriptor: int) -> None:
-    """Tie the file that `hold` has locked to this very process. It must not be opened and closed here again."""
+    """Tie the file that `hold` has locked to this process: add a record lock, and write the process's number. Do not
+    open and close the file in this process again, because closing it drops the record lock."""
     fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    os.pwrite(descriptor, b"%s%d\n" % (MARKED, os.getpid()), 0)  # last: whoever reads it may rely on the record lock
+    os.pwrite(descriptor, b"%s%d\n" % (MARKED, os.getpid()), 0)  # last: a reader of it may rely on the record lock
 
 
 def marked_process(path: Path) -> int | None:
-    """The number of the process to which the file is tied; None if there is none. Looking at the lock does not disturb
-    its holder."""
+    """The number of the process that marked the file; None if there is none. Reading it does not disturb the lock."""
     try:
         with path.open("rb") as file:
             content = file.read(LONGEST_MARK)
@@ -84,14 +84,14 @@ def outlived(path: Path) -> bool:
         os.close(descriptor)
 
 
-# A small file that a process changes by writing to its memory: what it wrote outlives the process, however that dies.
+# A small file that a process maps into its memory and changes there: its changes survive any death of the process.
 #
-# The death of the host is another matter: the kernel writes the pages to the disk when it likes.
+# They may be lost if the host dies, because the kernel writes the pages to the disk at a time of its own.
 
 
 def create_mapped(path: Path, content: bytes) -> mmap.mmap:
-    """Makes a file with this content and maps it. The content is written first, because writing to mapped memory
-    without room on the disk would kill the process."""
+    """Make a file with this content and map it. The content is written first, because writing to mapped memory without
+    room on the disk would kill the process."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(os.dup(descriptor), "wb") as file:
@@ -102,8 +102,8 @@ def create_mapped(path: Path, content: bytes) -> mmap.mmap:
 
 
 def write_mapped(path: Path, at: int, content: bytes) -> bool:
-    """Change some bytes of the file, and so of the memory of the process that has mapped it; False if there is no such
-    file."""
+    """Write `content` at byte `at` of the file, and so to the memory of the process that has mapped it. False if the
+    file cannot be opened."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -115,7 +115,7 @@ def write_mapped(path: Path, at: int, content: bytes) -> bool:
 
 
 def read_mapped(path: Path) -> bytes:
-    """The content; empty if there is no such file."""
+    """The content of the file; empty if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError:

@@ -1,4 +1,5 @@
-"""Event loops and threads: sync code that calls back the loop which runs it, and loops for code that has none."""
+"""Calls between threads and event loops: sync code calls back the loop that runs it, and code without a loop gets
+one."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ Ts = TypeVarTuple("Ts")
 
 
 def is_thread_of_loop() -> bool:
-    """True in a worker thread of anyio, and in the main thread while it carries out a call. Raises the loop's
-    cancellation if the code must stop. A process forked by a handler has no such thread."""
+    """True in a worker thread of anyio, and in the main thread while it carries out a call. False in a process forked
+    by a handler. Raises the loop's cancellation if the code must stop."""
     if copied:
         return False
     if (call := _main_call()) is not None:
@@ -46,8 +47,8 @@ def is_thread_of_loop() -> bool:
 
 
 def on_loop(function: Callable[[*Ts], Coroutine[Any, Any, R]], *args: *Ts) -> R:
-    """Run a coroutine function on the event loop while this thread, one of the loop's, waits; returns its value or
-    error. Raises ForkedProcessError."""
+    """Run a coroutine function on the event loop that runs this thread, and wait. Returns its value or raises its
+    error. Raises ForkedProcessError in a process forked by a handler."""
     if copied:
         raise ForkedProcessError(
             "this process was forked by a handler and has no event loop: make this call in the handler itself"
@@ -67,8 +68,8 @@ CLOSED = "it has been closed; make another TaskManager"
 
 
 class BackgroundLoop(Generic[T]):
-    """`served` is the object that `opening` opened in the thread's loop; it is closed there. Plain asyncio, not
-    uvloop, whose handles would disturb the parent's loop from a forked child."""
+    """An event loop in its own thread. `served`: the object that `opening` opens there; the loop closes it at its end.
+    The loop is asyncio's, because uvloop's handles in a forked child would disturb the parent's loop."""
 
     def __init__(self, opening: Callable[[], AbstractAsyncContextManager[T]]) -> None:
         ready: Future[tuple[BlockingPortal, T]] = Future()
@@ -77,7 +78,8 @@ class BackgroundLoop(Generic[T]):
         self._portal, self.served = ready.result()
 
     def call(self, function: Callable[..., Awaitable[R]], *args: Any, **kwargs: Any) -> R:
-        """The result or the error of a coroutine function. ClosedError if the loop ends before that."""
+        """Run a coroutine function in the loop; returns its result or raises its error. Raises ClosedError if the loop
+        ends before that."""
         try:
             answer: Future[R] = self._portal.start_task_soon(partial(function, *args, **kwargs))
         except (RuntimeError, RunFinishedError) as error:
@@ -91,7 +93,7 @@ class BackgroundLoop(Generic[T]):
             raise
 
     def stop(self) -> None:
-        """Ask the loop to end; calls under way end with ClosedError. It may be called again."""
+        """Ask the loop to end; calls under way end with ClosedError. A second call does nothing."""
         try:
             self._portal.start_task_soon(self._portal.stop, True)
         except (RuntimeError, RunFinishedError):
@@ -126,11 +128,12 @@ async def _serve(
 _loops: weakref.WeakSet[ProcessLoop[Any]] = weakref.WeakSet()
 _inherited: list[
     BackgroundLoop[Any]
-] = []  # loops of the parent; kept, as even deleting them would touch what they share
+] = []  # loops of the parent process; kept, because even deleting them would touch resources that both share
 
 
 class ProcessLoop(Generic[T]):
-    """`opening` opens a resource that the loop serves, such as a store. A forked child does not use its parent's."""
+    """A background loop for each process; the first call starts it, also after a fork. `opening` opens a resource that
+    the loop serves, such as a store. A forked child does not use its parent's resource."""
 
     def __init__(self, opening: Callable[[], AbstractAsyncContextManager[T]]) -> None:
         self._opening = opening
@@ -163,7 +166,7 @@ class ProcessLoop(Generic[T]):
             background.close()
 
     def leave_to_parent(self) -> None:
-        """Forget the loop in a forked child, which does not have its thread."""
+        """Forget the loop in a forked child, because the loop's thread runs only in the parent."""
         if self._forgotten is not None:
             self._forgotten.detach()
         if self._background is not None:

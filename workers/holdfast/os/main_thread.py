@@ -1,15 +1,15 @@
 """Runs functions in the main thread of this process, one at a time, while its event loop runs in another thread.
 
-Theory of operation. Python lets only the main thread set signal handlers, and runs them nowhere else. So a library that
-uses signals works in a function that has the main thread. The event loop hands a call over (`MainThread.call`) and goes
-on. The main thread carries it out, and wakes the loop at its end.
+Theory of operation. Python lets only the main thread set signal handlers, and runs them only there. So a library that
+uses signals works only in the main thread. The event loop hands a call to the main thread (`MainThread.call`) and goes
+on. The main thread carries the call out, and wakes the loop at its end.
 
 A call is stopped by an exception. `call` sends SIGURG to the main thread, which ends most waits there (a sleep, a read,
-a lock), and the handler of that signal raises CancelledError. Only the main thread runs that handler, and `_running`
-says whose code it interrupts: after the end of a call, an order to stop that call raises nothing.
+a lock). The handler of SIGURG raises CancelledError. Only the main thread runs that handler, and `_running` is the call
+that it interrupts. After the end of a call, an order to stop that call raises nothing.
 
-Every call begins with the same signals: a timer or a signal handler that a function leaves behind is removed, so that
-it does not interrupt the next call.
+Every call begins with the same signal handlers. A timer or a signal handler that a function leaves behind is removed,
+so that it does not interrupt the next call.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from holdfast.os.forked_copy import copied, handler_of, set_handler
 R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
 
-STOP = signal.SIGURG  # ignored by default, so that a library that resets it ends nothing
+STOP = signal.SIGURG  # ignored by default: a library that resets it does not end the process
 TOLD = (signal.SIGTERM, signal.SIGINT)
 KEPT = frozenset(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}
 
 
 @dataclass(slots=True, eq=False)
 class MainCall:
-    """A call on its way through the main thread. `stop_raised`: the order to stop has reached the function."""
+    """A call on its way through the main thread. `stop_raised`: CancelledError was raised in the function."""
 
     function: Callable[[], object]
     context: contextvars.Context
@@ -83,7 +83,7 @@ class MainThread:
             try:
                 self._wake.get()
                 self._carry_out_all()
-            except BaseException as error:  # a border: the calls of others are still to come
+            except BaseException as error:  # a border: this thread must carry out further calls
                 on_leftover(error)
         return ended.result()
 
@@ -96,16 +96,16 @@ class MainThread:
             self._wake.put(None)
 
     def heed(self, tell: Callable[[], None]) -> None:
-        """Call `tell` in the running event loop when this process gets SIGTERM or SIGINT, also for a signal that came
-        before."""
+        """Call `tell` in the running event loop when this process gets SIGTERM or SIGINT. If such a signal came before,
+        call it now."""
         loop = asyncio.get_running_loop()
         self._tell = partial(loop.call_soon_threadsafe, tell)
         if self._is_told:
             tell()
 
     async def call(self, function: Callable[[], object]) -> None:
-        """Call `function`, which raises nothing, in the main thread. A cancel stops the call, and this waits for its
-        end. Raises the error if the function could not be called."""
+        """Call `function` in the main thread; it must raise nothing. If this coroutine is cancelled, it stops the call
+        and waits for its end. Raises the error if the function could not be called."""
         call = MainCall(
             function,
             contextvars.copy_context(),
@@ -168,7 +168,7 @@ class MainThread:
             finally:
                 self._running = None
                 _restore(handlers)
-        except BaseException as error:  # of a signal's handler, outside of what guards the function
+        except BaseException as error:  # a signal handler raised it, outside of the guards of the function
             self._running = None
             call.failure = error
 
@@ -203,6 +203,6 @@ _opened: MainThread | None = None
 
 
 def opened() -> MainThread | None:
-    """The main thread of this process if it waits for calls; None if the event loop runs in it, and in a process forked
-    by a handler."""
+    """The main thread of this process, if it waits for calls. None if the event loop runs in the main thread, and in a
+    process forked by a handler."""
     return None if copied else _opened

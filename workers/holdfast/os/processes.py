@@ -18,7 +18,7 @@ _ENDED = {"", "Z", "X", "x"}
 
 
 def children(pid: int) -> list[int]:
-    """The children of all threads of a process; none if it is gone."""
+    """The children of all threads of a process; none if the process is gone."""
     pids: list[int] = []
     with suppress(OSError):
         for task in (_PROC / str(pid) / "task").iterdir():
@@ -27,7 +27,7 @@ def children(pid: int) -> list[int]:
 
 
 def with_descendants(pids: Iterable[int]) -> set[int]:
-    """These processes and their descendants, without orphans whose parent has ended."""
+    """These processes and all their descendants. A process whose parent has ended is not found."""
     reached: set[int] = set()
     waiting = list(pids)
     while waiting:
@@ -44,7 +44,8 @@ def everybody() -> list[int]:
 
 
 def carries(pid: int, marks: Collection[bytes]) -> bool:
-    """True if its environment at exec has all these NAME=value; False if this user may not read it."""
+    """True if the process was executed with all these NAME=value in its environment; False if this user may not read
+    it."""
     environment = _environment(pid)
     return all(mark in environment for mark in marks)
 
@@ -55,17 +56,18 @@ def runs(pid: int) -> bool:
 
 
 def unreaped_child(pid: int, parent: int) -> bool:
-    """True if it is a child of this parent that has ended and was not reaped, so its number is not used again yet."""
+    """True if the process is a child of `parent`, has ended and was not reaped. Then no other process has its number
+    yet."""
     return _state(pid)[:2] == ("Z", parent)
 
 
 def group(pid: int) -> int:
-    """Its process group; 0 if it is gone."""
+    """The process group of a process; 0 if the process is gone."""
     return _state(pid)[2]
 
 
 def _state(pid: int) -> tuple[str, int, int]:
-    """State, parent and process group, see proc(5); ("", 0, 0) if it is gone."""
+    """State, parent and process group of a process, see proc(5); ("", 0, 0) if it is gone."""
     try:
         fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
         return fields[0].decode(), int(fields[1]), int(fields[2])
@@ -74,7 +76,7 @@ def _state(pid: int) -> tuple[str, int, int]:
 
 
 def title(pid: int) -> bytes:
-    """Its command line or title; empty if it is gone."""
+    """The command line or title of a process; empty if it is gone."""
     try:
         return (_PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
@@ -82,8 +84,8 @@ def title(pid: int) -> bytes:
 
 
 def carries_incarnation(pid: int, incarnations: Collection[str]) -> bool:
-    """True if the process belongs to one of these incarnations: an executed program by its environment, a forked
-    process by its title."""
+    """True if the process belongs to one of these incarnations. An executed program has the id in its environment, a
+    forked process in its title."""
     shown = title(pid)
     if shown.startswith(_TITLE) and any(incarnation.encode() in shown for incarnation in incarnations):
         return True
@@ -92,7 +94,7 @@ def carries_incarnation(pid: int, incarnations: Collection[str]) -> bool:
 
 
 def _environment(pid: int) -> frozenset[bytes]:
-    """Each NAME=value of its environment at exec; empty if this user may not read it."""
+    """Each NAME=value of the environment with which a process was executed; empty if this user may not read it."""
     try:
         return frozenset((_PROC / str(pid) / "environ").read_bytes().split(b"\0"))
     except OSError:

@@ -1,4 +1,5 @@
-"""The stacks of a worker in memory that only its user can read: SIGUSR2 writes them, also while its loop hangs."""
+"""The stacks of a worker's threads. SIGUSR2 writes them, even while the event loop hangs, to a file in memory that only
+the worker's user can read."""
 
 from __future__ import annotations
 
@@ -9,19 +10,19 @@ import signal
 from pathlib import Path
 
 NAME = "holdfast-stacks"
-MOST_BYTES = 1 << 20  # that are read
+MOST_BYTES = 1 << 20  # that `read` returns
 
 
 def register() -> None:
-    """From now on SIGUSR2 adds the stacks of all threads of this process."""
+    """Have SIGUSR2 append the stacks of all threads of this process to its stack file."""
     descriptor = os.memfd_create(NAME)
-    fcntl.fcntl(descriptor, fcntl.F_SETFL, os.O_APPEND)  # so that what follows an emptied file begins at its start
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, os.O_APPEND)  # so that writing begins at the start of an emptied file
     faulthandler.register(signal.SIGUSR2, file=descriptor, all_threads=True)
 
 
 def of_process(pid: int) -> Path | None:
-    """Opens the stack file of a process; None if it has none. Raises OSError if the process is gone or belongs to
-    another user."""
+    """The path of a process's stack file in /proc; None if it has none. Raises OSError if the process is gone or
+    belongs to another user."""
     for link in Path(f"/proc/{pid}/fd").iterdir():
         try:
             if str(link.readlink()).startswith(f"/memfd:{NAME}"):
@@ -32,6 +33,6 @@ def of_process(pid: int) -> Path | None:
 
 
 def read(path: Path) -> str:
-    """The stacks of the last SIGUSR2."""
+    """The stacks in the file: those of the last SIGUSR2, if the file was emptied before."""
     with path.open("rb") as file:
         return file.read(MOST_BYTES).decode("utf-8", "replace")

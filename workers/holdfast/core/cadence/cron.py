@@ -1,9 +1,9 @@
 """Cron expressions: five fields, six with seconds first, `@daily` and its like, `CRON_TZ=Zone` in front.
 
 Each field is read here before cronsim sees it. Terms that cronsim would misread are respelled. Forms of other programs
-that Holdfast does not accept are refused, with the form to write instead. At a change of the clock it does the same as
-Debian's cron: an expression with fixed hours runs once (in the skipped hour: right after it), one for every hour or
-minute follows the clock.
+that Holdfast does not accept are refused, with the form to write instead. When the clock is put forward or back,
+Holdfast does the same as Debian's cron. An expression with fixed hours runs once; if its time is skipped, right after
+the gap. An expression for every hour or minute follows the clock.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT",
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A place of an expression. `names` stand for the values from `low` on."""
+    """One field of a cron expression. `allowed`: its values, for errors. `names` stand for the values from `low` on."""
 
     name: str
     low: int
@@ -45,7 +45,7 @@ class _Field:
     is_day: bool = False
 
     def value(self, text: str) -> int:
-        """The value of a number or a name; raises `_RefusedError` if this field does not have it."""
+        """The value of a number or a name. Raises `_RefusedError` if this field does not allow it."""
         if text in self.names:
             return self.low + self.names.index(text)
         if text.isdecimal() and self.low <= int(text) <= self.high:
@@ -79,7 +79,7 @@ _YEARS = 50  # how far cronsim searches before it gives up
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """`expression` with its fields in one spelling, on the clock of `timezone`."""
+    """A cron expression on the clock of `timezone`. `expression` has its fields in one spelling."""
 
     expression: str
     timezone: str
@@ -102,7 +102,8 @@ class Cron:
         return moment_at(wall, self.timezone)
 
     def _with_the_clock(self, after: int) -> int | None:
-        """Follows the clock from one change to the next: in between, local times and moments run in parallel."""
+        """The next moment, for an expression that follows the clock. The search goes from one change of the clock to
+        the next: in between, local times and moments run in parallel."""
         while True:
             now = local(after, self.timezone)
             wall = next(_series(self.expression, now), None)
@@ -128,7 +129,8 @@ def _series(expression: str, after: datetime) -> Iterator[datetime]:
 
 
 def cron(text: str, timezone: str = "UTC") -> Cron:
-    """Read a cron expression. Raises InvalidScheduleError, which names the wrong field, also if it never comes due."""
+    """Read a cron expression. Raises InvalidScheduleError for a wrong field, which it names, or if the expression never
+    comes due."""
     if len(text) > MOST_TEXT:
         raise InvalidScheduleError(f"cron: {len(text)} characters, at most {MOST_TEXT} are allowed")
     prefix = _PREFIX.match(text.strip())
@@ -146,7 +148,7 @@ def _checked(text: str, name: str) -> Cron:
     expanded = Cron(_plain(text), name)
     try:
         comes = expanded.following(0)
-    except CronSimError as error:  # each field is right by itself
+    except CronSimError as error:  # the fields are right, but not together
         raise InvalidScheduleError(f"cron {text!r}: it never fires: none of these months has such a day") from error
     if comes is None or comes > LATEST:
         raise InvalidScheduleError(f"cron {text!r} never fires: no such day within {_YEARS} years")
@@ -155,7 +157,7 @@ def _checked(text: str, name: str) -> Cron:
 
 def _plain(text: str) -> str:
     """The expression with its fields in a spelling that cronsim reads correctly."""
-    expression = ALIASES.get(text.lower(), text.upper())  # cronsim has no words for mon and jan
+    expression = ALIASES.get(text.lower(), text.upper())  # cronsim does not know names in small letters
     if expression.startswith("@"):
         raise InvalidScheduleError(f"cron {text!r}: no such name; {_other_name(text)}")
     fields = expression.split()
@@ -186,7 +188,8 @@ def _other_name(text: str) -> str:
 
 
 def _without_year(fields: list[str]) -> str:
-    """The fields without the seventh, the year: a schedule has a start and an end instead."""
+    """The remedy for an expression with a seventh field, the year; else an empty text. A schedule has a start and an
+    end instead."""
     if len(fields) != 7:
         return ""
     six, years = " ".join(fields[:6]), _YEARS_GIVEN.fullmatch(fields[6])

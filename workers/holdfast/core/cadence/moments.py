@@ -16,7 +16,7 @@ from holdfast_config.durations import seconds
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WEEK = 7 * 86_400_000
-OF_A_HOST = frozenset({"localtime", "posixrules"})  # files beside the zones: each host has its own
+OF_A_HOST = frozenset({"localtime", "posixrules"})  # files beside the zones: they differ from host to host
 _RULE_DATE = re.compile(
     r"[1-9]\d{7}(?:T\d{4}(?:\d{2})?Z?)?"
     r"|[1-9]\d{3}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.0{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?",
@@ -44,7 +44,7 @@ def local(moment: int, name: str) -> datetime:
 
 
 def moment_of(when: datetime) -> int:
-    """The moment of a time that knows its zone."""
+    """The moment of a datetime that has a time zone."""
     return (when - EPOCH) // timedelta(milliseconds=1)
 
 
@@ -60,7 +60,7 @@ def moment_at(wall: datetime, name: str) -> int:
 
 
 def is_plain(wall: datetime, now: datetime, name: str) -> bool:
-    """True if a local time comes once, and its difference to UTC is the same as now."""
+    """True if a local time comes once, and its difference to UTC is the same as at `now`."""
     there = (wall.replace(tzinfo=zone(name), fold=fold).utcoffset() for fold in (0, 1))
     return all(one == now.utcoffset() for one in there)
 
@@ -88,9 +88,9 @@ def _halved(low: int, high: int, name: str) -> int:
 
 
 def wall_of(text: str, name: str) -> tuple[datetime, str]:
-    """A date, or date and time, of RFC 5545 or ISO 8601 (`20270131T093000Z`, `2027-01-31T09:30:00+01:00`): the local
-    time, and its zone. With Z the zone is UTC; a time with another offset is converted to zone `name`. Raises
-    ValueError for anything else."""
+    """The local time of a text, and its zone. The text is a date, or date and time, of RFC 5545 or ISO 8601
+    (`20270131T093000Z`, `2027-01-31T09:30:00+01:00`). With Z the zone is UTC; a time with another offset is converted
+    to zone `name`. Raises ValueError for anything else."""
     if not _RULE_DATE.fullmatch(text):
         raise ValueError(text)
     when = datetime.fromisoformat(text)
@@ -101,7 +101,8 @@ def wall_of(text: str, name: str) -> tuple[datetime, str]:
 
 
 def read_moment(text: str, name: str) -> int:
-    """`1767225600`, `1767225600.5`, `2026-01-01T00:00:00Z` or a local time in the zone; InvalidScheduleError."""
+    """Read `1767225600`, `1767225600.5`, `2026-01-01T00:00:00Z` or a local time in zone `name` as a moment. Raises
+    InvalidScheduleError."""
     try:
         moment = _moment(text.strip(), name)
     except (ValueError, OverflowError):
@@ -124,7 +125,7 @@ def _moment(text: str, name: str) -> int:
 # A fixed interval from an anchor: `anchor + k * interval`, so that slow runs do not make it drift.
 
 SHORTEST_SECONDS = 0.1
-LONGEST_SECONDS = 3660 * 86400.0  # of any length in a schedule
+LONGEST_SECONDS = 3660 * 86400.0  # for every interval and other length in a schedule
 
 _ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII)
 _ISO_UNITS = (604800.0, 86400.0, 3600.0, 60.0, 1.0)
@@ -132,7 +133,7 @@ _ISO_UNITS = (604800.0, 86400.0, 3600.0, 60.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """`interval` and `anchor` in milliseconds; the anchor itself is one of the moments."""
+    """A fixed interval. `interval` and `anchor` are milliseconds; the anchor itself is one of the moments."""
 
     interval: int
     anchor: int
@@ -144,7 +145,8 @@ class Every:
 
 
 def every(value: float | str, anchor: int) -> Every:
-    """Read an interval: seconds, `5m`, `1h30m` or ISO 8601 as in `PT5M`. InvalidScheduleError for anything else."""
+    """Read an interval: seconds, `5m`, `1h30m` or ISO 8601 as in `PT5M`. Raises InvalidScheduleError for anything
+    else."""
     try:
         length = _length(value)
     except ValueError:
@@ -165,12 +167,13 @@ def _length(value: float | str) -> float:
     return sum(float(part or 0) * unit for part, unit in zip(parts.groups(), _ISO_UNITS, strict=True))
 
 
-# Cadences that are no series: one moment, one run after the other, no more.
+# Cadences that are no series: one moment, one run after the other, or no moment at all.
 
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Once, at this moment; a past moment is due at once, and late. `NOW` is the moment of reading."""
+    """Once, at this moment. A past moment is due at once, and counts as late. For `NOW`, it is the moment at which the
+    text was read."""
 
     moment: int
 
@@ -180,7 +183,8 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """First at this moment, then again after each run. The next moment is known only when a run has ended."""
+    """A first run at this moment, then another run after each run. The next moment is known only when a run has
+    ended."""
 
     first: int
 
@@ -190,7 +194,7 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Never again."""
+    """No moment at all."""
 
     def following(self, after: int) -> int | None:
         del after

@@ -1,4 +1,4 @@
-"""Reads a cadence from text and back, and finds the moment that follows another."""
+"""Reads a cadence from text, writes it as text, and finds its next moment."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ Cadence = Cron | Every | RecurrenceRule | At | Continue | Stop
 
 
 def following(cadence: Cadence, after: int) -> int | None:
-    """The first moment strictly after another. None if none will come, or for CONTINUE while its run has not ended."""
+    """The first moment of a cadence strictly after another. None if no moment will come, or for CONTINUE while its run
+    has not ended."""
     return cadence.following(after)
 
 
 def read(text: str, timezone: str, now: int) -> Cadence:
-    """`NOW`, `AT:<time>`, `CONTINUE`, `STOP`, or a recurrence rule; InvalidScheduleError for anything else."""
+    """Read `NOW`, `AT:<time>`, `CONTINUE`, `STOP`, or a recurrence rule. Raises InvalidScheduleError for anything
+    else."""
     word, colon, rest = text.strip().partition(":")
     match word.upper():
         case "NOW" if not colon:

@@ -21,21 +21,21 @@ from holdfast.core.cadence.moments import EPOCH, Every, exists, local, moment_at
 from holdfast.core.cadence.rule_parts import STEPS, WEEKDAYS, Clock, Parts, clock, days, each_day, numbers, periods
 from holdfast.errors import InvalidScheduleError
 
-# One RRULE: `rule_parts` finds its days, `times_of_day` their times; both searches are bounded.
+# One RRULE: `rule_parts.days` finds its days, `rule_parts.clock` their times; both searches are bounded.
 #
 # A search begins with the whole period (year, month or week) that has the wanted moment. So the phase of INTERVAL is
 # kept, and BYSETPOS counts in the whole period, also in the one that has DTSTART.
 
-_EMPTY = 4000  # days in a row, of those that the date parts name, which are searched for a time
+_EMPTY = 4000  # days that the date parts name and that have no time: after so many the search ends
 _YEARS = 60  # more than the longest gap of a sensible rule (29 February on a Monday: 40 years, around 2100)
 _LAST = datetime(9999, 12, 20)  # noqa: DTZ001 - a local time, after which nothing is searched
-_LONGEST = timedelta(days=373)  # of a period: a year and what a week has beyond it
+_LONGEST = timedelta(days=373)  # a period: a year, and the days of its last week beyond it
 _SHIFT = timedelta(hours=3)  # more than any clock is put back
 
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """`parts` of the RRULE, without COUNT, UNTIL and INTERVAL. `until` is the last allowed moment."""
+    """One RRULE. `parts`: its parts without FREQ, COUNT, UNTIL and INTERVAL. `until` is the last allowed moment."""
 
     frequency: str
     interval: int
@@ -64,8 +64,8 @@ class Recurrence:
         return next((moment for moment in existing(walls, timezone) if moment > after), None)
 
     def walls(self, start: datetime, first: datetime) -> Iterator[datetime]:
-        """Local times from `first` on; `first` is not before `start`. The search ends when it has found none for
-        long."""
+        """Local times from `first` on; `first` is not before `start`. The search ends after _YEARS years without a
+        time."""
         begin = first
         while begin < _LAST:
             end = min(_LAST, begin.replace(year=min(9999, begin.year + _YEARS), day=min(begin.day, 28)))
@@ -104,7 +104,7 @@ class Recurrence:
 
 @lru_cache(maxsize=4096)
 def _last(rule: Recurrence, start: datetime, timezone: str) -> int | None:
-    """The last moment that COUNT allows. It is found once, so that searches need not count again."""
+    """The last moment that COUNT allows. The answer is cached, so that searches need not count again."""
     newest = deque(islice(existing(rule.walls(start, start), timezone), rule.count), maxlen=1)
     return newest[0] if newest else None
 
@@ -143,13 +143,13 @@ def existing(walls: Iterator[datetime], timezone: str) -> Iterator[int]:
 
 
 def _wall_before(after: int, timezone: str) -> datetime:
-    """The local time of a moment. If the clock was put back shortly before, an earlier one, so that no time is
-    missed."""
+    """The local time of a moment. If the clock was put back shortly before, this is an earlier local time, so that no
+    time is missed."""
     now, before = local(after, timezone), local(max(0, after - round(_SHIFT.total_seconds() * 1000)), timezone)
     return (now if now.utcoffset() == before.utcoffset() else now - _SHIFT).replace(tzinfo=None, microsecond=0)
 
 
-# Reads one RRULE: each part is checked by name, and what RFC 5545 does not allow beside it is refused.
+# Reads one RRULE: each part is checked by name, and parts that RFC 5545 does not allow together are refused.
 
 FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY")
 _DAY = "|".join(WEEKDAYS)
@@ -184,7 +184,8 @@ _BOUNDS = {
 
 
 def recurrence(text: str, timezone: str) -> Recurrence:
-    """Read the text after `RRULE:`; InvalidScheduleError names the part, its value and the values allowed."""
+    """Read the text after `RRULE:`. Raises InvalidScheduleError, which names the part, its value and the values
+    allowed."""
     parts = _parts(text)
     if "FREQ" not in parts:
         raise InvalidScheduleError(f"rule {text!r} lacks FREQ, one of {', '.join(FREQUENCIES)}")
@@ -258,7 +259,7 @@ def _until(value: str | None, timezone: str) -> int | None:
 
 
 def _accepted(rule: Recurrence, text: str) -> Recurrence:
-    """Check that the parts fit together; some are for some frequencies only (RFC 5545, 3.3.10)."""
+    """Check that the parts fit together. RFC 5545 (3.3.10) allows some parts with some frequencies only."""
     parts = dict(rule.parts)
     for name, of in _ONLY_OF.items():
         if name in parts and rule.frequency not in of:
@@ -309,9 +310,9 @@ MOST_DATES = 1000  # RDATEs and EXDATEs together
 
 @dataclass(frozen=True, slots=True)
 class RecurrenceRule:
-    """`start` is a local time of `timezone`; `extra` and `without` are moments (RDATE, EXDATE), in order.
-
-    `without_days` are days of `timezone`: an EXDATE without a time takes out the whole day."""
+    """Recurrence rules from a start on. `start` is a local time of `timezone`; `extra` and `without` are moments
+    (RDATE, EXDATE), in order. `without_days` are days of `timezone`: an EXDATE without a time takes out the whole
+    day."""
 
     start: datetime
     timezone: str
@@ -322,7 +323,7 @@ class RecurrenceRule:
 
     def following(self, after: int) -> int | None:
         while (found := self._candidate(after)) is not None and (end := self._end_of_gap(found)) is not None:
-            after = end  # about as often as there are EXDATEs
+            after = end  # this repeats about once for each EXDATE
         return found
 
     def _end_of_gap(self, moment: int) -> int | None:
@@ -350,9 +351,10 @@ class RecurrenceRule:
 
 
 def rule(text: str, timezone: str, now: int) -> RecurrenceRule:
-    """Read RFC 5545's lines, or the text after `RRULE:` alone; InvalidScheduleError names the part that is wrong.
+    """Read RFC 5545's lines, or the text after `RRULE:` alone. Raises InvalidScheduleError, which names the part that
+    is wrong.
 
-    Without a DTSTART the rule starts at `now`, on a full second. TZID goes before `timezone`.
+    Without a DTSTART the rule starts at `now`, on a full second. A TZID in the text overrides `timezone`.
     """
     if len(text) > MOST_TEXT:
         raise InvalidScheduleError(f"rule: {len(text)} characters, at most {MOST_TEXT} are allowed")
@@ -369,7 +371,7 @@ def rule(text: str, timezone: str, now: int) -> RecurrenceRule:
 
 @lru_cache(maxsize=4096)
 def checked(text: str) -> RecurrenceRule:
-    """Reads a rule back from the text that `str` made of it, without checks."""
+    """Read a rule back from the text that `str` made of it, without checks."""
     return _read(text, RecurrenceRule(EPOCH.replace(tzinfo=None), "UTC", ()))
 
 
@@ -440,7 +442,7 @@ def _with(rule: RecurrenceRule, name: str, parameters: dict[str, str], value: st
 
 
 def _parted_dates(value: str) -> tuple[list[str], list[str]]:
-    """The dates of a line that have a time, and those that have none."""
+    """The dates of a line: first those with a time, then those without."""
     texts = value.split(",")
     return [text for text in texts if "T" in text], [text for text in texts if "T" not in text]
 

@@ -36,9 +36,11 @@ def numbers(parts: Parts, name: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Periods:
-    """The years, months or weeks of a rule, numbered; every `interval`th from the period of DTSTART on counts.
+    """The years, months or weeks of a rule, each with a number. From the period of DTSTART on, every `interval`th
+    counts.
 
-    `week_begins` is the first day of a week, 0 for Monday. `of_weeks`: a year has whole weeks, those of BYWEEKNO.
+    `week_begins` is the first day of a week, 0 for Monday. `of_weeks`: a year is made of whole weeks, those of
+    BYWEEKNO.
     """
 
     frequency: str
@@ -74,7 +76,7 @@ def periods(frequency: str, interval: int, parts: Parts) -> Periods:
 def days(within: Periods, parts: Parts, start: datetime, first: datetime, end: datetime) -> Iterator[datetime]:
     """The days of the counted periods, from the beginning of the period of `first` to `end`; all are midnights.
 
-    ValueError or TypeError for impossible parts.
+    Raises ValueError or TypeError for impossible parts.
     """
     its_first, origin = within.number(first), within.number(start)
     begin = within.begin(its_first - (its_first - origin) % within.interval)
@@ -143,9 +145,9 @@ def _options(dates: Parts) -> tuple[dict[str, Any], ...]:
 
 
 def _week(day: date, begins: int) -> tuple[int, int, int]:
-    """The year of the week of a day, its number, and the number of weeks of this year (ISO 8601, with any first day).
+    """The week of a day: its year, its number, and the number of weeks in this year (ISO 8601, with any first day).
 
-    A week is of the year that has its fourth day.
+    A week belongs to the year of its fourth day.
     """
     fourth = date.fromordinal(day.toordinal() - (day.weekday() - begins) % 7 + 3)
     last = date(fourth.year, 12, 31)
@@ -165,10 +167,11 @@ DAY = 86400
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """`step` and `offsets` in seconds: each step names the times at these offsets from its beginning.
+    """The times of a day that a rule names. Time is cut into steps of `step` seconds, and each counted step names the
+    times at `offsets` (seconds) from its beginning.
 
-    Every `interval`th step counts, from `origin` on; of those, the ones that begin in `hours` and, where they are
-    shorter, in `minutes` and at `seconds`.
+    From `origin` on, every `interval`th step counts if it begins in `hours`. A step shorter than an hour must also
+    begin in `minutes`, a step of a second also at `seconds`.
     """
 
     step: int
