@@ -11,13 +11,14 @@ from holdfast.handler.named_handler import resolve, target_of
 from holdfast_config import Settings
 from holdfast_config.environment import for_commands, search_path
 
-# Of the drain timeout, and in seconds at most: half of what the parent leaves between cancelling and the end.
+# The time from SIGTERM to SIGKILL for a command: this share of the drain timeout, at most GRACE_MOST seconds. This is
+# half of the time that the parent leaves between cancelling and the end.
 GRACE_SHARE = 0.05
 GRACE_MOST = 2.5
 
 
 def handler_of(settings: Settings) -> Handler:
-    """Imports the handler, or finds its command on PATH. Raises HandlerError, also if root would run another user's
+    """Import the handler, or find its command on PATH. Raises HandlerError, also if root would run another user's
     code."""
     foreign_code.refuse(settings)
     if settings.exec is None:

@@ -1,8 +1,9 @@
 """Checks the JSON arguments of named handlers against their annotations, and converts them.
 
-pydantic converts the types it knows (numbers, texts, dates, dataclasses, typed dicts, its own models), msgspec its
-Structs. A parameter without an annotation, or with one that neither knows, gets the JSON value. So does a parameter of
-a type in PLAIN if the value already has exactly that type: pydantic would not change it.
+pydantic converts the types that it knows (numbers, texts, dates, dataclasses, typed dicts, its own models); msgspec
+converts its Structs. A parameter without an annotation gets the JSON value, as does one whose type neither knows. A
+value that already has exactly the type of its parameter is passed unchanged if the type is in PLAIN: pydantic would not
+change it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class MisfitError(ValueError):
 
 
 def converters(parameters: Iterable[inspect.Parameter]) -> dict[str, Convert]:
-    """The converters of these parameters by name. Making one is slow, so it is made at first use, or by `prepare`."""
+    """The converters of these parameters by name. Making a converter is slow, so it is made at its first use, or by
+    `prepare`."""
     home: dict[str, Convert] = {}
     for one in parameters:
         if is_converted(one.annotation):
@@ -42,8 +44,8 @@ def prepare(convert: Mapping[str, Convert]) -> None:
 
 
 def returned_by(function: Callable[..., object]) -> Convert:
-    """Converts JSON values to the type of the function's return annotation, which is read at the first call. Raises
-    ReturnedValueError for a value that does not fit."""
+    """A function that converts JSON values to the type of the return annotation of `function`. It reads the annotation
+    at the first call. It raises ReturnedValueError for a value that does not fit."""
     made: list[Convert] = []
 
     def convert(value: Any) -> Any:
@@ -64,7 +66,7 @@ def returned_by(function: Callable[..., object]) -> Convert:
 def _return_converter(function: Callable[..., object]) -> Convert:
     try:
         annotation = inspect.signature(function, eval_str=True).return_annotation
-    except Exception:  # names that are known to type checkers alone
+    except Exception:  # only type checkers know a name in it
         return _unchanged
     if get_origin(annotation) in _GENERATORS:
         annotation = get_args(annotation)[0]  # the last value is the result
@@ -145,7 +147,7 @@ def _by_msgspec(annotation: Any) -> Convert:
 
 def _typed_dict(annotation: Any) -> Convert | None:
     """A converter by msgspec, because pydantic does not accept `typing.TypedDict` before Python 3.12. None if msgspec
-    does not, either."""
+    does not accept it, either."""
     try:
         msgspec.json.Decoder(annotation)
     except TypeError:
@@ -154,7 +156,7 @@ def _typed_dict(annotation: Any) -> Convert | None:
 
 
 def _by_pydantic(annotation: Any) -> Convert | None:
-    import pydantic  # only where there is an annotation: it is slow to import
+    import pydantic  # only if there is an annotation, because this import is slow
     from pydantic.errors import PydanticUserError
 
     try:

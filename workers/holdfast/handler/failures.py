@@ -1,6 +1,6 @@
 """Turns exceptions of the user's code into stored text: bounded, without secrets and frames of this library.
 
-Whatever an exception's own methods do, its task gets an outcome: texts are read in guards
+An exception's own methods may fail, and its task still gets an outcome: guards surround each reading of its text
 (`holdfast_config.error_text`).
 """
 
@@ -21,7 +21,7 @@ MESSAGE_BYTES = 1024
 
 _OURS = str(Path(__file__).parents[1]) + os.sep
 _CUT = "\n…\n"
-_DEEPEST = 100  # groups in groups
+_DEEPEST = 100  # exception groups inside each other that are opened
 
 
 def outcome_of_error(error: BaseException) -> Raised | Rejected | Completed:
@@ -60,12 +60,12 @@ def summary(error: BaseException) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Its text, without secrets, at most MESSAGE_BYTES."""
+    """The text of the error, without secrets, at most MESSAGE_BYTES."""
     return bounded(mask(text_of(error)[: 2 * MESSAGE_BYTES]), MESSAGE_BYTES)
 
 
 def user_traceback(error: BaseException) -> str:
-    """The traceback with only the user's frames, at most TRACEBACK_BYTES of UTF-8; a long one is cut in the middle."""
+    """The traceback with the user's frames only, at most TRACEBACK_BYTES of UTF-8; a long one is cut in the middle."""
     text = _clean(mask(traceback_text(error, lambda filename: not _is_machinery(filename))))
     head, tail = TRACEBACK_BYTES // 4, TRACEBACK_BYTES * 3 // 4 - len(_CUT.encode())
     raw = text.encode()
@@ -84,8 +84,8 @@ def _is_machinery(filename: str) -> bool:
 
 
 def _wait(error: BaseException) -> float | None:
-    """The seconds that a Retry asks for. Anything that is no number means the usual wait, because handlers need not be
-    typed."""
+    """The seconds that a Retry asks for; None: the usual wait. A value that is no number means the usual wait, because
+    handlers need not be typed."""
     try:
         after = getattr(error, "after", None)
         seconds = float(after) if isinstance(after, int | float) else math.nan

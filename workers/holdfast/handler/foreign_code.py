@@ -1,8 +1,8 @@
 """Keeps root from running code that other users can change: the handler, modules that it imports from its folder, and
 settings that name it.
 
-Nothing is imported to find out. The module of the handler is looked up where the import would find it, with its
-packages, their compiled code and every folder on the way.
+This check imports nothing. It looks the handler's module up where the import would find it, with its packages, their
+compiled code and every folder on the way.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _NAME = re.compile(r"""[^\s'"`;|&()<>$=]+""")
 
 
 def foreign_code(settings: Settings) -> list[Stranger]:
-    """All users but root who can change the code that these settings make root run. Empty if the caller is not root.
-    Raises HandlerError if no usable handler is named."""
+    """All users but root who can change the code that root would run with these settings. Empty if the caller is not
+    root. Raises HandlerError if no usable handler is named."""
     if not concerns_caller():
         return []
     try:
@@ -53,8 +53,8 @@ def refusal(settings: Settings) -> str:
 
 
 def refuse(settings: Settings) -> None:
-    """Raise HandlerError if other users can change the code. From now on, modules of the handler's folder that others
-    can change cannot be imported."""
+    """Raise HandlerError if other users can change the code. From now on, imports of modules in the handler's folder
+    fail if other users can change these modules."""
     if why := refusal(settings):
         raise HandlerError(why)
     if concerns_caller() and settings.exec is None:
@@ -83,7 +83,7 @@ def _files_of_command(command: command_line.Command) -> Iterator[Path]:
 
 def _files_of_words(words: Sequence[str], seen: set[Path]) -> Iterator[Path]:
     for name in dict.fromkeys(name for word in words for name in _names_in(word)):
-        with suppress(OSError, ValueError):  # too long for a name, or none at all
+        with suppress(OSError, ValueError):  # the name is too long, or no name of a file
             if Path(name).is_file():
                 yield from _files_of_program(Path(name), seen)
             elif os.sep not in name and (found := shutil.which(name, path=search_path())):
@@ -98,9 +98,9 @@ def _names_in(word: str) -> Iterator[str]:
 
 
 def _files_of_program(path: Path, seen: set[Path]) -> Iterator[Path]:
-    """The program itself. For a script also its folder, because interpreters load code from there, and all that its
-    first line names. An interpreter may be a script as well. The kernel resolves a relative one from the working
-    folder."""
+    """The program itself. For a script also its folder, because interpreters load code from there, and all files that
+    its first line names. An interpreter may be a script as well. The kernel resolves a relative path of an interpreter
+    from the working folder."""
     yield path
     words = command_line.interpreter_words(path)
     if not words or path.absolute() in seen:
@@ -127,8 +127,8 @@ def _files_of(module: str, folder: Path) -> Iterator[Path]:
 
 
 def _elsewhere(name: str) -> ModuleSpec | None:
-    """A module known to other finders, for example of an editable installation. For a name without a dot this imports
-    nothing."""
+    """A module that only other finders know, for example of an editable installation. For a name without a dot this
+    imports nothing."""
     try:
         return importlib.util.find_spec(name)
     except (ImportError, ValueError):
@@ -147,8 +147,8 @@ def files_of_spec(spec: ModuleSpec) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class _OwnModules(MetaPathFinder):
-    """An import hook that finds no modules. It refuses modules of this folder that other users can change, also later
-    imports."""
+    """An import hook that finds no modules. It refuses modules of this folder that other users can change, in later
+    imports, too."""
 
     folder: Path
     trusted: tuple[Path, ...]

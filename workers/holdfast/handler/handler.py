@@ -1,5 +1,5 @@
-"""A worker's handler: a default function or runner, functions by name, or both; and each function, as it was inspected
-when it was registered."""
+"""A worker's handler: a default function or runner, functions by name, or both. Each function was inspected when it was
+registered."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from holdfast_config.lanes import Lane
 
 # A function of the user, inspected before it is called.
 
-# The kinds of functions: coroutine functions, async generators, and all that run in a thread.
+# The kinds of functions: coroutine functions, async generators, and plain functions, which run in a thread.
 
 
 class FunctionKind(Enum):
-    """Async functions run on the event loop, every other one in a thread."""
+    """The kind of a function. Async functions run on the event loop, every other one in a thread."""
 
     COROUTINE = auto()
     ASYNC_GENERATOR = auto()
@@ -63,7 +63,8 @@ def _code(function: Callable[..., object]) -> Callable[..., object]:
 
 @dataclass(frozen=True, slots=True)
 class Middleware:
-    """`wanted`: its parameters other than task and call, with the type of the lifespan value for each."""
+    """A middleware function, inspected. `wanted`: its parameters other than task and call, each with the type of the
+    lifespan value that it gets."""
 
     function: Callable[..., Any]
     is_async: bool
@@ -75,7 +76,7 @@ class Middleware:
 
 
 def inspect_middleware(function: object, types: Collection[Any]) -> Middleware:
-    """The middleware, inspected; `types` are those of lifespans' values. Raises HandlerError."""
+    """Inspect a middleware function. `types`: the types of the values that lifespans yield. Raises HandlerError."""
     name = getattr(function, "__name__", type(function).__name__)
     what = f"the middleware {name!a}"
     if isinstance(function, type) or not callable(function):
@@ -105,9 +106,10 @@ MAIN = "main"
 
 @dataclass(frozen=True, slots=True)
 class HandlerOptions:
-    """The options of a handler; None: the worker's settings count. `timeout` in seconds bounds one run. `concurrency`:
-    how many run at once in one worker. `lane`: where producers with this registry submit its tasks. `thread`: "main"
-    for a plain function that needs the process's main thread, for example to use signals."""
+    """The options of a handler; None: the worker's settings count. `timeout`: the most seconds of one run.
+    `concurrency`: how many of its tasks run at once in one worker. `lane`: where producers with this registry submit
+    its tasks. `thread`: "main" for a plain function that needs the process's main thread, for example to use
+    signals."""
 
     max_attempts: int | None = None
     timeout: float | None = None
@@ -117,7 +119,7 @@ class HandlerOptions:
 
     @property
     def places(self) -> int | None:
-        """How many run at once in one worker; None: no limit of its own."""
+        """How many tasks of the handler run at once in one worker; None: the handler sets no limit."""
         return 1 if self.in_main_thread else self.concurrency
 
     @property
@@ -143,8 +145,8 @@ class HandlerOptions:
 
 @dataclass(frozen=True, slots=True)
 class HandlerFunction:
-    """`what` names the function in errors. `middleware` is around each call, the first one outermost. `is_unbounded`:
-    True for a coroutine without own limits and without middleware."""
+    """A function of the user, inspected. `what` names the function in errors. `middleware` is around each call, the
+    first one outermost. `is_unbounded`: True for a coroutine without own limits and without middleware."""
 
     function: Callable[..., Any]
     kind: FunctionKind
@@ -158,14 +160,14 @@ class HandlerFunction:
     def __post_init__(self) -> None:
         options, is_bare = self.options, self.kind is FunctionKind.COROUTINE and not self.middleware
         is_unbounded = is_bare and options.timeout is None and options.concurrency is None
-        object.__setattr__(self, "is_unbounded", is_unbounded)  # once: it is asked for each task
+        object.__setattr__(self, "is_unbounded", is_unbounded)  # computed once, because each task reads it
 
     def with_types(self, types: Collection[Any]) -> HandlerFunction:
         """The function inspected again, now with `types`, the types of lifespan values. Raises HandlerError."""
         return replace(self, signature=inspect_signature(self.function, self.what, named=self.is_named, types=types))
 
     def given(self, values: Mapping[Any, object]) -> HandlerFunction:
-        """The function with lifespan values bound; `values` are by their type."""
+        """The function with lifespan values bound. `values`: the lifespan values by their type."""
         function = with_values(self.function, self.signature.injected, values)
         return replace(self, function=function, middleware=tuple(each.given(values) for each in self.middleware))
 
@@ -179,8 +181,8 @@ class FunctionObject:
 def callee(
     function: object, what: str, *, named: bool, options: HandlerOptions | None = None, types: Collection[Any] = ()
 ) -> HandlerFunction:
-    """The function, inspected. `what` names it in errors; `types` are those of lifespans' values. Raises
-    HandlerError."""
+    """Inspect a handler function. `what`: the function's name in errors. `types`: the types of the values that
+    lifespans yield. Raises HandlerError."""
     if isinstance(function, FunctionObject):
         function = function.function
     if inspect.isclass(function):
@@ -199,7 +201,7 @@ def callee(
 
 class Runner(Protocol):
     async def run(self, task: Task, messages: list[Message]) -> Outcome:
-        """Run one delivery. When this returns, or is cancelled, nothing of it runs any more."""
+        """Run one delivery. When this returns, or is cancelled, no part of the delivery runs any more."""
         ...
 
 
@@ -208,8 +210,9 @@ _NO_OPTIONS = HandlerOptions()
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """`target`: the name that the operator gave. `schedules`: the schedules that the application's code defines, by id.
-    `lanes`: the lanes that it takes tasks from, if it names any. `lifespans`: a worker opens them in this order."""
+    """The handler of a worker. `target`: the name that the operator gave. `named`: its functions by name. `schedules`:
+    the schedules that the application's code defines, by id. `lanes`: the lanes that it takes tasks from, if it names
+    any. `lifespans`: a worker opens them in this order."""
 
     target: str
     default: HandlerFunction | Runner | None = None
@@ -220,7 +223,8 @@ class Handler:
 
     @property
     def names(self) -> frozenset[str] | None:
-        """The names of its handlers; the empty name is the default handler. None: it accepts any name."""
+        """The names of the registered functions; the empty name is the default function. None: the handler accepts any
+        name."""
         if not self.named:
             return None
         return frozenset(self.named) | ({""} if self.default is not None else frozenset[str]())
@@ -230,7 +234,7 @@ class Handler:
         return self.named.get(name) if name is not None and self.named else self.default
 
     def prepare(self) -> None:
-        """Make everything now that functions would otherwise make at their first call."""
+        """Make now everything that functions would otherwise make at their first call."""
         for function in (self.default, *self.named.values()):
             if isinstance(function, HandlerFunction):
                 function.signature.prepare()
@@ -246,24 +250,24 @@ class Handler:
         return next((name for name, each in self.named.items() if each.options.in_main_thread), None)
 
     def refuse_main_thread(self, reason: str) -> None:
-        """Raise HandlerError if a handler needs the main thread, because there is none here; `reason` says why and what
-        to do."""
+        """Raise HandlerError if a handler needs the main thread. The caller has none to offer; `reason` says why and
+        what to do."""
         if (name := self.first_in_main_thread) is not None:
             raise HandlerError(f"the handler {name!a} has thread='main', where it may use signals: {reason}")
 
     def options(self, name: str | None) -> HandlerOptions:
-        """The options that the handler of an operation that calls `name` was registered with."""
+        """The registered options of the handler that `name` calls."""
         chosen = self.choose(name)
         return chosen.options if isinstance(chosen, HandlerFunction) else _NO_OPTIONS
 
     def absence(self, name: str | None) -> str:
-        """The error if `choose` finds no handler."""
+        """The error text if `choose` finds no handler."""
         known = ", ".join(sorted(self.named)) or "none"
         wanted = "the operation names no handler and there is no default" if name is None else f"no handler {name!a}"
         return f"{wanted}; {self.target} registers: {known}"[:500]
 
 
-# Base class of objects that make a handler of themselves: the worker classes of `holdfast.timeline`.
+# The base class of objects that provide a handler: the worker classes of `holdfast.timeline`.
 
 
 class Provider(ABC):
@@ -271,4 +275,5 @@ class Provider(ABC):
 
     @abstractmethod
     def __handler__(self, target: str, settings: Settings | None) -> Handler:
-        """The handler that runs its tasks. `target` is the name that the operator gave. Raises HandlerError."""
+        """The handler that runs the object's tasks. `target` is the name that the operator gave. Raises
+        HandlerError."""

@@ -22,8 +22,8 @@ _OF_ARGUMENTS = (str, int, float, bool, bytes, dict, list, tuple, set, frozenset
 
 @dataclass(frozen=True, slots=True)
 class Lifespan:
-    """`what` names it in errors. `provides`: the type of the value that it yields; None: it yields none. `wanted`: its
-    own parameters, with the type of an earlier lifespan's value for each."""
+    """A lifespan, inspected. `what` names it in errors. `provides`: the type of the value that it yields; None if it
+    yields none. `wanted`: its own parameters, each with the type of the earlier lifespan's value that it gets."""
 
     function: Callable[..., Any]
     what: str
@@ -33,7 +33,7 @@ class Lifespan:
 
 
 def inspect_lifespan(function: Callable[..., Any], types: Collection[Any]) -> Lifespan:
-    """The lifespan, inspected; `types` are those of earlier ones. Raises HandlerError."""
+    """Inspect a lifespan. `types`: the types of the values that earlier lifespans yield. Raises HandlerError."""
     what = f"the lifespan {getattr(function, '__name__', type(function).__name__)!a}"
     generator = inspect.unwrap(function)  # @asynccontextmanager may stand under the decorator
     is_async = inspect.isasyncgenfunction(generator)

@@ -32,10 +32,11 @@ _TARGET = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
 def resolve(handler: str | None, app_dir: Path, settings: Settings | None = None) -> Handler:
-    """The handler named `handler` ("module:attribute"), or `agent:handle` where `app_dir` has an agent.py.
+    """The handler named `handler` ("module:attribute"). Without a name it is `agent:handle` if `app_dir` has an
+    agent.py.
 
-    `app_dir` is put first on the import path. A class may be called with literals: module:Worker("A:A:B").
-    Raises HandlerError: nothing named, not found, or its import or that call raised.
+    `app_dir` is put first on the import path. A class may be called with literals: module:Worker("A:A:B"). Raises
+    HandlerError if nothing is named or found, or if the import or the call of the class raises.
     """
     target, folder = target_of(handler, app_dir), app_dir.resolve()
     call = _call(target) if is_call(target) else None
@@ -48,7 +49,7 @@ def resolve(handler: str | None, app_dir: Path, settings: Settings | None = None
 
 
 def handler_from(target_value: object, target: str, settings: Settings | None = None) -> Handler:
-    """Makes a Handler from a function, a registry or a provider. Raises HandlerError for anything else."""
+    """Make a Handler from a function, a registry or a provider. Raises HandlerError for anything else."""
     if isinstance(target_value, Provider):
         return target_value.__handler__(target, settings)
     if isinstance(target_value, Handlers):
@@ -57,8 +58,8 @@ def handler_from(target_value: object, target: str, settings: Settings | None = 
 
 
 def target_of(handler: str | None, app_dir: Path) -> str:
-    """The handler's full name, without importing anything. Raises HandlerError if no handler is named, or the name has
-    a wrong form."""
+    """The handler's full name; this imports nothing. Raises HandlerError if no handler is named, or the name has a
+    wrong form."""
     target = handler or _default_target(app_dir.resolve())
     if is_call(target) and _TARGET.fullmatch(_call(target).target):
         return target
@@ -103,7 +104,7 @@ def _default_target(folder: Path) -> str:
 
 
 def _suggestion(target: str) -> str:
-    """The probable meant name. Most often the user gave a path, or left out the attribute."""
+    """The name that was probably meant. Most often the user gave a path, or left out the attribute."""
     module, _, attribute = target.partition(":")
     dotted = re.sub(r"\W+", ".", module.removesuffix(".py")).strip(".")
     return f"{dotted or DEFAULT_MODULE}:{attribute if attribute.isidentifier() else 'handle'}"
@@ -112,7 +113,7 @@ def _suggestion(target: str) -> str:
 def _put_first(folder: str) -> None:
     if sys.path[:1] != [folder]:
         sys.path.insert(0, folder)
-        # A finder may have seen this folder empty before. Other finders stay as they are, shared with the parent.
+        # The finder of this folder may have seen it empty before. Other finders stay: forked workers share them.
         sys.path_importer_cache.pop(folder, None)
 
 
@@ -148,7 +149,7 @@ def _attribute(module: object, path: str, target: str) -> object:
         try:
             target_value = getattr(target_value, name)
         except AttributeError:
-            file = getattr(module, "__file__", None)  # it may be another module of that name
+            file = getattr(module, "__file__", None)  # the import may have found another module of this name
             where = f" from {file}" if file else ""
             raise HandlerError(f"{target}: the module was imported{where}, but it has no {name}") from None
         except BaseException as error:  # border to the user's code

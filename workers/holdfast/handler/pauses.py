@@ -1,8 +1,10 @@
-"""Sleeps and questions of one delivery: each ends the run, and a later run goes on behind it. A sleep is recorded as a
-step, with the time at which it ends. The run that comes to the sleep ends with RunEnded, and its worker gives the task
-back until that time. The next run passes the recorded steps and the sleep. A question and its answer are two steps. The
-run that comes to the question ends its turn with it. The first run of the next turn records the message of that turn as
-the answer; every later run gets the same answer.
+"""Sleeps and questions of one delivery: each ends the run, and a later run goes on behind it.
+
+A sleep is recorded as a step, with the time at which it ends. The run that comes to the sleep ends with RunEnded, and
+its worker gives the task back until that time. The next run passes the recorded steps and the sleep.
+
+A question and its answer are two steps. The run that comes to the question ends its turn with the question. The first
+run of the next turn records the message of that turn as the answer; every later run gets the same answer.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.task_steps import Steps, require_handler_thread
 from holdfast.os.loop_threads import on_loop
 
-WAITED_FOR = 1000  # ms: for the end of so short a sleep the handler waits itself
+WAITED_FOR = 1000  # ms: the handler itself waits for the end of a sleep of at most this length
 DAYS = round(LONGEST / 86400)
 
 
@@ -38,8 +40,8 @@ class GivenAnswer(NamedTuple):
 
 
 class Pauses:
-    """The sleeps and questions of the turn of this number. `answer()`: the content of its message; None if it has no
-    message. `runner()`: the asyncio task that runs the handler; None: any task may call."""
+    """The sleeps and questions of one turn. `turn`: its number. `answer()`: the content of the turn's message; None if
+    it has no message. `runner()`: the asyncio task that runs the handler; None: any task may call."""
 
     __slots__ = ("_answer", "_notes", "_runner", "_steps", "_turn")
 
@@ -74,7 +76,7 @@ class Pauses:
         return None
 
     async def ask(self, text: str, state: str) -> Any:
-        """Return the answer; if there is none yet, end the run here."""
+        """Return the answer. If there is no answer yet, end the run here."""
         self._require_own("question")
         return self._answered(await self._asked(*self._begin_question(text, state), text, state))
 
@@ -122,7 +124,7 @@ class Pauses:
 
 
 def milliseconds(seconds: float | timedelta, minutes: float, hours: float, days: float) -> int:
-    """The length of a sleep. Raises StepError."""
+    """The length of a sleep in milliseconds. Raises StepError if it is not allowed."""
     given = seconds.total_seconds() if isinstance(seconds, timedelta) else seconds
     try:
         length = given + 60 * minutes + 3600 * hours + 86400 * days
@@ -137,7 +139,7 @@ def milliseconds(seconds: float | timedelta, minutes: float, hours: float, days:
 
 
 def flaw_in_question(text: object, state: object) -> str:
-    """The reason why this cannot be asked, or empty."""
+    """The reason why this question cannot be asked, or empty."""
     if not isinstance(text, str) or not text.strip():
         return f"task.question takes a text, not {text!r:.40}"
     if state not in QUESTIONS:

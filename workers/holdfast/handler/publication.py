@@ -1,4 +1,5 @@
-"""A worker publishes its handlers: the name of each and a JSON schema of its arguments, from its signature."""
+"""What a worker publishes of its handlers: the name of each, and a JSON schema of its arguments, made from its
+signature."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def publication(handler: Handler) -> Iterator[PublishedHandler]:
-    """The worker's handlers one by one, because making a schema takes a moment. The default function comes first, under
-    the empty name."""
+    """The worker's handlers one by one, because making a schema takes time. The default function comes first, under the
+    empty name."""
     if isinstance(handler.default, HandlerFunction):
         yield _published("", handler.default)
     for name, function in sorted(handler.named.items())[:MOST_HANDLERS]:
@@ -67,7 +68,7 @@ def _summary(function: HandlerFunction) -> str:
 def _of_parameter(one: inspect.Parameter, definitions: dict[str, Any]) -> dict[str, Any]:
     try:
         schema = _of_annotation(one.annotation)
-    except Exception:  # the user's own types make their schemas
+    except Exception:  # a type of the user's makes its own schema, and may fail
         schema = {}
     for name, definition in schema.pop("$defs", {}).items():
         if definitions.setdefault(name, definition) != definition:
@@ -104,7 +105,8 @@ def _default(one: inspect.Parameter) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class DescribedFunction:
-    """`name` is empty for the default function. `options`: those of its registration."""
+    """A function of a handler, in words. `name` is empty for the default function. `options`: the options of its
+    registration."""
 
     name: str
     kind: str
@@ -113,7 +115,7 @@ class DescribedFunction:
 
 
 def describe(handler: Handler) -> Iterator[DescribedFunction]:
-    """The default function first, then the named ones."""
+    """The functions of the handler in words, the default function first."""
     match handler.default:
         case HandlerFunction() as function:
             yield _described("", function)

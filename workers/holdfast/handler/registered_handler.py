@@ -30,14 +30,15 @@ Answered = TypeVar("Answered")
 P = ParamSpec("P")
 R = TypeVar("R")
 
-OF_ONE_TASK = frozenset({"task_id", "message_id", "key"})  # two tasks cannot both have it
+OF_ONE_TASK = frozenset({"task_id", "message_id", "key"})  # options that two tasks cannot share
 OF_SCHEDULED = frozenset(  # options of a task that schedules know, too
     {"lane", "max_attempts", "timeout", "metadata", "expires", "unique", "unique_for", "concurrency_key", "webhook"}
 )
 
 
 class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
-    """The function `Called -> Answered` with its name; its tasks take the arguments `P` and return a value of type `R`.
+    """A handler with a name: the function `Called -> Answered`. Its tasks take the arguments `P` and return a value of
+    type `R`.
 
     Tasks are submitted by the manager in scope: see `holdfast.client.manager_in_scope`.
     """
@@ -49,8 +50,8 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         options: Mapping[str, Any] | None = None,
         registered: RegisteredHandler[..., Any, ..., Any] | None = None,
     ) -> None:
-        """`handler` gives the present handler of this name: a lifespan that is registered later changes it.
-        `registered`: the handler without options; None: this one is."""
+        """Make a handler. `handler` returns the present function of this name: a lifespan that is registered later
+        changes it. `registered`: the handler without options; None if this is that handler."""
         function = handler().function
         functools.update_wrapper(self, function)
         self.function: Callable[..., Any] = function
@@ -68,7 +69,7 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         return f"<handler {self.name!r}: {self.function!r}>"
 
     def __reduce__(self) -> str | tuple[object, ...]:
-        """Pickled by reference, like a function: by the name in its module."""
+        """Pickle the handler by reference, like a function: by its name in its module."""
         return self.function.__qualname__ if self._registered is self else (_with, (self._registered, self._options))
 
     @keywords_of(TaskOptions)
@@ -103,8 +104,8 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         return SyncTaskHandle(sent.task_id, sent.read)
 
     async def submit_many(self, specs: Iterable[TaskSpec]) -> list[TaskHandle[R]]:
-        """Submit a task for each `spec(…)` of this handler, in one batch. All are checked before the first is written.
-        Raises InvalidTaskError, and the errors of TaskManager.run_tasks."""
+        """Submit a task for each `spec(…)` of this handler, in one batch. All specs are checked before the first task
+        is written. Raises InvalidTaskError, and the errors of TaskManager.run_tasks."""
         batch = [self._own(each) for each in check_list("specs", specs, f"values of {self.name}.spec(…)")]
         self._check_distinct(batch)
         manager, read = await current_manager(), returned_by(self.function)
@@ -128,13 +129,14 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
 
     @keywords_after_one(NamedSchedule)
     def at(self, at: datetime | float | str, /, *, id: str, **options: Any) -> ScheduledHandler[P]:
-        """The handler on the schedule `id`, once, at a moment: a datetime, Unix seconds or ISO 8601, without a zone in
-        that of the schedule; options as in ScheduleSpec."""
+        """The handler on the schedule `id`, once, at a moment: a datetime, Unix seconds or ISO 8601. A time without a
+        zone is in the zone of the schedule. Options as in ScheduleSpec."""
         moment = at.isoformat() if isinstance(at, datetime) else at
         return ScheduledHandler(self, id, {"at": moment, **options})
 
     def scheduled(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The task of a schedule as ScheduleSpec has it. InvalidTaskError for options that schedules do not have."""
+        """The task of a schedule, as fields of ScheduleSpec. Raises InvalidTaskError for options that schedules do not
+        have."""
         if strange := sorted(self._options.keys() - OF_SCHEDULED):
             allowed = ", ".join(sorted(OF_SCHEDULED))
             raise InvalidTaskError(
@@ -179,8 +181,8 @@ class ScheduledHandler(Generic[P]):
         self._handler, self._moments = handler, moments
 
     async def schedule(self, *args: P.args, **kwargs: P.kwargs) -> datetime | None:
-        """Set the schedule, whose tasks have these arguments; returns its next run. Setting the same again changes
-        nothing. Raises InvalidTaskError, InvalidScheduleError, and the errors of `manager.schedules.upsert`."""
+        """Set the schedule; its tasks get these arguments. Returns its next run. Setting the same schedule again
+        changes nothing. Raises InvalidTaskError, InvalidScheduleError, and the errors of `manager.schedules.upsert`."""
         return await self._set(self._handler.scheduled(*args, **kwargs))
 
     def schedule_sync(self, *args: P.args, **kwargs: P.kwargs) -> datetime | None:
@@ -194,7 +196,7 @@ class ScheduledHandler(Generic[P]):
 def _with(
     handler: RegisteredHandler[Called, Answered, P, R], options: Mapping[str, Any]
 ) -> RegisteredHandler[Called, Answered, P, R]:
-    """A handler with these options, unpickled."""
+    """The handler with these options; pickle calls this."""
     return handler.options(**options)
 
 

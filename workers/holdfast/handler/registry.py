@@ -37,15 +37,15 @@ NAME_LENGTH = 200
 
 
 class Handlers(Generic[L, M]):
-    """Handlers by name, and at most one for operations that name none. Registering raises HandlerError for a handler
-    that could not be called. `Handlers[Pool]()`: for type checkers, a lifespan's value is a Pool; two values are
-    `Handlers[Pool, Model]()`, and handlers take them in this order."""
+    """A registry of handlers by name, with at most one for operations that name none. Registering raises HandlerError
+    for a handler that could not be called. `Handlers[Pool]()` tells type checkers that a lifespan's value is a Pool.
+    Two values are `Handlers[Pool, Model]()`, and handlers take them in this order."""
 
     if not TYPE_CHECKING:
 
         def __class_getitem__(cls, types: object) -> type[Handlers]:
-            """Returns the class itself: the types are only for type checkers, and the defaults of type parameters need
-            a later Python."""
+            """Return the class itself. The types are only for type checkers, and defaults of type parameters need a
+            later Python."""
             return cls
 
     def __init__(self) -> None:
@@ -67,11 +67,11 @@ class Handlers(Generic[L, M]):
     ) -> HandlerDecorator[L, M]:
         """A decorator: tasks that name `name` run this function, with their kwargs converted by its annotations.
 
-        It returns a RegisteredHandler, which is called like the function, and whose `submit` takes its arguments.
-        `max_attempts` and `timeout` (seconds) override the worker's settings, and a task's own values override these.
-        At most `concurrency` of its tasks run at once in one worker. A producer with this registry submits them to
-        `lane`. With `thread="main"` a plain function runs in the main thread of a worker process, where it may use
-        signals: one such task at a time in each worker. Raises HandlerError.
+        It returns a RegisteredHandler, which is called like the function, and whose `submit` takes the function's
+        arguments. `max_attempts` and `timeout` (seconds) override the worker's settings, and a task's own values
+        override these. At most `concurrency` tasks of this handler run at once in one worker. A producer with this
+        registry submits them to `lane`. With `thread="main"` a plain function runs in the main thread of a worker
+        process, where it may use signals; each worker then runs one such task at a time. Raises HandlerError.
         """
         if not isinstance(name, str) or not 1 <= len(name) <= NAME_LENGTH:  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
             raise HandlerError(f"handler name {shown(name)}: 1 to {NAME_LENGTH} characters are allowed")
@@ -89,10 +89,12 @@ class Handlers(Generic[L, M]):
         return cast("HandlerDecorator[L, M]", keep)
 
     def schedule(self, schedule_id: str, /, **spec: Any) -> None:
-        """Define a schedule of this application, with the arguments of ScheduleSpec. Its workers declare it.
+        """Define a schedule of this application, with the arguments of ScheduleSpec. The application's workers declare
+        it.
 
-        Each of its fires is made once, on however many workers and hosts it is declared. If the application has a name
-        (the setting `application`), a schedule that no live worker declares any more is removed. Raises HandlerError.
+        Each fire of the schedule is made once, whatever the number of workers and hosts that declare it. If the
+        application has a name (the setting `application`), a schedule that no live worker declares any more is removed.
+        Raises HandlerError.
         """
         from holdfast.client.schedule_definition import define, read_spec
 
@@ -110,8 +112,7 @@ class Handlers(Generic[L, M]):
         return {name: self._present(name) for name in self._named}
 
     def fitted(self, spec: TaskSpec) -> TaskSpec:
-        """The task of a named handler with its lane from this registry, its arguments checked. Raises
-        InvalidTaskError."""
+        """The task of a named handler, with checked arguments and the handler's lane. Raises InvalidTaskError."""
         check(spec)
         if spec.name is None:
             return spec
@@ -134,24 +135,25 @@ class Handlers(Generic[L, M]):
         return function
 
     def lifespan(self, function: F) -> F:
-        """A decorator: each worker runs this generator to its yield before it is ready, and the rest at its end. The
-        yielded value is passed to parameters of its type, in handlers, middleware and later lifespans. An error before
-        the yield keeps the worker from starting. Raises HandlerError."""
+        """A decorator: each worker runs this generator up to its yield before the worker is ready, and the rest at the
+        worker's end. The yielded value is passed to parameters of its type, in handlers, middleware and later
+        lifespans. An error before the yield keeps the worker from starting. Raises HandlerError."""
         self._lifespans.append(inspect_lifespan(function, self._types))
         self._default = self._default and self._default.with_types(self._types)
         self._named = {name: each.with_types(self._types) for name, each in self._named.items()}
         return function
 
     def use(self, middleware: F) -> F:
-        """Call this function around each handler, inside of those that were registered before: `task` and `call` are
-        its arguments, `call()` runs the handler, returns its value and raises its exceptions. Also a decorator. Raises
-        HandlerError."""
+        """Call this function around each handler, inside of the functions that were registered before. Its arguments
+        are `task` and `call`: `call()` runs the handler, returns its value and raises its exceptions. Also a decorator.
+        Raises HandlerError."""
         inspect_middleware(middleware, self._types)
         self._middleware.append(middleware)
         return middleware
 
     def _present(self, name: str) -> HandlerFunction:
-        """The handler, inspected again if some of its annotations were not known at its registration."""
+        """The handler of this name. It is inspected again if some of its annotations were not known at its
+        registration."""
         function = self._named[name]
         if function.signature.unknown:
             function = self._named[name] = function.with_types(self._types)
@@ -162,8 +164,8 @@ class Handlers(Generic[L, M]):
         return tuple(each.provides for each in self._lifespans if each.provides is not None)
 
     def frozen(self, target: str) -> Handler:
-        """The handler that a worker runs, once the import is over. Raises HandlerError if nothing has been registered,
-        or if the annotation of an argument cannot be looked up."""
+        """The handler that a worker runs; call this when the import is over. Raises HandlerError if nothing has been
+        registered, or if the annotation of an argument cannot be looked up."""
         if not self._named and self._default is None:
             raise HandlerError(f"{target} is a registry without handlers: register at least one")
         for schedule_id, spec in self._schedules.items():

@@ -1,8 +1,8 @@
 """Turns the value that a handler returned into an outcome.
 
-A str becomes a text artifact, None no artifact, any other JSON value a data artifact. A dict with a `state` in which a
-turn can end chooses that state. Its text is the first text among TEXT_KEYS, its `result` becomes an artifact, and its
-other entries are kept as data.
+A str becomes a text artifact, None no artifact, any other JSON value a data artifact. A dict whose `state` is in STATES
+ends the turn in this state. Its text is the first text among TEXT_KEYS, its `result` becomes an artifact, and its other
+entries are kept as data.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _plain(value: object) -> object:
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _BYTES = (bytes, bytearray, memoryview)
 _encoder = msgspec.json.Encoder(enc_hook=_plain)
-_skim = msgspec.json.Decoder(msgspec.Raw).decode  # checks the whole, makes nothing of it
+_skim = msgspec.json.Decoder(msgspec.Raw).decode  # checks that a text is JSON, and builds no values
 
 
 def text_to_json(document: dict[str, Any]) -> bytes:
@@ -50,10 +50,10 @@ def text_to_json(document: dict[str, Any]) -> bytes:
 
 
 def to_json(value: object) -> bytes:
-    """Raises NotJsonError."""
+    """The value as JSON. Raises NotJsonError."""
     try:
         encoded = _encoder.encode(value)
-        # Not a number and infinity are written as null: look for them only where there is a null at all.
+        # msgspec writes NaN and infinity as null. So they are searched for only if the text has a null.
         if b"null" in encoded and _has_no_number(
             msgspec.to_builtins(value, builtin_types=(msgspec.Raw,), enc_hook=_plain)
         ):
@@ -82,7 +82,8 @@ def to_plain(value: object) -> object:
 
 
 def _check(encoded: bytes) -> None:
-    """Check a msgspec.Raw: msgspec writes it unchanged, without reading it."""
+    """Check that the JSON is valid. A msgspec.Raw in the value may hold anything, because msgspec writes it
+    unchanged."""
     try:
         _skim(encoded)
         if not encoded.isascii():
@@ -125,7 +126,7 @@ def outcome_of(value: object, max_bytes: int) -> Outcome:
     if len(outcome.result) > max_bytes:
         return _refused(f"the handler returned {len(outcome.result)} bytes: at most {max_bytes} are kept")
     if isinstance(outcome, Completed) and type(value) is int and value >= 0:
-        return replace(outcome, backoff=float(value))  # where a CONTINUE ran it, these are seconds
+        return replace(outcome, backoff=float(value))  # seconds, if a CONTINUE schedule made the task
     return outcome
 
 

@@ -1,4 +1,4 @@
-"""Runs the handler of one delivery. Every way in which it ends gives an outcome; only cancellation is raised.
+"""Runs the handler of one delivery. However the handler ends, the delivery has an outcome; only cancellation is raised.
 
 `run` bounds the call of any handler by its timeout; `run_unbounded` calls a coroutine that nothing bounds, in fewer
 steps. Then come the end of a run by a sleep or a question, the call of a handler of each kind, and the call inside
@@ -45,12 +45,13 @@ Work = Callable[[], Awaitable[Outcome]]
 async def run(
     handler: Handler, delivery: Delivery, task: Task, threads: Threads, task_timeout: float | None
 ) -> Outcome:
-    """The outcome of `delivery`; `task` is its Task. `task_timeout` (seconds, of its lane or the worker) counts if
-    neither delivery nor handler has a timeout. Without any, the producer's usual timeout counts.
+    """Run the handler of `delivery`; returns its outcome. `task` is the delivery's Task. `task_timeout` (seconds, of
+    its lane or the worker) counts if neither delivery nor handler has a timeout. If there is none, the producer's usual
+    timeout counts.
 
-    After a cancel this ends when the handler ends: an async handler is interrupted, one in a thread has to check
-    `task.cancelled`. `on_stuck` of `threads` is called, once, if that thread has not ended `grace` seconds after it was
-    cancelled or timed out; `run` then still waits for it, for as long as the process lives.
+    After a cancel this ends when the handler ends. An async handler is interrupted; a handler in a thread has to check
+    `task.cancelled`. If the thread has not ended `grace` seconds after it was cancelled or timed out, `on_stuck` of
+    `threads` is called, once. `run` then still waits for the thread, for as long as the process lives.
     """
     if task.unreadable:
         return UnreadableMessage(task.unreadable)
@@ -61,7 +62,7 @@ async def run(
     seconds = usual if delivery.timeout_ms is None else delivery.timeout_ms / 1000
     match handler.choose(operation.name):
         case None:
-            # Retried: while versions change hands, another worker may have it.
+            # The task is retried: during a deployment, another worker may have the handler.
             return Raised(Failure("UnknownHandler", handler.absence(operation.name)))
         case HandlerFunction() as callee:
             if callee.middleware:
@@ -77,8 +78,8 @@ async def run(
 async def run_unbounded(
     handler: Handler, callee: HandlerFunction, delivery: Delivery, task: Task, threads: Threads
 ) -> Outcome:
-    """Like `run`, but for a readable operation and a coroutine without a timeout. `threads` runs a returned generator,
-    if any."""
+    """Run a coroutine without a timeout; the operation must be readable. Otherwise like `run`. If the coroutine returns
+    a generator, `threads` runs it."""
     arguments = _arguments(handler, callee, delivery, task)
     if type(arguments) is not dict:
         return cast("Outcome", arguments)
@@ -100,7 +101,7 @@ async def run_unbounded(
 
 
 def _arguments(handler: Handler, callee: HandlerFunction, delivery: Delivery, task: Task) -> dict[str, Any] | Outcome:
-    """The arguments of the call; an outcome if those of the operation do not fit."""
+    """The arguments of the call. If the operation's arguments do not fit, the outcome instead."""
     try:
         return _fitting(handler, callee, delivery, task)
     except MisfitError as misfit:
@@ -148,13 +149,13 @@ async def _bounded(work: Work, task: Task, seconds: float | None) -> Outcome:
         with scope:
             outcome = await _captured(work, task)
     except asyncio.CancelledError:
-        # A scope lets its own cancellation pass where the handler has cancelled the asyncio task as well.
+        # If the handler has cancelled the asyncio task as well, a scope does not catch its own cancellation.
         if _is_stopped():
             raise
     except RuntimeError:
-        if not copied:  # else the handler has forked this process: it has no loop, and the scope cannot be left
+        if not copied:  # in a process that the handler has forked there is no loop, and the scope cannot be left
             raise
-    # An answer after the order to stop is not the answer that the handler would have given.
+    # After an order to stop, the handler's answer does not count: without the order it might have given another one.
     if outcome is None or scope.cancel_called:
         return Raised(Failure("TaskTimeout", f"the handler took longer than {seconds:g} s"))
     return outcome
@@ -178,7 +179,7 @@ def _is_stopped() -> bool:
 
 
 def _after_cancel(error: asyncio.CancelledError, task: Task) -> Outcome | None:
-    """The outcome of a handler that was cancelled though nobody has stopped it; None if somebody has."""
+    """The outcome of a cancelled handler that nobody has stopped; None if somebody has stopped it."""
     if _is_stopped():
         task.notes.cancelled = True
         return None
@@ -191,8 +192,8 @@ def _after_cancel(error: asyncio.CancelledError, task: Task) -> Outcome | None:
 
 # The end of a run that `task.sleep` or `task.question` has ended.
 #
-# They keep the outcome in the notes of the run and raise RunEnded. It has to come out of the handler: one that catches
-# it and goes on has done work that the next run does again.
+# `task.sleep` and `task.question` keep the outcome in the notes of the run and raise RunEnded, which has to leave the
+# handler. A handler that catches RunEnded and goes on does work that the next run does again.
 
 SWALLOWED = (
     "the handler has caught the RunEnded of task.sleep or task.question and returned: code that catches BaseException, "
@@ -202,7 +203,7 @@ SWALLOWED = (
 
 def outcome_of_raised(error: BaseException, notes: RunNotes) -> Outcome:
     """The outcome of a handler that raised `error`. If a task group raised RunEnded together with other errors, the
-    others count."""
+    other errors count."""
     ended_by = notes.ended_by()
     rest = error if ended_by is None else _without_ending(error)
     return ended_by if ended_by is not None and rest is None else outcome_of_error(rest or error)
@@ -220,21 +221,21 @@ def _without_ending(error: BaseException) -> BaseException | None:
 
 
 def outcome_of_returned(outcome: Outcome, notes: RunNotes) -> Outcome:
-    """The outcome of a handler that returned; `outcome` is that of its value."""
+    """The outcome of a handler that returned. `outcome` is the outcome of the returned value."""
     ended_by = notes.ended_by()
     if ended_by is None:
         return outcome
     return ended_by if isinstance(ended_by, Raised) else Raised(Failure("RunEndedError", SWALLOWED), final=True)
 
 
-# The call of a handler of any kind: its last value.
+# Calls a handler of any kind; its last value is the result.
 
 FINISHED = frozenset({str, dict, list, int, float, bool, type(None)})
 
 
 async def call(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNotes, threads: Threads) -> Any:
-    """Call the handler; returns its value or raises its exception. A generator's last value is the result, every value
-    is progress."""
+    """Call the handler; returns its value or raises its exception. Every value of a generator is progress, and its last
+    value is the result."""
     reached(Point.HANDLER)
     match callee.kind:
         case FunctionKind.COROUTINE:
@@ -248,7 +249,7 @@ async def call(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNot
 
 
 async def finished(value: Any, notes: RunNotes, threads: Threads) -> Any:
-    """The final value. If the handler returned an awaitable or a generator, that is run first."""
+    """The final value. If the handler returned an awaitable or a generator, run it first."""
     while type(value) not in FINISHED:
         if inspect.isawaitable(value):
             value = await value
@@ -277,8 +278,8 @@ async def _last(values: AsyncGenerator[Any, None], notes: RunNotes) -> Any:
 
 
 def _last_sync(values: Generator[Any, None, Any], notes: RunNotes) -> Any:
-    """The value that a generator returns, if any, else the last one yielded. Between two values it stops if it was
-    cancelled."""
+    """The value that a generator returns; if it returns none, the last value that it yielded. If the handler is
+    cancelled, this stops between two values."""
     last = None
     try:
         while not notes.cancelled:
@@ -292,18 +293,18 @@ def _last_sync(values: Generator[Any, None, Any], notes: RunNotes) -> Any:
 
 # The call of a handler inside its middleware.
 #
-# Async middleware runs in the delivery's own asyncio task. Plain middleware runs in a thread; if all that is inside it
-# is plain as well, in one thread with it, so that what belongs to a thread (a connection, a transaction) is theirs
-# together. Else, and around a handler of the main thread, the event loop runs what is inside, while the thread waits.
+# Async middleware runs in the delivery's own asyncio task. Plain middleware runs in a thread. If all functions in it
+# are plain, they run in the same thread, so that they share objects of a thread (a connection, a transaction).
+# If one is async, or the handler needs the main thread, the event loop runs the inside while the thread waits.
 #
-# Only the first thread of a delivery takes a place of the limiter: one that waited for a second place would keep the
-# first one, and deliveries that all do so would wait for each other.
+# Only the first thread of a delivery takes a place of the limiter. A delivery that waited for a second place would keep
+# its first one, and several such deliveries would wait for each other without end.
 
 Arguments = Callable[[], dict[str, Any]]
 
 
 async def call_inside(callee: HandlerFunction, arguments: Arguments, task: Task, threads: Threads) -> Any:
-    """Call the handler inside its middleware; returns the value, or raises the exception, of the outermost one.
+    """Call the handler inside its middleware. Returns the value, or raises the exception, of the outermost middleware.
     `arguments()` makes the handler's arguments for each call; its exception counts as the handler's."""
     surrounded = _Surrounded(callee, arguments, task)
     value = await surrounded.layer(0, threads)
@@ -317,7 +318,8 @@ class _Surrounded:
     task: Task
 
     async def layer(self, index: int, threads: Threads) -> Any:
-        """Call the middleware `index` and all that is inside it; after the last one, the handler."""
+        """Call the middleware number `index` and all that is inside it; behind the last middleware, call the
+        handler."""
         around = self.callee.middleware
         if index == len(around):
             return await self._call(threads)
@@ -326,7 +328,7 @@ class _Surrounded:
         return await in_thread(partial(self._in_thread, index, threads), self.task.notes, threads)
 
     async def _call(self, threads: Threads) -> Any:
-        """Call the handler; inside plain middleware this is another asyncio task."""
+        """Call the handler. Inside plain middleware, this runs in another asyncio task."""
         before, self.task.runner = self.task.runner, asyncio.current_task()
         try:
             return await call(self.callee, self.arguments(), self.task.notes, threads)
@@ -334,7 +336,7 @@ class _Surrounded:
             self.task.runner = before
 
     def _in_thread(self, index: int, threads: Threads) -> Any:
-        """Call the layer in a thread."""
+        """Call the layer number `index` in a thread."""
         around = self.callee.middleware
         nested = replace(threads, limiter=anyio.CapacityLimiter(math.inf))
         if index == len(around):
@@ -351,8 +353,8 @@ class _Surrounded:
 
 
 def _on_loop(work: Callable[[], Awaitable[Any]]) -> Any:
-    """Run this on the event loop while the calling thread waits. In the thread, a cancellation is raised as
-    CancelledError, too. The class that threads usually get is an Exception, and handlers might catch it."""
+    """Run `work` on the event loop while the calling thread waits. A cancellation is raised in the thread as asyncio's
+    CancelledError. The class that threads usually get is an Exception, and handlers might catch it."""
     try:
         ended = on_loop(_captured_on_loop, work)
     except concurrent.futures.CancelledError:
@@ -361,7 +363,7 @@ def _on_loop(work: Callable[[], Awaitable[Any]]) -> Any:
 
 
 async def _captured_on_loop(work: Callable[[], Awaitable[Any]]) -> Ended:
-    """Catches SystemExit in an asyncio task: it would end the event loop."""
+    """Await `work`, and catch what it raises: in an asyncio task, SystemExit would end the event loop."""
     try:
         return Ended(await work())
     except asyncio.CancelledError:

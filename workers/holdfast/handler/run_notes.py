@@ -1,4 +1,4 @@
-"""Notes of a running handler for its worker: the handler's thread writes them, the event loop's thread reads them."""
+"""Notes of a running handler for its worker. The handler's thread writes them, the event loop's thread reads them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PROGRESS_BYTES = 64
 
 
 class Exits:
-    """asyncio tasks of the handler that have ended with SystemExit. They count if nobody has read the exception by the
-    handler's end."""
+    """asyncio tasks of the handler that have ended with SystemExit. They count if nobody has read the exception before
+    the handler's end."""
 
     __slots__ = ("tasks",)
 
@@ -28,7 +28,7 @@ class Exits:
         self.tasks: list[asyncio.Task[Any]] = []
 
     def unnoted(self) -> Outcome | None:
-        """The outcome of the first one whose exception nobody has looked at."""
+        """The outcome of the first task whose exception nobody has read; None if there is none."""
         for task in self.tasks:
             if task._log_traceback and (error := task.exception()) is not None:
                 return outcome_of_error(error)
@@ -36,10 +36,11 @@ class Exits:
 
 
 class RunNotes:
-    """`progress` is one short line, `checkpoint` the last one made in this delivery, as JSON; `cancelled` tells a
-    handler in a thread to stop. A finished value is assigned at once, so no reader sees half of one. `on_checkpoint` is
-    called with the size of each checkpoint, in the handler's thread. `ending`: the outcome if a sleep, a question, or
-    SystemExit in an asyncio task ends the run; `ended_by` tells whether it counts."""
+    """Notes of one run. `progress` is one short line; `checkpoint` is the last one made in this delivery, as JSON.
+    `cancelled` tells a handler in a thread to stop. A note is assigned only when its value is finished, so no reader
+    sees half of one. `on_checkpoint` is called with the size of each checkpoint, in the handler's thread. `ending`: the
+    outcome if a sleep, a question, or SystemExit in an asyncio task ends the run; `ended_by` tells whether it
+    counts."""
 
     __slots__ = ("_stored", "cancelled", "checkpoint", "ending", "max_bytes", "on_checkpoint", "progress")
 
@@ -74,7 +75,7 @@ class RunNotes:
         self.progress = bounded(one_line(text), PROGRESS_BYTES)
 
     def keep_checkpoint(self, data: object) -> None:
-        """Raises NotJsonError."""
+        """Keep `data` as the checkpoint of this run. Raises NotJsonError."""
         encoded = to_json(data)
         if len(encoded) > self.max_bytes:
             raise NotJsonError(f"a checkpoint of {len(encoded)} bytes: at most {self.max_bytes} are kept")
@@ -84,7 +85,7 @@ class RunNotes:
 
     @property
     def unstored_checkpoint(self) -> bytes | None:
-        """The checkpoint, if it is a newer one than the store is known to have."""
+        """The checkpoint, if it is newer than the one that the store is known to have; else None."""
         checkpoint = self.checkpoint
         return None if checkpoint is self._stored else checkpoint
 
@@ -97,20 +98,20 @@ class RunNotes:
 
 
 class PartLog:
-    """Sends the parts of one delivery to everybody who follows the task. This one keeps no parts: it is for a handler
-    that is called without a worker, for example in a test."""
+    """Sends the parts of one delivery to everybody who follows the task. This base class keeps and sends nothing. It is
+    for a handler that is called without a worker, for example in a test."""
 
     __slots__ = ()
 
     async def emit(self, value: bytes) -> None:
-        """Send one part, as JSON. After the end of the delivery it is dropped."""
+        """Send one part, as JSON. After the end of the delivery the part is dropped."""
 
     async def end(self) -> None:
-        """Wait until the last parts are sent, as far as the store takes them."""
+        """Wait until the last parts are sent, or the store does not take them."""
 
 
 def part_to_json(value: object) -> bytes:
-    """Raises NotJsonError."""
+    """The part as JSON. Raises NotJsonError."""
     encoded = to_json(value)
     if len(encoded) > LONGEST_PART:
         raise NotJsonError(
@@ -121,7 +122,7 @@ def part_to_json(value: object) -> bytes:
 
 
 def require_handler_thread() -> None:
-    """Raises WouldBlockError in a coroutine, whose event loop could not take the part."""
+    """Raise WouldBlockError in a coroutine, because its event loop could not send the part meanwhile."""
     if not is_thread_of_loop():
         raise WouldBlockError(
             "task.emit_sync works only in the thread of a handler that is a plain function; a coroutine awaits "

@@ -31,11 +31,11 @@ from holdfast.errors import HandlerError
 from holdfast.handler.converters import Convert, MisfitError, convert_all, converters, prepare
 from holdfast.handler.task import Task
 
-# Looks up the names in annotations of handlers, and says which of them nobody knows.
+# Looks up the names in annotations of handlers, and says which of them are unknown.
 #
-# A handler is inspected when it is registered: the class that its annotation names may stand below it. So a name that
-# is not known then is looked up once more when the import is over. One that is still unknown is refused: without it the
-# handler would get unchecked data where its signature promises an object.
+# A handler is inspected when it is registered. The class that its annotation names may stand below it in the module. So
+# a name that is unknown then is looked up again when the import is over. A name that is still unknown is refused:
+# otherwise the handler would get unchecked data where its signature promises an object.
 
 
 _LISTS = (list,)
@@ -87,13 +87,13 @@ def _unknown_fields(kind: type[Any], seen: set[Any]) -> set[str]:
         hints = get_type_hints(cast(Any, kind), include_extras=True)
     except NameError as error:
         return {f"{error.name} in {kind.__qualname__}"}
-    except Exception:  # pydantic and msgspec say what is wrong with it
+    except Exception:  # pydantic or msgspec will say what is wrong with the class
         return set()
     return {name for hint in hints.values() for name in _unknown(hint, seen)}
 
 
 def _unknown_of_model(model: Any) -> set[str]:
-    """The unknown names of a pydantic model. It looks up its fields itself, here for the last time."""
+    """The unknown names of a pydantic model. The model looks up its fields itself, here for the last time."""
     try:
         if model.__pydantic_complete__ or model.model_rebuild(raise_errors=False, _types_namespace=None):
             return set()
@@ -117,7 +117,7 @@ class ParentValues(tuple[V, ...]):
 
 @dataclass(frozen=True, slots=True)
 class ValuesParameter:
-    """The parameter `name`, which gets the values of parents. `convert[name]` converts one value."""
+    """The parameter `name`, which gets the values of parents. `convert[name]` converts the value of one parent."""
 
     name: str
     convert: Mapping[str, Convert] = field(default_factory=dict[str, Convert])
@@ -127,7 +127,8 @@ class ValuesParameter:
         prepare(self.convert)
 
     def values(self, parents: Iterable[ParentResult]) -> ParentValues[Any]:
-        """Raises MisfitError, ParentResultError, and any error of the user's own validators."""
+        """The converted values of these parents. Raises MisfitError, ParentResultError, and any error of the user's own
+        validators."""
         return ParentValues([self._value(parent) for parent in parents])
 
     def _value(self, parent: ParentResult) -> Any:
@@ -151,7 +152,7 @@ def values_parameter(parameters: Iterable[inspect.Parameter]) -> ValuesParameter
 
 
 def _is_written(annotation: object) -> bool:
-    """True for an annotation that could not be looked up; its text is compared."""
+    """True for an annotation that is still text (Python could not look it up) and that names ParentValues."""
     return isinstance(annotation, str) and annotation.partition("[")[0].rpartition(".")[2] == "ParentValues"
 
 
@@ -168,7 +169,7 @@ def injected(parameters: Iterable[inspect.Parameter], types: Iterable[Any]) -> d
 
 
 def with_values(function: Any, wanted: Mapping[str, Any], values: Mapping[Any, object]) -> Any:
-    """The function with these parameters bound; `values` are lifespan values by their type."""
+    """The function with the parameters `wanted` bound. `values`: lifespan values by their type."""
     return partial(function, **{name: values[kind] for name, kind in wanted.items()}) if wanted else function
 
 
@@ -181,7 +182,7 @@ def _matching(parameter: inspect.Parameter, types: tuple[Any, ...]) -> Any:
     if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
         return None
     annotation = parameter.annotation
-    if isinstance(annotation, str):  # it could not be looked up: compared as it is written
+    if isinstance(annotation, str):  # it could not be looked up, so its text is compared
         written = annotation.removesuffix("| None").strip().rpartition(".")[2]
         return next((kind for kind in types if type_name(kind) == written), None)
     choices = (annotation, *(get_args(annotation) if get_origin(annotation) in _AROUND else ()))
@@ -193,10 +194,10 @@ _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The parameters of a handler. `task`: the one that gets the task. `required` and `known`: those that kwargs may
-    fill; `open`: other kwargs are allowed, too. `convert`: converters by parameter. `injected`: those that get a
-    lifespan value, with its type. `values`: the one that gets the values of parents. `own`: those that a task has
-    arguments for."""
+    """The parameters of a handler. `messages`: it takes the messages. `task`: the parameter that gets the task.
+    `required` and `known`: parameters that kwargs must or may fill; `open`: other kwargs are allowed, too. `convert`:
+    converters by parameter. `injected`: parameters that get a lifespan value, each with its type. `values`: the
+    parameter that gets the values of parents. `own`: the parameters that a task has arguments for."""
 
     messages: bool
     task: str | None
@@ -242,8 +243,8 @@ class Signature:
         return None
 
     def arguments(self, messages: list[Message], task: Task, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of a call, all by keyword: the kwargs converted by `fit`, and those that workers pass. Raises
-        MisfitError, ParentResultError, and any error of the user's own validators."""
+        """The arguments of a call, all by keyword: `kwargs` (already converted by `fit`) and the arguments that workers
+        pass. Raises MisfitError, ParentResultError, and any error of the user's own validators."""
         if self.messages:
             kwargs["messages"] = messages
         if self.task is not None:
@@ -256,7 +257,7 @@ class Signature:
 def inspect_signature(
     function: Callable[..., object], what: str, *, named: bool, types: Collection[Any] = ()
 ) -> Signature:
-    """The signature of a handler. A `named` one may have its own parameters. `types`: the types of lifespan values.
+    """The signature of a handler. A `named` handler may have its own parameters. `types`: the types of lifespan values.
     Raises HandlerError."""
     parameters = [one for one in parameters_of(function, what) if one.kind is not one.VAR_POSITIONAL]
     task = next((one.name for one in parameters if _takes_task(one)), None)
@@ -280,8 +281,8 @@ def inspect_signature(
 
 
 def parameters_of(function: Callable[..., object], what: str) -> list[inspect.Parameter]:
-    """The parameters, with annotations as values where they can be looked up, as written where not (names known to
-    type checkers, or defined later)."""
+    """The parameters of a function. Annotations are values if they can be looked up. Otherwise they stay text: names
+    that only type checkers know, or that are defined later."""
     try:
         written = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:

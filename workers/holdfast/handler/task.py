@@ -1,4 +1,4 @@
-"""The task as its handler sees it; safe to use from any thread. The worker reads its notes."""
+"""The task as its handler sees it; safe to use from any thread. The worker reads the notes of the task."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Task:
 
     `run` counts the runs of the task, from 1. `delivery` counts hand-overs, also those that were given back before they
     had begun. `attempts`: earlier runs of this turn that ended in an exception. `parents`: the tasks in `after`, by id
-    and in order, with state, value and error of each. `deadline` is the `time.monotonic()` at which the handler is
-    cancelled; None: there is no limit.
+    and in order, with state, value and error of each. `deadline`: the moment of `time.monotonic()` at which the handler
+    is cancelled; None: there is no limit.
     """
 
     __slots__ = (
@@ -66,8 +66,8 @@ class Task:
     )
 
     def __init__(self, delivery: Delivery, max_bytes: int = 1048576) -> None:
-        """Made by the worker, which reads the handler's `notes`. If the operation cannot be read, `unreadable` has the
-        reason and the rest is empty. `max_bytes` bounds the operation, a checkpoint, a result."""
+        """Make the task; the worker does this, and reads the handler's `notes`. If the operation cannot be read,
+        `unreadable` has the reason and the rest is empty. `max_bytes` bounds the operation, a checkpoint, a result."""
         self._max_bytes = max_bytes
         self.deadline: float | None = None
         self.limit: anyio.CancelScope | None = None  # set with the deadline
@@ -83,12 +83,13 @@ class Task:
         self.take(delivery)
 
     def take(self, delivery: Delivery) -> None:
-        """Take the same delivery with more of its history; all messages of the turn form its operation."""
+        """Take the same delivery again, with more of its history. All messages of the turn form its operation."""
         self._delivery = delivery
         self.operation, self.unreadable = read_turn(delivery, self._max_bytes)
 
     def go_on(self, asked: Delivery) -> None:
-        """Note that this turn answers a question: the handler goes on with the operation of the turn that asked it."""
+        """Note that this turn answers a question. The handler then gets the operation of the turn `asked`, which asked
+        it."""
         operation, self.unreadable = read_turn(asked, self._max_bytes)
         self.operation = as_traced(operation, self.operation)
 
@@ -115,7 +116,7 @@ class Task:
 
     @property
     def turn(self) -> int:
-        """The number of the turn: of its last message among the task's messages, from 1."""
+        """The number of the turn: the place of its last message among all messages of the task, from 1."""
         return self._delivery.turn
 
     @property
@@ -132,8 +133,8 @@ class Task:
 
     @property
     def batch(self) -> DeliveredBatch | None:
-        """The batch of the task (`id`, `place`). For the callback of a batch also `counts`, the numbers of its tasks by
-        their end. None: no batch."""
+        """The batch of the task (`id`, `place`). The callback of a batch also has `counts`, the numbers of the batch's
+        tasks by their end. None: no batch."""
         return self._delivery.batch
 
     @property
@@ -149,7 +150,8 @@ class Task:
 
     @property
     def raw(self) -> bytes:
-        """The operation as its producer wrote it; if messages have joined the turn, that of the last message."""
+        """The operation as its producer wrote it. If messages have joined the turn, this is the operation of the last
+        message."""
         return self._delivery.operation
 
     @property
@@ -158,12 +160,12 @@ class Task:
 
     @property
     def trace_id(self) -> str | None:
-        """32 hex digits, of the producer's trace."""
+        """The id of the producer's trace, 32 hex digits."""
         return self.operation.trace_id
 
     @property
     def span_id(self) -> str | None:
-        """16 hex digits, of the producer's span."""
+        """The id of the producer's span, 16 hex digits."""
         return self.operation.span_id
 
     @property
@@ -204,7 +206,7 @@ class Task:
 
     @property
     def last_checkpoint(self) -> Any:
-        """The last checkpoint, of this delivery or an earlier one of the task; None if there is none."""
+        """The last checkpoint that this delivery or an earlier one of the task has made; None if there is none."""
         encoded = self.notes.checkpoint or self._delivery.checkpoint
         return _decode(encoded) if encoded else None
 
@@ -221,11 +223,12 @@ class Task:
 
     async def step(self, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call `function` once for this task. Its result is recorded as JSON before this returns; later runs and turns
-        of the task get it without a call. A function that is no coroutine runs in a thread.
+        of the task get the result without a call. A function that is no coroutine runs in a thread.
 
         The value is the result read back from JSON. An exception is not recorded. If the worker dies between the call
-        and the record, the next run calls it again. Raises StepMismatchError if another step is recorded at this place,
-        StepError if the result cannot be recorded."""
+        and the record, the next run calls the function again. Raises StepMismatchError if another step is recorded at
+        this place, StepError if the result cannot be recorded.
+        """
         return await self._of_this_run().run(name, function, args, kwargs)
 
     def step_sync(self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -238,9 +241,10 @@ class Task:
     ) -> None:
         """Sleep without a slot: this run ends here. When the time has passed, the task runs again, gets its recorded
         steps, and goes on behind this call. The times are added, up to a year. The end of the sleep is recorded as a
-        step; then the run ends with RunEnded, which is no Exception. This is no attempt and no crash. For a sleep of at
-        most a second, the handler itself waits. Raises StepMismatchError if another step is recorded at this place,
-        StepError for a time that is not allowed, or in an asyncio task of its own."""
+        step; then the run ends with RunEnded, which is no Exception. This counts neither as an attempt nor as a crash.
+        For a sleep of at most a second, the handler itself waits. Raises StepMismatchError if another step is recorded
+        at this place. Raises StepError for a time that is not allowed, or if another asyncio task than the handler's
+        calls it."""
         await self._of_pauses().sleep(milliseconds(seconds, minutes, hours, days))
 
     def sleep_sync(
@@ -251,13 +255,14 @@ class Task:
 
     async def question(self, text: str, *, state: Literal["input-required", "auth-required"] = "input-required") -> Any:
         """Ask a question and wait for the answer without a slot. The turn ends here as `state`, with `text` as its
-        prompt. At the next message the task runs again with the same arguments and recorded steps, and goes on
-        behind this call.
+        prompt. At the next message the task runs again with the same arguments and recorded steps, and goes on behind
+        this call.
 
         The answer is the text or JSON value of that message, a list if it has several parts, None if the task was
-        resumed without one. Question and answer are recorded as two steps; the run ends with RunEnded, which is no
-        Exception. Raises StepMismatchError if another step is recorded at this place, StepError if the text is not
-        allowed, or in another asyncio task."""
+        resumed without a message. Question and answer are recorded as two steps; the run ends with RunEnded, which is
+        no Exception. Raises StepMismatchError if another step is recorded at this place. Raises StepError if the text
+        is not allowed, or if another asyncio task than the handler's calls it.
+        """
         return await self._of_pauses().ask(text, state)
 
     def question_sync(self, text: str, *, state: Literal["input-required", "auth-required"] = "input-required") -> Any:
@@ -276,7 +281,8 @@ class Task:
         return self._steps
 
     def _stopped(self) -> bool:
-        """True if the task is stopped or out of time; a thread that looks at `cancelled` sees it from now on."""
+        """True if the task is stopped or out of time. From then on, `cancelled` is True for the handler's thread,
+        too."""
         if self.limit is not None and self.limit.cancel_called:
             self.notes.cancelled = True
         return self.notes.cancelled
@@ -285,9 +291,10 @@ class Task:
         """Send `value`, JSON of at most 64 KiB, to everybody who follows the task: `handle.stream()`,
         `manager.stream(task_id)`, `supervisor tasks follow`.
 
-        It is made for the tokens of a model, hundreds a second: the worker sends parts together, at most every 50 ms.
-        The last 10,000 parts, at most 1 MiB, are kept with the task. Raises NotJsonError, a ValueError, if the value is
-        no JSON or too large."""
+        A handler may emit the tokens of a model, hundreds a second: the worker sends parts together, at most every 50
+        ms. The last 10,000 parts, at most 1 MiB, are kept with the task. Raises NotJsonError, a ValueError, if the
+        value is no JSON or too large.
+        """
         await self._part_log().emit(part_to_json(value))
 
     def emit_sync(self, value: object) -> None:
@@ -302,19 +309,19 @@ class Task:
         return self.parts
 
     def progress(self, done: float, total: float | None = None) -> None:
-        """Show how far the handler is."""
+        """Show how far the handler is, as `done` or `done/total`."""
         self.notes.show(f"{done}" if total is None else f"{done}/{total}")
 
 
-# Reads from the store what the delivery does not carry: all messages of the turn before the handler is known, and the
-# earlier ones that the operation asks for before the handler is called.
+# Reads messages from the store that the delivery does not carry. All messages of the turn are read first, because they
+# say which handler runs. Earlier messages that the operation asks for are read before the handler is called.
 
 ReadEarlier = Callable[[str, int], Awaitable[tuple[tuple[bytes, ...], int]]]  # as the store's `earlier`
 
 
 async def with_turn(delivery: Delivery, task: Task, read_earlier: ReadEarlier) -> Delivery:
-    """The delivery with all messages of its turn. If it answers a question: the delivery of the turn whose handler goes
-    on, which asked the first of several questions."""
+    """The delivery with all messages of its turn. If the turn answers a question, this is the delivery of the turn
+    whose handler goes on: the one that asked the first of several questions."""
     while not task.unreadable and not is_whole(delivery):
         delivery = await _with_more(delivery, read_earlier)
         task.take(delivery)
@@ -341,7 +348,7 @@ async def _with_more(delivery: Delivery, read_earlier: ReadEarlier) -> Delivery:
     return replace(delivery, history=(*found, *delivery.history), earlier=earlier)
 
 
-# The task in a process that its handler has forked: it can be read, but nothing can be asked of the worker.
+# The task in a process that its handler has forked. It can be read, but calls that need the worker are refused.
 
 
 def become_copy(task: Task) -> None:
@@ -361,8 +368,8 @@ def _refusing(call: str) -> Callable[..., NoReturn]:
 
 
 class TaskOfCopy(Task):
-    """The task in a forked process. Its calls raise ForkedProcessError, because their answer would come to the
-    worker."""
+    """The task in a forked process. Its calls raise ForkedProcessError, because the worker and not this process would
+    get their answers."""
 
     __slots__ = ()
 

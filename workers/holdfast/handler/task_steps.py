@@ -1,8 +1,8 @@
 """The steps of one delivery: if a step's result is recorded, it is returned, and the function is not called again.
 
-A step's place is its number among the steps that this run has begun, so a handler must come to its steps in the same
-order in each run; a recorded step of another name is an error. Between two steps a handler may do anything, but it
-should decide only by its arguments and by results of steps.
+A step's place is its number among the steps that this run has begun. So a handler must come to its steps in the same
+order in each run. If a step of another name is recorded at the place, this is an error. Between two steps a handler may
+do anything, but it should decide only by its arguments and by results of steps.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ _inside: ContextVar[str] = ContextVar("holdfast_step", default="")
 
 
 class StepLog:
-    """Reads and records the steps of one delivery. This one is for a handler that is called without a worker, for
-    example in a test: it records nothing, and sleeps end at once."""
+    """Reads and records the steps of one delivery. This base class records nothing, and its sleeps end at once. It is
+    for a handler that is called without a worker, for example in a test."""
 
     async def recorded(self) -> dict[int, StepRecord]:
-        """The steps of the task, by their places."""
+        """The recorded steps of the task, by their places."""
         return {}
 
     async def keep(self, place: int, name: str, result: bytes) -> StepKept:
-        """Record a step; when this returns OK the store has it."""
+        """Record a step. If the verdict is OK, the store has the step."""
         return StepKept(StepVerdict.OK, name)
 
     async def sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
-        """Record a sleep; if one is recorded at this place, read how long it still lasts."""
+        """Record a sleep. If one is recorded at this place, read how long it still lasts."""
         return SleepKept(StepVerdict.OK, name)
 
     def stuck(self) -> None:
-        """Called when the task is stopped and the thread of a step does not end. Without a worker, nobody can end
-        it."""
+        """Report that the task is stopped but the thread of a step does not end. Without a worker, nobody can end this
+        thread."""
 
 
 class Steps:
-    """The steps that one delivery has begun. `max_bytes` of the notes bounds a result as JSON. `is_stopped()`: the task
-    must stop."""
+    """The steps that one delivery has begun. `notes.max_bytes` bounds a result as JSON. `is_stopped()`: True if the
+    task must stop."""
 
     __slots__ = ("_begun", "_is_stopped", "_loading", "_log", "_notes", "_recorded")
 
@@ -65,7 +65,7 @@ class Steps:
         self._recorded: dict[int, StepRecord] | None = None
 
     async def run(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """The recorded result; or else the result of `function`, which is recorded before this returns."""
+        """The recorded result. If there is none, call `function` and record its result before this returns."""
         place = self._begin(name)
         step = await self.find(place, name)
         if step is not None:
@@ -122,7 +122,8 @@ class Steps:
         return frozenset(step.turn for step in (await self._all()).values() if step.name.startswith(QUESTION))
 
     async def find(self, place: int, name: str) -> StepRecord | None:
-        """The step that is recorded at this place. Raises StepMismatchError if it is another one."""
+        """The step that is recorded at this place; None if there is none. Raises StepMismatchError if its name is
+        another."""
         step = (await self._all()).get(place)
         if step is not None and step.name != name:
             raise _mismatch(place, name, step.name)
@@ -142,7 +143,7 @@ class Steps:
         return _decode(encoded)
 
     async def keep_sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
-        """Record a sleep; returns the recorded one, of this run or an earlier one."""
+        """Record a sleep; returns the recorded one, from this run or an earlier one."""
         kept = await self._log.sleep(place, name, milliseconds)
         _require_kept(place, name, kept)
         return kept
@@ -159,7 +160,7 @@ class Steps:
             _inside.reset(before)
 
     async def _in_thread(self, function: Callable[[], Any]) -> Any:
-        """Call a function in a thread. A stop waits for the thread; its result is still recorded before the handler
+        """Call a function in a thread. A stop waits for the thread, and its result is still recorded before the handler
         ends."""
         over, ended = anyio.Event(), list[Ended]()
         try:
@@ -175,9 +176,11 @@ class Steps:
         return ended[0].result()
 
     async def _watch(self, over: anyio.Event) -> None:
-        """After the first cancellation, report a thread that does not end although the task is stopped.
+        """Wait until the thread is over. After a cancellation, report a thread that runs on for GRACE seconds although
+        the task is stopped.
 
-        The cancellation may concern only a part of the handler, so this checks the task again and again.
+        A cancellation may concern only a part of the handler. So this checks every GRACE seconds whether the task is
+        stopped.
         """
         try:
             await over.wait()
@@ -205,7 +208,7 @@ class Steps:
 
 
 def _require_kept(place: int, name: str, kept: StepKept | SleepKept) -> None:
-    """Raises StepError unless the store has recorded the step."""
+    """Raise StepError unless the store has recorded the step."""
     match kept.verdict:
         case StepVerdict.OK:
             reached(Point.STEP_KEPT)
@@ -231,7 +234,8 @@ def _mismatch(place: int, name: str, recorded: str) -> StepMismatchError:
 
 
 def require_handler_thread(call: str, name: str) -> None:
-    """Raises StepError in code that does not run in a thread of the event loop. `call`: the async form of the call."""
+    """Raise StepError in code that does not run in a thread of the event loop. `call`: the name of the async call, for
+    example `step`."""
     if not is_thread_of_loop():
         runs = ", which runs a plain function in a thread itself" if call == "step" else ""
         raise StepError(

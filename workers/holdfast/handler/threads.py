@@ -1,7 +1,7 @@
-"""Runs a sync handler in a thread. A thread cannot be interrupted: it is asked to stop, and waited for.
+"""Runs a sync handler in a thread. A thread cannot be interrupted: it is asked to stop, and the worker waits for it.
 
-Nothing is reported of a task while its thread still runs, because the task must not run again beside that thread. If a
-thread does not stop within its grace, `on_stuck` is called: only the end of the process ends it.
+The worker reports nothing of a task while its thread still runs, because the task must not run again beside that
+thread. If a thread does not stop within its grace, `on_stuck` is called: only the end of the process ends it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ GRACE = 5.0  # seconds that a thread has to stop once it is asked to
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """`limiter` bounds how many threads run at once. `grace`: the seconds that a thread has to stop after it was asked
-    to."""
+    """How threads run. `limiter` bounds how many run at once. `grace`: the seconds that a thread has to stop after it
+    was asked to. `on_stuck` is called if it has not stopped by then."""
 
     limiter: anyio.CapacityLimiter
     on_stuck: Callable[[], None]
@@ -33,15 +33,15 @@ class Threads:
 class Ended:
     """The end of a call: its value, or its exception.
 
-    The exception can be taken out once: otherwise a frame of its traceback would hold it, and this cycle would keep all
-    objects of the user's frames alive.
+    `result` drops the exception from this object before it raises it. Otherwise the exception, its traceback and a
+    frame would form a cycle. The cycle would keep all objects of the user's frames alive.
     """
 
     value: Any = None
     error: BaseException | None = None
 
     def result(self) -> Any:
-        """The value; raises the exception."""
+        """Return the value, or raise the exception. Call this once."""
         error, self.error = self.error, None
         if error is None:
             return self.value
@@ -57,8 +57,8 @@ async def in_thread(
     """Call `function` in a thread; returns its value or raises its exception. On a cancel, ask the thread to stop and
     wait for it. The main thread (`in_main_thread`, only in a worker process) is also interrupted.
 
-    A task group waits for the thread as well: a direct cancel of this asyncio task may end the wait here, but not the
-    group's.
+    A task group waits for the thread as well. A direct cancel of this asyncio task may end the wait here, but not the
+    group's wait.
     """
     over = anyio.Event()
     ended: list[Ended] = []
@@ -77,15 +77,15 @@ async def in_thread(
         try:
             await over.wait()
         except anyio.get_cancelled_exc_class():
-            group.cancel_scope.cancel()  # where it has not begun, it must not any more
+            group.cancel_scope.cancel()  # a call that has not begun must not begin
             await _stop(notes, threads, over)
             raise
     return ended[0].result()
 
 
 def captured(function: Callable[[], object]) -> Ended:
-    """Catches all that a handler raises, SystemExit included, so that it does not reach threads and task groups of the
-    worker."""
+    """Call `function` and catch all that it raises, also SystemExit, so that no exception reaches threads and task
+    groups of the worker."""
     try:
         return _kept(Ended(function()))
     except BaseException as error:

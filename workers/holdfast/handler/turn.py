@@ -1,9 +1,10 @@
-"""The messages of a delivery: those of its turn, of earlier turns, and of the turn that it answers. A turn has one
-message, or several if more joined it after a pause had interrupted it. In a delivery's history only the last of them
-has a result: all share the outcome of the turn.
+"""The messages of a delivery: those of its turn, of earlier turns, and of the turn that it answers.
 
-A pull carries only so many bytes of a history. What a delivery lacks of it is read later, the newest first: see
-`with_turn` and `with_history` in task.py.
+A turn has one message, or several if more joined it after a pause had interrupted it. In a delivery's history only the
+last message of a turn has a result, because all share the outcome of the turn.
+
+A pull carries only so many bytes of a history. The worker reads the rest later, the newest first: see `with_turn` and
+`with_history` in task.py.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def is_whole(delivery: Delivery) -> bool:
 
 
 def read_turn(delivery: Delivery, max_bytes: int) -> tuple[Run, str]:
-    """All messages of the turn as one operation. If one cannot be read: an empty operation, and the reason."""
+    """All messages of the turn as one operation, and an empty text. If a message cannot be read: an empty operation,
+    and the reason."""
     try:
         if not delivery.history:
             operation = read(delivery.operation, max_bytes)
@@ -57,8 +59,8 @@ def _no_run(operation: Control) -> tuple[Run, str]:
 
 
 def _as_one(runs: Sequence[Run]) -> Run:
-    """Joins several messages into one operation. The first message that names a handler decides which runs; the last
-    message decides the options of the run."""
+    """Join several messages into one operation. The first message that names a handler decides which handler runs. The
+    last message decides the options of the run."""
     first, last = runs[0], runs[-1]
     call = next((run for run in runs if run.name is not None), first)
     traced = next((run for run in reversed(runs) if run.trace_id is not None), last)
@@ -81,15 +83,15 @@ def _as_one(runs: Sequence[Run]) -> Run:
     )
 
 
-# The turn that has asked the question which a turn answers: the handler goes on there, so it gets what it got then.
+# Finds the turn that asked the question which this turn answers. The handler runs again as in that turn.
 #
-# A handler that comes to a question runs from its beginning in the turn of the answer, with the messages and arguments
-# that it had when it asked: its own words would be other ones behind the answer. Only `task.question` gives the answer.
+# In the turn of the answer, the handler runs from its beginning with the messages and arguments that it had when it
+# asked. With the answer among its messages it might ask other questions. Only `task.question` gives the answer.
 
 
 def turn_before(delivery: Delivery, asked_in: Set[int]) -> Delivery | None:
-    """The delivery as it was in the turn before, if that turn asked a question (it is in `asked_in`). `delivery` has
-    all messages of its turn."""
+    """The delivery as it was in the turn before, if that turn asked a question (it is in `asked_in`); else None.
+    `delivery` must have all messages of its turn."""
     messages = 1 + len(joined(delivery))
     turn, at = delivery.turn - messages, len(delivery.history) - 2 * messages
     if turn not in asked_in or at < 0:
@@ -100,7 +102,7 @@ def turn_before(delivery: Delivery, asked_in: Set[int]) -> Delivery | None:
 
 
 def is_resumed(delivery: Delivery) -> bool:
-    """True if a resume without a message began the turn: it has the message of the turn before."""
+    """True if a resume without a message began the turn. The turn then has the message of the turn before."""
     return bool(delivery.history) and delivery.history[-2] == delivery.operation and not joined(delivery)
 
 
@@ -141,8 +143,8 @@ def lacks_messages(delivery: Delivery, operation: Run) -> bool:
 
 
 def _earlier(delivery: Delivery) -> list[Message]:
-    """The messages of earlier turns. In the history, operations and result documents alternate; those of this turn are
-    left out."""
+    """The messages of earlier turns. In the history, operations and result documents alternate. The items of this turn
+    are left out."""
     earlier: list[Message] = []
     for index, document in enumerate(delivery.history[: len(delivery.history) - 2 * len(joined(delivery))]):
         earlier += _reply(document) if index % 2 else _asked(document)
@@ -155,6 +157,6 @@ def _asked(raw: bytes) -> list[Message]:
 
 
 def _reply(document: bytes) -> list[Message]:
-    """The reply of a turn; none if its result is empty, so that every message has a part."""
+    """The reply of a turn; none if its result is empty, because every message must have a part."""
     parts = reply_parts(document)
     return [{"kind": "message", "role": "agent", "parts": parts}] if parts else []

@@ -3,7 +3,7 @@
 The first part after a pause is sent at once, alone. Parts that come while it is on its way, or within the next 50 ms,
 are sent together. So a handler does not wait for the store, and the store gets one command for hundreds of tokens of
 several tasks. If a task has too many unsent parts, its handler waits for room. If the store does not answer, the
-handler does not wait: the oldest unsent parts are dropped, and readers see a gap in the positions.
+handler waits no longer: the oldest unsent parts are dropped, and readers see a gap in the positions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UNSENT_BYTES = 262144  # of one task
 UNSENT_PARTS = 2500  # of one task
 SENT_AT_ONCE = 524288  # bytes of one send; one batch more may exceed it
 ROOM_TIMEOUT = 1.0  # seconds that a handler waits for room
-END_TIMEOUT = 5.0  # seconds that the end of a task waits for a store that does not answer to take its last parts
+END_TIMEOUT = 5.0  # seconds that the end of a task waits for its last parts to be sent, if the store does not answer
 
 _log = structlog.get_logger("holdfast.worker")
 
@@ -36,8 +36,8 @@ _log = structlog.get_logger("holdfast.worker")
 @dataclass(slots=True, eq=False)
 class UnsentParts(PartLog):
     """The parts of one delivery that the store does not have. `claim`: the claim under which the last parts were sent;
-    `sent`: how many were sent or dropped under it. `is_over`: the delivery has ended, or another worker has the task.
-    `changed` is set when parts were sent."""
+    `sent`: how many parts were sent or dropped under it. `is_over`: the delivery has ended, or another worker has the
+    task. `changed` is set when parts were sent."""
 
     sender: PartSender
     delivery: Delivery
@@ -64,7 +64,8 @@ class UnsentParts(PartLog):
             await self._make_room()
 
     async def end(self) -> None:
-        """Send the last parts before the end of the delivery is reported, because the store takes none after that."""
+        """Send the last parts. This comes before the report of the delivery's end, because the store takes no parts
+        after it."""
         is_late = False
         while (self.values or self.is_on_way) and not (is_late and self.sender.is_degraded):
             self.sender.hurried.set()
@@ -114,7 +115,8 @@ class UnsentParts(PartLog):
 
 @dataclass(slots=True)
 class PartSender:
-    """Sends the parts of one worker. `wanted`: there are parts to send. `hurried`: send them now, without the pause."""
+    """Sends the parts of one worker. `wanted`: set if there are parts to send. `hurried`: set to send them now, without
+    the pause."""
 
     context: WorkerContext
     wanted: anyio.Event = field(default_factory=anyio.Event)
@@ -156,7 +158,7 @@ class PartSender:
             self._close()
 
     def _take(self) -> list[tuple[UnsentParts, EmittedBatch]]:
-        """The parts for one command. Tasks whose parts found no room come first the next time."""
+        """The parts for one command. Tasks whose parts found no room in it come first the next time."""
         taken, size = list[tuple[UnsentParts, EmittedBatch]](), 0
         for unsent in list(self._open):
             if unsent.values and size < SENT_AT_ONCE:
@@ -192,19 +194,19 @@ class PartSender:
             unsent.gone()
 
 
-# Records the steps of one delivery in the store, under the claim that its task has by then.
+# Records the steps of one delivery in the store, under the task's present claim.
 #
-# A store that has lost writes may give the task to this worker anew: then the handler runs on under the new claim.
+# A store that has lost writes may give the task to this worker again. Then the handler runs on under the new claim.
 
 Kept = TypeVar("Kept", StepKept, SleepKept)
 
-KEPT_WITHIN = 5.0  # seconds that a handler which is told to stop waits for the store: it has paid for the result
+KEPT_WITHIN = 5.0  # seconds that a stopped handler waits for the store to record a result, so that it is not lost
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSteps(StepLog):
-    """Records steps in the store. `lose` stops the handler if it still runs under this claim, because another worker
-    owns the task."""
+    """Records steps in the store. `lose` is called if another worker owns the task: it stops the handler if it still
+    runs under the given claim."""
 
     context: WorkerContext
     delivery: Delivery
@@ -240,6 +242,6 @@ class StoredSteps(StepLog):
             kept = await self.context.retries.call(what, partial(record, claim))
             if kept.verdict is not StepVerdict.LOST:
                 return kept
-            if claim == self.context.exchange.claim_of(self.delivery):  # else it was given another one meanwhile
+            if claim == self.context.exchange.claim_of(self.delivery):  # else the task has got a new claim meanwhile
                 self.lose(claim)
                 return kept

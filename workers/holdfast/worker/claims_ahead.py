@@ -1,6 +1,6 @@
 """Tasks that this worker has claimed and not begun: they wait for a place, or go back to the store.
 
-Rule 1. A task that waits has not begun. Giving it back is charged as nothing, neither as a run nor as a crash.
+Rule 1. A task that waits has not begun. Giving it back counts neither as a run nor as a crash.
 
 Rule 2. Tasks begin in the order of their claims. Another turn of a task that runs does not wait: its claim stops the
 first turn, whose end must not count for the second one.
@@ -8,16 +8,16 @@ first turn, whose end must not count for the second one.
 Rule 3. Tasks wait only where the wait is short: behind no task that takes longer than LONG, and behind no task of a
 schedule, whose next fire comes before what was claimed next.
 
-Rule 4. A worker that drains, that is quiet or apart, or whose lease has ended claims nothing ahead. Past the end of its
-lease it begins nothing.
+Rule 4. A worker claims nothing ahead if it drains, is quiet or apart (a suspect runs alone in it), or if its lease has
+ended. After the end of its lease it begins nothing.
 
 Theory of operation. With short tasks a worker would mostly wait for answers of the store. So it claims up to 100 ms of
-work ahead: `TaskDurations` says how many tasks that is. The store gives them only from lanes where nothing bounds what
-runs. A worker that finds its lane empty asks the others to give theirs back (`claims_ahead.lua`). Places that become
-free in one turn of the event loop are filled in the next one, all at once: that costs less than one after the other.
+work ahead: `TaskDurations` computes the number of tasks. The store gives tasks ahead only from lanes without a limit or
+a rate. A worker that finds its lane empty asks the others to give their waiting tasks back (`claims_ahead.lua`). Places
+that become free in one turn of the event loop are filled together in the next turn: this costs less than one by one.
 
-Warning. A worker that dies holds claims that it never began. Its page of begun tasks tells them apart, and recovery
-charges only what had begun.
+Warning. A worker that dies holds claims that it never began. Its page of begun tasks shows which these are, and
+recovery charges only tasks that had begun.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from holdfast.worker.state import WorkerState, may_claim
 
 @dataclass(slots=True)
 class ClaimsAhead:
-    """`enough`: while more than these wait, the next request to the store is not urgent. `now`: by the clock of the
-    lease, in seconds."""
+    """The waiting tasks of one worker. `enough`: while more tasks than this wait, the next request to the store is not
+    urgent. Arguments named `now` are seconds by the clock of the lease."""
 
     context: WorkerContext
     runner: TaskRunner = field(repr=False)
@@ -58,7 +58,7 @@ class ClaimsAhead:
     def take(self, deliveries: Sequence[Delivery], *, wanted: bool = True) -> None:
         """Begin these deliveries as far as there are places; the others wait, or go back. Another turn of a running
         task does not wait here, because the end of the first turn would count for it. `wanted`: False if this worker
-        had asked for none: an earlier request under the same number, behind a bell, has claimed them."""
+        had asked for no tasks, and an earlier request under the same number, behind a bell, has claimed these."""
         self.runner.task_log.claimed(deliveries)
         now, waiting = lease_clock(), self._state.ahead
         if waiting:
@@ -96,8 +96,8 @@ class ClaimsAhead:
         return len(self._state.ahead) > self.enough
 
     def may_hold(self, now: float) -> bool:
-        """True if tasks may wait here. They may not wait behind a long task, nor behind a task of a CONTINUE schedule:
-        its next fire comes before newly claimed tasks."""
+        """True if tasks may wait here. They may not wait behind a long task, nor behind a task of a CONTINUE schedule,
+        because the schedule's next fire comes before newly claimed tasks."""
         if self.context.spec.kind is not WorkerKind.WORKER or self._state.is_quiet or not may_claim(self._state, now):
             return False
         return self._seconds_to_long(now) > 0 and not any(map(may_be_fire, self._running.by_id))
@@ -108,12 +108,12 @@ class ClaimsAhead:
             self._remove(delivery, Settlement(delivery.task_id, delivery.claim, Settle.RETURNED, reason=why))
 
     def stop(self, task_id: str, claim: str, why: str) -> None:
-        """Cancel this handler if it still runs under this claim; if it has not begun, it will never begin."""
+        """Cancel the handler of this task if it still runs under this claim. A task that waits will not begin."""
         delivery = self._state.ahead.get(task_id)
         if delivery is None:
             self._running.stop(task_id, claim, why)
         elif self._state.exchange.holds(task_id, claim):
-            returned = Settlement(task_id, claim, Settle.RETURNED, reason=why)  # the store carries out its pause
+            returned = Settlement(task_id, claim, Settle.RETURNED, reason=why)  # the store then pauses the task
             self._remove(delivery, returned if why == "pause" else None)
 
     def drop(self) -> None:

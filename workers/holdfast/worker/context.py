@@ -1,4 +1,4 @@
-"""The parts of one worker share its context: its identity and settings, its store, its state."""
+"""The context that the parts of one worker share: its identity and settings, its store, its state."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from holdfast_config import Settings
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """`incarnation`: 32 hex characters, new for each fork and never used again. `kind`: which tasks it claims. `halt`:
-    for a process that ends at halts, the number of the last halt before its start."""
+    """The identity and the settings of a worker. `incarnation`: 32 hex characters, new for each fork and never used
+    again. `kind`: which tasks it claims. `halt`: for a process that ends at halts, the number of the last halt before
+    its start."""
 
     incarnation: str
     slot: int
@@ -37,12 +38,12 @@ class WorkerSpec:
 
     @property
     def quarantine(self) -> bool:
-        """True if it claims suspects only, one at a time."""
+        """True if the worker claims suspects only, one at a time."""
         return self.kind is WorkerKind.QUARANTINE
 
     @property
     def capacity(self) -> int:
-        """The number of tasks that it runs at a time."""
+        """The number of tasks that the worker runs at a time."""
         return 1 if self.quarantine else self.settings.concurrency
 
 
@@ -58,8 +59,8 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class StoreRetries:
-    """`degraded`: for each call that failed, why the store cannot be used; empty if all is well. `is_cut`: a connection
-    has ended since the last pull, so the store may have been replaced or set back."""
+    """The repeated calls of one worker. `degraded`: why the store cannot be used now; empty if all calls succeed.
+    `is_cut`: a connection has ended since the last pull, so the store may have been replaced or set back."""
 
     is_cut: bool = False
 
@@ -70,15 +71,16 @@ class StoreRetries:
         return next(iter(self._failing.values()), "")
 
     async def call(self, what: str, operation: Callable[[], Awaitable[T]]) -> T:
-        """The answer of `operation`, however long it takes. Every StoreError is retried. Even a refusal (changed
-        rights, a full disk) can be mended at the store, and the worker must not lose a result because of it."""
+        """Call `operation` until it succeeds, however long that takes; returns its answer. `what` names the call in
+        logs. Every StoreError is retried. Even a refusal (changed rights, a full disk) can be mended at the store, and
+        the worker must not lose a result because of it."""
 
         try:
             return await operation()
         except StoreError as error:
             self._note(what, error)
         answer = await self._retry(what, operation)
-        self._failing.pop(what, None)  # several may have made the same call
+        self._failing.pop(what, None)  # several parts may make the same call at once
         _log.info("the store answers again", call=what)
         return answer
 
@@ -90,7 +92,7 @@ class StoreRetries:
             retry=retry_if_exception_type(StoreError), wait=WAIT, sleep=anyio.sleep, before_sleep=note, reraise=True
         )
 
-        async def attempt() -> T:  # tenacity awaits only what is declared async, which a lambda is not
+        async def attempt() -> T:  # tenacity awaits only a function that is declared async; a lambda is not
             return await operation()
 
         await anyio.sleep(FIRST_WAIT)
@@ -106,18 +108,19 @@ class StoreRetries:
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
-# Seconds on a clock that goes on while the host sleeps. No function of ours, as it is asked twice for each task.
+# Seconds on a clock that goes on while the host sleeps. A partial, because it is called twice for each task.
 lease_clock: Callable[[], float] = partial(time.clock_gettime, _CLOCK)
 
 
 def ignore_verdict(settlement: Settlement, verdict: Verdict) -> None:
-    """Does nothing: the default of `on_verdict`."""
+    """Do nothing: the default of `on_verdict`."""
 
 
-@dataclass(slots=True, repr=False)  # its parts hold it: what shows the values of a traceback would show it without end
+@dataclass(slots=True, repr=False)  # its parts refer to it, so a repr in a traceback would have no end
 class WorkerContext:
-    """Events that end or interrupt a worker: `fenced`: the store says DEAD, so other workers own its tasks. `unknown`:
-    the store has lost this incarnation. `stuck`: a thread does not stop.
+    """The state and the objects that all parts of one worker share. Events end or interrupt the worker. `fenced`: the
+    store says DEAD, so other workers own its tasks. `unknown`: the store has lost this incarnation. `stuck`: a thread
+    does not stop.
 
     `on_verdict` is called with the store's answer to each settlement. `begun`: tasks that have begun and whose end the
     store does not know yet.
@@ -152,6 +155,6 @@ class WorkerContext:
         return heeds_bells(self.state, lease_clock())
 
     def seek(self) -> None:
-        """Ask the store for tasks, unless this worker may claim none."""
+        """Have the worker ask the store for tasks, unless it may claim none."""
         if self.heeds_bells():
             self.state.want_pull()

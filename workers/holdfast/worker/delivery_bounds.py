@@ -1,9 +1,9 @@
 """The bounds of a delivery: its time limit, the tries of its task, and the number of tasks of one handler at once.
 
-A worker cannot choose what it claims, so it may hold more tasks of a handler than may run. A few wait here for the next
-place, so that no place stays empty. Because they take slots that others could use, they are at most a quarter of all.
-Each of the rest is deferred: it is given back uncharged, and is due again about when its turn should come, at most
-LONGEST later.
+A worker cannot choose which tasks it claims. So it may hold more tasks of a handler than may run at once. A few of them
+wait here for the next place, so that no place stays empty. They take slots that other tasks could use, so they may take
+at most a quarter of all slots. The rest is deferred: a deferred task is given back uncharged. It is due again about
+when a place becomes free for it, at most LONGEST later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAIN_THREAD = ""  # the limit of all handlers that need the main thread; no hand
 
 @dataclass(slots=True)
 class HandlerLimit:
-    """The places of one handler. Times are seconds of `clock`."""
+    """The places of one handler: how many of its tasks run at once. Times are seconds of `clock`."""
 
     places: int
     clock: Callable[[], float]
@@ -46,8 +46,8 @@ class HandlerLimit:
         return self._free.value == 0
 
     def seconds_to_turn(self) -> float:
-        """Seconds until a task that cannot wait here should try again. Each deferred task gets its turn after the one
-        before."""
+        """Seconds after which a task that cannot wait here should try again. Deferred tasks get their places one after
+        the other."""
         now = self.clock()
         longest = max((now - moment for moment in self.begun), default=0.0)
         ahead = max(now, self._reserved_until) + max(self._mean, longest) / self.places
@@ -56,7 +56,7 @@ class HandlerLimit:
 
     @asynccontextmanager
     async def place(self) -> AsyncGenerator[None, None]:
-        """Wait for a place and return it."""
+        """Wait for a place, take it, and free it when the block ends."""
         async with self._free:
             begun = self.clock()
             self.begun.append(begun)
@@ -69,7 +69,7 @@ class HandlerLimit:
 
 @dataclass(slots=True)
 class HandlerLimits:
-    """The limits of one worker that runs `slots` tasks at once."""
+    """The limits of the handlers of one worker, which runs `slots` tasks at once."""
 
     slots: int
     clock: Callable[[], float]
@@ -98,7 +98,8 @@ class HandlerLimits:
 
 @dataclass(slots=True)
 class DeliveryBounds:
-    """The bounds that settings, handlers and producers set; the nearest to the task counts. `limits`: of handlers."""
+    """The bounds that settings, handlers and producers set. The bound that is set nearest to the task counts. `limits`:
+    the limits of handlers."""
 
     settings: Settings
     clock: Callable[[], float]
@@ -124,19 +125,20 @@ class DeliveryBounds:
         return function if usual is None else None
 
     def timeout_of(self, lane: str) -> float | None:
-        """Seconds that a run of this lane's tasks may take, unless task or handler say otherwise; None: no limit."""
+        """Seconds that a run of this lane's tasks may take, if neither task nor handler has a timeout; None: no
+        limit."""
         if lane not in self._timeouts:
             self._timeouts[lane] = self.settings.timeout_of(lane)
         return self._timeouts[lane]
 
     def limit_of(self, name: str | None, options: HandlerOptions) -> HandlerLimit | None:
-        """The places of the handler of this name; None: as many run at once as fit."""
+        """The places of the handler of this name; None: the handler has no limit."""
         if name is None or options.places is None:
             return None
         return self.limits.of(MAIN_THREAD if options.in_main_thread else name, options.places)
 
     def retry_policy_of(self, handler: Handler, task: Task) -> RetryPolicy:
-        """The tries of this task, and the waits between them."""
+        """How often this task is tried, and the waits between its tries."""
         policy, attempts = self.retry_policy, handler.options(task.operation.name).max_attempts
         if (base := task.operation.retry_backoff) is not None:
             policy = replace(policy, base=base, cap=max(policy.cap, base))

@@ -1,13 +1,14 @@
 """Does at the end of a worker what Python does at the end of a program: runs exit functions and closes files.
 
 A worker ends by `os._exit`, because the code of its forking parent must not go on in it. So Python's own end of a
-program never comes, and data of completed tasks in a buffer or an exporter would be lost. Python closes an open file
-when it is garbage-collected, the outermost first: a text file, then the compressed file inside, then the file on the
-disk. Only `close` writes the end of a compressed file or the table of an archive. A few classes of the standard library
-that are no files do the same, and are named here. `__del__` of other objects is not called, because nobody knows what
-it does or how long it takes.
+program never comes, and data of completed tasks in a buffer or an exporter would be lost.
 
-The time is bounded: an exit function that does not return is left behind. Threads are not waited for.
+Python closes open files when they are garbage-collected, the outermost first: a text file, then the compressed file
+inside, then the file on the disk. Only `close` writes the end of a compressed file or the table of an archive. A few
+classes of the standard library that are no files also close themselves so. They are listed here. `__del__` of other
+objects is not called, because nobody knows what it does or how long it takes.
+
+The time is bounded: an exit function that does not return is left behind. This does not wait for threads.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ from holdfast.os.forked_copy import set_handler
 from holdfast_config.standard_error import STDERR
 
 LEAST = 0.5  # seconds, also for a worker that is out of time; the parent kills it a second after its deadline
-MOST_LOOKED_AT = 100_000  # objects, to find out which file is around which
-SHARE_OF_SILENCE = 0.5  # of the time after which the parent takes a worker that says nothing for hung
+MOST_LOOKED_AT = 100_000  # objects that are searched for files inside other files
+SHARE_OF_SILENCE = 0.5  # of the time after which the parent counts a silent worker as hung
 
-_ANY_FILE: Any = io.IOBase.__base__  # its class is `type`: to compare with it calls nothing of the user's
+_ANY_FILE: Any = io.IOBase.__base__  # its class is `type`, so a comparison with it calls no code of the user's
 
 _CLOSED_WHEN_FORGOTTEN = {  # by their modules; each of their `close` may be called twice
     "zipfile": "ZipFile",
@@ -58,9 +59,9 @@ _log = structlog.get_logger("holdfast.worker")
 
 def do_exit_work(status: int, seconds: float) -> None:
     """Flush files, run the exit functions, close files. After `seconds` (LEAST at least) the process ends with
-    `status`."""
+    `status`, even if they still run."""
     over = threading.Event()
-    with suppress(RuntimeError):  # no thread can be started: the parent bounds it
+    with suppress(RuntimeError):  # if no thread can be started, the parent bounds the time
         threading.Thread(target=_end_late, args=(over, status, max(LEAST, seconds)), daemon=True).start()
     with suppress(ValueError):  # this is not the main thread
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -79,7 +80,7 @@ def seconds_for(left: float, hang_timeout: float) -> float:
 def flush_files() -> None:
     """Flush all open files of this process, those on a disk first, because the reader of a pipe may not read."""
     for file in sorted(_open_files(), key=_may_wait):
-        with suppress(BaseException):  # one that cannot be written keeps no other
+        with suppress(BaseException):  # a file that cannot be written does not hinder the others
             file.flush()
 
 
@@ -100,7 +101,7 @@ def share_import() -> None:
     Buffered data is written once, and the end of one worker removes no temporary folder that all share.
     """
     flush_files()
-    _kept[:] = [weakref.ref(file) for file in _open_files()]  # frozen soon, and not found any more
+    _kept[:] = [weakref.ref(file) for file in _open_files()]  # `gc.freeze` will hide them from `gc.get_objects`
     registered: Iterable[Any] = getattr(weakref.finalize, "_registry", ())
     for finalizer in list(registered):
         if (called := finalizer.peek()) is not None and type(called[0]) is TemporaryDirectory:
@@ -116,7 +117,7 @@ def _open_files() -> list[IO[Any]]:
 def _is_open(file: IO[Any]) -> bool:
     try:
         return not file.closed and file.writable()
-    except BaseException:  # torn, or of a class that fails
+    except BaseException:  # the object is half made, or its class fails
         return False
 
 
@@ -142,14 +143,14 @@ class _Order:
     def _visit(self, file: Any) -> bool:
         """True if this file, or what is inside of it, may wait for a reader."""
         if id(file) not in self._waits:
-            self._waits[id(file)] = False  # for a circle
+            self._waits[id(file)] = False  # ends a cycle of files
             inside = [self._visit(each) for each in list(self._inside(file))]
             self._waits[id(file)] = any(inside) if inside else _may_wait(file)
             self._innermost_first.append(file)
         return self._waits[id(file)]
 
     def _inside(self, file: Any) -> Iterator[Any]:
-        """The other files that this one holds, though not within another one."""
+        """The other files that this file holds, without those inside of another file."""
         seen = {id(file)}
         level: list[Any] = [file]
         while level and self._looks > 0:
@@ -169,7 +170,7 @@ class _Order:
 def _may_wait(file: Any) -> bool:
     try:
         return not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-    except BaseException:  # it has no descriptor: what it writes to may have one
+    except BaseException:  # it has no descriptor, but may write to a file that has one
         return True
 
 
@@ -190,5 +191,5 @@ def _end_late(over: threading.Event, status: int, seconds: float) -> None:
 
 
 def _told_already(_number: int, _frame: FrameType | None) -> None:
-    """Ignores a signal, because the process already ends. Unlike SIG_IGN, a function is not inherited by executed
-    programs."""
+    """Ignore a signal, because the process already ends. Unlike SIG_IGN, executed programs do not inherit a
+    function."""

@@ -1,4 +1,4 @@
-"""Runs a worker inside this process, beside whatever else runs on its event loop."""
+"""Runs a worker inside this process, on an event loop that other code uses, too."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ GIVE_BACK = 1.0  # seconds for cancelled handlers to save a checkpoint
 
 @dataclass(slots=True)
 class InProcessWorker:
-    """`drained` is set when it claims and settles no more; it has given back `released` unfinished tasks. `over` is set
-    when it has ended, threads included, with the status `code`."""
+    """A worker in this process. `drained` is set when it claims and settles no more; it has given back `released`
+    unfinished tasks. `over` is set when the worker has ended, threads included, with the status `code`."""
 
     context: WorkerContext
     link: InProcessLink = field(default_factory=InProcessLink)
@@ -49,7 +49,7 @@ class InProcessWorker:
             self.context.seek()
 
     def drain(self, seconds: float) -> None:
-        """Finish within this many seconds. A later call can only hasten an earlier one."""
+        """Have the worker finish within this many seconds. A later call can only hasten an earlier one."""
         now = time.monotonic()
         self.link.tell(Drain(now + seconds * (1 - CANCEL_SHARE), now + seconds))
 
@@ -59,14 +59,14 @@ class InProcessWorker:
         self.link.tell(Drain(now, now + GIVE_BACK))
 
     async def ready(self) -> None:
-        """Wait until it serves; raises HandlerError if it cannot."""
+        """Wait until the worker serves. Raises HandlerError if it cannot."""
         while not isinstance(message := await self.link.hear(), Ready):
             if isinstance(message, BootFailed):
                 raise HandlerError(message.error, message.traceback)
 
     async def attend(self) -> None:
-        """Read its messages and note that it has drained. Other messages are ignored: they are for a parent that could
-        replace it."""
+        """Read the worker's messages and note that it has drained. Other messages are ignored, because only a parent
+        that could replace the worker needs them."""
         while True:
             if isinstance(message := await self.link.hear(), Drained):
                 self.released = message.released + message.held
@@ -84,12 +84,12 @@ async def open_worker(
     on_verdict: Callable[[Settlement, Verdict], None] = ignore_verdict,
     halt: int | None = None,
 ) -> AsyncGenerator[InProcessWorker]:
-    """A worker that serves while the block runs, or until it is drained; at the end it drains for `drain_timeout` of
-    the settings.
+    """A worker that serves while the block runs, or until it is drained. At the end of the block it drains for
+    `drain_timeout` of the settings.
 
-    `beside`: other loops that run with it. `ready`: it claims from the beginning, else after `set_ready`. `on_verdict`
-    is called with the store's answer to each settlement. `halt`: see WorkerSpec. If the block raises, the worker ends
-    at once and gives back its tasks. This waits for a thread that does not stop.
+    `beside`: other loops that run with the worker. `ready`: the worker claims from the beginning; if False, after
+    `set_ready`. `on_verdict` is called with the store's answer to each settlement. `halt`: see WorkerSpec. If the block
+    raises, the worker ends at once and gives back its tasks. The end waits for a thread that does not stop.
     """
     spec = WorkerSpec(uuid4().hex, slot, settings, halt=halt)
     worker = InProcessWorker(WorkerContext(spec, store, on_verdict))
@@ -104,7 +104,7 @@ async def open_worker(
                 worker.code = await running.run()
                 parts.cancel_scope.cancel()
         finally:
-            worker.over.set()  # also after an error of a part, or the block would wait for ever
+            worker.over.set()  # also after an error of a part; otherwise the block would wait without end
 
     failure: Exception | None = None
     async with anyio.create_task_group() as group:

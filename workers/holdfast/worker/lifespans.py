@@ -1,7 +1,7 @@
-"""Opens the lifespans of a handler, holds them while the worker runs, closes them at its end.
+"""Opens the lifespans of a handler, holds them open while the worker runs, and closes them at its end.
 
-All of this happens in one asyncio task: a generator that yields inside a task group must be left in the task that
-entered it. Plain generators run in threads.
+All of this happens in one asyncio task, because a generator that yields inside a task group must be left in the asyncio
+task that entered it. Plain generators run in threads.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class Lifespans:
-    """`values`: the yielded values, by type. `failure`: the reason why one cannot be opened. `on_loss` is called if one
-    ends before `close`."""
+    """The lifespans of one worker. `values`: the yielded values, by type. `failure`: the reason why one cannot be
+    opened. `on_loss` is called if a lifespan ends before `close`."""
 
     lifespans: Sequence[Lifespan]
     on_loss: Callable[[], None]
@@ -52,14 +52,14 @@ class Lifespans:
             self.give_up(f"did not yield within {seconds:g} s (see --boot-timeout)")
 
     def give_up(self, why: str) -> None:
-        """Open no more; the one that is being opened is cancelled."""
+        """Open no more lifespans, and cancel the one that is being opened."""
         what = self._entering.what if self._entering else "the lifespan"
         self.failure = HandlerError(f"{what} {why}")
         self._scope.cancel()
         self._opened.set()
 
     async def close(self, seconds: float) -> None:
-        """Run the code after the yields, the last lifespan first; after `seconds` the rest is cancelled."""
+        """Run the code behind the yields, the last lifespan first. After `seconds` the rest is cancelled."""
         if not self.lifespans:
             return
         self._closing.set()
@@ -72,7 +72,7 @@ class Lifespans:
                 await self._ended.wait()
 
     async def serve(self) -> None:
-        """Open them, wait for `close`, close them."""
+        """Open the lifespans, wait for `close`, then close them."""
         try:
             with self._scope:
                 await self._hold()
@@ -100,7 +100,7 @@ class Lifespans:
 
 
 class _Opened:
-    """One lifespan, open from its yield to its end. Errors after the yield are logged; nothing depends on it then."""
+    """One lifespan, open from its yield to its end. Errors after the yield are only logged."""
 
     def __init__(self, lifespan: Lifespan, values: dict[Any, object]) -> None:
         self._lifespan = lifespan
@@ -135,7 +135,8 @@ class _Opened:
         return False
 
     async def _interrupted(self, error: BaseException) -> bool:
-        """Raise the error at the yield, so that the lifespan cleans up; True if it has handled the error."""
+        """Raise the error at the yield, so that the lifespan cleans up. Returns True if the lifespan has handled the
+        error."""
         try:
             await self._steps.athrow(error)
         except StopAsyncIteration:
@@ -149,7 +150,7 @@ class _Opened:
 
 
 async def _in_threads(function: Callable[[], Generator[object, None, Any]]) -> AsyncGenerator[object]:
-    """The steps of a plain generator, each in a thread. On a cancel it does not wait for a thread that does not end."""
+    """The steps of a plain generator, each in a thread. On a cancel, a thread that does not end is left behind."""
     steps = cast("Generator[object, None, Any]", await _thread(function))
     try:
         while (value := await _thread(partial(next, steps, _NOTHING_MORE))) is not _NOTHING_MORE:

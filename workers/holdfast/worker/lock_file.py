@@ -1,6 +1,6 @@
-"""A worker holds a lock file while its process lives: a steward that starts later sees from it which workers died.
+"""A worker holds a lock file while its process lives. By these files, a steward that starts later finds dead workers.
 
-Beside it lies the page on which the worker notes what it has begun.
+Beside the lock file lies the page on which the worker notes the tasks that it has begun.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def hold_lock(spec: WorkerSpec) -> None:
 
 
 def open_page(spec: WorkerSpec) -> BegunTasks:
-    """The page of a worker that holds its lock. It has room for running tasks, and for ended ones that are not reported
-    yet."""
+    """The page of a worker that holds its lock. It has room for running tasks, and for ended tasks that are not
+    reported yet."""
     path = _path(spec).with_suffix(begun_page.SUFFIX)
     return BegunTasks(locks.create_mapped(path, begun_page.blank(2 * (spec.capacity + MOST), boot_id())))
 

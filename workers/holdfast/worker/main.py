@@ -39,8 +39,8 @@ from holdfast.worker.worker import QueueWorker
 from holdfast_config import Settings
 from holdfast_config.standard_error import STREAM
 
-# The handler and the store of a process that forks workers, made before the fork: workers share their memory. The store
-# has no connection before the fork, because connections are made at first use.
+# The handler and the store of a process that forks workers. They are made before the fork, so that workers share their
+# memory. The store has no connection before the fork, because connections are made at first use.
 
 _prepared: tuple[Settings, Handler, Store] | None = None
 
@@ -52,8 +52,8 @@ def prepare(settings: Settings, handler: Handler) -> None:
 
 
 def of_worker(settings: Settings) -> tuple[Handler, Store]:
-    """The handler and the store of a worker: those of the process that forked it, or new ones. The caller ends the
-    store with `aclose`. Raises HandlerError."""
+    """The handler and the store of a worker. They are those of the process that forked the worker, or new ones. The
+    caller must close the store with `aclose`. Raises HandlerError."""
     if _prepared is not None and _prepared[0] is settings:
         return _prepared[1:]
     return handler_of(settings), make_store(settings.redis)
@@ -82,7 +82,7 @@ def _run(spec: WorkerSpec, channel: socket.socket, logs: SentLogs) -> int:
         hold_lock(spec)
         begun = open_page(spec)
         belong_to_process(spec.settings)
-        handler, store = of_worker(spec.settings)  # without a running loop: an import may run one of its own
+        handler, store = of_worker(spec.settings)  # no loop runs yet: an import may run a loop of its own
         settings = settled(handler, spec.settings, may_choose=False)
         context = partial(WorkerContext, replace(spec, settings=settings), store, begun=begun)
 
@@ -97,7 +97,7 @@ def _run(spec: WorkerSpec, channel: socket.socket, logs: SentLogs) -> int:
     except HandlerError as error:
         _tell_failed(channel, str(error), error.traceback)
         return ChildExit.BOOT_FAILED
-    except BaseException as error:  # outermost frame of the worker: what ends it is told to the parent
+    except BaseException as error:  # outermost frame of the worker: the parent is told why it ends
         _log.exception("the worker failed")
         _tell_failed(channel, summary(error), user_traceback(error))
         return ChildExit.BUG
@@ -124,7 +124,7 @@ async def _serve(
     channel: socket.socket,
     logs: SentLogs,
 ) -> tuple[int, float]:
-    """Serve; returns the exit status, and the deadline for exit functions."""
+    """Run the worker on this event loop. Returns the exit status, and the deadline for exit functions."""
     link = ParentLink(channel)
     context = make_context()
     telemetry = open_in_worker(settings, context.store.address)

@@ -1,7 +1,7 @@
 """This worker's membership in the store: it registers, renews its lease, and publishes what its application defines.
 
-A worker registers its incarnation before it is ready, and again whenever the store has lost it. A store that calls the
-incarnation dead has given its tasks to others: then this worker is fenced, and ends.
+A worker registers its incarnation before it is ready, and again whenever the store has lost the incarnation. If the
+store calls the incarnation dead, it has given the tasks to other workers. Then this worker is fenced, and ends.
 """
 
 from __future__ import annotations
@@ -57,11 +57,14 @@ def introduction(spec: WorkerSpec, handler: Handler) -> Introduction:
 
 @dataclass(slots=True)
 class WorkerRegistration:
+    """Registers one worker in the store."""
+
     context: WorkerContext
     handler: Handler
 
     async def register(self) -> None:
-        """Register; a refusal ends this worker: the store has declared it dead already, or its id is in use."""
+        """Register the worker. If the store refuses, because it has declared the worker dead or its id is in use, the
+        worker ends."""
         context = self.context
         introduced = introduction(context.spec, self.handler)
         standing = await context.retries.call(
@@ -80,7 +83,7 @@ class WorkerRegistration:
             await self.context.unknown.wait()
             self.context.unknown = anyio.Event()
             _log.warning("the store has lost this worker; it registers anew")
-            self.context.retries.is_cut = True  # this store may be an earlier moment of the one it knew
+            self.context.retries.is_cut = True  # the store may have been set back to an earlier state
             await self.register()
             self.context.state.want_renewal()
 
@@ -88,12 +91,12 @@ class WorkerRegistration:
 # Tends lanes: carries out orders that were pushed to a lane, even if no worker takes entries from it, and removes stale
 # entries. A steward tends the lanes of its pool. A worker without a steward does it itself.
 
-TEND_EVERY = 1.0  # seconds: so long an order may stay unheard
+TEND_EVERY = 1.0  # seconds: after so long, an order in a lane is carried out
 NEXT_STEP = 0.01  # seconds: many stale entries must not delay other clients
 
 
 async def tend(store: Store, lanes: Sequence[str]) -> None:
-    """Tend these lanes once. If there is little to do, this takes one call of the store, else more."""
+    """Tend these lanes once. This takes one call of the store, or several if there is much to do."""
     rest = lanes
     while rest:
         tended = await store.tend(rest)
@@ -103,12 +106,13 @@ async def tend(store: Store, lanes: Sequence[str]) -> None:
 
 # Renews the worker's lease, and compares what the worker holds with what the store says it owns.
 #
-# If no steward renews the lease as well, there may be none that tends the lanes: then the worker does it.
+# If no steward renews this lease, there may be no steward that tends the lanes. Then the worker tends them itself.
 
 
 @dataclass(slots=True)
 class LeaseRenewal:
-    """With `fence = strict`, a kernel timer kills this process when its lease ends; a renewal sets the timer again."""
+    """Renews the lease of one worker. With `fence = strict`, a kernel timer kills this process when its lease ends; a
+    renewal sets the timer again."""
 
     context: WorkerContext
     ahead: ClaimsAhead
@@ -131,6 +135,7 @@ class LeaseRenewal:
             await context.retries.call("tend", lambda: tend(context.store, context.spec.settings.lane_names))
 
     async def renew(self) -> None:
+        """Renew the lease once, and act on the answer."""
         context, state, sent_at = self.context, self.context.state, lease_clock()
         holdings = state.exchange.holdings(self.ahead.runner.tasks.notes())
         word = WorkerStage.DRAINING if state.is_draining else WorkerStage.LIVE
@@ -179,11 +184,13 @@ class LeaseRenewal:
 # Publishes this worker's handlers in the store, so that forms and APIs know the arguments of each.
 
 AT_ONCE = 65_536  # bytes of one call of the store
-PUBLISHER = 0  # the slot whose worker publishes: all of a pool have the same handlers
+PUBLISHER = 0  # the slot whose worker publishes, because all workers of a pool have the same handlers
 
 
 @dataclass(slots=True)
 class HandlerPublisher:
+    """Publishes the handlers of one worker."""
+
     context: WorkerContext
     handler: Handler
 
@@ -210,8 +217,8 @@ class HandlerPublisher:
 
 # Each worker declares the schedules that the application's code defines, unless they are declared already.
 #
-# A schedule that another application declares is asked for again, less and less often: it may move from that code to
-# this, or the application gets another name.
+# If another application declares a schedule, the worker asks for it again, less and less often. The schedule may have
+# moved from the other code to this one, or the application may have got another name.
 
 FIRST_WAIT = 1.0  # seconds, then twice as long each time
 LONGEST_WAIT = 30.0  # seconds
@@ -219,11 +226,13 @@ LONGEST_WAIT = 30.0  # seconds
 
 @dataclass(slots=True)
 class DeclaredSchedules:
+    """Declares the schedules of one worker's code."""
+
     context: WorkerContext
     handler: Handler
 
     async def serve(self) -> None:
-        """Declare the schedules of the code; returns when no other application owns one of them, or the worker
+        """Declare the schedules of the code. Returns when no other application owns one of them, or when the worker
         drains."""
         if not self.handler.schedules:
             return
@@ -251,7 +260,7 @@ class DeclaredSchedules:
         return state.is_draining
 
     async def _declare(self, ids: Iterable[str], asked: int | None = None) -> list[str]:
-        """Declare schedules; returns the ids that another application keeps."""
+        """Declare schedules; returns the ids of those that another application owns."""
         foreign: list[str] = []
         for schedule_id in ids:
             answer = await self._put(schedule_id, asked)
@@ -275,6 +284,6 @@ class DeclaredSchedules:
 
         try:
             return (await self.context.retries.call("schedules", declare)).word
-        except InvalidScheduleError as error:  # its last date may have passed: the worker serves its tasks still
+        except InvalidScheduleError as error:  # its last date may have passed; the worker still serves its tasks
             _log.warning("a schedule of the code cannot be declared", schedule=schedule_id, reason=str(error))
             return ""

@@ -1,7 +1,8 @@
-"""Turns each line that a handler prints into a log line with its task; all other output passes unchanged. The process's
-standard streams are replaced by ones that check which task runs. Output of C extensions, child processes and `os.write`
-does not come through them and passes unchanged. A line without its end waits for it, for a flush, or for the end of the
-task, so nothing that was flushed is lost with the process.
+"""Turns each line that a handler prints into a log line with its task; all other output passes unchanged.
+
+The process's standard streams are replaced by streams that check which task runs. Output of C extensions, child
+processes and `os.write` does not come through them and passes unchanged. A line is logged when its end comes, at a
+flush, or at the end of the task. So a flushed line is not lost with the process.
 """
 
 from __future__ import annotations
@@ -35,22 +36,22 @@ from holdfast.handler.task import Task
 from holdfast.os.forked_copy import end_copy
 from holdfast_config.logging import CURRENT, LoggedTask, write_output
 
-LONGEST = 16_384  # characters; a longer line goes on in the next record: the journal cuts at 48 KiB
+LONGEST = 16_384  # characters; a longer line is split, because the journal cuts records at 48 KiB
 
 Writer = tuple["TaskStream", LoggedTask, int]  # a stream, a task and one of its threads
 
-unfinished: dict[Writer, str] = {}  # the lines that have begun
+unfinished: dict[Writer, str] = {}  # lines without their end
 _installed: list[TaskStream] = []
 
 
 def install() -> None:
-    """Replace the standard streams of this process, and have warnings logged. Repeated, it changes nothing."""
+    """Replace the standard streams of this process, and have warnings logged. A second call changes nothing."""
     if _installed:
         return
     _installed.extend((TaskStream("stdout", sys.stdout), TaskStream("stderr", sys.stderr)))
     sys.stdout, sys.stderr = (cast("TextIO", stream) for stream in _installed)
     logging.captureWarnings(capture=True)
-    os.register_at_fork(after_in_child=unfinished.clear)  # what has begun is the parent's to log
+    os.register_at_fork(after_in_child=unfinished.clear)  # the parent logs lines that have begun
 
 
 def is_installed() -> bool:
@@ -63,7 +64,7 @@ def end_of(task: LoggedTask) -> None:
 
 
 def finish() -> None:
-    """Log all lines that were begun: the process ends."""
+    """Log all lines that have begun, because the process ends."""
     _end(list(unfinished))
 
 
@@ -73,7 +74,7 @@ def _end(writers: list[Writer]) -> None:
 
 
 class TaskStream:
-    """A text stream in place of `through`, which still gets output from outside of tasks. Every thread of a task has
+    """A text stream that takes output of tasks, and passes all other output to `through`. Every thread of a task has
     its own line, so threads do not wait for each other."""
 
     def __init__(self, name: str, through: TextIO) -> None:
@@ -97,7 +98,7 @@ class TaskStream:
         return len(text)
 
     def write_bytes(self, task: LoggedTask, data: bytes) -> None:
-        """Take bytes that a handler writes to the binary stream; bytes that are no UTF-8 are escaped."""
+        """Take bytes that a handler writes to the binary stream. Bytes that are no UTF-8 are escaped."""
         writer = self._writer(task)
         decoder = self._decoders.pop(writer, None) or codecs.getincrementaldecoder("utf-8")("backslashreplace")
         self._take(task, decoder.decode(data))
@@ -170,13 +171,15 @@ class TaskBytes:
         self._stream.flush()
 
 
-# Logs the deliveries of a worker: failures always; claimed, started and settled tasks only where `log_level` is debug,
-# as at the speed of a worker a line for each task would cost more than the task.
+# Logs the deliveries of a worker. Failures are always logged. Claimed, started and settled tasks are logged only if
+# `log_level` is debug, because a line for each task would cost more than a short task.
 
 _log = structlog.get_logger("holdfast.worker")
 
 
 class TaskLog:
+    """The log of one worker's deliveries. `level`: the setting `log_level`."""
+
     def __init__(self, level: str) -> None:
         self._all = level == "debug"
 
@@ -210,13 +213,14 @@ class TaskLog:
 
 
 class LogOfCopy(TaskLog):
-    """Replaces the log in a process that a handler forked. The delivery belongs to the worker: this process ends."""
+    """Replaces the log in a process that a handler forked. The delivery belongs to the worker, so at its end this
+    process ends."""
 
     def ended(self, task: Task, outcome: Outcome | Deferred, report: Settlement | None) -> None:
         match outcome:
             case Raised(Failure("SystemExit", status)):
                 end_copy(SystemExit(int(status) if status.isdecimal() else status or None))
-            case HandlerStopped() | Raised(Failure("asyncio.exceptions.CancelledError")):  # it never came to its end
+            case HandlerStopped() | Raised(Failure("asyncio.exceptions.CancelledError")):  # the handler did not finish
                 end_copy(SystemExit(int(ChildExit.BUG)))
             case Raised(failure):
                 with suppress(BaseException):  # the stream may be the user's

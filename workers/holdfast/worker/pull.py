@@ -4,17 +4,17 @@
 - `HintListener` waits in BLPOP: on this worker's own hints always, and on the bells of its lanes while it can take
   work. Hints and bells carry no data. A lost bell delays a task until the next poll, a lost hint until the next
   renewal.
-- A worker of a pool that holds nothing, and whose last pull found nothing, has its next pull wait at the store behind
-  the bell: a task that comes to an idle queue then costs one trip less.
+- If a worker of a pool holds nothing, and its last pull found nothing, its next pull waits at the store behind the
+  bell. A task that comes to an idle queue then costs one round trip less.
 
 What can go wrong with a pull behind the bell:
 
-- The worker may claim nothing any more. It closes that connection, and asks under the same number for nothing: what was
-  claimed meanwhile goes back.
+- The worker may claim nothing any more. It closes the connection, and asks under the same number for nothing: tasks
+  that were claimed meanwhile go back.
 - The host becomes quiet. The worker asks at once, and the waiting pull claims nothing any more.
 - The worker does not run when the bell rings. Its claim goes back: see `holdfast/core/begun_page.py`.
-- The answer does not come, as the connection has died unnoticed. The next renewal tells that the request was run, and
-  the worker asks it again.
+- The answer does not come, because the connection has died unnoticed. The next renewal reports that the store has run
+  the request, and the worker sends it again.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from holdfast.client.schedule_fire import ScheduleFirer
 
 REPORT_WITHIN = 0.005  # seconds that an outcome waits at most while enough tasks wait to begin
-SETTLE_DELAY = 0.002  # seconds for which slots stay free before bells are listened to: a busy worker asks by itself
+SETTLE_DELAY = 0.002  # seconds that a slot must stay free before the worker listens to bells: a busy one pulls anyway
 VOUCHED_POLL = 60.0  # seconds; a steward rings for foreign producers, and each renewal tells whether tasks wait
 LONE_POLL = 1.0  # seconds; nobody rings for foreign producers
 NEXT_MILLISECOND = 0.001  # seconds: two fires of one schedule need different milliseconds
-TRIES = 3  # of firing schedules that go on
-TIMEOUT = 1.0  # seconds for these
+TRIES = 3  # of firing CONTINUE schedules
+TIMEOUT = 1.0  # seconds for all these tries
 
 _log = structlog.get_logger("holdfast.worker")
 
@@ -63,9 +63,9 @@ def _is_empty(pulled: Pulled) -> bool:
 
 @dataclass(slots=True)
 class Puller:
-    """`answered`: number of answered pulls. `found_nothing`: no pull is under way, and the last one found no work and
-    no fire to make. `report_within`: the longest time in seconds that an outcome waits while enough tasks wait to
-    begin. `fire_spans` makes spans for fires of CONTINUE schedules."""
+    """Pulls for one worker. `answered`: number of answered pulls. `found_nothing`: no pull is under way, and the last
+    one found no work and no fire to make. `report_within`: the longest time in seconds that an outcome waits while
+    enough tasks wait to begin. `fire_spans` makes spans for fires of CONTINUE schedules."""
 
     context: WorkerContext
     ahead: ClaimsAhead
@@ -103,14 +103,14 @@ class Puller:
             state.changed.announce()
 
     async def take_waiting(self, pulled: Pulled) -> bool:
-        """Take the answer of the request behind a bell; False if its number has been used again since."""
+        """Take the answer of the request behind a bell. False if its number has been used again since."""
         request = self.context.exchange.waiting
         if request is None:
             return False
         self.found_nothing = False
         await self._take_in(request, pulled)
         self.found_nothing = _is_empty(pulled) and self.answered == self._begun
-        await asyncio.sleep(0)  # the handlers begin before the others look at what has changed
+        await asyncio.sleep(0)  # the handlers begin before other parts check the changed state
         self.context.state.changed.announce()
         return True
 
@@ -118,14 +118,14 @@ class Puller:
         state = self.context.state
         self._take(request, pulled)
         if pulled.fires or state.is_quiet != self._noted_quiet:
-            state.changed.announce()  # the others go on while this waits for the store
+            state.changed.announce()  # other parts go on while this waits for the store
         await self._note_quiet()
         if pulled.fires:
             await self.fires.fire(pulled.fires)
             state.want_pull()
 
     async def _let_more_end(self) -> None:
-        """Wait a little, so that the next request carries more outcomes, while enough tasks wait to begin."""
+        """Wait a little while enough tasks wait to begin, so that the next request carries more outcomes."""
         with anyio.move_on_after(self.report_within):
             await self.context.state.changed.until(lambda: not self.ahead.has_enough())
 
@@ -188,7 +188,7 @@ class Puller:
         _log.warning("this host is quiet or halted: nothing is claimed" if quiet else "this host claims again")
 
     async def _ends_at_halt(self) -> bool:
-        """True if this process must end because of a halt; it logs that itself."""
+        """True if this process must end because of a halt; the process logs its end itself."""
         seen = self.context.spec.halt
         if seen is None:
             return False
@@ -198,6 +198,8 @@ class Puller:
 
 @dataclass(slots=True)
 class HintListener:
+    """Waits for hints and bells for one worker."""
+
     context: WorkerContext
     puller: Puller
     ahead: ClaimsAhead
@@ -224,7 +226,7 @@ class HintListener:
     async def wake(self) -> None:
         """End a wait for hints alone as soon as bells are useful; never returns.
 
-        The hint that ends the wait may be lost; another one is sent only after the next answer.
+        The hint that ends the wait may be lost. The worker sends another one only after the next answer.
         """
         context = self.context
         while True:
@@ -235,37 +237,38 @@ class HintListener:
                 await context.retries.call("wake", lambda: context.store.wake(context.incarnation))
 
     async def pull_when_idle(self) -> None:
-        """Have the next pull wait behind the bell as soon as this worker holds nothing; never returns."""
+        """As soon as this worker holds nothing, have the next pull wait behind the bell; never returns."""
         while True:
             await self.context.state.changed.until(self._may_pull_behind)
             self._pull_behind()
 
     async def withdraw(self) -> None:
-        """Withdraw the pull that waits behind the bell as soon as this worker may claim nothing; never returns."""
+        """As soon as this worker may claim nothing, withdraw the pull that waits behind the bell; never returns."""
         state, exchange = self.context.state, self.context.exchange
         while True:
             await state.changed.until(lambda: exchange.waiting is not None)
             with anyio.move_on_after(state.lease.seconds_left(lease_clock())):  # its end is no change of the state
                 await state.changed.until(lambda: exchange.waiting is None or not self._may_wait())
             if exchange.waiting is not None and not self._may_wait():
-                self._wait_scope.cancel()  # then the store is asked again
+                self._wait_scope.cancel()  # then the worker asks the store again
                 await state.changed.until(lambda: exchange.waiting is None)
 
     def poll_timeout(self) -> float:
-        """How many seconds a wait for bells may last, by the settings or the steward. While the store does not answer,
-        waits are short, so that the worker soon sees it answer again."""
+        """Seconds that a wait for bells may last: as set, or by whether a steward vouches for this worker. While the
+        store does not answer, waits are short, so that the worker soon sees it answer again."""
         context = self.context
         default = VOUCHED_POLL if context.state.is_vouched_for else LONE_POLL
         poll = context.spec.settings.redis_poll_timeout or default
         return min(poll, LONE_POLL) if context.retries.degraded else poll
 
     async def _await_slots(self) -> None:
-        """Wait 2 ms for a free slot before blocking on hints alone: a slot that frees would have to end that wait."""
+        """Wait 2 ms for a free slot before waiting for hints alone, because a slot that becomes free would have to end
+        that wait."""
         with anyio.move_on_after(SETTLE_DELAY):
             await self.context.state.changed.until(self.context.heeds_bells)
 
     def _misses_bells(self) -> bool:
-        """True if this waits for hints only, though a bell would be of use."""
+        """True if the worker waits for hints only, though a bell would be useful."""
         is_woken = self._woken_after == self.context.exchange.answered
         return self._hints_only and not is_woken and self.context.heeds_bells()
 
@@ -279,19 +282,19 @@ class HintListener:
             with anyio.CancelScope() as self._wait_scope:
                 return await store.listen_and_pull(self.context.incarnation, lanes, timeout, weights, self._offer)
         except StoreError:
-            self.context.state.want_pull()  # under the number of the one that waits: it may have claimed something
+            self.context.state.want_pull()  # under the number of the waiting pull, which may have claimed something
             raise
-        return None, None  # it was withdrawn
+        return None, None  # the pull was withdrawn
 
     def _offer(self, send: SendPull | None) -> None:
-        """Take the function that sends a pull behind the wait for a bell; None once nothing can be sent any more."""
+        """Take the function that sends a pull behind the wait for a bell; None if no pull can be sent any more."""
         self._send_pull = send
         if send is not None and self._may_pull_behind():
             self._pull_behind()
 
     def _may_pull_behind(self) -> bool:
-        """True if the next pull can wait behind the bell. Not while a pull is wanted or under way, not before the store
-        knows of a new connection, and not while fires of CONTINUE schedules are made."""
+        """True if the next pull can wait behind the bell. It cannot while a pull is wanted or under way, before the
+        store knows of a new connection, or while fires of CONTINUE schedules are made."""
         if self._send_pull is None or self.context.retries.is_cut or not self.context.exchange.settled:
             return False
         return self.puller.found_nothing and self.context.heeds_bells()
@@ -325,12 +328,11 @@ class HintListener:
 
 @dataclass
 class ContinuedSchedules:
-    """Fires schedules that go on (`CONTINUE`) as soon as the worker has settled a task of theirs.
+    """Fires CONTINUE schedules as soon as the worker has settled a task of theirs.
 
-    A steward would fire them, too, but perhaps after this worker has claimed again: two jobs that continue would then
-    alternate, whatever the weights of their lanes. What cannot be fired here is left to the steward.
-
-    `timeout`: how many seconds firing may delay the worker's next claim. `spans` makes a span for each fire.
+    A steward would fire them, too, but perhaps after this worker has claimed again. Then two CONTINUE jobs would
+    alternate, whatever the weights of their lanes. The steward fires schedules that this worker cannot fire. `timeout`:
+    how many seconds firing may delay the worker's next claim. `spans` makes a span for each fire.
     """
 
     context: WorkerContext
@@ -348,11 +350,11 @@ class ContinuedSchedules:
         )
 
     async def fire(self, schedule_ids: Sequence[str]) -> None:
-        """Fire these schedules. Never raises, because a steward fires the rest."""
+        """Fire these schedules. Never raises, because a steward fires those that are left."""
         with anyio.move_on_after(self.timeout) as scope:
             try:
                 await self._fire(schedule_ids)
-            except Exception:  # border of these fires: a steward fires what is due, and logs what is wrong with it
+            except Exception:  # border of these fires: a steward fires the due schedules, and logs their errors
                 _log.debug("continued schedules are left to the steward", schedules=schedule_ids, exc_info=True)
         if scope.cancelled_caught:
             _log.debug("continued schedules are left to the steward: the store is slow", schedules=schedule_ids)

@@ -17,17 +17,21 @@ from holdfast.worker.context import WorkerContext
 from holdfast.worker.state import WorkerState
 from holdfast_config.logging import tell_left_out
 
-# Reports to the parent, every second from the event loop: running tasks, why the store cannot be used, recycling.
+# Reports to the parent every second, from the event loop: the running tasks, why the store cannot be used, and why this
+# worker should be recycled.
 
 MOST_IDS = 100  # task ids in one report
 
 
 @dataclass(slots=True)
 class Heartbeat:
+    """Reports the state of one worker to its parent."""
+
     context: WorkerContext
     link: Link
 
     async def serve(self) -> None:
+        """Report every second; never returns."""
         while True:
             self.send()
             tell_left_out()
@@ -43,7 +47,7 @@ class Heartbeat:
         )
 
 
-SECOND_LOOK = 0.05  # seconds: memory that is free again by then is no reason to recycle
+SECOND_LOOK = 0.05  # seconds until a second measurement: memory that is free again by then is no reason to recycle
 TRIAL = 1.0  # seconds that the first task runs alone, if it does not end before
 
 _log = structlog.get_logger("holdfast.worker")
@@ -51,7 +55,8 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class Recycler:
-    """Updates `use` and `recycle_reason` of the state, and tells the parent of a reason at once."""
+    """Counts tasks and measures memory. It updates `use` and `recycle_reason` of the state, and reports a reason to the
+    parent at once."""
 
     state: WorkerState
     heartbeat: Heartbeat
@@ -88,8 +93,8 @@ class Recycler:
             self._look()
 
     async def try_first_task(self) -> None:
-        """Let the first task run alone for a while, to measure the memory that a task needs. Then others may run beside
-        it."""
+        """Let the first task run alone for a while, to measure the memory that a task needs. Then other tasks may run
+        beside it."""
         await self._begun.wait()
         await anyio.sleep(TRIAL)
         self.state.use = replace(self.state.use, tried=True)

@@ -1,13 +1,13 @@
 """The way of a delivery through this worker: `start`, the call of its handler, its end. Read it from top to bottom.
 
-1. `start` makes the task and its asyncio task, which runs `_deliver`.
-2. A coroutine that nothing bounds, of a delivery that has all its messages, is called at once (`run_unbounded`). A
-   delivery that has a timeout, a limit, a thread, parents, an earlier turn or more messages to wait for takes all steps
-   (`_run_within_limit`). In both ways a handler that ends in the same manner has the same outcome, and a cancel is
-   delivered again and again until it is obeyed.
+1. `start` makes the task and an asyncio task, which runs `_deliver`.
+2. If the handler is a coroutine that nothing bounds, and the delivery has all its messages, the coroutine is called at
+   once (`run_unbounded`). A delivery that has a timeout, a limit, a thread, parents, an earlier turn or more messages to
+   wait for takes all steps (`_run_within_limit`). The outcome does not depend on the way, and in both ways a cancel is
+   delivered again and again until the handler obeys it.
 3. `_end` makes the report of the outcome, which goes with the next pull.
 
-Whatever is raised on the way, the end is reached, or the worker ends: see `RunningTasks`.
+Whatever is raised on the way, `_end` is reached, or the worker ends: see `RunningTasks`.
 """
 
 from __future__ import annotations
@@ -45,17 +45,18 @@ from holdfast.worker.running_tasks import RunningTask, RunningTasks
 from holdfast.worker.samples import Samples
 from holdfast_config.logging import CURRENT
 
-_RELEASE = Settle.RELEASE  # looked up once, as it is compared for each task
+_RELEASE = Settle.RELEASE  # looked up once, because it is compared for each task
 
-_OTHERS = frozenset({"cancel", "lost", "fenced"})  # of a task that has ended, or that another process owns
+_OTHERS = frozenset({"cancel", "lost", "fenced"})  # the task has ended, or another process owns it
 
 _log = structlog.get_logger("holdfast.worker")
 
 
 @dataclass(slots=True)
 class TaskRunner:
-    """`on_end` is called when a delivery has ended. `released` counts the tasks given back unfinished. `_scopes`: the
-    class of scopes, looked up once, as `anyio.CancelScope` finds out about the event loop each time."""
+    """Runs the deliveries of one worker. `on_end` is called when a delivery has ended. `released` counts the tasks
+    given back unfinished. `_scopes`: the class of cancel scopes, looked up once, because `anyio.CancelScope` looks for
+    the event loop each time."""
 
     context: WorkerContext
     handler: Handler
@@ -101,7 +102,7 @@ class TaskRunner:
             await self.tasks.watch()
 
     def _become_copy(self) -> None:
-        """Called in a process forked by a handler. Here the end of the delivery ends the process; the tasks and their
+        """Called in a process forked by a handler: there the end of the delivery ends the process. The tasks and their
         unsent parts belong to the worker."""
         self.task_log = LogOfCopy("")
         for running in self._running.values():
@@ -122,7 +123,7 @@ class TaskRunner:
             earlier.stop("another-turn")
             earlier.ended = anyio.Event()
         else:
-            self.context.begun.hide(delivery.task_id)  # others are called before: they may end this process, too
+            self.context.begun.hide(delivery.task_id)  # handlers that are called before may end this process, too
         running = self._running[delivery.task_id] = RunningTask(task, self._scopes(), earlier, begun_at=now)
         unbounded = None if earlier else self._bounds.unbounded(self.handler, delivery, task)
         running.runner = task.runner = OwnedTask(self._deliver(delivery, running, unbounded), loop=self._loop)
@@ -132,8 +133,8 @@ class TaskRunner:
         return StoredSteps(self.context, delivery, lambda claim: self.tasks.stop(delivery.task_id, claim, "lost"))
 
     async def _deliver(self, delivery: Delivery, running: RunningTask, unbounded: HandlerFunction | None) -> None:
-        """Run it and end it. Whatever is raised here, and wherever, the end is not left undone: it is reached, or
-        `RunningTasks` ends the worker, or finds that the end is missing."""
+        """Run the delivery and end it. Whatever is raised here, `_end` is called. If it cannot be, `RunningTasks` ends
+        the worker, or finds that the end is missing."""
         outcome: Outcome | Deferred | None = None
         try:
             try:
@@ -146,7 +147,7 @@ class TaskRunner:
                 with running.scope:
                     if unbounded is None or outcome is not None:
                         outcome = outcome or await self._run_within_limit(delivery, running)
-                    else:  # at once, without a place, a time limit or earlier messages
+                    else:  # the handler needs no place, time limit or earlier messages
                         running.called_at = now
                         self.task_log.started(running.task)
                         called = run_unbounded(self.handler, unbounded, delivery, running.task, self._threads)
@@ -165,8 +166,8 @@ class TaskRunner:
             self.tasks.fail(running, delivery.task_id, bug)
 
     def _begins(self, delivery: Delivery, now: float) -> bool:
-        """Note that it begins; False if it may have begun elsewhere: its claim was revoked, or this process stood still
-        past the end of its lease."""
+        """Note that the delivery begins. False if the task may have begun elsewhere: its claim was revoked, or this
+        process stood still past the end of its lease."""
         begun = self.context.begun
         begun.add(delivery.task_id)
         if begun.is_revoked(delivery.claim) or not self.context.state.lease.holds(now):
@@ -175,7 +176,7 @@ class TaskRunner:
         return True
 
     async def _run_within_limit(self, delivery: Delivery, running: RunningTask) -> Outcome | Deferred:
-        """Run the delivery if its handler has a free place; else wait for one, or defer the task."""
+        """Run the delivery if its handler has a free place. Otherwise wait for a place, or defer the task."""
         if delivery.earlier or delivery.has_steps:
             delivery = await with_turn(delivery, running.task, self._read_earlier)
         name = running.task.operation.name
@@ -217,10 +218,10 @@ class TaskRunner:
     def _end(self, delivery: Delivery, running: RunningTask, outcome: Outcome | Deferred) -> None:
         """Report the outcome with the next pull, and free the place."""
         is_latest = self._running[delivery.task_id] is running
-        if not is_latest:  # its outcome is not that of the turn that was claimed since
+        if not is_latest:  # a later turn was claimed since, and this outcome must not count for it
             outcome = HandlerStopped(running.stopped_by)
         elif isinstance(outcome, Raised) and running.stopped_by in _OTHERS:
-            outcome = HandlerStopped(running.stopped_by)  # as by a step that could not be recorded any more
+            outcome = HandlerStopped(running.stopped_by)  # for example, a step could not be recorded any more
         checkpoint = running.task.notes.checkpoint
         bounds = self._bounds
         policy = (
@@ -246,7 +247,7 @@ class TaskRunner:
         self.on_end()
 
     def _finish(self, task_id: str, report: Settlement | None) -> Settlement | None:
-        """End this task; returns the settlement to report, None if nothing is reported."""
+        """End this task. Returns the settlement to report; None if nothing is reported."""
         self.tasks.forget(task_id)
         reported = self.context.exchange.finish(task_id, report)
         if reported is None:
@@ -258,19 +259,19 @@ class TaskRunner:
     def _count(self) -> None:
         self.recycler.task_ended()
         if self.context.state.use.done == 1:
-            self.heartbeat.send()  # a worker that has settled something is no boot failure, however soon it dies
+            self.heartbeat.send()  # tells the parent that this worker is no boot failure, even if it dies soon
 
 
 def _escaped(error: BaseException, delivery: Delivery, outcome: Outcome | Deferred | None) -> Outcome | Deferred | None:
-    if forked_copy.copied:  # without an event loop the scope cannot be left: what came of the handler counts
+    if forked_copy.copied:  # without an event loop the scope cannot be left: the handler's outcome counts
         return outcome
     _log.error("an error ended a delivery outside of its handler", task=delivery.task_id, exc_info=error)
     return outcome_of_error(error)
 
 
 async def _whole(parts: PartLog) -> None:
-    """Send the last parts. A left-behind task of the handler may still cancel this asyncio task; that is ignored,
-    because the handler has ended."""
+    """Send the last parts. An asyncio task that the handler left behind may still cancel this one. The cancel is
+    ignored, because the handler has ended."""
     while True:
         try:
             return await parts.end()

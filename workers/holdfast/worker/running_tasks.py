@@ -1,8 +1,8 @@
-"""The tasks that run in this worker, and the watch over them: none is left behind, none ends without its end.
+"""The tasks that run in this worker, and the watch over them: no delivery is left running, and each reaches its end.
 
-Deliveries are plain asyncio tasks, because one of an anyio group costs several times as much to begin. They are
-cancelled only through their scopes: this reaches handlers in threads, and waits for them. The scope is there from the
-beginning, as a thread that a handler starts takes it along, to be told of a cancel.
+Deliveries are plain asyncio tasks, because a task of an anyio group costs several times as much to begin. They are
+cancelled only through their scopes: this reaches handlers in threads, and waits for them. The scope is made at the
+beginning, because a thread that a handler starts inherits it and learns of a cancel through it.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class RunningTask:
-    """`earlier`: another turn of the same task, which was stopped; this one begins after its end. `ended`: set if a
-    later turn waits for this one. `runner` is kept here because the event loop keeps no task alive. `begun_at` and
-    `called_at` (when its handler was called; 0: not yet) are by the clock of the lease. `stopped_by`: cancel, pause,
-    drain, lost, another-turn, fenced or over; empty if nothing has stopped it. `waits`: it waits for a place of its
-    handler. `span`: its span, if there are traces.
-    """
+    """A delivery that runs. `earlier`: another turn of the same task, which was stopped; this one begins after its end.
+    `ended`: set if a later turn waits for this one. `runner` is kept here because the event loop keeps no task alive.
+    `begun_at` and `called_at` (when its handler was called; 0: not yet) are by the clock of the lease. `stopped_by`:
+    cancel, pause, drain, lost, another-turn, fenced or over; empty if nothing has stopped it. `waits`: it waits for a
+    place of its handler. `span`: its span, if there are traces."""
 
     task: Task
     scope: anyio.CancelScope
@@ -56,7 +55,8 @@ class RunningTask:
     span: Span | None = None
 
     async def await_earlier(self) -> None:
-        """Wait until the earlier turn has ended, even if this one is stopped before: never two at once."""
+        """Wait until the earlier turn has ended, even if this one is stopped before: two turns of a task never run at
+        once."""
         if self.earlier and self.earlier.ended:
             with anyio.CancelScope(shield=True):
                 await self.earlier.ended.wait()
@@ -74,8 +74,9 @@ class RunningTask:
 
 @dataclass(slots=True)
 class RunningTasks:
-    """`by_id`: in the order in which they began. `end` is called for a delivery that was cut off before its end.
-    `is_over`: nothing is to begin any more. `look`: seconds between two looks for deliveries that were cut off."""
+    """The running deliveries of one worker. `by_id`: by task id, in the order in which they began. `end` is called for
+    a delivery that was cut off before its end. `is_over`: no delivery may begin any more. `look`: seconds between two
+    looks for deliveries that were cut off."""
 
     context: WorkerContext
     recycler: Recycler
@@ -107,7 +108,7 @@ class RunningTasks:
                     self._end_abandoned()
 
     def stop(self, task_id: str, claim: str, why: str) -> None:
-        """Cancel this handler, if it still runs under this claim."""
+        """Cancel the handler of this task, if it still runs under this claim."""
         running = self.by_id.get(task_id)
         if running and self.context.exchange.holds(task_id, claim):
             running.stop(why)
@@ -134,15 +135,15 @@ class RunningTasks:
         }
 
     def noted(self, stored: Iterable[Holding]) -> None:
-        """Note that the store has these. Notes are sent again until the store answers, so a lost renewal loses no
-        checkpoint."""
+        """Note that the store has the progress and checkpoints in `stored`. These are sent again until the store
+        answers, so a lost renewal loses no checkpoint."""
         for holding in stored:
             running = self.by_id.get(holding.task_id)
             if running and holding.checkpoint is not None:
                 running.task.notes.stored(holding.checkpoint)
 
     def forget(self, task_id: str) -> None:
-        """It has ended."""
+        """Remove a task that has ended."""
         self.by_id.pop(task_id, None)
         if not self.by_id:
             self._empty.set()
@@ -157,8 +158,8 @@ class RunningTasks:
             self._failure.set_exception(_as_failure(bug))
 
     def _end_abandoned(self) -> None:
-        """End the deliveries whose asyncio task is over without their end. One that is cancelled before its first step,
-        by a handler that cancels all asyncio tasks, runs no line of its own."""
+        """End deliveries whose asyncio task is over without their end. If a handler cancels all asyncio tasks, one that
+        is cancelled before its first step runs no line of its own."""
         for task_id, running in list(self.by_id.items()):
             if (earlier := running.earlier) and earlier.ended and earlier.runner and earlier.runner.done():
                 earlier.ended.set()
@@ -175,14 +176,16 @@ class RunningTasks:
                 self.fail(running, task_id, bug)
 
     def _heed_threads_left(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Ask for a successor while there still are places for threads: left-behind threads do not give theirs back."""
+        """Ask for a successor while there still are places for threads, because left-behind threads do not give their
+        places back."""
         left = threads_left(loop, {id(each.task.notes) for each in self.by_id.values()})
         if left >= MOST_LEFT:
             self.recycler.ask(f"{counted(left, 'thread')} that tasks have left behind")
 
 
 def _as_failure(bug: BaseException) -> Exception:
-    """The error, wrapped if a future cannot take it or the event loop would treat it as an order."""
+    """The error itself, or a RuntimeError in its place if a future cannot take it or the event loop would treat it as
+    an order."""
     if is_error(bug, Exception) and not is_error(bug, StopIteration):
         return cast("Exception", bug)
     return RuntimeError(f"a delivery ended with {shown(bug)}")

@@ -15,11 +15,14 @@ from holdfast.core.rollup import BYTES, EXAMPLE, RUN, WAIT, Example, Histogram, 
 from holdfast.telemetry.port import Span
 from holdfast.worker.context import WorkerContext
 
-SAMPLED = 1  # of the flags of a trace
-EVERY = 1.0  # seconds: so much of what it has measured is lost with a worker that dies
+SAMPLED = 1  # this bit in the flags of a trace
+EVERY = 1.0  # seconds between two sends: a worker that dies loses the measurements of so long
 
 
 class Slowest(NamedTuple):
+    """The slowest run so far. `seconds`: its time; `waited_ms`: its wait before; `at_ms`: its end, in Unix
+    milliseconds; `span`: its span."""
+
     seconds: float
     waited_ms: int
     at_ms: int
@@ -42,8 +45,9 @@ class Measured:
 
 @dataclass(slots=True)
 class Samples:
-    """`_latest`: by handler, where its last run was noted. Most runs of a handler have the same lane and outcome as the
-    one before, and comparing these is faster than building a key."""
+    """The measurements of one worker that are not sent yet. `_latest`: by handler, where its last run was noted. Most
+    runs of a handler have the same lane and outcome as the one before, and comparing these is faster than building a
+    key."""
 
     context: WorkerContext
     _number: int = 0
@@ -55,7 +59,7 @@ class Samples:
     def add(
         self, delivery: Delivery, handler: str | None, report: Settlement, seconds: float, span: Span | None = None
     ) -> None:
-        """Note a run that ended, with its span if it has one. Every task comes through here."""
+        """Note a run that ended, with its span if it has one. This is called for every task."""
         measured = self._latest.get(handler)
         if measured is None or measured.lane != delivery.lane or measured.outcome is not report.kind:
             measured = self._latest[handler] = self._of(delivery.lane, handler, report.kind)
@@ -80,6 +84,7 @@ class Samples:
             await self.send()
 
     async def send(self) -> None:
+        """Send the measurements now."""
         if not self._measured:
             return
         fields, self._measured, self._latest = _fields(self._measured), {}, {}
@@ -89,7 +94,7 @@ class Samples:
 
 
 def _waits(waited_ms: list[int]) -> Counter[int]:
-    """The buckets of these waits. There are few different numbers, so each is converted once."""
+    """The buckets of these waits. Few of the numbers differ, so each number is converted once."""
     numbers = Counter(waited_ms)
     buckets: Counter[int] = Counter()
     for bucket, number in zip(map(bucket_of_ms, numbers), numbers.values(), strict=True):

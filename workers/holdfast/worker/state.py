@@ -1,6 +1,6 @@
 """The state of one worker: what it holds, and what decides how much more it may claim.
 
-The parts of a worker read it and change it; `changed` wakes those that wait. Decisions are functions of the state.
+The parts of a worker read and change the state; `changed` wakes parts that wait. Decisions are functions of the state.
 """
 
 from __future__ import annotations
@@ -56,15 +56,14 @@ class Changes:
 
 @dataclass(slots=True)
 class WorkerState:
-    """`exchange`: held tasks and slots. `ahead`: held tasks that wait to begin, in the order of the claims; `durations`
-    decides how many. `use`: tasks done and memory; beyond `limits` this worker is recycled. `recycle_reason`: why, else
-    empty. `is_ready`: a task could begin now (False while an application asks for none). `is_draining`: it finishes its
-    tasks, then ends. `is_quiet`: the store said that this host must claim nothing. `is_apart`: the store said that a
-    suspect runs here alone, or is next. `is_vouched_for`: a steward renews the lease of this worker, too.
-
-    `pull_wanted`, `renewal_wanted`: send the next request, or the next renewal, at once. `inbox_waits`: entries too
-    large for the store to read wait for this worker.
-    """
+    """The state of one worker. `exchange`: held tasks and slots. `ahead`: held tasks that wait to begin, in the order
+    of the claims; `durations` decides how many may wait. `use`: tasks done and memory; beyond `limits` this worker is
+    recycled. `recycle_reason`: why it should be recycled; empty if it need not be. `is_ready`: a task could begin now
+    (False while an application asks for none). `is_draining`: the worker finishes its tasks, then ends. `is_quiet`: the
+    store said that this host must claim nothing. `is_apart`: the store said that a suspect runs here alone, or is next.
+    `is_vouched_for`: a steward renews the lease of this worker, too. `pull_wanted`, `renewal_wanted`: send the next
+    request, or the next renewal, at once. `inbox_waits`: entries too large for the store to read wait for this
+    worker."""
 
     exchange: Exchange
     lease: Lease
@@ -84,14 +83,14 @@ class WorkerState:
     changed: Changes = field(default_factory=Changes)
 
     def want_pull(self) -> None:
-        """Ask the store soon: a task has ended, or may be claimed. Tasks that end in the same turn of the loop are
-        reported together."""
+        """Have the worker ask the store soon, because a task has ended, or may be claimed. Tasks that end in the same
+        turn of the loop are reported together."""
         if not self.pull_wanted:
             self.pull_wanted = True
             self.changed.announce()
 
     def want_renewal(self) -> None:
-        """Renew the lease now, to tell the store of a change."""
+        """Have the lease renewed now, to tell the store of a change."""
         self.renewal_wanted = True
         self.changed.announce()
 
@@ -120,7 +119,7 @@ def claims_ahead(state: WorkerState, slots: int, now: float) -> int:
 
 
 def heeds_bells(state: WorkerState, now: float) -> bool:
-    """True if a bell would be useful. It is not if the worker may claim nothing, or is about to ask the store."""
+    """True if a bell would be useful. It would not be if the worker may claim nothing, or is about to ask the store."""
     if state.is_quiet or state.is_apart or state.pull_wanted:
         return False
     return slots_to_claim(state, now) > 0

@@ -1,4 +1,5 @@
-"""One worker, from its registration to its exit status: puts its parts together, and decides when it drains."""
+"""One worker, from its registration to its exit status. This puts the worker's parts together, and decides when it
+drains."""
 
 from __future__ import annotations
 
@@ -36,12 +37,12 @@ from holdfast.worker.samples import Samples
 # Drains a worker: it claims no more, finishes, cancels handlers near the deadline, and gives back what is left.
 
 LEAST_LEFT = 0.5  # seconds; the parent kills a worker a second after its deadline
-ANSWER_TIMEOUT = 2.0  # seconds for the store to answer a worker that holds nothing: what it claims now is put back
+ANSWER_TIMEOUT = 2.0  # seconds for the store to answer a worker that holds nothing: tasks claimed now are put back
 
 
 @dataclass(slots=True)
 class WorkerDrain:
-    """Times are CLOCK_MONOTONIC seconds. A later order can only hasten the first."""
+    """The drain of one worker. Times are CLOCK_MONOTONIC seconds. A later order can only hasten the first."""
 
     context: WorkerContext
     ahead: ClaimsAhead
@@ -61,7 +62,7 @@ class WorkerDrain:
         return max(LEAST_LEFT, min(self._deadline - time.monotonic(), self.context.spec.settings.drain_timeout))
 
     async def serve(self) -> None:
-        """Returns after an order, when all work is done or the deadline has passed."""
+        """Wait for an order and carry it out. Returns when all work is done or the deadline has passed."""
         state = self.context.state
         await state.changed.until(lambda: state.is_draining)
         await self._until_settled(lambda: self._cancel_at)
@@ -80,7 +81,7 @@ class WorkerDrain:
                 await self.context.state.changed.next()
 
 
-# Ends a quarantine worker that gets no suspect: its parent forks another when there is one again.
+# Ends a quarantine worker that gets no suspect. Its parent forks another worker when there is a suspect again.
 
 LIMIT = 5.0  # seconds without a suspect
 ASK_EVERY = 0.5  # seconds: no bell is rung for suspects
@@ -97,13 +98,13 @@ async def idle_limit_reached(context: WorkerContext) -> None:
             context.state.want_pull()
 
 
-# Reads entries that are too large for the store to read, and tells the store how each of them reads.
+# Reads entries that are too large for the store to read, and tells the store what each entry contains.
 
 _log = structlog.get_logger("holdfast.worker")
 
 
 def admission(raw: bytes, max_bytes: int) -> Admission:
-    """The operation in this entry, or the reason why it cannot be read."""
+    """What this entry contains: an operation, or the reason why it cannot be read."""
     digest = sha1_hex(raw)
     try:
         operation = read(raw, max_bytes)
@@ -129,16 +130,17 @@ async def serve_inbox(context: WorkerContext) -> None:
         state.want_pull()
 
 
-REGISTER_TIMEOUT = 5.0  # seconds; a store that is away longer does not keep a worker from being ready
-CANCEL_SHARE = 0.1  # of the drain timeout is left for handlers to save a checkpoint
+REGISTER_TIMEOUT = 5.0  # seconds; if the store is away longer, the worker is ready before it is registered
+CANCEL_SHARE = 0.1  # this share of the drain timeout is left for cancelled handlers to save a checkpoint
 NO_HURRY = 366 * 86400.0  # seconds
-OPEN_SHARE = 0.8  # of the boot timeout is for lifespans, so that the worker can say which of them was not opened
+OPEN_SHARE = 0.8  # of the boot timeout is for lifespans; then there is time to report which one was not opened
 LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach store and parent
 
 
 class QueueWorker:
-    """`group` is the task group in which every part runs; its owner cancels it at the end. `own_process`: this process
-    belongs to the worker, signals included, and the worker may end it. Otherwise other code shares the process."""
+    """One worker. `group` is the task group in which every part runs; its owner cancels it at the end. `own_process`:
+    this process belongs to the worker, signals included, and the worker may end it. Otherwise other code shares the
+    process."""
 
     def __init__(
         self,
@@ -164,7 +166,7 @@ class QueueWorker:
         self._puller = Puller(context, self._ahead, telemetry.fires)
         self._listener = HintListener(context, self._puller, self._ahead)
         self._declared_schedules = DeclaredSchedules(context, handler)
-        # If a lifespan has ended, the object that handlers share is gone.
+        # If a lifespan ends early, the object that handlers share is gone, so the worker ends.
         self._lifespans = Lifespans(handler.lifespans, partial(self._end, ChildExit.BUG, 0.0))
 
     async def run(self) -> ChildExit:
@@ -200,7 +202,8 @@ class QueueWorker:
             self._group.start_soon(part)
 
     async def _open_lifespans(self) -> HandlerError | None:
-        """Open the lifespans, before the worker can claim a task; the error if one cannot be opened."""
+        """Open the lifespans, before the worker can claim a task. Returns the error if one cannot be opened, else
+        None."""
         lifespans = self._lifespans
         if lifespans.lifespans:
             async with anyio.create_task_group() as opening:
@@ -244,8 +247,8 @@ class QueueWorker:
             listening.cancel_scope.cancel()
 
     async def _leave(self) -> None:
-        """Leave the queue. This worker may have taken a bell at the last moment: the last pull rings it again for
-        others."""
+        """Leave the queue. This worker may have taken a bell at the last moment; then its last pull makes the store
+        ring for other workers."""
         if not self._context.fenced.is_set():
             with anyio.move_on_after(LAST_MESSAGES_TIMEOUT):
                 await self._puller.pull_now()
@@ -263,7 +266,8 @@ class QueueWorker:
         return seconds_for(left, self._context.spec.settings.hang_timeout)
 
     def _end(self, status: ChildExit, seconds: float) -> None:
-        """Drain within `seconds`, without an order of the parent. The first status that is not OK counts."""
+        """Drain within `seconds`, without an order of the parent. The first status that is not OK becomes the exit
+        status."""
         self._exit = self._exit or status
         now = time.monotonic()
         self._drain.begin(Drain(now + seconds * (1 - CANCEL_SHARE), now + seconds))
@@ -271,7 +275,7 @@ class QueueWorker:
     async def _end_when_idle(self) -> None:
         await idle_limit_reached(self._context)
         _log.debug("no suspect waits any more: this quarantine worker ends")
-        self._end(ChildExit.OK, NO_HURRY)  # a suspect that came in the last moment has all the time it needs
+        self._end(ChildExit.OK, NO_HURRY)  # a suspect that was claimed at the last moment has all the time it needs
 
     async def _heed_parent(self) -> None:
         while message := await self._link.receive():

@@ -11,14 +11,15 @@ from pathlib import Path
 
 from holdfast.errors import HandlerError
 
-LOOKED_AT = 256  # bytes of a program's beginning
+LOOKED_AT = 256  # bytes at the beginning of a program that are read
 
 _ELF = b"\x7fELF"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`words` are its arguments, the first as the operator wrote it; `path` is the file that is executed."""
+    """A command that can be executed. `words` are its arguments, the first as the operator wrote it; `path` is the file
+    that is executed."""
 
     words: tuple[str, ...]
     path: Path
@@ -29,7 +30,7 @@ def find(line: str, search_path: str) -> Command:
     words = _split(line)
     try:
         path = _located(words[0], line, search_path)
-    except OSError as error:  # a name that is too long, say
+    except OSError as error:  # for example, the name is too long
         raise _refusal(line, str(error.strerror).lower()) from None
     _check_beginning(path, line)
     return Command(tuple(words), path)
@@ -64,9 +65,10 @@ def _why_not(path: Path) -> str:
 
 
 def _check_beginning(path: Path, line: str) -> None:
-    """Refuse a program that the kernel could not execute: at the first task the error would name no reason."""
+    """Refuse a program that the kernel could not execute. Otherwise the first task would fail with an error that names
+    no reason."""
     beginning = _beginning(path)
-    if beginning is None:  # it may be executed without being readable
+    if beginning is None:  # the file may be executable, though it is not readable
         return
     if beginning.startswith(b"#!"):
         if not os.access(word := _words(beginning)[0], os.X_OK):
@@ -78,7 +80,7 @@ def _check_beginning(path: Path, line: str) -> None:
 
 
 def interpreter_words(path: Path) -> list[str]:
-    """The words of a script's first line, the interpreter first; empty for another file, or one that cannot be read."""
+    """The words of a script's first line, the interpreter first. Empty for another file, or one that cannot be read."""
     beginning = _beginning(path) or b""
     return _words(beginning) if beginning.startswith(b"#!") else []
 
@@ -93,7 +95,7 @@ def _beginning(path: Path) -> bytes | None:
 
 
 def _words(beginning: bytes) -> list[str]:
-    """The words of a first line, split like the kernel does: only at blanks and tabs, so a carriage return is part of a
+    """The words of a first line, split as the kernel does: only at blanks and tabs, so a carriage return is part of a
     name."""
     return re.split(r"[ \t]+", os.fsdecode(beginning[2:].split(b"\n")[0]).strip(" \t"))
 

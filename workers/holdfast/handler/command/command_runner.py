@@ -1,4 +1,4 @@
-"""Runs a command as a handler: one process per delivery, which ends with the delivery, however that ends."""
+"""Runs a command as a handler: one process per delivery, which ends when the delivery ends."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _decode = msgspec.json.Decoder().decode
 
 
 def exit_outcome(status: int, output: bytes, last_line: str, tail: str, max_bytes: int) -> Outcome:
-    """The outcome of a command that ended with `status` (a signal's number if below 0).
+    """The outcome of a command that ended with `status` (below 0: the negative number of a signal).
 
-    `last_line` and `tail` of its standard error explain it.
+    `last_line` and `tail` of its standard error explain the outcome.
     """
     because = f": {last_line}" if last_line else ""
     match status:
@@ -107,8 +107,8 @@ def input_environment(task: Task, inherited: Mapping[str, str]) -> dict[str, str
 
 @dataclass(frozen=True, slots=True)
 class CommandRunner:
-    """`inherited` is the environment of its processes. Seconds: `grace` from SIGTERM to SIGKILL, `linger` for
-    background processes of the command to finish writing."""
+    """Runs a command for each delivery. `inherited` is the environment of its processes. `grace`: seconds from SIGTERM
+    to SIGKILL; `linger`: seconds for background processes of the command to finish writing."""
 
     command: Command
     inherited: Mapping[str, str]
@@ -117,7 +117,7 @@ class CommandRunner:
     pidfd: Callable[[int], int] = os.pidfd_open
 
     async def run(self, task: Task, messages: list[Message]) -> Outcome:
-        """Run one delivery. When this returns, or is cancelled, none of its processes is left."""
+        """Run one delivery. When this returns, or is cancelled, no process of the command is left."""
         document, environment = input_document(task, messages), input_environment(task, self.inherited)
         try:
             process = CommandProcess(self.command, environment, _marks(environment), self.pidfd)
@@ -133,7 +133,7 @@ class CommandRunner:
                 await self._exchange(process, document, result, remarks)
             over.set()
             outcome = _outcome(process.status, task, result, remarks)
-        await anyio.lowlevel.checkpoint_if_cancelled()  # the group does not raise it once the ender has ended
+        await anyio.lowlevel.checkpoint_if_cancelled()  # the group drops a cancel after `_end_when_cancelled`
         assert outcome is not None
         return outcome
 
@@ -197,6 +197,6 @@ def _keep_checkpoint(task: Task, output: bytes) -> None:
 
 
 def _marks(environment: Mapping[str, str]) -> list[bytes]:
-    """Environment variables that only processes of this run have, because a worker runs a task only once at a time."""
+    """NAME=value of the environment that only processes of this run have: a worker runs a task only once at a time."""
     carried = [name for name in (names.INCARNATION, names.TASK_ID) if name in environment]
     return [os.fsencode(f"{name}={environment[name]}") for name in carried]

@@ -1,7 +1,7 @@
 """One process of a command, from its start until it and its descendants are gone.
 
-It leads a session of its own. After its end it is reaped only when its group has been killed, so that no other group
-gets its number meanwhile. Processes that escaped into another session are found by the marks in their environment.
+The process leads a session of its own. After its end it is reaped only when its group has been killed, so that no other
+group gets its number meanwhile. Processes that escaped into other sessions are found by the marks in their environment.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from holdfast.os import processes
 
 # Writes a document to a process and reads its output, through pipes on the event loop.
 
-CHUNK = 65536  # bytes; what a pipe holds
+CHUNK = 65536  # bytes: the capacity of a pipe
 
 
 async def feed(pipe: IO[bytes], document: bytes) -> None:
-    """Write the document and close the pipe. A process need not read all of it."""
+    """Write the document and close the pipe. If the process ends or closes its input early, the rest is dropped."""
     os.set_blocking(pipe.fileno(), False)
     rest = memoryview(document)
     try:
@@ -40,8 +40,8 @@ async def feed(pipe: IO[bytes], document: bytes) -> None:
 
 
 async def listen(pipe: IO[bytes], take: Callable[[bytes], None]) -> None:
-    """Pass on each chunk until every writer has closed the pipe. It reads one chunk per turn of the event loop, so that
-    other tasks run in between."""
+    """Call `take` with each chunk, until every writer has closed the pipe. This reads one chunk per turn of the event
+    loop, so that other tasks run in between."""
     os.set_blocking(pipe.fileno(), False)
     while True:
         await anyio.wait_readable(pipe)
@@ -53,8 +53,8 @@ async def listen(pipe: IO[bytes], take: Callable[[bytes], None]) -> None:
 
 # Reads a command's output within bounds: its result on standard output, remarks on standard error.
 
-LINE_BYTES = 1024  # of a line of standard error, in the log
-TAIL_BYTES = 4096  # of standard error, kept with a failure
+LINE_BYTES = 1024  # a logged line of standard error has at most so many
+TAIL_BYTES = 4096  # at the end of standard error, which are kept with a failure
 
 
 class CommandResult:
@@ -97,7 +97,7 @@ class Remarks:
         self._add(rest)
 
     def finish(self) -> None:
-        """Log the line, even if it has no end."""
+        """Log the line that has begun, even if its end is missing."""
         if line := _text(self._line).strip():
             self._log(line)
         self._line.clear()
@@ -108,7 +108,7 @@ class Remarks:
 
     @property
     def last_line(self) -> str:
-        """The last line that is not empty; empty if there is none."""
+        """The last line of standard error that is not empty; an empty text if there is none."""
         return next(iter(self.tail.rstrip().splitlines()[::-1]), "").strip()
 
     def _add(self, part: bytes) -> None:
@@ -121,12 +121,13 @@ def _text(raw: bytes | bytearray) -> str:
 
 # Kills the processes that a command started in sessions of their own, once the command has ended.
 #
-# Orphans become children of the supervisor's parent, which adopts them. Those in our session are its workers and its
-# other children. Of the rest, those that carry the marks in their environment are killed, with all their descendants.
+# Orphans become children of the supervisor's parent process, which adopts them. Its children in our session are workers
+# and other processes of the supervisor. A child in another session is killed, with all its descendants, if it carries
+# the marks in its environment.
 
 
 def _escaped(marks: Collection[bytes]) -> set[int]:
-    """Escaped processes of the command. Their environment has these NAME=value."""
+    """Escaped processes of the command. `marks`: NAME=value that their environment has."""
     adopted = processes.children(os.getppid())
     return processes.with_descendants(pid for pid in adopted if _is_foreign(pid) and processes.carries(pid, marks))
 
@@ -141,8 +142,8 @@ def _is_foreign(pid: int) -> bool:
 class CommandProcess:
     """A running command; leaving its context kills and reaps all its processes.
 
-    Starting it raises OSError. `marks`: NAME=value in its environment that no other run has. `asked_to_end`: it got
-    SIGTERM.
+    Starting the command raises OSError. `marks`: NAME=value in its environment that no other run has. `asked_to_end`:
+    the command got SIGTERM.
     """
 
     def __init__(
@@ -170,7 +171,7 @@ class CommandProcess:
         try:
             self._pidfd = pidfd(self._popen.pid)
         except OSError:
-            self._pidfd = -1  # no descriptor left, or an old kernel: a thread waits instead
+            self._pidfd = -1  # no descriptor is left, or the kernel is old: a thread waits instead
 
     def __enter__(self) -> CommandProcess:
         return self
@@ -189,11 +190,12 @@ class CommandProcess:
 
     @property
     def status(self) -> int:
-        """Its exit status, or the negative number of the signal that ended it; known after the context was left."""
+        """The exit status of the command, or the negative number of the signal that ended it; known after the context
+        was left."""
         return self._popen.returncode
 
     async def ended(self) -> None:
-        """Wait until its first process has ended."""
+        """Wait until the first process of the command has ended."""
         if self._pidfd >= 0:
             await anyio.wait_readable(self._pidfd)
         else:
@@ -201,21 +203,21 @@ class CommandProcess:
             await anyio.to_thread.run_sync(wait, limiter=anyio.CapacityLimiter(1))
 
     def ask_to_end(self) -> None:
-        """Send SIGTERM to its group, and SIGCONT, because a stopped process would not react."""
+        """Send SIGTERM to the command's group, then SIGCONT, because a stopped process would not react."""
         self.asked_to_end = True
         self._signal(signal.SIGTERM)
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """SIGKILL to its group."""
+        """Send SIGKILL to the command's group."""
         self._signal(signal.SIGKILL)
 
     def kill_all(self) -> None:
-        """SIGKILL to its group, and to processes that escaped from it."""
+        """Send SIGKILL to the command's group, and to processes that escaped from it."""
         self.kill()
         processes.kill_all(lambda: _escaped(self._marks))
 
     def _signal(self, number: int) -> None:
-        if self._popen.returncode is None:  # reaped, its number may be another's
+        if self._popen.returncode is None:  # after it was reaped, another process may have its number
             with suppress(OSError):
                 os.killpg(self.pid, number)
