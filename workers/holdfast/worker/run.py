@@ -2,8 +2,8 @@
 
 1. `start` makes the task and an asyncio task, which runs `_deliver`.
 2. If the handler is a coroutine that nothing bounds, and the delivery has all its messages, the coroutine is called at
-   once (`run_unbounded`). A delivery with a timeout, a limit, a thread, parents, an earlier turn or more messages to wait
-   for takes all steps (`_run_within_limit`). The outcome does not depend on the way, and in both ways a cancel is
+   once (`run_unbounded`). A delivery with a timeout, a limit, a thread, parents, an earlier turn or more messages to
+   wait for takes all steps (`_run_within_limit`). The outcome does not depend on the way, and in both ways a cancel is
    delivered again and again until the handler obeys it.
 3. `_end` makes the report of the outcome, which goes with the next pull.
 
