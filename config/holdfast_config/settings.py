@@ -72,7 +72,7 @@ class Settings(BaseModel):
     exec: values.Text | None = _field(None, "Command that runs each task as a process, in place of a handler.")
     exec_env: values.Variables | None = _field(
         None,
-        "Secret variables, joined by commas, that the command of exec inherits. By default it gets none of them.",
+        "Secret variables, joined by commas, that the command of exec inherits. Default: the command gets none.",
     )
     application: values.Name | None = _field(
         None, "Owner of the schedules declared in code. If set, schedules that the code no longer declares are removed."
@@ -80,29 +80,33 @@ class Settings(BaseModel):
     app_dir: values.Place = _field(Path(), "Folder that the handler is imported from.")
     workers: _TenThousand = _field(1, "Number of worker processes.")
     concurrency: _Thousand = _field(
-        10, "Number of tasks that one worker runs at the same time. It may claim more short ones ahead."
+        10, "Number of tasks that one worker runs at the same time. A worker may claim further short tasks ahead."
     )
-    reload: values.Switch = _field(False, "Reload code and settings when one of their files changes, for development.")
+    reload: values.Switch = _field(
+        False, "Reload code and settings when one of their files changes. For development only."
+    )
     preload: values.Switch = _field(
-        True, "Import the handler once, in a process that forks the workers, so that they share its memory."
+        True, "Import the handler once, in a process that forks the workers. They share the memory of that process."
     )
     loop: _Loop = _field(
         "uvloop",
         "Event loop of the workers: uvloop, or asyncio for libraries that change the loop, such as nest_asyncio.",
     )
-    burst: values.Switch = _field(False, "Exit when no task is left to run; tasks delayed for later stay in the store.")
+    burst: values.Switch = _field(False, "Exit when no task can run now. Delayed tasks stay in the store.")
 
     scheduler_type: _Scheduler = _field(
-        "redis", "Back end of the queue: redis (if set, needs REDIS_URL or REDIS_HOST) or memory (single process)."
+        "redis",
+        "Back end of the queue: redis or memory (one process). If you set redis, also set REDIS_URL or REDIS_HOST.",
     )
     storage_type: _Storage = _field(
-        "redis", "Store of the task data: redis alone, or postgres as well, from which a lost Redis is rebuilt."
+        "redis",
+        "Store of the task data: redis, or postgres: Redis with a copy in PostgreSQL that restores a lost Redis.",
     )
     database_url: SecretStr | None = _field(
         None, "PostgreSQL database, as postgresql://user@host:port/database. Prefer a credential file."
     )
     database_keep: _Duration = _field(
-        7_776_000.0, "Time that PostgreSQL keeps a finished task. Redis keeps it for the time of the setting keep."
+        7_776_000.0, "Time that PostgreSQL keeps a finished task. The setting keep is the time for Redis."
     )
     redis_url: values.RedisUrl | None = _field(
         None, "URL of the Redis server, Sentinels or Cluster (docs/stores.md). Default: the embedded store."
@@ -112,18 +116,20 @@ class Settings(BaseModel):
     redis_username: values.Text | None = _field(None, "ACL user, if the URL names none.")
     redis_password: SecretStr | None = _field(None, "Redis password, if the URL has none. Prefer a credential file.")
     redis_ca_file: values.Folder | None = _field(
-        None, "TLS: the authority that signs the servers' certificates. Default: those of the system."
+        None, "TLS: file of the authority that signs the servers' certificates. Default: the authorities of the system."
     )
-    redis_cert_file: values.Folder | None = _field(None, "TLS: the client certificate, for servers that require one.")
+    redis_cert_file: values.Folder | None = _field(
+        None, "TLS: file of the client certificate, for servers that require one."
+    )
     redis_key_file: values.Folder | None = _field(
-        None, "TLS: the key of the client certificate, if in a separate file."
+        None, "TLS: file of the client certificate's key, if the certificate's file does not contain the key."
     )
     redis_sentinel_username: values.Text | None = _field(None, "ACL user for the Sentinels.")
     redis_sentinel_password: SecretStr | None = _field(None, "Password for the Sentinels.")
     redis_db: Annotated[int, integer(0, 1_000_000)] = _field(0, "Number of the Redis database, in place of a URL.")
     redis_max_connections: _TenThousand = _field(10, "Maximum number of Redis connections of one process.")
     redis_poll_timeout: _Positive | None = _field(
-        None, "Maximum time of a worker's BLPOP. Default: 60 s while a steward is alive, else 1 s."
+        None, "Maximum time that a worker waits in BLPOP for work. Default: 60 s while a steward is alive, else 1 s."
     )
     redis_answer_timeout: _Positive = _field(5.0, "Time to wait for a reply of Redis before the connection is closed.")
     submit_attempts: _Thousand | None = _field(
@@ -132,12 +138,16 @@ class Settings(BaseModel):
     submit_timeout: _Positive = _field(
         10.0, "Time that a submit is retried before it fails with StoreUnavailableError."
     )
-    submit_wait: _Duration = _field(0.05, "Maximum pause before the first retry of a submit; it doubles each time.")
+    submit_wait: _Duration = _field(
+        0.05, "Maximum pause before the first retry of a submit. The maximum doubles with each retry."
+    )
     submit_wait_cap: _Duration = _field(2.0, "Upper limit of the pause between retries of a submit.")
-    queue_name: values.Queue = _field(QUEUE, "Name of the public queue, a Redis list; other keys are named after it.")
+    queue_name: values.Queue = _field(
+        QUEUE, "Name of the public queue, a Redis list. The names of all other keys contain this name."
+    )
     lanes: values.Lanes = Field(
         default_factory=_only_queue,
-        description="Lists that workers take tasks from, with weights, as a=6,b=3 or A:A:B. Default: the queue alone.",
+        description="Lanes that workers take tasks from, with weights: a=6,b=3 or A:A:B. Default: the public queue.",
     )
     strict: values.Switch = _field(False, "Ignore the weights: take from the first lane that holds a task.")
     handler_rates: values.Rates | None = _field(
@@ -146,15 +156,15 @@ class Settings(BaseModel):
 
     state_dir: values.Folder = Field(
         default_factory=partial(_default_folder, "state_dir"),
-        description="Folder for data that outlives a restart: the data of the embedded store. Default: the project's.",
+        description="Folder for the data of the embedded store, kept over restarts. Default: the project's own.",
     )
     runtime_dir: values.RuntimeFolder = Field(
         default_factory=partial(_default_folder, "runtime_dir"),
-        description="Folder for sockets and locks. Every command finds its supervisor in it. Default: the project's.",
+        description="Folder for sockets and locks. Commands find the supervisor by it. Default: the project's own.",
     )
     control_group_verbs: values.Verbs = _field(
         ("status", "workers"),
-        "Control socket commands allowed to the service's group: status, workers, scale, reload, stop, or none.",
+        "Commands allowed to members of the service's group: status, workers, scale, reload, stop, or none.",
     )
 
     trust_folders: values.Folders = _field(
@@ -162,12 +172,14 @@ class Settings(BaseModel):
         "Folders, joined by commas, or none. Root runs their code and settings although other users can change them.",
     )
 
-    task_timeout: _Positive | None = _field(None, "Maximum run time of a task; then it is canceled. Default: no limit.")
+    task_timeout: _Positive | None = _field(
+        None, "Maximum time of one run of a task. A longer run is canceled. Default: no limit."
+    )
     max_attempts: _Thousand = _field(3, "Maximum number of runs of a task that fails.")
     max_crashes: Annotated[int, integer(2, 1_000)] = _field(
-        3, "Runs of a task after the first death of its worker; after one more death it is not run again."
+        3, "Runs of a task after the first death of its worker. If all of them end a worker, the task is a dead letter."
     )
-    retry_base: _Duration = _field(1.0, "Pause before the first retry of a task; it doubles with each retry.")
+    retry_base: _Duration = _field(1.0, "Pause before the first retry of a task. The pause doubles with each retry.")
     retry_cap: _Duration = _field(300.0, "Maximum pause before a retry of a task.")
     max_tasks: Annotated[int, integer(1, 1_000_000_000)] | None = _field(
         None, "Replace a worker after this many tasks, or up to a tenth fewer. Default: never."
@@ -176,19 +188,21 @@ class Settings(BaseModel):
         None, "Replace a worker before its memory grows to this size, such as 500MB. Default: never."
     )
     drain_timeout: _Duration = _field(
-        90.0, "Time for running tasks to finish at a stop; then they return to the queue."
+        90.0, "Time for running tasks to finish at a stop. Unfinished tasks then return to the queue."
     )
     hang_timeout: Annotated[float, duration(2.0)] = _field(
         60.0, "Kill a process whose event loop does not respond for this time, at least 2 s."
     )
     boot_timeout: _Positive = _field(60.0, "Maximum time that a worker takes to become ready.")
     lease: _Positive = _field(15.0, "Time for which a worker without heartbeats is believed to be alive.")
-    lease_grace: _Duration = _field(5.0, "Further time without heartbeats before its tasks are put back.")
+    lease_grace: _Duration = _field(
+        5.0, "Further time without heartbeats after the lease, before the worker's tasks are put back."
+    )
     unknown_handler_timeout: _Positive = _field(
-        600.0, "Time that a task waits for a worker with its handler before it fails."
+        600.0, "Time that a task waits for a worker that has its handler. Then the task fails."
     )
     webhook_url: values.Webhook | None = _field(
-        None, "URL called when a task ends or needs input, if the task has none of its own; off removes it."
+        None, "URL called when a task without a webhook of its own ends or needs input. off removes the URL."
     )
     webhook_secret: values.WebhookSecret | None = _field(
         None, "Key that signs webhook calls: whsec_ and base64, or any text. Prefer a credential file."
@@ -196,25 +210,28 @@ class Settings(BaseModel):
     webhook_allow_private: values.Switch = _field(False, "Allow webhooks to addresses that are not public.")
     webhook_timeout: _Positive = _field(10.0, "Maximum time of one webhook call.")
     webhook_attempts: _Thousand = _field(12, "Maximum number of attempts of one webhook call.")
-    scan_interval: _Positive = _field(5.0, "Maximum delay of a schedule if a wake-up is lost.")
+    scan_interval: _Positive = _field(5.0, "Maximum delay of a schedule's fire if the steward's wake-up is lost.")
     time_file: values.Folder | None = _field(
         None, "File to which the steward writes the Unix time of its last scan, for monitoring. Default: none."
     )
-    keep: _Duration = _field(604_800.0, "Time that a finished task can be looked up.")
+    keep: _Duration = _field(604_800.0, "Time that a finished task is kept and can be looked up.")
     max_message_bytes: Annotated[int, integer(1, 536_870_912)] = _field(
         1_048_576, "Maximum size of a message; a larger one is set aside as unreadable."
     )
     max_pending_messages: _Thousand = _field(
-        1_000, "Maximum number of messages that wait for one task; one more is rejected."
+        1_000, "Maximum number of messages that wait for one task. A further message is refused."
     )
-    fence: _Fence = _field("lease", "At the end of a worker's lease: lease lets tasks run on, strict ends the process.")
+    fence: _Fence = _field(
+        "lease", "What a worker does when its lease has ended: lease lets its tasks run on, strict ends the process."
+    )
 
     log_level: _Level = _field("info", "Minimum level of the log: debug, info, warning, error or critical.")
     log_format: _Format = _field(
         "auto", "Format of the log: json, console, or auto (console on a terminal, else json)."
     )
     capture_output: values.Switch = _field(
-        True, "Log each line that a handler prints, with its task, and warnings of Python. If off, they pass unchanged."
+        True,
+        "Log what a handler prints, with the task's id, and Python's warnings. Off: both go to stdout and stderr.",
     )
     metrics: values.Listen | None = _field(
         None,
@@ -224,19 +241,20 @@ class Settings(BaseModel):
         None, "Address of the dashboard: PORT (of loopback; 0: any), HOST:PORT or unix:PATH. Default: none."
     )
     web_token: values.WebToken | None = _field(
-        None, "Token to log in to the dashboard. Prefer a credential file. Default: one that is made at each start."
+        None, "Token to log in to the dashboard. Prefer a credential file. Default: a new token at each start."
     )
     web_viewer_token: values.WebToken | None = _field(
-        None, "Token to log in to the dashboard and only read. Prefer a credential file."
+        None, "Token for a login to the dashboard that can only read. Prefer a credential file."
     )
     web_users_file: values.Folder | None = _field(
-        None, "File of the users of the dashboard, with a line of `supervisor web-user` for each. Default: none."
+        None,
+        "File of the dashboard's users, one line for each; `supervisor web-user` prints such a line. Default: none.",
     )
     web_trust_proxy: values.Proxy | None = _field(
-        None, "HEADER@ADDRESS: the header in which the proxy at this address (or network, or unix) names the user."
+        None, "HEADER@ADDRESS: the proxy at this address (or network, or unix) names the user in this header."
     )
     web_proxy_role: _ProxyRole = _field(
-        "none", "Role of users who come from the proxy and are not in the users file: none, viewer or operator."
+        "none", "Role of users whom the proxy names and the users file does not: none, viewer or operator."
     )
     web_redact: values.FieldPatterns = _field(
         values.REDACTED, "Names of fields whose values the dashboard hides, with * for any letters; none hides nothing."
@@ -244,30 +262,36 @@ class Settings(BaseModel):
     web_cert_file: values.Place | None = _field(
         None, "File of the TLS certificate of the dashboard, with its chain. Default: none."
     )
-    web_key_file: values.Place | None = _field(None, "File of the key of that certificate. Default: none.")
+    web_key_file: values.Place | None = _field(
+        None, "File of the key of the dashboard's TLS certificate. Default: none."
+    )
     web_hosts: values.HostNames | None = _field(
         None, "Further host names of the dashboard, beside localhost and IP addresses. Default: none."
     )
-    web_read_only: values.Switch = _field(False, "Let the dashboard change nothing, whoever has logged in.")
+    web_read_only: values.Switch = _field(False, "Let the dashboard change nothing, not even for operators.")
     web_a2a: values.Switch = _field(
-        False, "Serve the queue beside the dashboard as an agent that speaks A2A 1.0 and 0.3."
+        False, "Serve the queue, beside the dashboard, as an agent for clients of A2A 1.0 and 0.3."
     )
-    web_a2a_name: values.Text = _field("Holdfast", "Name of that agent on its public card.")
+    web_a2a_name: values.Text = _field("Holdfast", "Name of the A2A agent (--web-a2a) on its public card.")
     web_a2a_description: values.Text = _field(
-        "Runs tasks that survive failures.", "Description of that agent on its public card."
+        "Runs tasks that survive failures.", "Description of the A2A agent (--web-a2a) on its public card."
     )
     web_a2a_url: values.HttpUrl | None = _field(
-        None, "Public URL of that agent, which ends in /a2a. Default: the address from which a client gets its card."
+        None, "Public URL of the A2A agent, ending in /a2a. Default: the address at which a client gets the card."
     )
-    web_a2a_lane: values.Queue | None = _field(None, "Lane in which its messages become tasks. Default: the queue.")
+    web_a2a_lane: values.Queue | None = _field(
+        None, "Lane for tasks that clients of the A2A agent submit. Default: the public queue."
+    )
     otlp_endpoint: values.HttpUrl | None = _field(None, "URL of the OpenTelemetry collector. Default: nothing is sent.")
     otlp_protocol: _Protocol = _field("http/protobuf", "Protocol of the collector: http/protobuf or grpc.")
     trace_mode: _TraceMode = _field(
-        "link", "Traces of tasks: link (their own, linked to the producer's) or parent (inside the producer's)."
+        "link",
+        "Trace of a task: link (a trace of its own with a link to the producer's) or parent (part of the producer's).",
     )
     trace_baggage: values.Switch = _field(False, "Carry the producer's OpenTelemetry baggage to the handler.")
     trace_url: values.TraceUrl | None = _field(
-        None, "URL of a trace, with {trace_id} and, if wanted, {span_id} in it; why shows it. Default: none."
+        None,
+        "URL of a trace, with {trace_id} and, if you want, {span_id}. `supervisor why` shows the URL. Default: none.",
     )
 
     _project: Project | None = PrivateAttr(None)
