@@ -147,14 +147,14 @@ JOURNEYS = {  # the most Python files that a reader may have to open on the way
     "5. A schedule fires": 5,
     "6. An operator retries a task": 9,
 }
-NUMBERS = {5: "Five", 7: "Seven", 8: "Eight", 9: "Nine", 10: "Ten", 12: "Twelve"}
+NUMBERS = {5: "five", 7: "seven", 8: "eight", 9: "nine", 10: "ten", 12: "twelve"}
 
 
 def test_each_journey_has_a_picture_and_says_how_many_files_it_enters() -> None:
     journeys = _journeys()
     assert list(journeys) == list(JOURNEYS)
     for title, journey in journeys.items():
-        steps = journey.partition("\nBeside this way:")[0]
+        steps = journey.partition("\nOther cases:")[0]
         files = set(re.findall(r"`([\w/]+\.py)\b", steps))
         assert "```mermaid" in steps
         assert len(files) <= JOURNEYS[title], sorted(files)
